@@ -1,0 +1,35 @@
+import { readdir, readFile } from 'node:fs/promises';
+
+interface PackageDescription {
+  readonly name: string;
+  readonly version: string;
+  readonly license?: string;
+}
+
+/** The folder of the package that a bundled file comes from; undefined for our own files. */
+function packageFolder(input: string): string | undefined {
+  return /^(?:[a-z]+:)?(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
+}
+
+async function noticeOf(folder: string): Promise<string> {
+  const { name, version, license }: PackageDescription = JSON.parse(
+    await readFile(`${folder}/package.json`, 'utf8'),
+  );
+  const licenseFile = (await readdir(folder)).find((file) => /^licen[cs]e(\.|$)/i.test(file));
+  const text = licenseFile === undefined ? '' : await readFile(`${folder}/${licenseFile}`, 'utf8');
+  return `${name} ${version} (${license ?? 'see below'})\n\n${text.trim()}\n`;
+}
+
+/**
+ * The licences of the packages whose code the page holds, because most ask that copies carry them.
+ * `inputs` are bundled files as paths from the working directory.
+ */
+export async function licenseNotices(inputs: Iterable<string>): Promise<string> {
+  const folders = new Set<string>();
+  for (const input of inputs) {
+    const folder = packageFolder(input);
+    if (folder !== undefined) folders.add(folder);
+  }
+  const notices = await Promise.all([...folders].sort().map(noticeOf));
+  return notices.join(`\n${'-'.repeat(80)}\n\n`);
+}

@@ -1,0 +1,43 @@
+import { ConfigError } from './config-error.ts';
+import { quote } from './quote.ts';
+import { didYouMean } from './suggest.ts';
+
+/** Every command; help lists them in this order. The first one runs when none is given. */
+export const commands = [
+  { name: 'serve', summary: 'Open the doors and run until a signal comes. What happens without a command.' },
+  { name: 'help', summary: 'Show this text.' },
+  { name: 'version', summary: 'Show the version.' },
+] as const;
+
+export type CommandName = (typeof commands)[number]['name'];
+
+/** What to do, and the words behind the command. */
+export interface CommandLine {
+  readonly command: CommandName;
+  readonly rest: readonly string[];
+}
+
+const shortcuts = new Map<string, CommandName>([
+  ['--help', 'help'],
+  ['-h', 'help'],
+  ['--version', 'version'],
+  ['-V', 'version'],
+]);
+
+/**
+ * Splits the command from its options. `--help` and `--version` win wherever they stand.
+ * Throws ConfigError for a command that does not exist.
+ */
+export function parseCommandLine(argv: readonly string[]): CommandLine {
+  const [first, ...rest] = argv;
+  const shortcut = argv.map((word) => shortcuts.get(word)).find((name) => name !== undefined);
+  if (shortcut !== undefined) return { command: shortcut, rest: [] };
+  if (first === undefined || first.startsWith('-')) return { command: 'serve', rest: argv };
+  const known = commands.find(({ name }) => name === first);
+  if (known !== undefined) return { command: known.name, rest };
+  const names = commands.map(({ name }) => name);
+  const hint = didYouMean(first, names);
+  throw new ConfigError([
+    `${quote(first)} is not a command${hint === '' ? `; there are ${names.join(', ')}` : hint}`,
+  ]);
+}

@@ -1,0 +1,15 @@
+/** The configuration cannot be used; the start ends with this message and exit code 2. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly code = 'CONFIG_INVALID';
+  /** Everything that is wrong, one line each. No line shows the value of a secret. */
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[], options?: ErrorOptions) {
+    super(
+      `The configuration is not valid:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
+      options,
+    );
+    this.problems = problems;
+  }
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { crossCheck } from './cross-checks.ts';
+import { type OptionKey, optionKeys, optionOf, type Settings } from './options.ts';
+
+const defaults = Object.fromEntries(optionKeys.map((key) => [key, optionOf(key).default])) as Settings;
+const admin = { user: 'admin', password: 'p', roles: [] };
+
+function check(changed: Partial<Settings>, { users = [admin].slice(1), broken = [] as OptionKey[] } = {}) {
+  const settings = { ...defaults, ...changed };
+  return crossCheck({ settings, broken: new Set(broken), setsUsers: users.length > 0, users });
+}
+
+test('the defaults are fine', () => {
+  assert.deepEqual(check({}), []);
+});
+
+test('user and password go together', () => {
+  assert.deepEqual(check({ 'management.user': 'a' }), [
+    'management.user is set and management.password is not; set both (MANAGEMENT_PASSWORD) or none',
+  ]);
+  assert.deepEqual(check({ 'management.password': 'p' }), [
+    'management.password is set and management.user is not; set both (MANAGEMENT_USER) or none',
+  ]);
+  assert.deepEqual(check({ 'management.user': 'a', 'management.password': 'p' }), []);
+  assert.deepEqual(check({ 'management.user': 'a' }, { broken: ['management.password'] }), []);
+});
+
+test('a role needs a user', () => {
+  const role = { 'management.role': 'ADMIN' };
+  assert.deepEqual(check(role), [
+    'management.role is set but there is no user; set management.user and management.password, or users',
+  ]);
+  assert.deepEqual(check(role, { users: [admin] }), []);
+  assert.deepEqual(check({ ...role, 'management.user': 'a', 'management.password': 'p' }), []);
+  assert.equal(check({ ...role, 'management.password': 'p' }).length, 1);
+  assert.deepEqual(check(role, { broken: ['management.user'] }), []);
+});
+
+test('a user has one password', () => {
+  const own = { 'management.user': 'admin', 'management.password': 'p' };
+  assert.equal(check(own, { users: [admin] }).length, 1);
+  assert.deepEqual(check({ ...own, 'management.user': 'other' }, { users: [admin] }), []);
+});
+
+test('two open doors do not share a port', () => {
+  assert.deepEqual(check({ 'rest.port': 8080, 'webhook.port': 8080 }), [
+    'rest.port and management.port are both 8080; every door needs its own port',
+    'rest.port and webhook.port are both 8080; every door needs its own port',
+  ]);
+  assert.deepEqual(check({ 'rest.port': 4000, interfaces: ['rest', 'webhook'] }), []);
+  assert.deepEqual(check({ 'rest.port': 0, 'graphql.port': 0 }), []);
+  assert.deepEqual(check({ 'rest.port': 4000 }, { broken: ['interfaces'] }), []);
+  assert.deepEqual(check({ 'rest.port': 4000 }, { broken: ['graphql.port'] }), []);
+});

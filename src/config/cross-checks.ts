@@ -1,0 +1,69 @@
+import type { ManagementUser } from './code.ts';
+import { type Door, doors } from './door.ts';
+import { type OptionKey, optionOf, type Settings } from './options.ts';
+
+/** What the checks of several settings at once look at. */
+export interface Together {
+  readonly settings: Settings;
+  /** Options with a problem of their own already; a check that needs one of them is left out. */
+  readonly broken: ReadonlySet<OptionKey>;
+  /** Whether the module sets management.users, and the usable ones among them. */
+  readonly setsUsers: boolean;
+  readonly users: readonly ManagementUser[];
+}
+
+const portKeys = {
+  graphql: 'graphql.port',
+  rest: 'rest.port',
+  management: 'management.port',
+  webhook: 'webhook.port',
+} as const satisfies Readonly<Record<Door, OptionKey>>;
+
+/** One line for each combination of settings that cannot be meant. */
+export function crossCheck(together: Together): readonly string[] {
+  return [...credentials(together), ...roles(together), ...userNames(together), ...ports(together)];
+}
+
+function credentials({ settings, broken }: Together): readonly string[] {
+  const pair = ['management.user', 'management.password'] as const;
+  if (pair.some((key) => broken.has(key))) return [];
+  const [set, missing] = settings['management.user'] === undefined ? pair.toReversed() : pair;
+  if (set === undefined || missing === undefined) return [];
+  if (settings[set] === undefined || settings[missing] !== undefined) return [];
+  return [`${set} is set and ${missing} is not; set both (${optionOf(missing).env}) or none`];
+}
+
+function roles({ settings, broken, setsUsers }: Together): readonly string[] {
+  if (broken.has('management.user') || broken.has('management.role')) return [];
+  if (settings['management.role'] === undefined) return [];
+  // A password without a user has its line already.
+  if (settings['management.user'] !== undefined || settings['management.password'] !== undefined) return [];
+  if (setsUsers) return [];
+  return [
+    'management.role is set but there is no user; set management.user and management.password, or users',
+  ];
+}
+
+function userNames({ settings, users }: Together): readonly string[] {
+  const user = settings['management.user'];
+  if (!users.some((entry) => entry.user === user)) return [];
+  return ['management.user is also in management.users of the module; keep one of them'];
+}
+
+function ports({ settings, broken }: Together): readonly string[] {
+  if (broken.has('interfaces')) return [];
+  const open = doors.filter((door) => settings.interfaces.includes(door) && !broken.has(portKeys[door]));
+  const problems: string[] = [];
+  const first = new Map<number, Door>();
+  for (const door of open) {
+    const port = settings[portKeys[door]];
+    const other = first.get(port);
+    if (port === 0) continue;
+    if (other === undefined) first.set(port, door);
+    else
+      problems.push(
+        `${portKeys[other]} and ${portKeys[door]} are both ${port}; every door needs its own port`,
+      );
+  }
+  return problems;
+}

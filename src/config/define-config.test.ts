@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { defineConfig, type PorticoConfig } from './define-config.ts';
+import { readModuleCode } from './module-code.ts';
+import { readModuleSettings } from './module-settings.ts';
+
+test('a configuration comes back as it was given', () => {
+  const config: PorticoConfig = {
+    host: '0.0.0.0',
+    interfaces: ['rest', 'webhook'],
+    database: { url: process.env.NOWHERE_SET },
+    graphql: { users: 'database' },
+    management: {
+      basePath: '/ops',
+      include: '*',
+      healthChecks: { disk: async (signal) => (signal.aborted ? 1 : 0) },
+      endpoints: [{ id: 'motd', read: () => 'hello' }],
+      users: [{ user: 'ops', password: 'p', roles: ['ADMIN'] }],
+    },
+    webhook: {
+      secret: ['a', 'b'],
+      handlers: {
+        async new_commit(delivery, { signal, log }) {
+          log.info({ id: delivery.id, aborted: signal.aborted }, 'commit');
+        },
+      },
+    },
+    log: { level: 'debug' },
+    shutdown: { linger: 0 },
+  };
+  assert.equal(defineConfig(config), config);
+});
+
+/** Not one of these compiles. */
+const mistakes: readonly PorticoConfig[] = [
+  // @ts-expect-error: no such section
+  { mangement: {} },
+  // @ts-expect-error: no such option
+  { rest: { prot: 1 } },
+  // @ts-expect-error: a port is a number
+  { rest: { port: '9000' } },
+  // @ts-expect-error: no such level
+  { log: { level: 'loud' } },
+  // @ts-expect-error: no such door
+  { interfaces: ['rst'] },
+  // @ts-expect-error: a check is a function
+  { management: { healthChecks: { disk: 1 } } },
+  // @ts-expect-error: an endpoint has a read operation
+  { management: { endpoints: [{ id: 'motd' }] } },
+  // @ts-expect-error: a user has roles
+  { management: { users: [{ user: 'a', password: 'b' }] } },
+];
+
+test('what the compiler refuses is refused at the start too', () => {
+  for (const mistake of mistakes) {
+    const reading = readModuleSettings({ ...mistake }, 'portico.config.ts');
+    const problems = [...reading.problems];
+    readModuleCode(reading.code, 'portico.config.ts', problems);
+    assert.equal(problems.length, 1, JSON.stringify(mistake));
+  }
+});

@@ -1,0 +1,4 @@
+/** The four interfaces, in the contract's order (contract 1). */
+export const doors = ['graphql', 'rest', 'management', 'webhook'] as const;
+
+export type Door = (typeof doors)[number];

@@ -1,0 +1,88 @@
+/** What values an option takes, and how they are read from text and from the configuration module. */
+export interface Kind<T> {
+  /** Stands for the value in the help: `--rest-port <port>`. */
+  readonly placeholder: string;
+  /** Completes the sentence "must be …". */
+  readonly expected: string;
+  /** Whether an empty text is a value. */
+  readonly emptyAllowed: boolean;
+  /** Reads a flag or a variable; undefined when it is no such value. */
+  fromText(text: string): T | undefined;
+  /** Reads a value of the configuration module; undefined when it is no such value. */
+  fromValue(value: unknown): T | undefined;
+}
+
+/** A text that matches the pattern. */
+export function textKind(placeholder: string, expected: string, pattern: RegExp): Kind<string> {
+  const accept = (text: string): string | undefined => (pattern.test(text) ? text : undefined);
+  return {
+    placeholder,
+    expected,
+    emptyAllowed: false,
+    fromText: accept,
+    fromValue: (value) => (typeof value === 'string' ? accept(value) : undefined),
+  };
+}
+
+/** A whole number within bounds, both included. */
+export function integerKind(placeholder: string, min: number, max: number, unit = ''): Kind<number> {
+  const accept = (value: number): number | undefined => {
+    return Number.isInteger(value) && value >= min && value <= max ? value : undefined;
+  };
+  return {
+    placeholder,
+    expected: `a whole number from ${min} to ${max}${unit}`,
+    emptyAllowed: false,
+    fromText: (text) => (/^(0|-?[1-9]\d*)$/.test(text) ? accept(Number(text)) : undefined),
+    // -0 is no port anybody means; it becomes 0.
+    fromValue: (value) => (typeof value === 'number' && accept(value) !== undefined ? value + 0 : undefined),
+  };
+}
+
+/** One of a few words. */
+export function choiceKind<C extends string>(placeholder: string, choices: readonly C[]): Kind<C> {
+  const accept = (value: unknown): C | undefined => choices.find((choice) => choice === value);
+  return {
+    placeholder,
+    expected: `one of ${choices.join(', ')}`,
+    emptyAllowed: false,
+    fromText: accept,
+    fromValue: accept,
+  };
+}
+
+/** What the items of a list must be. */
+export interface ListRules<I extends string> {
+  readonly placeholder: string;
+  readonly expected: string;
+  readonly atLeastOne: boolean;
+  readonly unique: boolean;
+  readonly isItem: (text: string) => text is I;
+}
+
+/** Texts separated by commas; an array of texts in the configuration module. */
+export function listKind<I extends string>(rules: ListRules<I>): Kind<readonly I[]> {
+  const accept = (items: readonly unknown[]): readonly I[] | undefined => {
+    // Copied with Array.from so that a hole in a sparse array is seen as an undefined item.
+    const valid = Array.from(items).filter(
+      (item): item is I => typeof item === 'string' && rules.isItem(item),
+    );
+    if (valid.length !== items.length) return undefined;
+    if (rules.atLeastOne && valid.length === 0) return undefined;
+    if (rules.unique && new Set(valid).size !== valid.length) return undefined;
+    return valid;
+  };
+  const fromText = (text: string): readonly I[] | undefined => {
+    return accept(text.trim() === '' ? [] : text.split(',').map((item) => item.trim()));
+  };
+  return {
+    placeholder: rules.placeholder,
+    expected: rules.expected,
+    emptyAllowed: !rules.atLeastOne,
+    fromText,
+    fromValue: (value) => {
+      if (typeof value === 'string') return fromText(value);
+      return Array.isArray(value) ? accept(value) : undefined;
+    },
+  };
+}

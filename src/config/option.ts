@@ -1,0 +1,135 @@
+import { choiceKind, integerKind, type Kind, listKind, textKind } from './kind.ts';
+
+/** One option: where its value may come from, what it may be and what it is when nobody says. */
+export interface Option<T> {
+  readonly kind: Kind<Exclude<T, undefined>>;
+  /** Its environment variable. */
+  readonly env: string;
+  readonly default: T;
+  /** One or two plain sentences for the help and the documentation. */
+  readonly description: string;
+  /** Its value is never shown, and it can also be read from the file that `<env>_FILE` names. */
+  readonly secret: boolean;
+  /** What holds while an option without a default is not set; undefined when there is a default. */
+  readonly unset: string | undefined;
+}
+
+interface Described {
+  readonly env: string;
+  readonly description: string;
+  readonly secret?: boolean;
+}
+interface WithDefault<T> extends Described {
+  readonly default: T;
+}
+interface WithoutDefault extends Described {
+  readonly unset: string;
+}
+interface TextRules {
+  readonly placeholder?: string;
+  readonly expected?: string;
+  readonly pattern?: RegExp;
+}
+interface ItemRules {
+  readonly expected: string;
+  readonly pattern: RegExp;
+}
+
+function withDefault<T>(kind: Kind<Exclude<T, undefined>>, spec: WithDefault<T>): Option<T> {
+  const { env, description, secret = false } = spec;
+  return { kind, env, default: spec.default, description, secret, unset: undefined };
+}
+
+function withoutDefault<T>(kind: Kind<T>, spec: WithoutDefault): Option<T | undefined> {
+  const { env, description, secret = false, unset } = spec;
+  // The kind of `T | undefined` is the kind of T, which the compiler cannot see while T is open.
+  return { kind: kind as Kind<Exclude<T, undefined>>, env, default: undefined, description, secret, unset };
+}
+
+function textOf(rules: TextRules): Kind<string> {
+  const {
+    placeholder = 'text',
+    expected = 'a text without control characters',
+    pattern = /^\P{Cc}+$/u,
+  } = rules;
+  return textKind(placeholder, expected, pattern);
+}
+
+function itemsOf(rules: ItemRules, atLeastOne: boolean): Kind<readonly string[]> {
+  const isItem = (item: string): item is string => rules.pattern.test(item);
+  return listKind({ placeholder: 'list', expected: rules.expected, atLeastOne, unique: false, isItem });
+}
+
+/** A text without control characters, or one that matches `pattern` and is described by `expected`. */
+export function text(spec: WithDefault<string> & TextRules): Option<string> {
+  return withDefault(textOf(spec), spec);
+}
+
+/** A text that may be missing. */
+export function optionalText(spec: WithoutDefault & TextRules): Option<string | undefined> {
+  return withoutDefault(textOf(spec), spec);
+}
+
+/** A list of texts; it may be empty. */
+export function list(spec: WithDefault<readonly string[]> & ItemRules): Option<readonly string[]> {
+  return withDefault(itemsOf(spec, false), spec);
+}
+
+/** A list of texts that may be missing, but not empty. */
+export function optionalList(spec: WithoutDefault & ItemRules): Option<readonly string[] | undefined> {
+  return withoutDefault(itemsOf(spec, true), spec);
+}
+
+/** One of a few words. */
+export function choice<const C extends readonly string[]>(
+  spec: WithDefault<C[number]> & { readonly choices: C },
+): Option<C[number]> {
+  return withDefault<C[number]>(choiceKind<C[number]>('word', spec.choices), spec);
+}
+
+/** Some of a few words, at least one, each at most once. */
+export function someOf<const C extends readonly string[]>(
+  spec: WithDefault<readonly C[number][]> & { readonly choices: C },
+): Option<readonly C[number][]> {
+  const isItem = (item: string): item is C[number] => spec.choices.includes(item);
+  const expected = `a list with at least one of ${spec.choices.join(', ')}, each at most once`;
+  const kind = listKind<C[number]>({ placeholder: 'list', expected, atLeastOne: true, unique: true, isItem });
+  return withDefault<readonly C[number][]>(kind, spec);
+}
+
+/** A TCP port; 0 lets the system pick a free one. */
+export function port(spec: WithDefault<number>): Option<number> {
+  return withDefault(integerKind('port', 0, 65_535), spec);
+}
+
+/** A duration in milliseconds, between two bounds. */
+export function duration(
+  spec: WithDefault<number> & { readonly min: number; readonly max: number },
+): Option<number> {
+  return withDefault(integerKind('ms', spec.min, spec.max, ' (milliseconds)'), spec);
+}
+
+const segments = '(?:\\/(?!\\.(?:\\/|$))(?:(?!\\.\\.)[\\w.~-])+)+';
+
+/** The path of one endpoint or, with `root`, of several: only what neither a URL nor a router reads as a sign. */
+export function path(spec: WithDefault<string> & { readonly root: boolean }): Option<string> {
+  const unless = spec.root ? ' unless it is "/" alone' : '';
+  const expected =
+    `a path like ${spec.default}: it begins with "/", does not end with "/"${unless}, ` +
+    'and between slashes has only letters, digits, "_", "~", "-" and single "."';
+  const pattern = new RegExp(`^(?:${segments}${spec.root ? '|\\/' : ''})$`);
+  return withDefault(textKind('path', expected, pattern), spec);
+}
+
+/** The flag of an option: `management.basePath` is `--management-base-path`. */
+export function flagOf(key: string): string {
+  return `--${key.replaceAll('.', '-').replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+/** The default as the help and the documentation show it. */
+export function formatDefault(option: Option<unknown>): string {
+  const value = option.default;
+  if (value === undefined) return `unset: ${option.unset}`;
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(',');
+  return String(value);
+}

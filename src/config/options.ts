@@ -1,0 +1,181 @@
+import { doors } from './door.ts';
+import { builtInEndpoints } from './endpoint-id.ts';
+import {
+  choice,
+  duration,
+  list,
+  type Option,
+  optionalList,
+  optionalText,
+  path,
+  port,
+  someOf,
+  text,
+} from './option.ts';
+
+const endpointNames = {
+  expected: 'a list of endpoint names, or *',
+  pattern: /^(?:\*|[a-zA-Z][a-zA-Z0-9.-]*)$/,
+};
+
+/** Every option once. All else follows from here: types, sources, help, documentation and what /env shows. */
+export const options = {
+  host: text({
+    env: 'HOST',
+    default: '127.0.0.1',
+    placeholder: 'host',
+    expected: 'a host name or an IP address without brackets and port',
+    pattern: /^(?:[\w.-]+|[0-9a-fA-F]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(?:%[\w.-]+)?)$/,
+    description: 'The address that every door listens on; 0.0.0.0 or :: for all.',
+  }),
+  interfaces: someOf({
+    env: 'INTERFACES',
+    default: doors,
+    choices: doors,
+    description: 'The doors to open.',
+  }),
+  'database.url': text({
+    env: 'DATABASE_URL',
+    default: 'sqlite:portico.db',
+    placeholder: 'url',
+    secret: true,
+    expected: 'sqlite:<file>, sqlite::memory: or postgres://<user>:<password>@<host>/<database>',
+    pattern: /^(?:sqlite:(?=\P{Cc}*[^\p{Cc}\s])\P{Cc}+|postgres(?:ql)?:\/\/[^\p{Cc}\s]+)$/u,
+    description: 'Where users and deliveries are kept: sqlite:<file>, sqlite::memory: or postgres://...',
+  }),
+  'graphql.port': port({
+    env: 'GRAPHQL_PORT',
+    default: 4000,
+    description: 'The port of the GraphQL door; 0 picks a free one.',
+  }),
+  'graphql.path': path({
+    env: 'GRAPHQL_PATH',
+    default: '/graphql',
+    root: false,
+    description: 'The path of the GraphQL endpoint.',
+  }),
+  'graphql.users': choice({
+    env: 'GRAPHQL_USERS',
+    default: 'memory',
+    choices: ['memory', 'database'],
+    description:
+      'Which users GraphQL serves: its own in memory, or those of the database that REST serves (memory, database).',
+  }),
+  'rest.port': port({
+    env: 'REST_PORT',
+    default: 8000,
+    description: 'The port of the REST door; 0 picks a free one.',
+  }),
+  'management.port': port({
+    env: 'MANAGEMENT_PORT',
+    default: 8080,
+    description: 'The port of the management door; 0 picks a free one.',
+  }),
+  'management.basePath': path({
+    env: 'MANAGEMENT_BASE_PATH',
+    default: '/actuator',
+    root: true,
+    description: 'The path under which the management endpoints stand.',
+  }),
+  'management.include': list({
+    ...endpointNames,
+    env: 'MANAGEMENT_INCLUDE',
+    default: builtInEndpoints,
+    description: 'The management endpoints to expose; * for all.',
+  }),
+  'management.exclude': list({
+    ...endpointNames,
+    env: 'MANAGEMENT_EXCLUDE',
+    default: [],
+    description: 'Management endpoints not to expose even though they are included; * for all.',
+  }),
+  'management.user': optionalText({
+    env: 'MANAGEMENT_USER',
+    unset: 'not secured',
+    expected: 'a user name without ":" and control characters',
+    pattern: /^[^:\p{Cc}]+$/u,
+    description: 'The user name that the management endpoints ask for; goes with the password.',
+  }),
+  'management.password': optionalText({
+    env: 'MANAGEMENT_PASSWORD',
+    unset: 'not secured',
+    secret: true,
+    expected: 'a password without control characters',
+    description: 'The password of that user.',
+  }),
+  'management.role': optionalText({
+    env: 'MANAGEMENT_ROLE',
+    unset: 'any user may',
+    description: 'The role a user needs to read the management endpoints. The user above has it.',
+  }),
+  'management.showValues': choice({
+    env: 'MANAGEMENT_SHOW_VALUES',
+    default: 'never',
+    choices: ['never', 'when-authorized', 'always'],
+    description:
+      'When /env shows values; those of secrets stay hidden in any case (never, when-authorized, always).',
+  }),
+  'webhook.port': port({
+    env: 'PORT',
+    default: 3000,
+    description: 'The port of the webhook door; 0 picks a free one.',
+  }),
+  'webhook.secret': optionalList({
+    env: 'WEBHOOK_SECRET',
+    unset: 'not secured',
+    secret: true,
+    expected: 'one or more secrets separated by commas, none of them empty or with control characters',
+    pattern: /^(?!\s)\P{Cc}+(?<!\s)$/u,
+    description: 'What senders put in x-webhook-token; several, separated by commas, while one is rotated.',
+  }),
+  'log.level': choice({
+    env: 'LOG_LEVEL',
+    default: 'info',
+    choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+    description: 'What is logged at least (fatal, error, warn, info, debug, trace, silent).',
+  }),
+  profiles: list({
+    env: 'PROFILES',
+    default: [],
+    expected: 'a list of names without control characters',
+    pattern: /^\P{Cc}+$/u,
+    description: 'Names shown as activeProfiles in /env.',
+  }),
+  'shutdown.linger': duration({
+    env: 'SHUTDOWN_LINGER',
+    default: 300,
+    min: 0,
+    max: 300_000,
+    description:
+      'How many milliseconds the doors keep answering, with "Connection: close", once the stop began, before they close.',
+  }),
+} as const satisfies Readonly<Record<string, Option<unknown>>>;
+
+export type OptionKey = keyof typeof options;
+
+/** The value of every option by its key, all sources merged. */
+export type Settings = {
+  readonly [K in OptionKey]: (typeof options)[K] extends Option<infer T> ? T : never;
+};
+
+/** The keys of all options, in the order of the documentation. */
+export const optionKeys = Object.keys(options) as readonly OptionKey[];
+
+/** The option by its key, for code that treats all options alike. */
+export function optionOf(key: OptionKey): Option<unknown> {
+  return options[key];
+}
+
+/** Whether there is an option of that key. */
+export function isOptionKey(key: string): key is OptionKey {
+  return Object.hasOwn(options, key);
+}
+
+/** Names the configuration module; not an option itself, since the module cannot name itself. */
+export const moduleOption = {
+  key: 'config',
+  flag: '--config',
+  env: 'CONFIG',
+  default: 'portico.config.ts, .js or .json when it is there',
+  description: 'The configuration module: settings and code of your own.',
+} as const;

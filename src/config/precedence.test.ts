@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
+import { doors } from './door.ts';
+import { loadConfig } from './load.ts';
+import { flagOf } from './option.ts';
+import { type OptionKey, optionKeys, optionOf } from './options.ts';
+
+const name = fc.stringMatching(/^[a-z][a-zA-Z0-9.-]{0,8}$/);
+const path = fc
+  .array(fc.stringMatching(/^[\w~-]{1,6}$/), { minLength: 1, maxLength: 3 })
+  .map((parts) => `/${parts.join('/')}`);
+const plain = fc
+  .string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
+  .filter((text) => /^\P{Cc}+$/u.test(text) && text.trim() !== '');
+const item = plain.filter((text) => !text.includes(',') && text.trim() === text);
+
+/** A value that each option takes. */
+const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
+  host: fc.oneof(fc.ipV4(), fc.ipV6(), fc.domain()),
+  interfaces: fc.shuffledSubarray([...doors], { minLength: 1 }),
+  'database.url': fc.oneof(
+    item.map((text) => `sqlite:${text}`),
+    fc.constant('postgres://u:p@h:1/d'),
+  ),
+  'graphql.port': fc.integer({ min: 1, max: 16_000 }),
+  'graphql.path': path,
+  'graphql.users': fc.constantFrom('memory', 'database'),
+  // Ranges of their own keep the doors apart.
+  'rest.port': fc.integer({ min: 16_001, max: 32_000 }),
+  'management.port': fc.integer({ min: 32_001, max: 48_000 }),
+  'management.basePath': fc.oneof(path, fc.constant('/')),
+  'management.include': fc.array(fc.oneof(name, fc.constant('*')), { maxLength: 4 }),
+  'management.exclude': fc.array(name, { maxLength: 4 }),
+  'management.user': plain.map((text) => text.replaceAll(':', '.')),
+  'management.password': plain,
+  'management.role': plain,
+  'management.showValues': fc.constantFrom('never', 'when-authorized', 'always'),
+  'webhook.port': fc.integer({ min: 48_001, max: 65_535 }),
+  'webhook.secret': fc.array(item, { minLength: 1, maxLength: 3 }),
+  'log.level': fc.constantFrom('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+  profiles: fc.array(item, { maxLength: 3 }),
+  'shutdown.linger': fc.integer({ min: 0, max: 300_000 }),
+};
+
+type Values = Readonly<Record<string, unknown>>;
+
+const some = fc.record(values, { requiredKeys: [] }) as fc.Arbitrary<Values>;
+/** In the weakest source, so that neither is ever there without the other. */
+const credentials = fc.record({
+  'management.user': values['management.user'],
+  'management.password': values['management.password'],
+});
+
+const needs: { readonly [K in OptionKey]?: Values } = {
+  'management.user': { 'management.password': 'p' },
+  'management.password': { 'management.user': 'u' },
+  'management.role': { 'management.user': 'u', 'management.password': 'p' },
+};
+
+const asText = (value: unknown) => (Array.isArray(value) ? value.join(',') : String(value));
+
+function asFlags(given: Values, joined: boolean): string[] {
+  return Object.entries(given).flatMap(([key, value]) => {
+    const text = asText(value);
+    // Behind a space a value that begins with "-" would be a flag.
+    return joined || text.startsWith('-') ? [`${flagOf(key)}=${text}`] : [flagOf(key), text];
+  });
+}
+
+function asEnvironment(given: Values): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(given).map(([key, value]) => [optionOf(key as OptionKey).env, asText(value)]),
+  );
+}
+
+function asModule(given: Values): string {
+  const nested: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(given)) {
+    const [section = '', part] = key.split('.');
+    nested[section] = part === undefined ? value : { ...(nested[section] ?? {}), [part]: value };
+  }
+  return JSON.stringify(nested);
+}
+
+test('every mix of flags, environment and module resolves by precedence', async () => {
+  await using folder = await temporaryFolder();
+  const run = async (flags: Values, env: Values, module: Values, fallback: Values, joined: boolean) => {
+    const file = { ...fallback, ...module };
+    await writeFile(join(folder.path, 'portico.config.json'), asModule(file));
+    const config = await loadConfig({
+      argv: asFlags(flags, joined),
+      env: asEnvironment(env),
+      cwd: folder.path,
+    });
+    for (const key of optionKeys) {
+      const source = [flags, env, file].find((given) => Object.hasOwn(given, key));
+      assert.deepEqual(config.settings[key], source === undefined ? optionOf(key).default : source[key], key);
+    }
+  };
+  await fc.assert(fc.asyncProperty(some, some, some, credentials, fc.boolean(), run), { numRuns: 200 });
+});
+
+test('every option comes through whole from each of its sources', async () => {
+  await using folder = await temporaryFolder();
+  const secretFile = join(folder.path, 'secret');
+  for (const key of optionKeys) {
+    const { env, secret } = optionOf(key);
+    const load = async (flags: string[], variables: Record<string, string>, module: Values) => {
+      // What an option needs beside itself to make sense.
+      const beside = { ...(needs[key] ?? {}), ...module };
+      await writeFile(join(folder.path, 'portico.config.json'), asModule(beside));
+      return (await loadConfig({ argv: flags, env: variables, cwd: folder.path })).settings[key];
+    };
+    const roundTrip = async (value: unknown, joined: boolean) => {
+      const only = { [key]: value };
+      assert.deepEqual(await load(asFlags(only, joined), {}, {}), value);
+      assert.deepEqual(await load([], asEnvironment(only), {}), value);
+      assert.deepEqual(await load([], {}, only), value);
+      if (!secret) return;
+      await writeFile(secretFile, `${asText(value)}\n`);
+      assert.deepEqual(await load([], { [`${env}_FILE`]: secretFile }, {}), value);
+    };
+    await fc.assert(fc.asyncProperty(values[key], fc.boolean(), roundTrip), { numRuns: 20 });
+  }
+});

@@ -1,0 +1,8 @@
+/** One place that configuration comes from, with what it says. */
+export interface PropertySource {
+  readonly name: string;
+  readonly properties: ReadonlyMap<
+    string,
+    { readonly value: unknown; readonly origin: string; readonly secret: boolean }
+  >;
+}

@@ -1,0 +1,62 @@
+import type { Environment } from './environment.ts';
+import type { Flags } from './flags.ts';
+import type { ModuleFile } from './module-file.ts';
+import { moduleOption, optionKeys, optionOf } from './options.ts';
+import type { PropertySource } from './property-source.ts';
+import type { Reading } from './reading.ts';
+
+type Properties = PropertySource['properties'];
+
+/** Every place that configuration comes from, the strongest first. */
+export function propertySources(
+  flags: Flags,
+  env: Environment,
+  file: ModuleFile | undefined,
+  module: Reading,
+): readonly PropertySource[] {
+  const sources: PropertySource[] = [
+    { name: 'commandLineArgs', properties: flagProperties(flags) },
+    { name: 'systemEnvironment', properties: environmentProperties(env) },
+  ];
+  if (file !== undefined) {
+    sources.push({ name: `Config resource "${file.name}"`, properties: readProperties(module) });
+  }
+  return [...sources, { name: 'defaults', properties: defaultProperties() }];
+}
+
+function flagProperties(flags: Flags): Properties {
+  const properties = new Map(readProperties(flags));
+  if (flags.module !== undefined) {
+    properties.set(moduleOption.key, { value: flags.module, origin: moduleOption.flag, secret: false });
+  }
+  return properties;
+}
+
+function readProperties({ found }: Reading): Properties {
+  return new Map([...found].map(([key, entry]) => [key, { ...entry, secret: optionOf(key).secret }]));
+}
+
+/** All variables, not only the options' own: an operator looks for PATH and HOME here too. */
+function environmentProperties(env: Environment): Properties {
+  const secrets = new Set(optionKeys.filter((key) => optionOf(key).secret).map((key) => optionOf(key).env));
+  const properties = new Map<string, { value: unknown; origin: string; secret: boolean }>();
+  for (const [name, value] of Object.entries(env)) {
+    if (value === undefined) continue;
+    properties.set(name, {
+      value,
+      origin: `System Environment Property "${name}"`,
+      secret: secrets.has(name),
+    });
+  }
+  return properties;
+}
+
+function defaultProperties(): Properties {
+  const set = optionKeys.filter((key) => optionOf(key).default !== undefined);
+  return new Map(
+    set.map((key) => {
+      const { default: value, secret } = optionOf(key);
+      return [key, { value, origin: 'default', secret }];
+    }),
+  );
+}

@@ -1,0 +1,16 @@
+import type { Inbox } from '../inbox/inbox.ts';
+import type { MaybePromise } from '../users/maybe-promise.ts';
+import type { UserStore } from '../users/user-store.ts';
+
+/** An open database: the stores of users and deliveries on one engine. Whoever opens it disposes of it. */
+export interface Database extends AsyncDisposable {
+  readonly users: UserStore;
+  readonly inbox: Inbox;
+  /** One real round trip to the engine; throws or rejects when it does not answer. */
+  ping(): MaybePromise<void>;
+  /**
+   * Aborted once the engine can no longer promise durability (a failed fsync); the reason is the error.
+   * From then on every write is refused and the process should end.
+   */
+  readonly failed: AbortSignal;
+}

@@ -1,0 +1,124 @@
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import { WRITES, type WriteName } from './write-statements.ts';
+
+/** A write: the name of a prepared statement and the values bound to it. */
+export interface Write {
+  readonly statement: WriteName;
+  readonly values: readonly SQLInputValue[];
+}
+
+/** A row, column by column. */
+export type Row = readonly SQLOutputValue[];
+
+/** How one write ended: the rows it returned, or why it changed nothing. */
+export type WriteResult = { readonly rows: readonly Row[] } | { readonly error: string };
+
+/** How a batch ended. With `fatal` the file can no longer be trusted to be durable. */
+export interface BatchResult {
+  readonly results: readonly WriteResult[];
+  readonly fatal?: string;
+}
+
+/** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC (sqlite.org/rescode.html). */
+const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
+/** Write-ahead bytes (estimated) after which the log is folded back into the file. */
+const CHECKPOINT_BYTES = 4 * 1024 * 1024;
+/** What a commit writes at the least: a few pages. */
+const COMMIT_BYTES = 12 * 1024;
+
+/**
+ * Runs batches of writes on one connection: one transaction per batch, a savepoint per write, so that
+ * a bad write fails alone. Whoever opened the connection closes it.
+ */
+export class BatchExecutor {
+  readonly #db: DatabaseSync;
+  readonly #statements: ReadonlyMap<WriteName, StatementSync>;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
+  readonly #rollback: StatementSync;
+  readonly #savepoint: StatementSync;
+  readonly #release: StatementSync;
+  readonly #undo: StatementSync;
+  readonly #checkpoint: StatementSync;
+  #bytesSinceCheckpoint = 0;
+
+  /** Prepares every statement once. */
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+    const names = Object.keys(WRITES) as WriteName[];
+    this.#statements = new Map(names.map((name) => [name, prepareRows(db, WRITES[name])]));
+    this.#begin = db.prepare('BEGIN IMMEDIATE');
+    this.#commit = db.prepare('COMMIT');
+    this.#rollback = db.prepare('ROLLBACK');
+    this.#savepoint = db.prepare('SAVEPOINT write_in_batch');
+    this.#release = db.prepare('RELEASE write_in_batch');
+    this.#undo = db.prepare('ROLLBACK TO write_in_batch');
+    this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
+  }
+
+  /** Returns only after COMMIT, hence after the log was synced; nothing was stored when it reports an error. */
+  execute(writes: readonly Write[]): BatchResult {
+    try {
+      this.#begin.run();
+      const results = writes.map((write) => this.#write(write));
+      this.#commit.run();
+      return { results };
+    } catch (error) {
+      if (this.#db.isTransaction) this.#rollback.run();
+      const message = String(error);
+      const results = writes.map(() => ({ error: message }));
+      return isFsyncFailure(error) ? { results, fatal: message } : { results };
+    }
+  }
+
+  /**
+   * Folds the log back into the file when it has grown; called between batches, so no answer waits for it.
+   * Returns the error after which the file can no longer be trusted, if any.
+   */
+  maintain(writes: readonly Write[]): string | undefined {
+    this.#bytesSinceCheckpoint += COMMIT_BYTES + writes.reduce((sum, write) => sum + sizeOf(write), 0);
+    if (this.#bytesSinceCheckpoint < CHECKPOINT_BYTES) return undefined;
+    this.#bytesSinceCheckpoint = 0;
+    try {
+      this.#checkpoint.run();
+      return undefined;
+    } catch (error) {
+      // A full or failing disk stops only the folding; what was committed is in the log.
+      return isFsyncFailure(error) ? String(error) : undefined;
+    }
+  }
+
+  #write({ statement, values }: Write): WriteResult {
+    this.#savepoint.run();
+    try {
+      const rows = this.#statements.get(statement)?.all(...values) as unknown as readonly Row[];
+      this.#release.run();
+      return { rows };
+    } catch (error) {
+      // An error that ended the transaction itself (a full disk, an I/O error) fails the whole batch.
+      if (!this.#db.isTransaction || isFsyncFailure(error)) throw error;
+      this.#undo.run();
+      this.#release.run();
+      return { error: String(error) };
+    }
+  }
+}
+
+function prepareRows(db: DatabaseSync, sql: string): StatementSync {
+  const statement = db.prepare(sql);
+  statement.setReturnArrays(true);
+  return statement;
+}
+
+function isFsyncFailure(error: unknown): boolean {
+  return FSYNC_FAILED.has((Object(error) as { readonly errcode?: unknown }).errcode);
+}
+
+function sizeOf({ values }: Write): number {
+  let size = 100;
+  for (const value of values) {
+    if (typeof value === 'string') size += value.length;
+    else if (ArrayBuffer.isView(value)) size += value.byteLength;
+  }
+  return size;
+}

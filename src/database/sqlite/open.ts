@@ -1,0 +1,53 @@
+import { DatabaseSync } from 'node:sqlite';
+import type { Database } from '../database.ts';
+import { DatabaseOpenError } from '../errors.ts';
+import { openReadConnection, openWriteConnection } from './connection.ts';
+import { SqliteInbox } from './inbox.ts';
+import { migrate } from './migrate.ts';
+import { readRow } from './read-row.ts';
+import { SqliteUserStore } from './users.ts';
+import { openInlineWriter, openThreadWriter, type Writer } from './writer.ts';
+
+/**
+ * Opens an SQLite database, migrated and ready. `file` is a path, or `:memory:`.
+ * Throws DatabaseOpenError.
+ */
+export function openSqlite(file: string): Database {
+  const failed = new AbortController();
+  const onFatal = (error: Error) => failed.abort(error);
+  let reads: DatabaseSync;
+  let writer: Writer;
+  try {
+    if (file === ':memory:') {
+      reads = new DatabaseSync(file);
+      migrate(reads);
+      writer = openInlineWriter(reads, onFatal);
+    } else {
+      // Closed when the writer has its own: the last connection to close would delete the log.
+      using migrating = openWriteConnection(file);
+      migrate(migrating);
+      reads = openReadConnection(file);
+      writer = openThreadWriter(file, onFatal);
+    }
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new DatabaseOpenError(`The database ${file} cannot be opened: ${reason}`, { cause });
+  }
+
+  const ping = reads.prepare('SELECT 1 FROM users LIMIT 1');
+  return {
+    users: new SqliteUserStore(reads, writer.queue),
+    inbox: new SqliteInbox(writer.queue),
+    ping() {
+      failed.signal.throwIfAborted();
+      readRow(ping);
+    },
+    failed: failed.signal,
+    async [Symbol.asyncDispose]() {
+      // The connection that writes closes last and folds the log into the file.
+      if (file !== ':memory:') reads.close();
+      await writer[Symbol.asyncDispose]();
+      if (file === ':memory:') reads.close();
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { NewUser } from '../../users/user.ts';
+import type { UserPage, UserStore } from '../../users/user-store.ts';
+import { readRow } from './read-row.ts';
+import type { WriteQueue } from './write-queue.ts';
+
+const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
+
+/** Users in SQLite: reads on the caller's thread, writes through the queue. */
+export class SqliteUserStore implements UserStore {
+  readonly #writes: WriteQueue;
+  readonly #read: StatementSync;
+  readonly #page: StatementSync;
+  readonly #lastId: StatementSync;
+
+  constructor(reads: DatabaseSync, writes: WriteQueue) {
+    this.#writes = writes;
+    this.#read = reads.prepare(`SELECT ${USER_JSON} AS json FROM users WHERE id = ?`);
+    // The rows reach the aggregate in the order of the inner query.
+    this.#page = reads.prepare(`
+      SELECT count(*) AS count, max(id) AS lastId, group_concat(${USER_JSON}) AS json
+      FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)`);
+    this.#lastId = reads.prepare('SELECT max(id) AS lastId FROM users');
+  }
+
+  readJson(id: number): string | undefined {
+    const row = readRow<{ json: string }>(this.#read, id);
+    return row?.json;
+  }
+
+  page(after: number, upTo: number, limit: number): UserPage {
+    const row = readRow<{ count: number; lastId: number | null; json: string | null }>(
+      this.#page,
+      after,
+      upTo,
+      limit,
+    );
+    return { count: row?.count ?? 0, lastId: row?.lastId ?? after, json: row?.json ?? '' };
+  }
+
+  lastId(): number {
+    return readRow<{ lastId: number | null }>(this.#lastId)?.lastId ?? 0;
+  }
+
+  async create({ name, email }: NewUser): Promise<number> {
+    const [row] = await this.#writes.write('createUser', name, email);
+    return Number(row?.[0]);
+  }
+
+  update(id: number, { name, email }: NewUser): Promise<boolean> {
+    return this.#changed('updateUser', name, email, id);
+  }
+
+  remove(id: number): Promise<boolean> {
+    return this.#changed('removeUser', id);
+  }
+
+  async #changed(write: 'updateUser' | 'removeUser', ...values: readonly SQLInputValue[]): Promise<boolean> {
+    const rows = await this.#writes.write(write, ...values);
+    return rows.length > 0;
+  }
+}

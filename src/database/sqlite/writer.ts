@@ -1,0 +1,68 @@
+import { extname } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
+import { Worker } from 'node:worker_threads';
+import { StoreUnavailableError } from '../errors.ts';
+import { BatchExecutor, type BatchResult } from './batch.ts';
+import { WriteQueue } from './write-queue.ts';
+
+/** The writing side of an SQLite database; disposing of it waits for the writes that were accepted. */
+export interface Writer extends AsyncDisposable {
+  readonly queue: WriteQueue;
+}
+
+/** Writes from a thread of its own. `onFatal` is called once, when no later write can be trusted. */
+export function openThreadWriter(file: string, onFatal: (error: StoreUnavailableError) => void): Writer {
+  // `.ts` when run from source, `.js` in the built package.
+  const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
+  const worker = new Worker(script, { name: 'writer', workerData: { file } });
+  let answer: ((result: BatchResult) => void) | undefined;
+  const queue = new WriteQueue((writes, done) => {
+    answer = done;
+    worker.postMessage(writes);
+  }, onFatal);
+
+  function fail(reason: string): void {
+    queue.fail(new StoreUnavailableError(reason));
+  }
+  function settle(result: BatchResult): void {
+    const done = answer;
+    answer = undefined;
+    done?.(result);
+  }
+  worker.on('message', (message: BatchResult | string) => {
+    if (typeof message === 'string') fail(`The file is no longer durable: ${message}`);
+    else settle(message);
+  });
+  worker.on('error', (error) => {
+    fail(`The writer thread failed: ${error}`);
+  });
+  const ended = Promise.withResolvers<void>();
+  worker.on('exit', () => {
+    fail('The writer thread has ended');
+    settle({ results: [] });
+    ended.resolve();
+  });
+
+  return {
+    queue,
+    async [Symbol.asyncDispose]() {
+      await queue.idle();
+      queue.close();
+      worker.postMessage('close');
+      await ended.promise;
+    },
+  };
+}
+
+/** Writes on the caller's thread and connection: a database in memory belongs to one connection. */
+export function openInlineWriter(db: DatabaseSync, onFatal: (error: StoreUnavailableError) => void): Writer {
+  const executor = new BatchExecutor(db);
+  const queue = new WriteQueue((writes, done) => done(executor.execute(writes)), onFatal);
+  return {
+    queue,
+    async [Symbol.asyncDispose]() {
+      await queue.idle();
+      queue.close();
+    },
+  };
+}

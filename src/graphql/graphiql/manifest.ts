@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import type { ContentCoding } from './content-coding.ts';
+
+/** One file of the built page; its coded forms lie next to it as `<name>.br` and `<name>.gz`. */
+export interface BuiltFile {
+  readonly contentType: string;
+  readonly codings: readonly ContentCoding[];
+}
+
+/** What `npm run build:graphiql` leaves in `manifest.json`. */
+export interface Manifest {
+  /** Fingerprint of everything that the build was made from. */
+  readonly inputs: string;
+  /** File name of the page's module script. */
+  readonly script: string;
+  /** File name of the page's style sheet. */
+  readonly style: string;
+  /** Every served file by its name. */
+  readonly files: Readonly<Record<string, BuiltFile>>;
+}
+
+/** Where the built page lies; the path is the same from `src/` and from `dist/`. */
+export const buildDirectory = new URL('../../../build/graphiql/', import.meta.url);
+
+function isManifest(value: unknown): value is Manifest {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'script' in value &&
+    'style' in value &&
+    'files' in value &&
+    typeof value.files === 'object'
+  );
+}
+
+/** Reads the manifest of a build; undefined when there is no whole build in `directory`. */
+export function readManifest(directory: URL): Manifest | undefined {
+  try {
+    const manifest: unknown = JSON.parse(readFileSync(new URL('manifest.json', directory), 'utf8'));
+    return isManifest(manifest) ? manifest : undefined;
+  } catch {
+    // The service does not need its query tool: without a build the page says how to make one.
+    return undefined;
+  }
+}

@@ -1,0 +1,56 @@
+/** The tabs of a first visit; the first one is shown and can be run as it stands. */
+export const firstTabs = [
+  {
+    query: `# Ctrl+Enter runs the query,
+# Ctrl+Space completes a field.
+
+query Users {
+  hello
+  users {
+    id
+    name
+    email
+  }
+}
+`,
+  },
+  {
+    query: `query UserById($id: ID!) {
+  user(id: $id) {
+    id
+    name
+    email
+  }
+}
+`,
+    variables: `{
+  "id": "1"
+}`,
+  },
+  {
+    query: `mutation CreateUser(
+  $name: String!
+  $email: String!
+) {
+  createUser(name: $name, email: $email) {
+    id
+    name
+    email
+  }
+}
+`,
+    variables: `{
+  "name": "Ada",
+  "email": "ada@example.com"
+}`,
+  },
+] as const;
+
+/** What a tab holds that the user opens. */
+export const newTab = `query {
+  users {
+    id
+    name
+  }
+}
+`;

@@ -1,0 +1,40 @@
+import './workers.ts';
+// The editor's own styles come first, so that GraphiQL's can overrule them.
+import 'monaco-graphql/esm/monaco-editor.js';
+import '@graphiql/react/font/roboto.css';
+import '@graphiql/react/font/fira-code.css';
+import '@graphiql/react/style.css';
+import '@graphiql/plugin-doc-explorer/style.css';
+import '@graphiql/plugin-history/style.css';
+import 'graphiql/graphiql.css';
+import './page.css';
+import { GraphiQL } from 'graphiql';
+import { createElement } from 'react';
+import { createRoot } from 'react-dom/client';
+import { postOperation } from './fetcher.ts';
+import { firstTabs, newTab } from './first-tabs.ts';
+import { logo } from './logo.ts';
+import { ownStorage } from './own-storage.ts';
+
+declare const document: { getElementById(id: string): object | null };
+declare const location: { readonly pathname: string };
+
+const container = document.getElementById('graphiql');
+if (container === null) throw new Error('The page lacks its #graphiql element.');
+
+// The page and the endpoint are one URL (contract 4.1).
+const endpoint = location.pathname;
+
+createRoot(container).render(
+  createElement(
+    GraphiQL,
+    {
+      fetcher: postOperation(endpoint),
+      defaultTabs: firstTabs,
+      defaultQuery: newTab,
+      defaultEditorToolsVisibility: true,
+      storage: ownStorage(endpoint),
+    },
+    createElement(GraphiQL.Logo, null, logo()),
+  ),
+);

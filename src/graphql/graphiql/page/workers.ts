@@ -1,0 +1,14 @@
+/** File names of the built workers, put in by the build. */
+declare const WORKER_FILES: Readonly<Record<'editor' | 'json' | 'graphql', string>>;
+
+declare const Worker: new (url: URL, options: { readonly name: string }) => object;
+
+/** Where Monaco looks for its workers; they lie next to this script, so no other host is asked. */
+Object.assign(globalThis, {
+  MonacoEnvironment: {
+    getWorker(_id: string, label: string) {
+      const file = label === 'json' || label === 'graphql' ? WORKER_FILES[label] : WORKER_FILES.editor;
+      return new Worker(new URL(file, import.meta.url), { name: label });
+    },
+  },
+});

@@ -1,0 +1,21 @@
+import { type ExecutionResult, GraphQLError } from 'graphql';
+
+/**
+ * Replaces what the program threw by "Internal server error"; what GraphQL itself or a resolver says
+ * on purpose (a GraphQLError) stays. `onMasked` gets the error that is hidden.
+ */
+export function maskErrors(result: ExecutionResult, onMasked: (error: Error) => void): ExecutionResult {
+  if (result.errors === undefined) return result;
+  return { ...result, errors: result.errors.map((error) => mask(error, onMasked)) };
+}
+
+function mask(error: GraphQLError, onMasked: (error: Error) => void): GraphQLError {
+  const { originalError } = error;
+  if (originalError == null || originalError instanceof GraphQLError) return error;
+  onMasked(originalError);
+  return new GraphQLError('Internal server error', {
+    ...(error.nodes && { nodes: error.nodes }),
+    ...(error.path && { path: error.path }),
+    extensions: { code: 'INTERNAL_SERVER_ERROR' },
+  });
+}

@@ -1,0 +1,116 @@
+import { randomBytes } from 'node:crypto';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import type { Logger } from 'pino';
+import { answerClientError } from './client-error.ts';
+import { type ErrorFormat, sendProblem } from './error-format.ts';
+import { LIMITS } from './limits.ts';
+import { ListenError } from './listen-error.ts';
+import { originForm, refusedFraming } from './request-guard.ts';
+
+export interface ListenerOptions {
+  /** The door's name, for logs and messages. */
+  readonly door: string;
+  readonly host: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  /** How the user changes the port, for the message when it is taken. */
+  readonly portHint: string;
+  readonly log: Logger;
+  /** The format of refusals that happen before a request reaches the door. */
+  readonly errors: ErrorFormat;
+}
+
+/** One HTTP listener: a Fastify instance with the limits, refusals and draining that all doors share. */
+export interface Listener extends AsyncDisposable {
+  readonly door: string;
+  readonly app: FastifyInstance;
+  /** Starts to listen and resolves to the base URL; fails with ListenError. */
+  listen(): Promise<string>;
+  /** From now on every reply closes its connection, so that clients go elsewhere for the next request. */
+  drain(): void;
+  /** Takes no new connection, lets running requests finish until `deadline` fires, then cuts them. */
+  close(deadline: AbortSignal): Promise<void>;
+}
+
+/** Builds a listener that does not listen yet. */
+export function createListener(options: ListenerOptions): Listener {
+  const { door, host, errors } = options;
+  let draining = false;
+  const idPrefix = randomBytes(4).toString('hex');
+  let requests = 0;
+
+  const app: FastifyInstance = Fastify({
+    loggerInstance: options.log as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    // A child logger per request costs more than the request; entries carry `reqId` themselves.
+    childLoggerFactory: (logger) => logger,
+    genReqId: () => `${idPrefix}-${(++requests).toString(36)}`,
+    requestIdHeader: false,
+    rewriteUrl: (request) => originForm(request.url ?? '/'),
+    routerOptions: { maxParamLength: LIMITS.maxHeaderBytes },
+    frameworkErrors: (error, request, reply) => {
+      sendProblem(errors, error, request, reply);
+    },
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, errors),
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    requestTimeout: LIMITS.requestTimeout,
+    connectionTimeout: LIMITS.idleReplyTimeout,
+    keepAliveTimeout: LIMITS.keepAliveTimeout,
+    maxRequestsPerSocket: LIMITS.maxRequestsPerConnection,
+    http: {
+      headersTimeout: LIMITS.headersTimeout,
+      connectionsCheckingInterval: LIMITS.checkInterval,
+      maxHeaderSize: LIMITS.maxHeaderBytes,
+      insecureHTTPParser: false,
+    },
+  });
+  app.server.maxHeadersCount = LIMITS.maxHeaders;
+  app.server.maxConnections = LIMITS.maxConnections;
+
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id);
+    if (draining) reply.header('connection', 'close');
+    const refused = refusedFraming(request.raw);
+    if (refused === undefined) return done();
+    reply.header('connection', 'close');
+    sendProblem(errors, refused, request, reply);
+  });
+  app.setErrorHandler((error, request, reply) => sendProblem(errors, error, request, reply));
+
+  async function close(deadline: AbortSignal): Promise<void> {
+    draining = true;
+    const cut = () => app.server.closeAllConnections();
+    deadline.addEventListener('abort', cut, { once: true });
+    if (deadline.aborted) cut();
+    try {
+      await app.close();
+    } finally {
+      deadline.removeEventListener('abort', cut);
+    }
+  }
+
+  return {
+    door,
+    app,
+    async listen() {
+      try {
+        await app.listen({ host, port: options.port, listenTextResolver: () => `${door} door listens` });
+      } catch (cause) {
+        throw new ListenError(door, host, options.port, options.portHint, { cause });
+      }
+      return baseUrl(app, host);
+    },
+    drain() {
+      draining = true;
+    },
+    close,
+    [Symbol.asyncDispose]: () => close(AbortSignal.abort()),
+  };
+}
+
+function baseUrl(app: FastifyInstance, host: string): string {
+  const address = app.server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,52 @@
+import { STATUS_CODES } from 'node:http';
+import { StoreUnavailableError } from '../database/errors.ts';
+
+export interface ProblemOptions extends ErrorOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Why a request is refused. `status` is an HTTP status of 400 or above; `message` may be shown to the client. */
+export class HttpProblem extends Error {
+  override readonly name = 'HttpProblem';
+  readonly status: number;
+  /** A stable code for programs and logs. */
+  readonly code: string;
+  /** Header fields that belong to the refusal, such as Allow. */
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, code: string, message: string, options: ProblemOptions = {}) {
+    super(message, options);
+    this.status = status;
+    this.code = code;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** The reason phrase of a status, as a text to show. */
+export function reasonPhrase(status: number): string {
+  return STATUS_CODES[status] ?? 'Error';
+}
+
+/**
+ * Turns whatever was thrown into a problem that is safe to show: messages of our own refusals stay,
+ * a framework's refusal becomes its reason phrase, everything else is a 500 (or 503 for the store)
+ * without a word about the inside.
+ */
+export function toProblem(error: unknown): HttpProblem {
+  if (error instanceof HttpProblem) return error;
+  if (error instanceof StoreUnavailableError) {
+    return new HttpProblem(503, error.code, reasonPhrase(503), {
+      cause: error,
+      headers: { 'retry-after': '1' },
+    });
+  }
+  const { statusCode, code } = Object(error) as { readonly statusCode?: unknown; readonly code?: unknown };
+  const status = typeof statusCode === 'number' && statusCode >= 400 && statusCode <= 599 ? statusCode : 500;
+  const known = status < 500 || code === 'FST_ERR_HANDLER_TIMEOUT';
+  return new HttpProblem(
+    status,
+    known && typeof code === 'string' ? code : 'INTERNAL',
+    reasonPhrase(status),
+    { cause: error },
+  );
+}

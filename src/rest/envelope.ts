@@ -1,0 +1,22 @@
+// The response envelope of contract 2.3: `status`, then `data` for a read, `message` for all else.
+
+/** The content type that all replies of this door carry (contract 2.3). */
+export const JSON_TYPE = 'application/json';
+
+/** A success with data that is JSON text already. */
+export function data(json: string): string {
+  return `{"status":"success","data":${json}}`;
+}
+
+/** A success of a write. */
+export function done(message: string): string {
+  return JSON.stringify({ status: 'success', message });
+}
+
+/** Any error. */
+export function failure(message: string): string {
+  return JSON.stringify({ status: 'error', message });
+}
+
+export const USER_NOT_FOUND = failure('User not found');
+export const ENDPOINT_NOT_FOUND = failure('Endpoint not found');

@@ -1,0 +1,59 @@
+import { banner, doorAddresses } from './banner.ts';
+import { type Config, loadConfig } from './config/load.ts';
+import { exposedDoors } from './exposure-warning.ts';
+import { readPackageInfo } from './package-info.ts';
+import { createService } from './service.ts';
+
+/** A stop that takes longer than its own deadlines is ended, this many milliseconds after the linger. */
+const FORCED_EXIT = 10_000;
+
+/**
+ * Runs the service until a signal comes or it fails; resolves to the exit code.
+ * Fails with ConfigError, DatabaseOpenError or ListenError, with nothing left open.
+ */
+export async function serve(argv: readonly string[]): Promise<number> {
+  const config = await loadConfig({ argv: [...argv], env: process.env, cwd: process.cwd() });
+  await using service = await createService(config);
+  const stopped = stopRequest(service.failed, config);
+
+  const addresses = doorAddresses(await service.listen(), config);
+  const { version } = readPackageInfo();
+  // Standard output belongs to the log.
+  process.stderr.write(`\n${banner(version, performance.now(), addresses)}\n`);
+  service.log.info({ version, doors: Object.fromEntries(addresses) }, 'ready');
+  const exposed = exposedDoors(config);
+  if (exposed.length > 0) {
+    service.log.warn(
+      { host: config.settings.host, doors: exposed },
+      `open to everybody who reaches ${config.settings.host}: ${exposed.join(', ')}; secure them or put a proxy in front`,
+    );
+  }
+
+  const reason = await stopped;
+  if (reason === 'failed') {
+    service.log.fatal({ err: service.failed.reason }, 'the store failed, stopping');
+  } else {
+    service.log.info({ signal: reason }, 'stopping');
+  }
+  await service.stop();
+  return reason === 'failed' ? 1 : 0;
+}
+
+/** Resolves when the process is asked to stop or has to; a second signal ends it at once. */
+function stopRequest(failed: AbortSignal, config: Config): Promise<NodeJS.Signals | 'failed'> {
+  const { promise, resolve } = Promise.withResolvers<NodeJS.Signals | 'failed'>();
+  let stopping = false;
+  const begin = (reason: NodeJS.Signals | 'failed') => {
+    stopping = true;
+    setTimeout(() => process.exit(1), config.settings['shutdown.linger'] + FORCED_EXIT).unref();
+    resolve(reason);
+  };
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (stopping) process.exit(1);
+    begin(signal);
+  };
+  process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
+  if (failed.aborted) begin('failed');
+  failed.addEventListener('abort', () => begin('failed'), { once: true });
+  return promise;
+}

@@ -1,0 +1,9 @@
+/**
+ * Reads the second path segment as an id (contract 2.2: "read as an integer"). Ids are positive safe integers
+ * in their one canonical spelling; anything else is the id of no user, for which this gives undefined.
+ */
+export function readUserId(segment: string): number | undefined {
+  if (!/^[1-9]\d{0,15}$/.test(segment)) return undefined;
+  const id = Number(segment);
+  return Number.isSafeInteger(id) ? id : undefined;
+}

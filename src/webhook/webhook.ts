@@ -1,0 +1,64 @@
+import { randomUUIDv7 } from 'node:crypto';
+import type { FastifyPluginCallback } from 'fastify';
+import { sendProblem } from '../http/error-format.ts';
+import { parseJsonBody } from '../http/json-body.ts';
+import { HttpProblem, reasonPhrase } from '../http/problem.ts';
+import { readRawBodies } from '../http/read-bodies.ts';
+import type { Inbox } from '../inbox/inbox.ts';
+import { TEXT_TYPE, webhookErrors } from './error-format.ts';
+import { tokenGuard } from './token-guard.ts';
+
+export interface WebhookOptions {
+  readonly inbox: Inbox;
+  /** The shared secrets that are accepted in x-webhook-token; none: not secured. */
+  readonly secrets: readonly string[];
+  /** Whether there is a handler for an event. */
+  handles(event: string): boolean;
+  /** Told of each delivery once it is durable: `event` is null when the body named none. */
+  onStored(delivery: { readonly id: string; readonly event: string | null; readonly handled: boolean }): void;
+  /** Largest body in bytes; default 1 MiB. */
+  readonly bodyLimit?: number;
+}
+
+/** The webhook receiver (contract 4.4) as a Fastify plugin. */
+export const webhook: FastifyPluginCallback<WebhookOptions> = (app, options, ready) => {
+  const { inbox, handles, onStored, secrets, bodyLimit = 1024 * 1024 } = options;
+  readRawBodies(app, { bodyLimit });
+  app.setErrorHandler((error, request, reply) => sendProblem(webhookErrors, error, request, reply));
+
+  app.post('/webhook', { onRequest: tokenGuard(secrets) }, async (request, reply) => {
+    const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
+    const event = eventOf(parseJsonBody(body));
+    const handled = event !== null && handles(event);
+    const id = randomUUIDv7();
+    await inbox.append({
+      id,
+      event,
+      body,
+      receivedAt: Date.now(),
+      status: handled ? 'pending' : 'unhandled',
+    });
+    onStored({ id, event, handled });
+    return reply.type(TEXT_TYPE).send('Webhook received');
+  });
+
+  app.setNotFoundHandler((request, reply) => {
+    const known = request.url.slice(app.prefix.length).split('?', 1)[0] === '/webhook';
+    if (known) reply.header('allow', 'POST');
+    const status = known ? 405 : 404;
+    return sendProblem(
+      webhookErrors,
+      new HttpProblem(status, 'NO_ROUTE', reasonPhrase(status)),
+      request,
+      reply,
+    );
+  });
+  ready();
+};
+
+/** The `event` of a body (contract 2.5); null when the body is any other JSON value. */
+function eventOf(body: unknown): string | null {
+  if (typeof body !== 'object' || body === null) return null;
+  const { event } = body as { readonly event?: unknown };
+  return typeof event === 'string' ? event : null;
+}

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import fastify from 'fastify';
+import { buildSchema, graphql } from 'graphql';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { openGraphiql } from '../../src/graphql/graphiql/graphiql.ts';
+import { prefersHtml } from '../../src/graphql/graphiql/prefers-html.ts';
+
+const executablePath = '/usr/bin/chromium';
+const skip = existsSync(executablePath)
+  ? false
+  : `${executablePath} is not there; install it with: apt-get install chromium`;
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+interface Operation {
+  readonly query: string;
+  readonly variables?: Record<string, unknown>;
+  readonly operationName?: string;
+}
+
+/** A GraphQL server with the tool at `path`; `asked` lists the paths that were requested. */
+async function startServer(path: string) {
+  const schema = buildSchema(`
+    type Query { hello: String! users: [User!]! user(id: ID!): User }
+    type Mutation { createUser(name: String!, email: String!): User! }
+    type User { id: ID! name: String! email: String! }
+  `);
+  const users = [
+    { id: '1', name: 'Grace Hopper', email: 'grace@example.com' },
+    { id: '2', name: 'Alan Turing', email: 'alan@example.com' },
+  ];
+  const rootValue = {
+    hello: 'Hello from Portico',
+    users,
+    user: ({ id }: { id: string }) => users.find((user) => user.id === id) ?? null,
+    createUser: (user: { name: string; email: string }) => {
+      const created = { ...user, id: String(users.length + 1) };
+      users.push(created);
+      return created;
+    },
+  };
+  const graphiql = openGraphiql(path);
+  const asked: string[] = [];
+  const app = fastify();
+  app.addHook('onRequest', async (request) => {
+    asked.push(`${request.method} ${request.url}`);
+  });
+  app.register(graphiql.assets);
+  app.get(path, (request, reply) =>
+    prefersHtml(request.headers.accept)
+      ? reply.headers(graphiql.page.headers).send(graphiql.page.html)
+      : reply.code(406).send(),
+  );
+  app.post<{ Body: Operation }>(path, async ({ body }) =>
+    graphql({
+      schema,
+      rootValue,
+      source: body.query,
+      variableValues: body.variables ?? null,
+      operationName: body.operationName ?? null,
+    }),
+  );
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  return { url: origin + path, asked, [Symbol.asyncDispose]: () => app.close() };
+}
+
+/** Opens the page and gathers what must not happen: console errors, refusals by the policy, foreign requests. */
+async function openPage(context: BrowserContext, url: string) {
+  const page = await context.newPage();
+  const troubles: string[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error') troubles.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => troubles.push(`uncaught: ${error.message}`));
+  context.on('request', (request) => {
+    const target = request.url();
+    const local = target.startsWith(`${new URL(url).origin}/`) || target.startsWith('data:');
+    if (!local) troubles.push(`request: ${target}`);
+  });
+  await page.addInitScript(
+    "addEventListener('securitypolicyviolation', (e) => console.error('policy', e.violatedDirective, e.blockedURI))",
+  );
+  await page.goto(url);
+  return { page, troubles };
+}
+
+const queryEditor = '.graphiql-query-editor .monaco-editor';
+
+const resultLine = '.result-window .view-line';
+
+/** The lines of the result, as they are drawn: Monaco draws spaces as no-break spaces. */
+async function result(page: Page): Promise<string> {
+  const lines = await page.locator(resultLine).allTextContents();
+  return lines.join('\n').replaceAll('\u00a0', ' ');
+}
+
+async function runQuery(page: Page): Promise<string> {
+  await page.locator(queryEditor).waitFor();
+  await page.getByRole('button', { name: /^Execute query/ }).click();
+  await page.locator(resultLine, { hasText: 'email' }).first().waitFor();
+  return result(page);
+}
+
+/** The fields that the documentation explorer lists for a root type. */
+async function documentedFields(page: Page, type: string): Promise<readonly string[]> {
+  const explorer = page.locator('.graphiql-doc-explorer');
+  await explorer.getByRole('link', { name: type, exact: true }).click();
+  await explorer.locator('.graphiql-doc-explorer-title', { hasText: type }).waitFor();
+  const fields = await explorer.locator('.graphiql-doc-explorer-field-name').allInnerTexts();
+  await explorer.locator('.graphiql-doc-explorer-back').click();
+  return fields;
+}
+
+describe('GraphiQL in a browser', { skip, timeout: 60_000 }, () => {
+  let browser: Browser;
+
+  before(async () => {
+    await promisify(execFile)(process.execPath, ['scripts/build-graphiql.ts'], { cwd: root });
+    browser = await chromium.launch({
+      executablePath,
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-quic',
+        '--no-first-run',
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+        // No name resolves: whatever the page wants from elsewhere fails and is seen as an error.
+        '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+      ],
+    });
+  });
+  after(() => browser?.close());
+
+  it('runs the first query, documents the schema and completes fields', async () => {
+    await using server = await startServer('/graphql');
+    await using context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    const { page, troubles } = await openPage(context, server.url);
+    assert.equal(await page.title(), 'Portico GraphQL');
+
+    assert.match(await runQuery(page), /"hello": "Hello from Portico"[\s\S]*"name": "Grace Hopper"/);
+
+    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
+    assert.deepEqual(await documentedFields(page, 'Query'), ['hello', 'users', 'user']);
+    assert.deepEqual(await documentedFields(page, 'Mutation'), ['createUser']);
+    await page.screenshot({ path: `${root}build/graphiql.png` });
+
+    await page.locator(queryEditor).click();
+    await page.keyboard.press('ControlOrMeta+A');
+    await page.keyboard.type('{ use');
+    const suggestions = page.locator('.suggest-widget.visible');
+    await suggestions.getByRole('option', { name: 'users', exact: true }).waitFor();
+    await suggestions.getByRole('option', { name: 'user', exact: true }).waitFor();
+    await page.screenshot({ path: `${root}build/graphiql-completion.png` });
+
+    for (const worker of ['editor', 'json', 'graphql']) {
+      const pattern = new RegExp(`^GET /graphql/assets/${worker}\\.worker-`);
+      assert.ok(
+        server.asked.some((request) => pattern.test(request)),
+        `The ${worker} worker was not loaded.`,
+      );
+    }
+    assert.deepEqual(troubles, []);
+  });
+
+  it('runs a mutation with its variables at another path, in the dark', async () => {
+    await using server = await startServer('/api/query');
+    await using context = await browser.newContext({
+      viewport: { width: 1280, height: 800 },
+      colorScheme: 'dark',
+    });
+    const { page, troubles } = await openPage(context, server.url);
+    await runQuery(page);
+    await page.locator(`${queryEditor}.vs-dark`).waitFor();
+
+    await page.getByRole('tab', { name: 'CreateUser' }).click();
+    // GraphiQL takes over a tab's operation a moment later, together with what it stores.
+    const stored = "localStorage.getItem('portico:/api/query:graphiql:query')?.startsWith('mutation')";
+    while (!(await page.evaluate<boolean>(stored))) await setTimeout(20);
+    assert.match(await runQuery(page), /"createUser": \{\s+"id": "3",\s+"name": "Ada"/);
+    await page.screenshot({ path: `${root}build/graphiql-dark.png` });
+
+    assert.equal(server.asked.filter((request) => request === 'POST /api/query').length, 3);
+    assert.deepEqual(troubles, []);
+  });
+
+  it('shows what a server answers that sends no JSON', async () => {
+    await using server = await startServer('/graphql');
+    await using context = await browser.newContext();
+    await context.route('**/graphql', (route) =>
+      route.request().method() === 'POST'
+        ? route.fulfill({ status: 502, body: '<h1>Bad gateway</h1>' })
+        : route.continue(),
+    );
+    const { page } = await openPage(context, server.url);
+    await page.locator(queryEditor).waitFor();
+    await page.getByRole('button', { name: /^Execute query/ }).click();
+    await page.locator(resultLine, { hasText: 'message' }).first().waitFor();
+    assert.match(await result(page), /"The server answered 502/);
+  });
+});

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { waitFor } from '../../support/wait-for.ts';
+import type { Check } from '../check.ts';
+import { asObject, base, get, holds, object } from '../clients/management.ts';
+import { changingModule, failingModule, healthyModule, throwingModule } from '../modules.ts';
+
+const health = `${base}/health`;
+
+/** UP, DOWN and what is behind it. */
+export const managementHealthChecks: readonly Check[] = [
+  {
+    id: 'MGMT-01',
+    clause: '2.4',
+    level: 'MUST',
+    title: 'health is an object with the status "UP" when all is well',
+    async run(subject) {
+      assert.equal((await object(subject, health)).status, 'UP');
+    },
+  },
+  {
+    id: 'MGMT-02',
+    clause: '3',
+    level: 'MUST',
+    title: 'health is UP while every custom check returns 0',
+    needs: { module: healthyModule },
+    async run(subject) {
+      assert.equal((await object(subject, health)).status, 'UP');
+    },
+  },
+  {
+    id: 'MGMT-03',
+    clause: '3',
+    level: 'MUST',
+    title: 'a custom check that returns another code reports DOWN with that code as a detail',
+    needs: { module: failingModule(8_437) },
+    async run(subject) {
+      const body = asObject((await get(subject, health)).json());
+      assert.equal(body.status, 'DOWN');
+      assert.ok(holds(body, 8_437) || holds(body, '8437'), JSON.stringify(body));
+    },
+  },
+  {
+    id: 'MGMT-04',
+    clause: '3',
+    level: 'SHOULD',
+    title: 'a negative code is a failure too, and DOWN is 503',
+    needs: { module: failingModule(-1) },
+    async run(subject) {
+      const body = await object(subject, health, 503);
+      assert.equal(body.status, 'DOWN');
+      assert.ok(holds(body, -1) || holds(body, '-1'), JSON.stringify(body));
+    },
+  },
+  {
+    id: 'MGMT-05',
+    clause: '3',
+    level: 'SHOULD',
+    title: 'the failing check is named as a DOWN component, the passing one as UP',
+    needs: { module: failingModule(8_437) },
+    async run(subject) {
+      const components = asObject((await object(subject, health, 503)).components);
+      assert.equal(asObject(components.quick).status, 'UP');
+      const quota = asObject(components.quota);
+      assert.equal(quota.status, 'DOWN');
+      assert.ok(holds(quota.details, 8_437), JSON.stringify(quota));
+    },
+  },
+  {
+    id: 'MGMT-06',
+    clause: '3',
+    level: 'MUST',
+    title: 'a check that throws is a check that fails: DOWN',
+    needs: { module: throwingModule },
+    async run(subject) {
+      const reply = await get(subject, health);
+      assert.equal(asObject(reply.json()).status, 'DOWN');
+      assert.doesNotMatch(reply.text, /\bat .+:\d+:\d+|node_modules|portico\.config/);
+    },
+  },
+  {
+    id: 'MGMT-07',
+    clause: '3',
+    level: 'SHOULD',
+    title: 'health follows its checks from UP to DOWN and back',
+    needs: { module: changingModule, env: { MANAGEMENT_INCLUDE: '*' }, virgin: true },
+    async run(subject) {
+      const becomes = (status: string) =>
+        waitFor(`health ${status}`, async () => {
+          const reply = await get(subject, health);
+          return asObject(reply.json()).status === status && reply.status === (status === 'UP' ? 200 : 503);
+        });
+      await becomes('UP');
+      assert.equal((await get(subject, `${base}/break`)).text, 'broken');
+      await becomes('DOWN');
+      assert.equal((await get(subject, `${base}/repair`)).text, 'repaired');
+      await becomes('UP');
+    },
+  },
+  {
+    id: 'MGMT-08',
+    clause: '4.3',
+    level: 'SHOULD',
+    title: '/livez and /readyz answer 200 outside the base path once the service listens',
+    async run(subject) {
+      for (const path of ['/livez', '/readyz']) {
+        assert.equal((await get(subject, path)).status, 200, path);
+        assert.equal((await get(subject, `${path}x`)).status, 404, path);
+      }
+    },
+  },
+  {
+    id: 'MGMT-09',
+    clause: '3',
+    level: 'SHOULD',
+    title: 'a failing custom check does not make the process look dead',
+    needs: { module: failingModule(8_437) },
+    async run(subject) {
+      assert.equal((await get(subject, health)).status, 503);
+      assert.equal((await get(subject, '/livez')).status, 200);
+    },
+  },
+];

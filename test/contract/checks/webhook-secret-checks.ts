@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import type { Check } from '../check.ts';
+import { unique } from '../clients/unique.ts';
+import {
+  assertNeverLogged,
+  assertReceived,
+  assertUnauthorized,
+  calls,
+  deliver,
+  handled,
+  loggedAsUnhandled,
+} from '../clients/webhook.ts';
+import { handlerModule } from '../modules.ts';
+
+const secret = 'The-Shared-Secret-1';
+const env = { WEBHOOK_SECRET: secret };
+const wrong = [
+  'wrong',
+  '',
+  ' ',
+  secret.slice(0, -1),
+  `${secret}x`,
+  secret.toLowerCase(),
+  secret.toUpperCase(),
+  `${secret},${secret}`,
+  `Bearer ${secret}`,
+  `"${secret}"`,
+  'undefined',
+  'null',
+  '*',
+  'x'.repeat(4_000),
+];
+
+/** The shared secret in x-webhook-token. */
+export const webhookSecretChecks: readonly Check[] = [
+  {
+    id: 'HOOK-20',
+    clause: '4.4',
+    level: 'MUST',
+    title: 'when secured, a missing token is 401 with exactly "Unauthorized"',
+    needs: { env },
+    async run(subject) {
+      assertReceived(await deliver(subject, { event: 'new_commit', data: {} }, secret));
+      assertUnauthorized(await deliver(subject, { event: 'new_commit', data: {} }));
+      assertUnauthorized(await subject.webhook.send('POST', '/webhook'));
+    },
+  },
+  {
+    id: 'HOOK-21',
+    clause: '4.4',
+    level: 'MUST',
+    title: 'when secured, a token that differs in anything is 401 with exactly "Unauthorized"',
+    needs: { env },
+    async run(subject) {
+      assertReceived(await deliver(subject, { event: 'new_commit', data: {} }, secret));
+      for (const token of wrong) assertUnauthorized(await deliver(subject, { event: 'new_commit' }, token));
+    },
+  },
+  {
+    id: 'HOOK-22',
+    clause: '4.4',
+    level: 'MUST',
+    title: 'the right token is 200, and the event is processed by its kind',
+    needs: { env, logs: true },
+    async run(subject) {
+      for (const event of ['new_commit', 'payment_received']) {
+        assertReceived(await deliver(subject, { event, data: {} }, secret));
+      }
+      const event = unique('opened');
+      assertReceived(await deliver(subject, { event, data: {} }, secret));
+      await loggedAsUnhandled(subject, event);
+    },
+  },
+  {
+    id: 'HOOK-23',
+    clause: '4.4',
+    level: 'MUST',
+    title: 'a refused event is not processed: no handler runs and no log entry names it',
+    needs: { env: { ...env, MANAGEMENT_INCLUDE: '*' }, module: handlerModule, logs: true },
+    async run(subject) {
+      const token = unique('refused');
+      const body = { event: 'order_placed', data: { token } };
+      assertUnauthorized(await deliver(subject, body));
+      for (const other of wrong) assertUnauthorized(await deliver(subject, body, other));
+      const unhandled = unique('refused-other');
+      assertUnauthorized(await deliver(subject, { event: unhandled, data: {} }, 'wrong'));
+      const good = unique('accepted');
+      assertReceived(await deliver(subject, { event: 'order_placed', data: { token: good } }, secret));
+      await handled(subject, good);
+      assert.ok(!JSON.stringify(await calls(subject)).includes(token));
+      assertNeverLogged(subject, token);
+      assertNeverLogged(subject, unhandled);
+    },
+  },
+  {
+    id: 'HOOK-24',
+    clause: '4.4',
+    level: 'MUST',
+    title: 'a wrong token is 401 whatever the body is: malformed, empty or huge',
+    needs: { env },
+    async run(subject) {
+      assertReceived(await deliver(subject, { event: 'new_commit', data: {} }, secret));
+      for (const body of ['{', '', '\u0000', '['.repeat(10_000), 'x'.repeat(60_000)]) {
+        for (const token of [undefined, 'wrong']) {
+          const headers = { 'content-type': 'application/json', ...(token && { 'x-webhook-token': token }) };
+          assertUnauthorized(await subject.webhook.send('POST', '/webhook', { headers, body }));
+        }
+      }
+    },
+  },
+  {
+    id: 'HOOK-25',
+    clause: '5',
+    level: 'SHOULD',
+    title: 'while a secret is rotated each of several is right, and nothing else',
+    needs: { env: { WEBHOOK_SECRET: 'the-old-one,the-new-one' } },
+    async run(subject) {
+      const body = { event: 'new_commit', data: {} };
+      for (const token of ['the-old-one', 'the-new-one']) assertReceived(await deliver(subject, body, token));
+      for (const token of [
+        'the-old-one,the-new-one',
+        'the-old-one,',
+        ',',
+        '',
+        'the',
+        'the-old-one the-new-one',
+      ]) {
+        assertUnauthorized(await deliver(subject, body, token));
+      }
+      assertUnauthorized(await deliver(subject, body));
+    },
+  },
+  {
+    id: 'HOOK-26',
+    clause: '4.4',
+    level: 'MUST',
+    title: 'the token counts only in the header x-webhook-token, whose name is in any case',
+    needs: { env },
+    async run(subject) {
+      const options = { body: '{"event":"new_commit","data":{}}' };
+      const send = (headers: Record<string, string>, query = '') =>
+        subject.webhook.send('POST', `/webhook${query}`, { ...options, headers });
+      assertReceived(await send({ 'X-Webhook-Token': secret }));
+      assertReceived(await send({ 'X-WEBHOOK-TOKEN': secret }));
+      assertUnauthorized(await send({ authorization: secret }));
+      assertUnauthorized(await send({ 'x-webhook-secret': secret }));
+      assertUnauthorized(await send({}, `?x-webhook-token=${secret}`));
+    },
+  },
+  {
+    id: 'HOOK-27',
+    clause: '5',
+    level: 'SHOULD',
+    title: 'the secret and tokens that were sent are in no log entry',
+    needs: { env, logs: true },
+    async run(subject) {
+      const token = unique('guess');
+      await deliver(subject, { event: 'new_commit', data: {} }, token);
+      await deliver(subject, { event: 'new_commit', data: {} }, secret);
+      const last = unique('after');
+      await deliver(subject, { event: last, data: {} }, secret);
+      await loggedAsUnhandled(subject, last);
+      assertNeverLogged(subject, token);
+      assertNeverLogged(subject, secret);
+    },
+  },
+  {
+    id: 'HOOK-28',
+    clause: '5',
+    level: 'SHOULD',
+    title: 'a secret beyond ASCII matches when the sender writes it in UTF-8',
+    needs: { env: { WEBHOOK_SECRET: 'Schlüssel-ключ' } },
+    async run(subject) {
+      // Header bytes go out as Latin-1: this is how the UTF-8 bytes of a text get into one.
+      const bytes = (text: string) => Buffer.from(text, 'utf8').toString('latin1');
+      const body = { event: 'new_commit', data: {} };
+      assertReceived(await deliver(subject, body, bytes('Schlüssel-ключ')));
+      assertUnauthorized(await deliver(subject, body, bytes('Schlussel-ключ')));
+    },
+  },
+];

@@ -1,0 +1,40 @@
+import { after, before, describe, test } from 'node:test';
+import { checks } from './catalogue.ts';
+import type { Check, Subject } from './check.ts';
+import { type Cell, cells, fits, openSubject } from './subject.ts';
+
+/**
+ * Checks of one cell that share a service: those with the same settings and module.
+ * A check that needs a virgin service is alone with it.
+ */
+function groups(cell: Cell): readonly (readonly Check[])[] {
+  const shared = new Map<string, Check[]>();
+  for (const check of checks) {
+    if (!fits(check, cell)) continue;
+    const { env, module, virgin } = check.needs ?? {};
+    const key = JSON.stringify([env, module, virgin ? check.id : '']);
+    const group = shared.get(key);
+    if (group === undefined) shared.set(key, [check]);
+    else group.push(check);
+  }
+  return [...shared.values()];
+}
+
+for (const cell of cells) {
+  const place = `[${cell.transport}, ${cell.database}]`;
+  for (const group of groups(cell)) {
+    describe(`${place} ${group[0]?.id} and its like`, () => {
+      let subject: (Subject & AsyncDisposable) | undefined;
+      before(async () => {
+        subject = await openSubject(cell, group[0]?.needs ?? {});
+      });
+      after(() => subject?.[Symbol.asyncDispose]());
+      for (const check of group) {
+        test(`${check.id} ${place} ${check.title} (${check.clause})`, async () => {
+          if (subject === undefined) throw new Error('the service did not start');
+          await check.run(subject);
+        });
+      }
+    });
+  }
+}

@@ -1,0 +1,68 @@
+import { request } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+import type { Door, Reply, SendOptions } from './check.ts';
+
+type Headers = Reply['headers'];
+
+function replyOf(status: number, headers: Headers, body: Uint8Array): Reply {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(body);
+  return { status, headers, text, json: () => JSON.parse(text) };
+}
+
+/** A door without a socket. `instance` is asked anew for each request, because a restart replaces it. */
+export function inProcessDoor(instance: () => FastifyInstance | undefined): Door {
+  return {
+    url: undefined,
+    async send(method, path, { headers = {}, body }: SendOptions = {}) {
+      const app = instance();
+      if (app === undefined) throw new Error('this door is not there');
+      const reply = await app.inject({
+        // Node's own list of methods is wider than the type's.
+        method: method as 'GET',
+        url: path,
+        headers: { ...headers },
+        ...(body === undefined ? {} : { payload: Buffer.from(body) }),
+      });
+      return replyOf(reply.statusCode, reply.headers as Headers, reply.rawPayload);
+    },
+  };
+}
+
+/** A door behind a real socket: one connection per request, none kept alive. */
+export function socketDoor(url: () => string | undefined): Door {
+  return {
+    get url() {
+      return url();
+    },
+    send(method, path, options = {}) {
+      const base = url();
+      if (base === undefined) return Promise.reject(new Error('this door is not there'));
+      return sendOverSocket(base, method, path, options);
+    },
+  };
+}
+
+function sendOverSocket(base: string, method: string, path: string, options: SendOptions): Promise<Reply> {
+  const { hostname, port, pathname } = new URL(base);
+  const prefix = pathname.replace(/\/$/, '');
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let answered = false;
+    const call = request({ agent: false, host: hostname, port, method, path: prefix + path });
+    for (const [name, value] of Object.entries(options.headers ?? {})) call.setHeader(name, value);
+    call.on('response', (response) => {
+      answered = true;
+      const finish = () =>
+        resolve(replyOf(response.statusCode ?? 0, response.headers, Buffer.concat(chunks)));
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', finish);
+      // A server that refuses a large body may close before it has read all of it; its reply still counts.
+      response.on('error', () => (response.complete ? finish() : reject(new Error('the reply broke off'))));
+    });
+    call.on('error', (error) => {
+      if (!answered) reject(error);
+    });
+    call.setTimeout(15_000, () => call.destroy(new Error('no reply within 15 s')));
+    call.end(options.body);
+  });
+}

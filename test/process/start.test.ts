@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { startPortico } from '../support/portico-process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+test('the start prints the URL of each door and one curl that works; standard output is log lines only', async () => {
+  await using folder = await temporaryFolder();
+  await using portico = startPortico({ cwd: folder.path });
+  await portico.ready();
+  for (const door of ['graphql', 'rest', 'management', 'webhook']) {
+    assert.ok(portico.stderr.includes(portico.urls[door] ?? '?'), door);
+  }
+  const [, command = ''] = /Try:\s+(curl .*)/.exec(portico.stderr) ?? [];
+  const { stdout } = await promisify(execFile)('sh', ['-c', `${command} -s`]);
+  assert.equal(stdout, '{"status":"success","data":[]}');
+  assert.ok(portico.logs().length > 0, 'every line is JSON');
+  assert.deepEqual(
+    (await readdir(folder.path)).filter((name) => name.endsWith('.db')),
+    ['portico.db'],
+  );
+});
+
+test('a port in use: one clear line, exit code 1, nothing half started', async () => {
+  await using folder = await temporaryFolder();
+  await using taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = taken.address() as { port: number };
+  await using portico = startPortico({ cwd: folder.path, env: { REST_PORT: String(port) } });
+  assert.equal(await portico.exited(), 1);
+  assert.equal(
+    portico.stderr,
+    `portico: The rest door cannot listen on 127.0.0.1:${port}: the port is in use. ` +
+      'Stop the other program, or choose another port with --rest-port or REST_PORT.\n',
+  );
+  assert.ok(!portico.logs().some(({ msg }) => msg === 'ready'));
+});
+
+for (const [what, make] of Object.entries({
+  'is a folder': (path: string) => mkdir(path),
+  'is no database': (path: string) => writeFile(path, 'this is not a database, however long the text may be'),
+})) {
+  test(`a database that ${what}: one clear line, exit code 1`, async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'bad.db');
+    await make(file);
+    await using portico = startPortico({ cwd: folder.path, env: { DATABASE_URL: `sqlite:${file}` } });
+    assert.equal(await portico.exited(), 1);
+    assert.match(portico.stderr, /^portico: The database \S+bad\.db cannot be opened: [^\n]+\n$/);
+  });
+}
+
+test('a database of a newer version is refused', async () => {
+  await using folder = await temporaryFolder();
+  const first = startPortico({ cwd: folder.path });
+  await first.ready();
+  first.child.kill('SIGTERM');
+  assert.equal(await first.exited(), 0);
+  const { DatabaseSync } = await import('node:sqlite');
+  const db = new DatabaseSync(join(folder.path, 'portico.db'));
+  db.exec(`INSERT INTO migrations VALUES ('999-future.sql', 0)`);
+  db.close();
+  await using portico = startPortico({ cwd: folder.path });
+  assert.equal(await portico.exited(), 1);
+  assert.match(portico.stderr, /newer version \(999-future\.sql\)/);
+});
+
+test('a wrong configuration: every problem at once, exit code 2, nothing started', async () => {
+  await using folder = await temporaryFolder();
+  await using portico = startPortico({
+    cwd: folder.path,
+    args: ['serve', '--rest-prot', '1'],
+    env: { GRAPHQL_PORT: 'many', LOG_LEVEL: 'loud' },
+  });
+  assert.equal(await portico.exited(), 2);
+  assert.match(portico.stderr, /--rest-port/);
+  assert.match(portico.stderr, /GRAPHQL_PORT/);
+  assert.match(portico.stderr, /LOG_LEVEL/);
+  assert.equal(portico.stdout, '');
+  assert.deepEqual(await readdir(folder.path), []);
+});
+
+test('--help and --version answer at once', async () => {
+  await using folder = await temporaryFolder();
+  await using help = startPortico({ cwd: folder.path, args: ['--help'] });
+  assert.equal(await help.exited(), 0);
+  assert.match(help.stdout, /--webhook-secret.*WEBHOOK_SECRET/);
+  await using version = startPortico({ cwd: folder.path, args: ['--version'] });
+  assert.equal(await version.exited(), 0);
+  assert.match(version.stdout, /^\d+\.\d+\.\d+\n$/);
+});
+
+test('an unsecured door that listens elsewhere than on loopback is warned of', async () => {
+  await using folder = await temporaryFolder();
+  const env = { HOST: '0.0.0.0', WEBHOOK_SECRET: 'a', MANAGEMENT_USER: 'u', MANAGEMENT_PASSWORD: 'p' };
+  await using portico = startPortico({ cwd: folder.path, env });
+  await portico.ready();
+  const warning = portico.logs().find(({ level }) => level === 'warn');
+  assert.deepEqual(warning?.doors, ['graphql', 'rest']);
+});

@@ -1,0 +1,107 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { waitFor } from './wait-for.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+export const MAIN = join(ROOT, 'src/main.ts');
+
+export interface ProcessOptions {
+  /** The working folder: where the database and the configuration module are. */
+  readonly cwd: string;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** Words put before `node`, such as a tracer and its options. */
+  readonly wrapper?: readonly string[];
+}
+
+/** A `portico` process of its own, with every port picked by the system unless `env` names one. */
+export interface PorticoProcess extends AsyncDisposable {
+  readonly child: ChildProcess;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Base URLs by door, known once it is ready. */
+  readonly urls: Readonly<Record<string, string>>;
+  /** Log entries so far. */
+  logs(): readonly Record<string, unknown>[];
+  /** Waits until all doors listen. */
+  ready(): Promise<void>;
+  /** The exit code, or the name of the signal that ended it. */
+  exited(): Promise<number | string>;
+}
+
+export function startPortico({
+  cwd,
+  args = ['serve'],
+  env = {},
+  wrapper = [],
+}: ProcessOptions): PorticoProcess {
+  const [command = '', ...words] = [...wrapper, process.execPath, MAIN, ...args];
+  const child = spawn(command, words, {
+    cwd,
+    env: {
+      PATH: process.env.PATH,
+      GRAPHQL_PORT: '0',
+      REST_PORT: '0',
+      MANAGEMENT_PORT: '0',
+      PORT: '0',
+      SHUTDOWN_LINGER: '0',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  let urls: Record<string, string> = {};
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const exit = once(child, 'close') as Promise<[number | null, string | null]>;
+  exit.catch(() => {});
+  const logs = () =>
+    stdout
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+  return {
+    child,
+    get stdout() {
+      return stdout;
+    },
+    get stderr() {
+      return stderr;
+    },
+    get urls() {
+      return urls;
+    },
+    logs,
+    async ready() {
+      const entry = await waitFor(
+        'the process to be ready',
+        () => {
+          if (child.exitCode !== null) throw new Error(`exited with ${child.exitCode}: ${stderr}`);
+          return logs().find(({ msg }) => msg === 'ready');
+        },
+        20_000,
+      );
+      urls = Object.fromEntries(
+        Object.entries(entry.doors as Record<string, string>).map(([door, url]) => [
+          door,
+          new URL(url).origin,
+        ]),
+      );
+    },
+    async exited() {
+      const [code, signal] = await exit;
+      return code ?? signal ?? 'unknown';
+    },
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+      await exit;
+    },
+  };
+}

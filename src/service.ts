@@ -167,14 +167,16 @@ export async function createService(config: Config, { logStream }: ServiceOption
     log,
     failed: opened.database?.failed ?? new AbortController().signal,
     async listen() {
-      // All have ended their attempt before one failure closes them: none opens behind the stop's back.
+      // All have ended their attempt before one failure closes them: none opens afterwards.
       const attempts = await Promise.allSettled(
         [...listeners].map(async ([door, { listen }]) => [door, await listen()] as const),
       );
-      const urls = attempts.map((attempt) => {
-        if (attempt.status === 'rejected') throw attempt.reason;
-        return attempt.value;
-      });
+      const failure = attempts.find(({ status }) => status === 'rejected');
+      if (failure?.status === 'rejected') {
+        await Promise.all([...listeners.values()].map((door) => door[Symbol.asyncDispose]()));
+        throw failure.reason;
+      }
+      const urls = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []));
       await dispatcher?.start();
       readiness.accept();
       return Object.fromEntries(urls);

@@ -69,7 +69,7 @@ export function createListener(options: ListenerOptions): Listener {
   app.server.maxConnections = LIMITS.maxConnections;
 
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id);
+    reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
     if (draining) reply.header('connection', 'close');
     const refused = refusedFraming(request.raw);
     if (refused === undefined) return done();

@@ -55,12 +55,14 @@ export const rest: FastifyPluginCallback<RestOptions> = (app, { users, bodyLimit
       );
     });
     app.put<WithId>(`/update/:id${slash}`, async (request, reply) => {
+      if (request.params.id === '') return notFound(request, reply);
       const user = newUser(request.body);
       const id = readUserId(request.params.id);
       const found = id !== undefined && (await users.update(id, user));
       return found ? json(reply, UPDATED) : json(reply.code(404), USER_NOT_FOUND);
     });
     app.delete<WithId>(`/delete/:id${slash}`, async (request, reply) => {
+      if (request.params.id === '') return notFound(request, reply);
       const id = readUserId(request.params.id);
       const found = id !== undefined && (await users.remove(id));
       return found ? json(reply, DELETED) : json(reply.code(404), USER_NOT_FOUND);

@@ -11,7 +11,10 @@ export function tokenGuard(secrets: readonly string[]): onRequestHookHandler {
   const matches = secretMatcher(secrets);
   return (request, reply, done) => {
     const token = request.headers['x-webhook-token'];
-    if (typeof token === 'string' && matches(token)) return done();
+    // Node reads header bytes as Latin-1; senders write a secret beyond ASCII in UTF-8 as a rule.
+    if (typeof token === 'string' && (matches(token) || matches(Buffer.from(token, 'latin1').toString()))) {
+      return done();
+    }
     // The unread body would otherwise be taken for the next request.
     reply.header('connection', 'close');
     done(new HttpProblem(401, 'WRONG_TOKEN', 'Unauthorized'));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Check } from '../check.ts';
-import { assertAlive, refusesAll, type Writing } from '../clients/doors.ts';
+import { assertAlive, refusesAll, type Writing, writings } from '../clients/doors.ts';
 import { created, jsonBody, list, person, post } from '../clients/rest.ts';
 import { unique } from '../clients/unique.ts';
 import { assertReceived, deliver, loggedAsUnhandled } from '../clients/webhook.ts';
@@ -25,6 +25,14 @@ const notUtf8: readonly (readonly number[])[] = [
   [0xf4, 0x90, 0x80, 0x80],
   [0xf8, 0x88, 0x80, 0x80, 0x80],
 ];
+
+/** The largest bodies, in bytes. */
+const limits = {
+  create: 64 * 1024,
+  update: 64 * 1024,
+  createUser: 100 * 1024,
+  webhook: 1024 * 1024,
+} as const;
 
 const nested = (depth: number) => ({
   arrays: '['.repeat(depth) + ']'.repeat(depth),
@@ -97,12 +105,14 @@ export const allBodyChecks: readonly Check[] = [
     id: 'ALL-06',
     clause: '8',
     level: 'SHOULD',
-    title: 'a body beyond the limit is refused with 413',
+    title: 'a body of one byte more than the limit is refused with 413, and so is a much larger one',
     needs: { logs: true },
-    async run(subject) {
-      const size = ({ name }: Writing) => (name === 'webhook' ? 16 : 1) * 1024 * 1024;
-      await refusesAll(subject, (writing) => [withMember(writing, `"x":"${'x'.repeat(size(writing))}"`)]);
-    },
+    run: (subject) =>
+      refusesAll(
+        subject,
+        ({ name, body }) => [body.padEnd(limits[name] + 1), body.padEnd(5 * limits[name], 'x')],
+        413,
+      ),
   },
   {
     id: 'ALL-07',
@@ -181,6 +191,19 @@ export const allBodyChecks: readonly Check[] = [
       for (const { name } of await list(subject))
         if (name.includes('A\0')) assert.fail('stored UTF-16 as UTF-8');
       await assertAlive(subject);
+    },
+  },
+  {
+    id: 'ALL-12',
+    clause: '8',
+    level: 'SHOULD',
+    title: 'a body that is as large as the limit is accepted',
+    async run(subject) {
+      for (const { name, body, send } of await writings(subject, unique('large'))) {
+        const reply = await send(body.padEnd(limits[name]));
+        assert.equal(reply.status, 200, name);
+        assert.match(reply.text, /success|received|createUser/, name);
+      }
     },
   },
 ];

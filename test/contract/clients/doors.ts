@@ -7,7 +7,7 @@ import { assertReceived, deliver, loggedAsUnhandled } from './webhook.ts';
 
 /** A way to write something through one of the doors. */
 export interface Writing {
-  readonly name: string;
+  readonly name: 'create' | 'update' | 'createUser' | 'webhook';
   /** A body that would be accepted; what it writes carries the mark. */
   readonly body: string;
   readonly mark: string;
@@ -57,13 +57,14 @@ export async function assertAlive(subject: Subject): Promise<void> {
 }
 
 /**
- * Sends what `spoil` makes of each body that would be accepted. Every reply must be a 4xx without a trace of
- * the insides, nothing may be written, and all doors must work afterwards.
+ * Sends what `spoil` makes of each body that would be accepted. Every reply must be a 4xx (this `status` when one
+ * is given) without a trace of the insides, nothing may be written, and all doors must work afterwards.
  */
 export async function refusesAll(
   subject: Subject,
   spoil: (writing: Writing) => Iterable<string | Uint8Array>,
-) {
+  status?: number,
+): Promise<void> {
   const mark = unique('hostile');
   const ways = await writings(subject, mark);
   const before = [await listUsers(subject), await graphUsers(subject)];
@@ -71,6 +72,7 @@ export async function refusesAll(
     for (const body of spoil(writing)) {
       const reply = await writing.send(body);
       const what = `${writing.name} ${Buffer.from(body).toString('latin1').slice(0, 120)}`;
+      if (status !== undefined) assert.equal(reply.status, status, what);
       assert.ok(reply.status >= 400 && reply.status < 500, `${reply.status}: ${what}`);
       assertNoInsides(reply);
     }

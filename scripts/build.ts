@@ -1,0 +1,36 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+// Makes dist/, the package as it is published: the same layout as the sources, because Node strips types
+// only outside node_modules.
+const ROOT = join(import.meta.dirname, '..');
+const DIST = join(ROOT, 'dist');
+const run = (script: string, args: readonly string[]) =>
+  execFileSync(process.execPath, [join(ROOT, script), ...args], { cwd: ROOT, stdio: 'inherit' });
+
+rmSync(DIST, { recursive: true, force: true });
+run('scripts/build-graphiql.ts', []);
+run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json']);
+for (const file of globSync('src/**/*.sql', { cwd: ROOT })) cpSync(join(ROOT, file), join(DIST, file));
+cpSync(join(ROOT, 'build/graphiql'), join(DIST, 'build/graphiql'), { recursive: true });
+for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE']) cpSync(join(ROOT, file), join(DIST, file));
+
+interface Manifest {
+  readonly bin: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string>>;
+  readonly [field: string]: unknown;
+}
+const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+const built = (path: string) => path.replace(/\.ts$/, '.js');
+const entry = (path: string) =>
+  path.endsWith('.ts') ? { types: path.replace(/\.ts$/, '.d.ts'), default: built(path) } : path;
+const { private: _private, scripts: _scripts, devDependencies: _dev, allowScripts: _allow, ...kept } = root;
+const manifest = {
+  ...kept,
+  bin: Object.fromEntries(Object.entries(root.bin).map(([name, path]) => [name, built(path)])),
+  exports: Object.fromEntries(Object.entries(root.exports).map(([name, path]) => [name, entry(path)])),
+  files: ['src', 'build'],
+};
+writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+process.stdout.write('dist/ is ready: npm publish ./dist\n');

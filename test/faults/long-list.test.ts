@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { startPortico } from '../support/portico-process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const USERS = Number(process.env.PORTICO_LONG_LIST ?? 1_000_000);
+const KEY = '{"id":';
+const MEGABYTE = 1024 * 1024;
+
+/** The most memory a process has held so far, in bytes. */
+function peakMemory(pid: number): number {
+  const [, kilobytes = '0'] = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) * 1024;
+}
+
+function fill(file: string): void {
+  using db = new DatabaseSync(file);
+  db.exec(`
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${USERS})
+    INSERT INTO users (name, email) SELECT 'User number ' || i, 'user' || i || '@example.com' FROM n`);
+}
+
+test(`GET /users with ${USERS} users: memory stays flat, other requests keep being answered`, {
+  skip: existsSync('/proc/self/status') ? false : 'needs /proc',
+}, async (t) => {
+  await using folder = await temporaryFolder();
+  {
+    await using first = startPortico({ cwd: folder.path });
+    await first.ready();
+  }
+  fill(join(folder.path, 'portico.db'));
+  await using portico = startPortico({ cwd: folder.path });
+  await portico.ready();
+  const { rest = '' } = portico.urls;
+  const pid = portico.child.pid ?? 0;
+  for (let i = 0; i < 50; i++) await (await fetch(`${rest}/users/${i}`)).text();
+  const before = peakMemory(pid);
+
+  // One reader that takes nothing, one that takes everything.
+  const { hostname, port } = new URL(rest);
+  const stalled = connect({ host: hostname, port: Number(port) }).pause();
+  stalled.write(`GET /users HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`);
+  let listing = true;
+  const list = countUsers(`${rest}/users`).finally(() => {
+    listing = false;
+  });
+  let answered = 0;
+  while (listing) {
+    const reply = await fetch(`${rest}/users/${1 + (answered % USERS)}`);
+    assert.match(await reply.text(), /"status":"success"/);
+    answered++;
+  }
+  assert.equal(await list, USERS);
+  stalled.destroy();
+  assert.ok(answered > 50, `${answered} other requests were answered meanwhile`);
+  const grown = (peakMemory(pid) - before) / MEGABYTE;
+  t.diagnostic(`${answered} other requests meanwhile; the peak of memory grew by ${grown.toFixed(1)} MB`);
+  assert.ok(grown < 64, `grew by ${grown.toFixed(1)} MB`);
+});
+
+/** Reads a list to its end, counting users without keeping them; checks how it begins and ends. */
+async function countUsers(url: string): Promise<number> {
+  const reply = await fetch(url);
+  let count = 0;
+  let head = '';
+  let tail = '';
+  for await (const chunk of reply.body ?? []) {
+    // What the last chunk ended with is looked at again: a key may be cut in two.
+    const text = tail + Buffer.from(chunk).toString('latin1');
+    head ||= text.slice(0, 40);
+    for (let i = text.indexOf(KEY); i !== -1; i = text.indexOf(KEY, i + 1)) count++;
+    tail = text.slice(1 - KEY.length);
+  }
+  assert.ok(head.startsWith('{"status":"success","data":[{"id":1,'));
+  assert.ok(tail.endsWith('}]}'));
+  return count;
+}

@@ -28,6 +28,8 @@ const entry = (path: string) =>
 const { private: _private, scripts: _scripts, devDependencies: _dev, allowScripts: _allow, ...kept } = root;
 const manifest = {
   ...kept,
+  // Installing the sources works on any Node that npm supports, because they bring their own; the package does not.
+  engines: { node: '>=24' },
   bin: Object.fromEntries(Object.entries(root.bin).map(([name, path]) => [name, built(path)])),
   exports: Object.fromEntries(Object.entries(root.exports).map(([name, path]) => [name, entry(path)])),
   files: ['src', 'build'],

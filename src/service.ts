@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { DestinationStream, Logger } from 'pino';
 import type { Door } from './config/door.ts';
 import type { Config } from './config/load.ts';
-import { optionOf } from './config/options.ts';
+import { optionOf, type Settings } from './config/options.ts';
 import type { Database } from './database/database.ts';
 import { openDatabase } from './database/open-database.ts';
 import { graphqlErrors } from './graphql/error-format.ts';
@@ -25,8 +25,10 @@ import { timeRequests } from './observability/request-metrics.ts';
 import { readPackageInfo } from './package-info.ts';
 import { restErrors } from './rest/error-format.ts';
 import { rest } from './rest/rest.ts';
+import { announcingUserStore } from './users/announcing-user-store.ts';
 import { MemoryUserCollection } from './users/memory-user-collection.ts';
 import { StoredUserCollection } from './users/stored-user-collection.ts';
+import { UserFeed } from './users/user-feed.ts';
 import { contractHandlers } from './webhook/contract-handlers.ts';
 import { webhookErrors } from './webhook/error-format.ts';
 import { webhook } from './webhook/webhook.ts';
@@ -74,6 +76,10 @@ export async function createService(config: Config, { logStream }: ServiceOption
     return opened.database;
   };
 
+  // Whoever creates a user in the store, its feed tells of it.
+  const storeFeed = new UserFeed();
+  const storedUsers = () => announcingUserStore(database().users, storeFeed);
+
   const listeners = new Map<Door, Listener>();
   const listener = (door: Door, port: number, errors: ErrorFormat): FastifyInstance => {
     const created = createListener({
@@ -92,18 +98,23 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const isOpen = (door: Door) => settings.interfaces.includes(door);
 
   if (isOpen('graphql')) {
+    const feed = settings['graphql.users'] === 'memory' ? new UserFeed() : storeFeed;
     const users =
       settings['graphql.users'] === 'memory'
-        ? new MemoryUserCollection()
-        : new StoredUserCollection(database().users);
+        ? new MemoryUserCollection(feed, settings['graphql.maxUsers'])
+        : new StoredUserCollection(storedUsers());
     listener('graphql', settings['graphql.port'], graphqlErrors).register(graphql, {
-      schema: usersSchema(users),
+      schema: usersSchema(users, feed),
       path: settings['graphql.path'],
+      ...graphqlLimits(settings),
+      // Users are plain objects.
+      compile: true,
+      metrics,
     });
   }
 
   if (isOpen('rest')) {
-    listener('rest', settings['rest.port'], restErrors).register(rest, { users: database().users });
+    listener('rest', settings['rest.port'], restErrors).register(rest, { users: storedUsers() });
   }
 
   let dispatcher: Dispatcher | undefined;
@@ -188,6 +199,22 @@ export async function createService(config: Config, { logStream }: ServiceOption
     [Symbol.asyncDispose]: () => service.stop(),
   };
   return service;
+}
+
+function graphqlLimits(settings: Settings) {
+  return {
+    limits: {
+      maxTokens: settings['graphql.maxTokens'],
+      maxDepth: settings['graphql.maxDepth'],
+      maxAliases: settings['graphql.maxAliases'],
+      maxDirectives: settings['graphql.maxDirectives'],
+      maxRootFields: settings['graphql.maxRootFields'],
+    },
+    maxBodyBytes: settings['graphql.maxBodyBytes'],
+    maxCachedDocuments: settings['graphql.maxCachedDocuments'],
+    introspection: settings['graphql.introspection'],
+    suggestions: settings['graphql.suggestions'],
+  };
 }
 
 /** The default include list covers the endpoints that the user registered; a list of the user's own is taken as it is. */

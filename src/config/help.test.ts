@@ -46,10 +46,10 @@ test('variables stand in one column', () => {
 });
 
 test('no line is longer than the terminal is wide', () => {
-  for (const width of [64, 80, 91, 100]) {
+  for (const width of [72, 80, 91, 100]) {
     for (const line of renderHelp(width).split('\n')) assert.ok(line.length <= width, `${width}: ${line}`);
   }
   assert.equal(renderHelp(400), renderHelp(100));
-  assert.equal(renderHelp(1), renderHelp(64));
+  assert.equal(renderHelp(1), renderHelp(72));
   assert.equal(renderHelp(Number.NaN), renderHelp(80));
 });

@@ -12,9 +12,9 @@ interface Entry {
   readonly text: string;
 }
 
-/** The text of `portico help` for a terminal of so many columns; between 64 and 100 of them are used. */
+/** The text of `portico help` for a terminal of so many columns; between 72 and 100 of them are used. */
 export function renderHelp(width: number): string {
-  const columns = Math.min(100, Math.max(64, Math.floor(width) || 80));
+  const columns = Math.min(100, Math.max(72, Math.floor(width) || 80));
   const general = optionKeys.filter((key) => doors.every((door) => !key.startsWith(`${door}.`)));
   const groups = [
     { title: 'All doors', entries: [moduleEntry, ...general.map(entryOf)] },

@@ -51,6 +51,21 @@ export function choiceKind<C extends string>(placeholder: string, choices: reado
   };
 }
 
+/** Yes or no. */
+export function toggleKind(): Kind<boolean> {
+  const words = new Map([
+    ['true', true],
+    ['false', false],
+  ]);
+  return {
+    placeholder: 'true|false',
+    expected: 'true or false',
+    emptyAllowed: false,
+    fromText: (text) => words.get(text),
+    fromValue: (value) => (typeof value === 'boolean' ? value : undefined),
+  };
+}
+
 /** What the items of a list must be. */
 export interface ListRules<I extends string> {
   readonly placeholder: string;

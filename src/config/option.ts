@@ -1,4 +1,4 @@
-import { choiceKind, integerKind, type Kind, listKind, textKind } from './kind.ts';
+import { choiceKind, integerKind, type Kind, listKind, textKind, toggleKind } from './kind.ts';
 
 /** One option: where its value may come from, what it may be and what it is when nobody says. */
 export interface Option<T> {
@@ -100,6 +100,16 @@ export function someOf<const C extends readonly string[]>(
 /** A TCP port; 0 lets the system pick a free one. */
 export function port(spec: WithDefault<number>): Option<number> {
   return withDefault(integerKind('port', 0, 65_535), spec);
+}
+
+/** How many of something, from 0 or `min` on. */
+export function count(spec: WithDefault<number> & { readonly min?: number }): Option<number> {
+  return withDefault(integerKind('n', spec.min ?? 0, Number.MAX_SAFE_INTEGER), spec);
+}
+
+/** Yes or no. */
+export function toggle(spec: WithDefault<boolean>): Option<boolean> {
+  return withDefault(toggleKind(), spec);
 }
 
 /** A duration in milliseconds, between two bounds. */

@@ -2,6 +2,7 @@ import { doors } from './door.ts';
 import { builtInEndpoints } from './endpoint-id.ts';
 import {
   choice,
+  count,
   duration,
   list,
   type Option,
@@ -11,6 +12,7 @@ import {
   port,
   someOf,
   text,
+  toggle,
 } from './option.ts';
 
 const endpointNames = {
@@ -60,6 +62,61 @@ export const options = {
     choices: ['memory', 'database'],
     description:
       'Which users GraphQL serves: its own in memory, or those of the database that REST serves (memory, database).',
+  }),
+  'graphql.introspection': toggle({
+    env: 'GRAPHQL_INTROSPECTION',
+    default: true,
+    description: 'Whether clients may ask for the schema; GraphiQL needs it.',
+  }),
+  'graphql.suggestions': toggle({
+    env: 'GRAPHQL_SUGGESTIONS',
+    default: true,
+    description: 'Whether errors name what the client could have meant.',
+  }),
+  'graphql.maxTokens': count({
+    env: 'GRAPHQL_MAX_TOKENS',
+    default: 1_000,
+    min: 1,
+    description: 'The most words and signs of a GraphQL document.',
+  }),
+  'graphql.maxDepth': count({
+    env: 'GRAPHQL_MAX_DEPTH',
+    default: 10,
+    min: 1,
+    description: 'The most fields inside each other.',
+  }),
+  'graphql.maxAliases': count({
+    env: 'GRAPHQL_MAX_ALIASES',
+    default: 30,
+    description: 'The most aliases of an operation.',
+  }),
+  'graphql.maxDirectives': count({
+    env: 'GRAPHQL_MAX_DIRECTIVES',
+    default: 50,
+    description: 'The most directives of an operation.',
+  }),
+  'graphql.maxRootFields': count({
+    env: 'GRAPHQL_MAX_ROOT_FIELDS',
+    default: 30,
+    min: 1,
+    description: 'The most fields of Query, Mutation or Subscription in an operation.',
+  }),
+  'graphql.maxBodyBytes': count({
+    env: 'GRAPHQL_MAX_BODY_BYTES',
+    default: 102_400,
+    min: 1,
+    description: 'The largest request body of the GraphQL door, in bytes.',
+  }),
+  'graphql.maxCachedDocuments': count({
+    env: 'GRAPHQL_MAX_CACHED_DOCUMENTS',
+    default: 1_000,
+    description: 'How many documents are remembered, parsed, validated and compiled.',
+  }),
+  'graphql.maxUsers': count({
+    env: 'GRAPHQL_MAX_USERS',
+    default: 100_000,
+    min: 2,
+    description: 'The most users that the GraphQL door keeps in memory.',
   }),
   'rest.port': port({
     env: 'REST_PORT',

@@ -18,6 +18,8 @@ const plain = fc
   .filter((text) => /^\P{Cc}+$/u.test(text) && text.trim() !== '');
 const item = plain.filter((text) => !text.includes(',') && text.trim() === text);
 
+const count = fc.integer({ min: 2, max: Number.MAX_SAFE_INTEGER });
+
 /** A value that each option takes. */
 const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   host: fc.oneof(fc.ipV4(), fc.ipV6(), fc.domain()),
@@ -29,6 +31,16 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'graphql.port': fc.integer({ min: 1, max: 16_000 }),
   'graphql.path': path,
   'graphql.users': fc.constantFrom('memory', 'database'),
+  'graphql.introspection': fc.boolean(),
+  'graphql.suggestions': fc.boolean(),
+  'graphql.maxTokens': count,
+  'graphql.maxDepth': count,
+  'graphql.maxAliases': count,
+  'graphql.maxDirectives': count,
+  'graphql.maxRootFields': count,
+  'graphql.maxBodyBytes': count,
+  'graphql.maxCachedDocuments': count,
+  'graphql.maxUsers': count,
   // Ranges of their own keep the doors apart.
   'rest.port': fc.integer({ min: 16_001, max: 32_000 }),
   'management.port': fc.integer({ min: 32_001, max: 48_000 }),

@@ -1,53 +1,92 @@
-import { type DocumentNode, GraphQLError, type GraphQLSchema, parse, validate } from 'graphql';
+import {
+  type DocumentNode,
+  GraphQLError,
+  type GraphQLSchema,
+  NoSchemaIntrospectionCustomRule,
+  parse,
+  specifiedRules,
+  type ValidationRule,
+  validate,
+} from 'graphql';
+import { type DocumentLimits, exceededLimits } from './document-limits.ts';
+import { GenerationalCache } from './generational-cache.ts';
 
-/** A document that is ready to run, or why it cannot be. */
-export type Prepared = { readonly document: DocumentNode } | { readonly errors: readonly GraphQLError[] };
+export interface DocumentOptions {
+  readonly schema: GraphQLSchema;
+  readonly limits: DocumentLimits;
+  /** How many documents are remembered. */
+  readonly maxCached: number;
+  readonly introspection: boolean;
+  /** Whether an error may name what the client could have meant. */
+  readonly suggestions: boolean;
+  /** Told of each look-up. */
+  readonly onLookup?: ((result: 'hit' | 'miss' | 'refused') => void) | undefined;
+}
 
-/** How many documents are remembered. */
-const CAPACITY = 1_000;
+/** Why a document cannot run. */
+export interface Refused {
+  readonly errors: readonly GraphQLError[];
+}
 
-/** Parses and validates each document once; the least recently used ones are forgotten. */
-export class Documents {
-  readonly #schema: GraphQLSchema;
-  readonly #good = new Map<string, Prepared>();
+/** All texts that are remembered, in characters: their parsed forms are a good deal larger. */
+const MAX_GOOD_LENGTH = 2_000_000;
+const MAX_BAD_ENTRIES = 200;
+const MAX_BAD_LENGTH = 200_000;
+
+/**
+ * Documents by their source text: each is parsed, checked against the limits and validated once.
+ * `T` is what is made of a valid document and remembered with it.
+ */
+export class Documents<T extends object> {
+  readonly #options: DocumentOptions;
+  readonly #rules: readonly ValidationRule[];
+  readonly #make: (document: DocumentNode) => T;
+  readonly #good: GenerationalCache<T>;
   /** Kept apart, so that a flood of wrong documents pushes no good one out. */
-  readonly #bad = new Map<string, Prepared>();
+  readonly #bad = new GenerationalCache<Refused>(MAX_BAD_ENTRIES, MAX_BAD_LENGTH);
 
-  constructor(schema: GraphQLSchema) {
-    this.#schema = schema;
+  constructor(options: DocumentOptions, make: (document: DocumentNode) => T) {
+    this.#options = options;
+    this.#make = make;
+    this.#good = new GenerationalCache(options.maxCached, MAX_GOOD_LENGTH);
+    this.#rules = options.introspection
+      ? specifiedRules
+      : [...specifiedRules, NoSchemaIntrospectionCustomRule];
   }
 
-  prepare(query: string): Prepared {
-    const known = recall(this.#good, query) ?? recall(this.#bad, query);
-    if (known !== undefined) return known;
-    const prepared = this.#prepare(query);
-    remember('document' in prepared ? this.#good : this.#bad, query, prepared);
-    return prepared;
+  find(query: string): T | Refused {
+    const good = this.#good.get(query);
+    if (good !== undefined) {
+      this.#options.onLookup?.('hit');
+      return good;
+    }
+    const bad = this.#bad.get(query) ?? this.#read(query);
+    this.#options.onLookup?.('errors' in bad ? 'refused' : 'miss');
+    return bad;
   }
 
-  #prepare(query: string): Prepared {
+  #read(query: string): T | Refused {
+    const document = this.#parse(query);
+    if ('errors' in document) {
+      this.#bad.set(query, document);
+      return document;
+    }
+    const made = this.#make(document);
+    this.#good.set(query, made);
+    return made;
+  }
+
+  #parse(query: string): DocumentNode | Refused {
+    const { schema, limits, suggestions } = this.#options;
     try {
-      const document = parse(query);
-      const errors = validate(this.#schema, document);
-      return errors.length > 0 ? { errors } : { document };
+      const document = parse(query, { maxTokens: limits.maxTokens });
+      const exceeded = exceededLimits(document, limits);
+      if (exceeded.length > 0) return { errors: exceeded };
+      const errors = validate(schema, document, this.#rules, { hideSuggestions: !suggestions });
+      return errors.length > 0 ? { errors } : document;
     } catch (error) {
       if (error instanceof GraphQLError) return { errors: [error] };
       throw error;
     }
   }
-}
-
-function recall(cache: Map<string, Prepared>, query: string): Prepared | undefined {
-  const prepared = cache.get(query);
-  if (prepared === undefined) return undefined;
-  cache.delete(query);
-  cache.set(query, prepared);
-  return prepared;
-}
-
-function remember(cache: Map<string, Prepared>, query: string, prepared: Prepared): void {
-  cache.set(query, prepared);
-  if (cache.size <= CAPACITY) return;
-  const [oldest] = cache.keys();
-  if (oldest !== undefined) cache.delete(oldest);
 }

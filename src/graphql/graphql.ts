@@ -1,43 +1,41 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
-import type { ExecutionResult, GraphQLSchema } from 'graphql';
+import type { ExecutionResult } from 'graphql';
 import { refuseCrossSiteWrites } from '../http/cross-site.ts';
 import { sendProblem } from '../http/error-format.ts';
-import { parseJsonBody } from '../http/json-body.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
-import { whenReady } from '../users/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../users/maybe-promise.ts';
+import type { Refused } from './documents.ts';
 import { graphqlErrors } from './error-format.ts';
+import { EventStreams } from './event-stream.ts';
+import { createFindOperation, isQuery } from './executor.ts';
 import { openGraphiql } from './graphiql/graphiql.ts';
 import { prefersHtml } from './graphiql/prefers-html.ts';
 import { maskErrors } from './mask-errors.ts';
 import { negotiateResultType, RESULT_TYPES, type ResultType } from './media-type.ts';
+import type { Operation } from './operation.ts';
+import { type GraphqlOptions, withDefaults } from './options.ts';
+import { readGraphqlBodies } from './read-body.ts';
 import { paramsFromBody, paramsFromUrl, type RequestParams } from './request-params.ts';
-import { createRun } from './run.ts';
 
-export interface GraphqlOptions {
-  readonly schema: GraphQLSchema;
-  /** Where the endpoint is; default /graphql. */
-  readonly path?: string;
-  /** Largest body in bytes; default 100 KiB. */
-  readonly bodyLimit?: number;
-}
+export type { GraphqlOptions } from './options.ts';
 
 const ALLOW = 'GET, HEAD, POST, OPTIONS';
+const EVENT_STREAM = 'text/event-stream';
 
 /** The GraphQL door (contract 4.1, GraphQL over HTTP) as a Fastify plugin. */
-export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, options, ready) => {
-  const { schema, path = '/graphql', bodyLimit = 100 * 1024 } = options;
-  const run = createRun(schema);
+export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, given, ready) => {
+  const options = withDefaults(given);
+  const { path, context } = options;
+  const findOperation = createFindOperation(options);
   const graphiql = openGraphiql(path);
+  const streams = new EventStreams();
 
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit }, (request, body, done) => {
-    try {
-      done(null, readBody(request, body as Buffer));
-    } catch (error) {
-      done(error as Error);
-    }
-  });
+  readGraphqlBodies(app, options.maxBodyBytes);
   app.addHook('onRequest', refuseCrossSiteWrites);
+  app.addHook('preClose', (done) => {
+    streams.end();
+    done();
+  });
   app.setErrorHandler((error, request, reply) =>
     request.is404 ? notFound(request, reply) : sendProblem(graphqlErrors, error, request, reply),
   );
@@ -46,13 +44,15 @@ export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, options, rea
 
   app.get(path, (request, reply) => {
     const query = request.query as Readonly<Record<string, unknown>>;
+    // The same URL is a page to a browser and an endpoint to a program.
+    reply.header('vary', 'accept');
     // contract 4.1: the path in a browser serves the query tool
     if (query.query === undefined && prefersHtml(request.headers.accept)) {
       return reply.headers(graphiql.page.headers).send(graphiql.page.html);
     }
-    return answer(request, reply, () => paramsFromUrl(query), true);
+    return answer(request, reply, () => paramsFromUrl(query));
   });
-  app.post(path, (request, reply) => answer(request, reply, () => paramsFromBody(request.body), false));
+  app.post(path, (request, reply) => answer(request, reply, () => paramsFromBody(request.body)));
   app.options(path, (_request, reply) => reply.code(204).header('allow', ALLOW).send());
   ready();
 
@@ -60,51 +60,80 @@ export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, options, rea
     request: FastifyRequest,
     reply: FastifyReply,
     read: () => RequestParams,
-    readOnly: boolean,
-  ) {
-    const type = negotiateResultType(request.headers.accept);
-    if (type === undefined) {
-      throw new HttpProblem(
-        406,
-        'NOT_ACCEPTABLE',
-        `This endpoint answers with ${Object.values(RESULT_TYPES).join(' or ')}`,
-      );
+  ): MaybePromise<FastifyReply> {
+    const { accept } = request.headers;
+    const events = accept?.includes(EVENT_STREAM) === true;
+    const type = negotiateResultType(accept);
+    if (type === undefined && !events) {
+      const types = Object.values(RESULT_TYPES).join(' or ');
+      throw new HttpProblem(406, 'NOT_ACCEPTABLE', `This endpoint answers with ${types}`);
     }
-    reply.type(`${type}; charset=utf-8`);
-    return whenReady(run(read(), readOnly), (result) => send(request, reply, type, result));
+    const params = read();
+    const operation = findOperation(params);
+    const subscription = !('errors' in operation) && operation.definition.operation === 'subscription';
+    if (type === undefined || (subscription && events)) return stream(request, reply, params, operation);
+    if (subscription) {
+      throw new HttpProblem(406, 'NEEDS_EVENT_STREAM', `A subscription needs "Accept: ${EVENT_STREAM}"`);
+    }
+    if ('errors' in operation) return send(reply, type, operation);
+    refuseWriteByGet(request, operation);
+    return whenReady(operation.run(params.variables, context(request)), (result) =>
+      send(reply, type, masked(request, result)),
+    );
+  }
+
+  async function stream(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    params: RequestParams,
+    operation: Operation | Refused,
+  ): Promise<FastifyReply> {
+    if (!('errors' in operation)) refuseWriteByGet(request, operation);
+    await streams.send(reply, await eventsOf(operation, params, context(request)), (result) =>
+      JSON.stringify(masked(request, result)),
+    );
+    return reply;
   }
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const known = request.url.slice(app.prefix.length).split('?', 1)[0] === path;
-    if (known) reply.header('allow', ALLOW);
     const status = known ? 405 : 404;
-    return sendProblem(
-      graphqlErrors,
-      new HttpProblem(status, 'NO_ROUTE', reasonPhrase(status)),
-      request,
-      reply,
-    );
+    const headers = known ? { allow: ALLOW } : {};
+    const problem = new HttpProblem(status, 'NO_ROUTE', reasonPhrase(status), { headers });
+    return sendProblem(graphqlErrors, problem, request, reply);
   }
 };
 
-function send(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  type: ResultType,
-  result: ExecutionResult,
-): FastifyReply {
-  const masked = maskErrors(result, (error) =>
-    request.log.error({ reqId: request.id, err: error }, 'resolver failed'),
-  );
-  // A request that did not run is a 400, but older clients read errors only from a 200.
-  const status = 'data' in masked || type === RESULT_TYPES.legacy ? 200 : 400;
-  return reply.code(status).send(JSON.stringify(masked));
+/** A GET may be repeated, cached and prefetched, so it runs queries only (GraphQL over HTTP, "GET"). */
+function refuseWriteByGet({ method }: FastifyRequest, operation: Operation): void {
+  if (method === 'POST' || isQuery(operation) || operation.definition.operation === 'subscription') return;
+  throw new HttpProblem(405, 'MUTATION_BY_GET', 'A mutation needs POST', { headers: { allow: 'POST' } });
 }
 
-function readBody(request: FastifyRequest, body: Buffer): unknown {
-  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1];
-  if (charset !== undefined && !/^utf-?8$/i.test(charset)) {
-    throw new HttpProblem(415, 'UNSUPPORTED_CHARSET', 'The body must be UTF-8');
-  }
-  return parseJsonBody(body);
+/** The results of any operation as a stream: many of a subscription, one of all else. */
+async function eventsOf(
+  operation: Operation | Refused,
+  { variables }: RequestParams,
+  context: unknown,
+): Promise<AsyncIterable<ExecutionResult>> {
+  if ('errors' in operation) return once(operation);
+  if (operation.definition.operation !== 'subscription') return once(await operation.run(variables, context));
+  const source = await operation.subscribe(variables, context);
+  return Symbol.asyncIterator in source ? source : once(source);
+}
+
+async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {
+  yield result;
+}
+
+function masked(request: FastifyRequest, result: ExecutionResult): ExecutionResult {
+  return maskErrors(result, (error) =>
+    request.log.error({ reqId: request.id, err: error }, 'resolver failed'),
+  );
+}
+
+function send(reply: FastifyReply, type: ResultType, result: ExecutionResult): FastifyReply {
+  // A request that did not run is a 400, but older clients read errors only from a 200.
+  const status = 'data' in result || type === RESULT_TYPES.legacy ? 200 : 400;
+  return reply.code(status).type(`${type}; charset=utf-8`).send(JSON.stringify(result));
 }

@@ -6,11 +6,13 @@ import {
   GraphQLSchema,
   GraphQLString,
 } from 'graphql';
-import type { NewUser } from '../users/user.ts';
+import type { NewUser, User } from '../users/user.ts';
 import type { UserCollection } from '../users/user-collection.ts';
+import type { UserFeed } from '../users/user-feed.ts';
+import { showErrors } from './show-errors.ts';
 
-/** The schema of contract 4.1 over a collection of users. */
-export function usersSchema(users: UserCollection): GraphQLSchema {
+/** The schema of contract 4.1 over a collection of users, and a feed of those that are created. */
+export function usersSchema(users: UserCollection, feed: UserFeed): GraphQLSchema {
   const required = { id: new GraphQLNonNull(GraphQLID), text: new GraphQLNonNull(GraphQLString) };
   // contract 2.1
   const user = new GraphQLObjectType({
@@ -29,7 +31,7 @@ export function usersSchema(users: UserCollection): GraphQLSchema {
       user: {
         type: user,
         args: { id: { type: required.id } },
-        resolve: (_root, { id }: { readonly id: string }) => users.byId(id) ?? null,
+        resolve: (_root, { id }: { readonly id: string }) => users.byId(id),
       },
     },
   });
@@ -39,9 +41,19 @@ export function usersSchema(users: UserCollection): GraphQLSchema {
       createUser: {
         type: new GraphQLNonNull(user),
         args: { name: { type: required.text }, email: { type: required.text } },
-        resolve: (_root, newUser: NewUser) => users.add(newUser),
+        resolve: (_root, newUser: NewUser) => showErrors(() => users.add(newUser)),
       },
     },
   });
-  return new GraphQLSchema({ query, mutation });
+  const subscription = new GraphQLObjectType({
+    name: 'Subscription',
+    fields: {
+      userCreated: {
+        type: new GraphQLNonNull(user),
+        subscribe: () => feed.subscribe(),
+        resolve: (created: User) => created,
+      },
+    },
+  });
+  return new GraphQLSchema({ query, mutation, subscription });
 }

@@ -264,4 +264,23 @@ export const webhookReceiptChecks: readonly Check[] = [
       }
     },
   },
+  {
+    id: 'HOOK-15',
+    clause: '2.5',
+    level: 'SHOULD',
+    title: 'an event that is no string is none, even when it would read like one',
+    needs: { logs: true },
+    async run(subject) {
+      const before = subject.logs().length;
+      assertReceived(await deliver(subject, { event: ['new_commit'], data: {} }));
+      // Deliveries are handled in the order in which they came.
+      assertReceived(await deliver(subject, { event: 'payment_received', data: {} }));
+      await logged(subject, /payment/i, before);
+      const said = subject.logs().slice(before);
+      assert.deepEqual(
+        said.filter(({ msg }) => /commit/i.test(String(msg))),
+        [],
+      );
+    },
+  },
 ];

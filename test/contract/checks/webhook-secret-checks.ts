@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { rawHttp } from '../../support/raw-http.ts';
 import type { Check } from '../check.ts';
 import { unique } from '../clients/unique.ts';
 import {
@@ -176,6 +177,24 @@ export const webhookSecretChecks: readonly Check[] = [
       const body = { event: 'new_commit', data: {} };
       assertReceived(await deliver(subject, body, bytes('Schlüssel-ключ')));
       assertUnauthorized(await deliver(subject, body, bytes('Schlussel-ключ')));
+    },
+  },
+  {
+    id: 'HOOK-29',
+    clause: '4.4',
+    level: 'SHOULD',
+    title: 'the token is checked before the body is read: the 401 does not wait for it',
+    needs: { env, socket: true },
+    async run(subject) {
+      const head = 'POST /webhook HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000';
+      for (const token of ['', '\r\nX-Webhook-Token: wrong']) {
+        const reply = await rawHttp(subject.webhook.url ?? '', [`${head}${token}\r\n\r\n{"event":`]);
+        assert.equal(reply.status, 401);
+        assert.match(reply.text, /\r\n\r\nUnauthorized$/);
+      }
+      const tooLarge = `${head}000\r\nX-Webhook-Token: wrong\r\n\r\n`;
+      assert.equal((await rawHttp(subject.webhook.url ?? '', [tooLarge])).status, 401);
+      assertReceived(await deliver(subject, { event: 'new_commit', data: {} }, secret));
     },
   },
 ];

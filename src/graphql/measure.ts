@@ -1,0 +1,72 @@
+import { type DocumentNode, Kind, type SelectionSetNode } from 'graphql';
+
+/** How much a document asks for. */
+export interface Measure {
+  readonly depth: number;
+  readonly aliases: number;
+  readonly directives: number;
+  readonly rootFields: number;
+}
+
+const NOTHING: Measure = { depth: 0, aliases: 0, directives: 0, rootFields: 0 };
+
+/**
+ * Measures the largest operation of a document. Every fragment is measured once and counts wherever it is spread,
+ * so the work is linear in the document however much it unfolds. A cycle counts as nothing: validation refuses it.
+ */
+export function measureOperations(document: DocumentNode): Measure {
+  const fragments = new Map<string, { readonly set: SelectionSetNode; readonly directives: number }>();
+  for (const node of document.definitions) {
+    if (node.kind !== Kind.FRAGMENT_DEFINITION) continue;
+    fragments.set(node.name.value, { set: node.selectionSet, directives: node.directives?.length ?? 0 });
+  }
+  const known = new Map<string, Measure>();
+
+  function ofFragment(name: string): Measure {
+    const measured = known.get(name);
+    if (measured !== undefined) return measured;
+    const fragment = fragments.get(name);
+    if (fragment === undefined) return NOTHING;
+    known.set(name, NOTHING);
+    const inner = ofSelections(fragment.set);
+    const measure = { ...inner, directives: inner.directives + fragment.directives };
+    known.set(name, measure);
+    return measure;
+  }
+
+  function ofSelections({ selections }: SelectionSetNode): Measure {
+    let { depth, aliases, directives, rootFields } = NOTHING;
+    for (const node of selections) {
+      directives += node.directives?.length ?? 0;
+      if (node.kind === Kind.FIELD) {
+        const inner = node.selectionSet === undefined ? NOTHING : ofSelections(node.selectionSet);
+        const introspection = node.name.value === '__schema' || node.name.value === '__type';
+        depth = Math.max(depth, 1 + (introspection ? 0 : inner.depth));
+        aliases += inner.aliases + (node.alias === undefined ? 0 : 1);
+        directives += inner.directives;
+        rootFields += 1;
+      } else {
+        const inner =
+          node.kind === Kind.FRAGMENT_SPREAD ? ofFragment(node.name.value) : ofSelections(node.selectionSet);
+        depth = Math.max(depth, inner.depth);
+        aliases += inner.aliases;
+        directives += inner.directives;
+        rootFields += inner.rootFields;
+      }
+    }
+    return { depth, aliases, directives, rootFields };
+  }
+
+  let largest = NOTHING;
+  for (const node of document.definitions) {
+    if (node.kind !== Kind.OPERATION_DEFINITION) continue;
+    const inner = ofSelections(node.selectionSet);
+    largest = {
+      depth: Math.max(largest.depth, inner.depth),
+      aliases: Math.max(largest.aliases, inner.aliases),
+      directives: Math.max(largest.directives, inner.directives + (node.directives?.length ?? 0)),
+      rootFields: Math.max(largest.rootFields, inner.rootFields),
+    };
+  }
+  return largest;
+}

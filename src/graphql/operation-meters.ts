@@ -1,0 +1,47 @@
+import type { OperationDefinitionNode } from 'graphql';
+import type { Metrics } from '../observability/metrics.ts';
+
+/** Records how one operation of a document went; `began` is from performance.now(). */
+export type OperationMeter = (began: number, failed: boolean) => void;
+
+export interface OperationMeters {
+  /** The meter of one operation, bound to its name once. Names are the clients' choice; the registry caps them. */
+  operation(definition: OperationDefinitionNode): OperationMeter;
+  lookup(result: 'hit' | 'miss' | 'refused'): void;
+}
+
+/** The meters of the GraphQL door. */
+export function operationMeters(metrics: Metrics): OperationMeters {
+  const timer = metrics.timer('graphql.operations', {
+    description: 'Operations that ran, by name, type and whether the result has errors',
+    tags: ['name', 'type', 'outcome'],
+  });
+  const lookups = metrics.counter('graphql.documents', {
+    description: 'Documents looked up: remembered (hit), read anew (miss) or refused',
+    tags: ['result'],
+  });
+  const byResult = {
+    hit: lookups.with('result', 'hit'),
+    miss: lookups.with('result', 'miss'),
+    refused: lookups.with('result', 'refused'),
+  };
+  return {
+    operation({ name, operation }) {
+      const series = (outcome: string) =>
+        timer.with('name', name?.value ?? 'anonymous', 'type', operation, 'outcome', outcome);
+      let success: ReturnType<typeof series> | undefined;
+      let error: ReturnType<typeof series> | undefined;
+      return (began, failed) => {
+        const seconds = (performance.now() - began) / 1_000;
+        if (failed) {
+          error ??= series('error');
+          error.record(seconds);
+        } else {
+          success ??= series('success');
+          success.record(seconds);
+        }
+      };
+    },
+    lookup: (result) => byResult[result].increment(),
+  };
+}

@@ -1,0 +1,46 @@
+import type { FastifyRequest } from 'fastify';
+import type { GraphQLSchema } from 'graphql';
+import type { Metrics } from '../observability/metrics.ts';
+import { DEFAULT_LIMITS, type DocumentLimits } from './document-limits.ts';
+
+export interface GraphqlOptions {
+  readonly schema: GraphQLSchema;
+  /** Where the endpoint is; default /graphql. */
+  readonly path?: string;
+  /** What resolvers get as their context; default undefined. */
+  readonly context?: (request: FastifyRequest) => unknown;
+  /** What a document may ask for; each has a default of its own. */
+  readonly limits?: Partial<DocumentLimits>;
+  /** Largest body in bytes; default 100 KiB. A larger one is a 413. */
+  readonly maxBodyBytes?: number;
+  /** How many documents are remembered, parsed and validated; default 1,000. */
+  readonly maxCachedDocuments?: number;
+  /** Whether the schema may be asked for; default true. GraphiQL needs it. */
+  readonly introspection?: boolean;
+  /** Whether an error names what the client could have meant; default true. */
+  readonly suggestions?: boolean;
+  /**
+   * Compiles operations that are used again; default false. Only for schemas whose fields without a resolver are
+   * plain properties: the compiled form calls no function that it finds as a property, and awaits no promise there.
+   */
+  readonly compile?: boolean;
+  /** Where operations are counted and timed; default nowhere. */
+  readonly metrics?: Metrics | undefined;
+}
+
+const noContext = (): undefined => undefined;
+
+export function withDefaults(options: GraphqlOptions) {
+  return {
+    path: '/graphql',
+    context: noContext,
+    maxBodyBytes: 100 * 1024,
+    maxCachedDocuments: 1_000,
+    introspection: true,
+    suggestions: true,
+    compile: false,
+    metrics: undefined,
+    ...options,
+    limits: { ...DEFAULT_LIMITS, ...options.limits },
+  };
+}

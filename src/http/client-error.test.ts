@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type ServerOptions } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { rawHttp } from '../../test/support/raw-http.ts';
+import { waitFor } from '../../test/support/wait-for.ts';
+import { answerClientError } from './client-error.ts';
+import type { ErrorFormat } from './error-format.ts';
+
+/** More bytes than characters, so that a length in characters is caught. */
+const format: ErrorFormat = {
+  contentType: 'text/x-door; charset=utf-8',
+  body: ({ status, code, message }) => `${status} ${code} ${message} – ✓`,
+};
+
+interface Server extends AsyncDisposable {
+  readonly url: string;
+  /** The connections that are open. */
+  readonly sockets: ReadonlySet<Socket>;
+}
+
+async function listen(handle: RequestListener, options: ServerOptions = {}): Promise<Server> {
+  const server = createServer({ maxHeaderSize: 1024, ...options }, handle);
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, format));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    sockets,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+const unreached: RequestListener = (_request, response) => {
+  response.end('reached');
+};
+
+/** What a whole reply says, with its length checked. */
+function checked(text: string): { readonly head: string; readonly body: string } {
+  const [head = '', ...rest] = text.split('\r\n\r\n');
+  const body = rest.join('\r\n\r\n');
+  assert.equal(/^Content-Length: (\d+)$/im.exec(head)?.[1], String(body.length), 'raw text is one byte per unit');
+  return { head, body: Buffer.from(body, 'latin1').toString() };
+}
+
+const HOST = 'Host: h\r\n';
+const broken: Readonly<Record<string, readonly [bytes: string, status: number, code: string]>> = {
+  'no HTTP at all': ['\x16\x03\x01\x02\x00\r\n\r\n', 400, 'HPE_INVALID_METHOD'],
+  'an unknown method': ['GRAB / HTTP/1.1\r\n\r\n', 400, 'HPE_INVALID_METHOD'],
+  'a malformed version': [`GET / HTTP/1.x\r\n${HOST}\r\n`, 400, 'HPE_INVALID_VERSION'],
+  'a space before the colon': [`GET / HTTP/1.1\r\n${HOST}A : b\r\n\r\n`, 400, 'HPE_INVALID_HEADER_TOKEN'],
+  'two lengths': [`POST / HTTP/1.1\r\n${HOST}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, 400, 'HPE_'],
+  'headers that are too large': [`GET / HTTP/1.1\r\n${HOST}A: ${'a'.repeat(2048)}\r\n\r\n`, 431, 'HPE_HEADER_OVERFLOW'],
+};
+
+for (const [name, [bytes, status, code]] of Object.entries(broken)) {
+  test(`${name} is a ${status} in the format of the door, and the connection is closed`, async () => {
+    await using server = await listen(unreached);
+    const reply = await rawHttp(server.url, [bytes]);
+    assert.equal(reply.status, status);
+    assert.equal(reply.replies, 1);
+    const { head, body } = checked(reply.text);
+    assert.match(head, /^Connection: close$/m);
+    assert.match(head, /^Content-Type: text\/x-door; charset=utf-8$/m);
+    assert.ok(body.startsWith(`${status} ${code}`), body);
+    assert.ok(body.endsWith('– ✓'));
+    await waitFor('the connection to close', () => server.sockets.size === 0);
+  });
+}
+
+test('chunk extensions without end are a 413', async () => {
+  // Answered while the handler waits for the body, which is the state of a door that reads one.
+  await using server = await listen((request) => request.resume());
+  const head = `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`;
+  const reply = await rawHttp(server.url, [head, `1;${'a'.repeat(64 * 1024)}`]);
+  // A reply is owed already, so these bytes could pass for its body: the connection is cut instead.
+  assert.ok(reply.status === 413 || reply.text === '', reply.text);
+  await waitFor('the connection to close', () => server.sockets.size === 0);
+});
+
+test('headers that never end are a 408', async () => {
+  await using server = await listen(unreached, { headersTimeout: 50, connectionsCheckingInterval: 20 });
+  const reply = await rawHttp(server.url, [`GET / HTTP/1.1\r\n${HOST}`]);
+  assert.equal(reply.status, 408);
+  assert.equal(checked(reply.text).body, '408 ERR_HTTP_REQUEST_TIMEOUT Request Timeout – ✓');
+});
+
+test('garbage behind a finished reply gets a reply of its own', async () => {
+  await using server = await listen(unreached);
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  let text = '';
+  socket.setEncoding('latin1').on('data', (piece: string) => {
+    text += piece;
+  });
+  socket.write(`GET / HTTP/1.1\r\n${HOST}\r\n`);
+  await waitFor('the first reply', () => text.includes('reached'));
+  const first = text;
+  socket.write('garbage\r\n\r\n');
+  await once(socket, 'close');
+  assert.match(first, /^HTTP\/1\.1 200 /);
+  assert.equal(checked(text.slice(first.length)).body, '400 HPE_INVALID_METHOD Bad Request – ✓');
+});
+
+test('garbage behind a request whose reply is under way puts no byte into that reply', async () => {
+  const begun = Promise.withResolvers<void>();
+  await using server = await listen((_request, response) => {
+    response.write('first piece');
+    begun.resolve();
+  });
+  const reply = rawHttp(server.url, [`GET / HTTP/1.1\r\n${HOST}\r\n`], { silence: 5_000 });
+  await begun.promise;
+  const [socket] = server.sockets;
+  assert.ok(socket);
+  // The same bytes as from the client, sent once the reply has begun for certain.
+  const client = connect(Number(new URL(server.url).port), '127.0.0.1');
+  client.destroy();
+  socket.emit('data', Buffer.from('garbage\r\n\r\n'));
+  const { text, replies } = await reply;
+  assert.equal(replies, 1);
+  assert.ok(!text.includes('400'), text);
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fastify, { type FastifyInstance, type HTTPMethods } from 'fastify';
+import { refuseCrossSiteWrites } from './cross-site.ts';
+import { type ErrorFormat, sendProblem } from './error-format.ts';
+
+const format: ErrorFormat = { contentType: 'text/plain', body: ({ code }) => code };
+const reads = ['GET', 'HEAD', 'OPTIONS'] as const;
+const writes = ['POST', 'PUT', 'DELETE', 'PATCH'] as const;
+
+/** A server that counts what came through to its handler or its body parser. */
+function guarded(): { app: FastifyInstance; handled: () => number; parsed: () => number } {
+  let handled = 0;
+  let parsed = 0;
+  const app = fastify();
+  app.addHook('onRequest', refuseCrossSiteWrites);
+  app.setErrorHandler((error, request, reply) => sendProblem(format, error, request, reply));
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
+    parsed++;
+    done(null, body);
+  });
+  app.route({
+    method: [...reads, ...writes] as HTTPMethods[],
+    url: '/',
+    handler: () => {
+      handled++;
+      return 'done';
+    },
+  });
+  return { app, handled: () => handled, parsed: () => parsed };
+}
+
+test('a write from another site is a 403 before its body is read', async () => {
+  const { app, handled, parsed } = guarded();
+  await using _closing = app;
+  for (const method of writes) {
+    const headers = { 'sec-fetch-site': 'cross-site', 'content-type': 'text/plain' };
+    const reply = await app.inject({ method, url: '/', headers, payload: 'name=x' });
+    assert.equal(reply.statusCode, 403, method);
+    assert.equal(reply.body, 'CROSS_SITE');
+  }
+  assert.equal(handled(), 0);
+  assert.equal(parsed(), 0);
+});
+
+test('reads from another site pass: they change nothing and their answer stays hidden from the page', async () => {
+  const { app, handled } = guarded();
+  await using _closing = app;
+  for (const method of reads) {
+    const reply = await app.inject({ method, url: '/', headers: { 'sec-fetch-site': 'cross-site' } });
+    assert.equal(reply.statusCode, 200, method);
+  }
+  assert.equal(handled(), reads.length);
+});
+
+test('writes of programs, of our own pages and of the address bar pass', async () => {
+  const { app, handled } = guarded();
+  await using _closing = app;
+  const sites = [undefined, 'same-origin', 'same-site', 'none'];
+  for (const site of sites) {
+    for (const method of writes) {
+      const headers = site === undefined ? {} : { 'sec-fetch-site': site };
+      assert.equal((await app.inject({ method, url: '/', headers })).statusCode, 200, `${method} ${site}`);
+    }
+  }
+  assert.equal(handled(), sites.length * writes.length);
+});

@@ -49,7 +49,11 @@ const unreached: RequestListener = (_request, response) => {
 function checked(text: string): { readonly head: string; readonly body: string } {
   const [head = '', ...rest] = text.split('\r\n\r\n');
   const body = rest.join('\r\n\r\n');
-  assert.equal(/^Content-Length: (\d+)$/im.exec(head)?.[1], String(body.length), 'raw text is one byte per unit');
+  assert.equal(
+    /^Content-Length: (\d+)$/im.exec(head)?.[1],
+    String(body.length),
+    'raw text is one byte per unit',
+  );
   return { head, body: Buffer.from(body, 'latin1').toString() };
 }
 
@@ -60,7 +64,11 @@ const broken: Readonly<Record<string, readonly [bytes: string, status: number, c
   'a malformed version': [`GET / HTTP/1.x\r\n${HOST}\r\n`, 400, 'HPE_INVALID_VERSION'],
   'a space before the colon': [`GET / HTTP/1.1\r\n${HOST}A : b\r\n\r\n`, 400, 'HPE_INVALID_HEADER_TOKEN'],
   'two lengths': [`POST / HTTP/1.1\r\n${HOST}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, 400, 'HPE_'],
-  'headers that are too large': [`GET / HTTP/1.1\r\n${HOST}A: ${'a'.repeat(2048)}\r\n\r\n`, 431, 'HPE_HEADER_OVERFLOW'],
+  'headers that are too large': [
+    `GET / HTTP/1.1\r\n${HOST}A: ${'a'.repeat(2048)}\r\n\r\n`,
+    431,
+    'HPE_HEADER_OVERFLOW',
+  ],
 };
 
 for (const [name, [bytes, status, code]] of Object.entries(broken)) {
@@ -78,14 +86,24 @@ for (const [name, [bytes, status, code]] of Object.entries(broken)) {
   });
 }
 
-test('chunk extensions without end are a 413', async () => {
-  // Answered while the handler waits for the body, which is the state of a door that reads one.
-  await using server = await listen((request) => request.resume());
-  const head = `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`;
-  const reply = await rawHttp(server.url, [head, `1;${'a'.repeat(64 * 1024)}`]);
-  // A reply is owed already, so these bytes could pass for its body: the connection is cut instead.
-  assert.ok(reply.status === 413 || reply.text === '', reply.text);
-  await waitFor('the connection to close', () => server.sockets.size === 0);
+/** A connection that says what it is told to, when it is told to. */
+function dial(url: string): { readonly socket: Socket; text(): string; readonly closed: Promise<unknown> } {
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port), allowHalfOpen: true });
+  let text = '';
+  socket.setEncoding('latin1').on('data', (piece: string) => {
+    text += piece;
+  });
+  socket.on('error', () => {});
+  return { socket, text: () => text, closed: once(socket, 'close') };
+}
+
+test('a client that keeps its half of the connection open does not hold the socket', async () => {
+  await using server = await listen(unreached);
+  const { socket, text } = dial(server.url);
+  socket.write('garbage\r\n\r\n');
+  await waitFor('the reply', () => text().includes('400'));
+  await waitFor('the server to let go', () => server.sockets.size === 0);
+  socket.destroy();
 });
 
 test('headers that never end are a 408', async () => {
@@ -97,35 +115,64 @@ test('headers that never end are a 408', async () => {
 
 test('garbage behind a finished reply gets a reply of its own', async () => {
   await using server = await listen(unreached);
-  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
-  let text = '';
-  socket.setEncoding('latin1').on('data', (piece: string) => {
-    text += piece;
-  });
+  const { socket, text, closed } = dial(server.url);
   socket.write(`GET / HTTP/1.1\r\n${HOST}\r\n`);
-  await waitFor('the first reply', () => text.includes('reached'));
-  const first = text;
-  socket.write('garbage\r\n\r\n');
-  await once(socket, 'close');
+  await waitFor('the first reply', () => text().endsWith('reached'));
+  const first = text();
+  socket.end('garbage\r\n\r\n');
+  await closed;
   assert.match(first, /^HTTP\/1\.1 200 /);
-  assert.equal(checked(text.slice(first.length)).body, '400 HPE_INVALID_METHOD Bad Request – ✓');
+  assert.equal(checked(text().slice(first.length)).body, '400 HPE_INVALID_METHOD Bad Request – ✓');
 });
 
-test('garbage behind a request whose reply is under way puts no byte into that reply', async () => {
-  const begun = Promise.withResolvers<void>();
+test('garbage behind a request puts no byte into a reply that has begun', async () => {
   await using server = await listen((_request, response) => {
     response.write('first piece');
-    begun.resolve();
   });
-  const reply = rawHttp(server.url, [`GET / HTTP/1.1\r\n${HOST}\r\n`], { silence: 5_000 });
-  await begun.promise;
-  const [socket] = server.sockets;
-  assert.ok(socket);
-  // The same bytes as from the client, sent once the reply has begun for certain.
-  const client = connect(Number(new URL(server.url).port), '127.0.0.1');
-  client.destroy();
-  socket.emit('data', Buffer.from('garbage\r\n\r\n'));
-  const { text, replies } = await reply;
-  assert.equal(replies, 1);
-  assert.ok(!text.includes('400'), text);
+  const { socket, text, closed } = dial(server.url);
+  socket.write(`GET / HTTP/1.1\r\n${HOST}\r\n`);
+  await waitFor('the reply to begin', () => text().includes('first piece'));
+  const before = text();
+  socket.end('garbage\r\n\r\n');
+  await closed;
+  assert.equal(text(), before);
+});
+
+test('garbage behind a request is never answered in the place of its reply', async () => {
+  const asked = Promise.withResolvers<void>();
+  await using server = await listen(() => asked.resolve());
+  const { socket, text, closed } = dial(server.url);
+  socket.write(`GET / HTTP/1.1\r\n${HOST}\r\n`);
+  await asked.promise;
+  socket.end('garbage\r\n\r\n');
+  await closed;
+  assert.equal(text(), '');
+});
+
+const brokenBodies = {
+  'a chunk that is none': ['ZZ\r\n', 400],
+  'a chunk extension without end': [`1;${'a'.repeat(64 * 1024)}`, 413],
+} as const;
+
+for (const [name, [bytes, status]] of Object.entries(brokenBodies)) {
+  test(`${name} in the body of the request at hand is a ${status}`, {
+    todo: 'a request without a single reply byte counts as "replying", so a broken or slow body gets no 400, 413 or 408 (RFC 9110 15.5)',
+  }, async () => {
+    await using server = await listen((request) => request.on('error', () => {}).resume());
+    const head = `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`;
+    const reply = await rawHttp(server.url, [head, bytes]);
+    assert.equal(reply.status, status);
+  });
+}
+
+test('a client that breaks off leaves the server as it was', async () => {
+  await using server = await listen(unreached);
+  const { socket } = dial(server.url);
+  await once(socket, 'connect');
+  socket.write(`GET / HTTP/1.1\r\n${HOST}`);
+  await waitFor('the server to see it', () => server.sockets.size === 1);
+  socket.resetAndDestroy();
+  await waitFor('the connection to close', () => server.sockets.size === 0);
+  const reply = await rawHttp(server.url, [`GET / HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`]);
+  assert.equal(reply.status, 200);
 });

@@ -1,0 +1,47 @@
+import type { Settings } from './config/options.ts';
+import { graphqlErrors } from './graphql/error-format.ts';
+import { graphql } from './graphql/graphql.ts';
+import { usersSchema } from './graphql/users-schema.ts';
+import type { Parts } from './parts.ts';
+import { MemoryUserCollection } from './users/memory-user-collection.ts';
+import { StoredUserCollection } from './users/stored-user-collection.ts';
+import { UserFeed } from './users/user-feed.ts';
+
+/** Wires the GraphQL door: its own users in memory, or those of the database. */
+export function openGraphqlDoor({
+  config: { settings },
+  metrics,
+  storeFeed,
+  storedUsers,
+  listener,
+}: Parts): void {
+  const inMemory = settings['graphql.users'] === 'memory';
+  const feed = inMemory ? new UserFeed() : storeFeed;
+  const users = inMemory
+    ? new MemoryUserCollection(feed, settings['graphql.maxUsers'])
+    : new StoredUserCollection(storedUsers());
+  listener('graphql', graphqlErrors).register(graphql, {
+    schema: usersSchema(users, feed),
+    path: settings['graphql.path'],
+    ...limits(settings),
+    // Users are plain objects.
+    compile: true,
+    metrics,
+  });
+}
+
+function limits(settings: Settings) {
+  return {
+    limits: {
+      maxTokens: settings['graphql.maxTokens'],
+      maxDepth: settings['graphql.maxDepth'],
+      maxAliases: settings['graphql.maxAliases'],
+      maxDirectives: settings['graphql.maxDirectives'],
+      maxRootFields: settings['graphql.maxRootFields'],
+    },
+    maxBodyBytes: settings['graphql.maxBodyBytes'],
+    maxCachedDocuments: settings['graphql.maxCachedDocuments'],
+    introspection: settings['graphql.introspection'],
+    suggestions: settings['graphql.suggestions'],
+  };
+}

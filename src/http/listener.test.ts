@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { networkInterfaces } from 'node:os';
+import { text as textOf } from 'node:stream/consumers';
+import { test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { captureLog } from '../../test/support/log-capture.ts';
+import { rawHttp } from '../../test/support/raw-http.ts';
+import { waitFor } from '../../test/support/wait-for.ts';
+import { openLog } from '../observability/log.ts';
+import type { ErrorFormat } from './error-format.ts';
+import { LIMITS } from './limits.ts';
+import { ListenError } from './listen-error.ts';
+import { createListener, type Listener, type ListenerOptions } from './listener.ts';
+import { HttpProblem } from './problem.ts';
+
+const errors: ErrorFormat = {
+  contentType: 'text/x-door',
+  body: ({ code }, request) => `${code} ${request?.method ?? '-'}`,
+};
+const never = new AbortController().signal;
+
+interface Door extends AsyncDisposable {
+  readonly listener: Listener;
+  readonly url: string;
+  readonly entries: readonly Record<string, unknown>[];
+}
+
+/** A listener with `routes` on a free port. */
+async function open(routes: (app: FastifyInstance) => void = () => {}, host = '127.0.0.1'): Promise<Door> {
+  const { stream, entries } = captureLog();
+  const listener = createListener(options({ host, log: await openLog({ level: 'info', stream }) }));
+  listener.app.get('/hello', (_request, reply) => reply.send('hello'));
+  routes(listener.app);
+  const url = await listener.listen();
+  return { listener, url, entries, [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose]() };
+}
+
+function options(some: Pick<ListenerOptions, 'log'> & Partial<ListenerOptions>): ListenerOptions {
+  return { door: 'test', host: '127.0.0.1', port: 0, portHint: '--test-port or TEST_PORT', errors, ...some };
+}
+
+/** A route that answers when the test says so, and how often it was asked. */
+function slow(): { readonly routes: (app: FastifyInstance) => void; asked: number; finish(): void } {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const route = {
+    asked: 0,
+    finish: () => resolve('finished'),
+    routes: (app: FastifyInstance) => {
+      app.get('/slow', () => {
+        route.asked++;
+        return promise;
+      });
+    },
+  };
+  return route;
+}
+
+const ID = /^[0-9a-f]{8}-[0-9a-z]+$/;
+const idOf = (text: string) => /^x-request-id: (.*)\r$/m.exec(text)?.[1] ?? '';
+
+test('what never became a request is refused in the format of the door', async () => {
+  await using door = await open();
+  const garbage = await rawHttp(door.url, ['hello there\r\n\r\n']);
+  assert.equal(garbage.status, 400);
+  assert.match(garbage.text, /\r\n\r\nHPE_INVALID_METHOD -$/);
+  const overflow = await rawHttp(door.url, [
+    `GET / HTTP/1.1\r\nHost: h\r\nA: ${'a'.repeat(LIMITS.maxHeaderBytes)}\r\n\r\n`,
+  ]);
+  assert.equal(overflow.status, 431);
+  assert.match(overflow.text, /^Content-Type: text\/x-door\r$/m);
+});
+
+const refusals = {
+  'two Host fields': ['GET /hello HTTP/1.1\r\nHost: h\r\nhOST: h\r\n\r\n', 400, 'DUPLICATE_HOST GET'],
+  'HTTP/1.0 with Transfer-Encoding': [
+    'POST /hello HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    400,
+    'TRANSFER_ENCODING_1_0 POST',
+  ],
+  'too many header fields': [
+    `GET /hello HTTP/1.1\r\nHost: h\r\n${'A: 1\r\n'.repeat(LIMITS.maxHeaders + 20)}\r\n`,
+    431,
+    'TOO_MANY_HEADERS GET',
+  ],
+} as const;
+
+for (const [name, [bytes, status, body]] of Object.entries(refusals)) {
+  test(`${name}: ${status}, with a request id, and what follows on the connection is not read`, async () => {
+    await using door = await open();
+    const reply = await rawHttp(door.url, [bytes, 'GET /hello HTTP/1.1\r\nHost: h\r\n\r\n']);
+    assert.equal(reply.status, status);
+    assert.equal(reply.replies, 1);
+    assert.match(reply.text, /^connection: close\r$/im);
+    assert.match(idOf(reply.text), ID);
+    assert.ok(reply.text.endsWith(`\r\n\r\n${body}`), reply.text);
+  });
+}
+
+test('the absolute form of a target reaches the same route', async () => {
+  await using door = await open();
+  const reply = await rawHttp(door.url, [
+    'GET http://elsewhere/hello HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n',
+  ]);
+  assert.equal(reply.status, 200);
+  assert.ok(reply.text.endsWith('hello'));
+});
+
+test('requests in one packet are answered in their order, and garbage behind them changes no reply', async () => {
+  const { routes, finish } = slow();
+  await using door = await open(routes);
+  const [slowly, hello] = ['/slow', '/hello'].map((path) => `GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`);
+  const pipelined = rawHttp(door.url, [
+    `${slowly}${hello}`,
+    'GET /none HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n',
+  ]);
+  finish();
+  const { text, replies } = await pipelined;
+  assert.equal(replies, 3);
+  const order = ['200 OK', 'finished', '200 OK', 'hello', '404 Not Found'].map((part, i) =>
+    text.indexOf(part, i === 2 ? text.indexOf('finished') : 0),
+  );
+  assert.deepEqual(
+    order,
+    order.toSorted((a, b) => a - b),
+  );
+  assert.ok(!order.includes(-1));
+
+  const { text: broken } = await rawHttp(door.url, [`${hello}garbage\r\n\r\n`]);
+  const [head = '', body = ''] = broken.split('\r\n\r\n');
+  if (broken !== '') assert.match(head, /^HTTP\/1\.1 200 OK\r\n[^]*content-length: 5/);
+  assert.ok(body === '' || body.startsWith('hello'), broken);
+});
+
+test('every reply has a request id of its own, errors too, and a client cannot choose it', async () => {
+  await using door = await open((app) => {
+    app.get('/fails', () => {
+      throw new Error('secret-91');
+    });
+    app.get('/refuses', () => {
+      throw new HttpProblem(409, 'CLASH', 'no');
+    });
+  });
+  const ids = new Set<string>();
+  for (const [path, status] of Object.entries({ hello: 200, none: 404, fails: 500, refuses: 409 })) {
+    for (let i = 0; i < 10; i++) {
+      const reply = await fetch(`${door.url}/${path}`, {
+        headers: { 'x-request-id': 'mine', 'request-id': 'mine' },
+      });
+      assert.equal(reply.status, status);
+      assert.equal(reply.headers.get('x-content-type-options'), 'nosniff');
+      assert.ok(!(await reply.text()).includes('secret-91'));
+      const id = reply.headers.get('x-request-id') ?? '';
+      assert.match(id, ID);
+      ids.add(id);
+    }
+  }
+  assert.equal(ids.size, 40);
+  const failures = door.entries.filter(({ msg }) => msg === 'request failed');
+  assert.equal(failures.length, 10, 'our own faults are logged, refusals are not');
+  for (const { reqId } of failures) assert.ok(ids.has(String(reqId)));
+});
+
+test('a malformed path is a 400 in the format of the door', async () => {
+  await using door = await open();
+  const reply = await rawHttp(door.url, ['GET /%zz HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n']);
+  assert.equal(reply.status, 400);
+  assert.match(reply.text, /\r\n\r\nFST_ERR_BAD_URL GET$/);
+});
+
+test('a malformed path gets the headers of every reply', {
+  todo: 'frameworkErrors answers without the onRequest hook: no x-request-id, no nosniff, no "Connection: close" while draining',
+}, async () => {
+  await using door = await open();
+  door.listener.drain();
+  const reply = await rawHttp(door.url, ['GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n']);
+  assert.match(idOf(reply.text), ID);
+  assert.match(reply.text, /^x-content-type-options: nosniff\r$/m);
+  assert.match(reply.text, /^connection: close\r$/im);
+});
+
+test('a port in use is a ListenError that names the door, the place and the way out', async () => {
+  await using first = await open();
+  const port = Number(new URL(first.url).port);
+  await using second = createListener(options({ port, log: await openLog({ level: 'silent' }) }));
+  await assert.rejects(second.listen(), (error) => {
+    assert.ok(error instanceof ListenError);
+    assert.equal(error.code, 'CANNOT_LISTEN');
+    assert.equal(
+      error.message,
+      `The test door cannot listen on 127.0.0.1:${port}: the port is in use. ` +
+        'Stop the other program, or choose another port with --test-port or TEST_PORT.',
+    );
+    assert.equal((error.cause as NodeJS.ErrnoException).code, 'EADDRINUSE');
+    return true;
+  });
+});
+
+test('every reason not to listen says what to do', () => {
+  const message = (code?: string) =>
+    new ListenError('rest', 'h', 80, '--rest-port', { cause: code && { code } }).message;
+  assert.match(message('EACCES'), /above 1023 with --rest-port\.$/);
+  assert.match(message('EADDRNOTAVAIL'), /no such address\. Set --host or HOST/);
+  assert.match(message('ENOTFOUND'), /no such address/);
+  assert.equal(message('EWEIRD'), 'The rest door cannot listen on h:80: EWEIRD.');
+  assert.equal(message(), 'The rest door cannot listen on h:80: unknown error.');
+});
+
+const hasIpv6 = Object.values(networkInterfaces())
+  .flat()
+  .some((each) => each?.address === '::1');
+test('the base URL of an IPv6 address can be used as it is', {
+  skip: !hasIpv6 && 'no IPv6 here',
+}, async () => {
+  await using door = await open(undefined, '::1');
+  assert.match(door.url, /^http:\/\/\[::1\]:\d+$/);
+  assert.equal((await fetch(`${door.url}/hello`)).status, 200);
+});
+
+/** One request over an agent, which keeps the connection when it may. */
+async function ask(url: string, agent: Agent): Promise<IncomingMessage & { readonly body: string }> {
+  const [reply] = (await once(get(url, { agent }), 'response')) as [IncomingMessage];
+  return Object.assign(reply, { body: await textOf(reply) });
+}
+
+test('a draining listener answers and asks its clients to go elsewhere', async () => {
+  await using door = await open();
+  using agent = disposable(new Agent({ keepAlive: true, maxSockets: 1 }));
+  assert.equal((await ask(`${door.url}/hello`, agent)).headers.connection, 'keep-alive');
+  door.listener.drain();
+  const reply = await ask(`${door.url}/hello`, agent);
+  assert.equal(reply.statusCode, 200);
+  assert.equal(reply.headers.connection, 'close');
+  assert.equal((await ask(`${door.url}/none`, agent)).headers.connection, 'close', 'so does a refusal');
+});
+
+function disposable(agent: Agent): Agent & Disposable {
+  return Object.assign(agent, { [Symbol.dispose]: () => agent.destroy() });
+}
+
+test('a close waits for the running request, takes no new connection and ends idle ones', async () => {
+  const route = slow();
+  await using door = await open(route.routes);
+  using agent = disposable(new Agent({ keepAlive: true }));
+  await ask(`${door.url}/hello`, agent);
+  const running = fetch(`${door.url}/slow`);
+  await waitFor('the request to run', () => route.asked === 1);
+  let closed = false;
+  const closing = door.listener.close(never).then(() => {
+    closed = true;
+  });
+  await waitFor('new connections to be refused', () =>
+    fetch(`${door.url}/hello`).then(
+      () => false,
+      () => true,
+    ),
+  );
+  assert.equal(closed, false);
+  route.finish();
+  const reply = await running;
+  assert.equal(await reply.text(), 'finished');
+  assert.equal(reply.headers.get('connection'), 'keep-alive', 'its head was made before the close');
+  await closing;
+});
+
+test('at the deadline a close cuts what still runs', async () => {
+  const route = slow();
+  await using door = await open(route.routes);
+  const running = fetch(`${door.url}/slow`).then(
+    () => 'answered',
+    () => 'cut',
+  );
+  await waitFor('the request to run', () => route.asked === 1);
+  const deadline = new AbortController();
+  const closing = door.listener.close(deadline.signal);
+  await waitFor('the close to begin', () => !door.listener.app.server.listening);
+  deadline.abort();
+  assert.equal(await running, 'cut');
+  await closing;
+});
+
+test('disposing of a listener waits for nobody', async () => {
+  const route = slow();
+  const door = await open(route.routes);
+  const running = fetch(`${door.url}/slow`).catch(() => 'cut');
+  await waitFor('the request to run', () => route.asked === 1);
+  await door[Symbol.asyncDispose]();
+  assert.equal(await running, 'cut');
+  await door[Symbol.asyncDispose]();
+});
+
+test('a listener that never listened can be closed', async () => {
+  await createListener(options({ log: await openLog({ level: 'silent' }) })).close(never);
+});

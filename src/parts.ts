@@ -1,0 +1,33 @@
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import type { Door } from './config/door.ts';
+import type { Config } from './config/load.ts';
+import type { Database } from './database/database.ts';
+import type { ErrorFormat } from './http/error-format.ts';
+import type { Events } from './observability/events.ts';
+import type { HealthIndicator } from './observability/health.ts';
+import type { Metrics } from './observability/metrics.ts';
+import type { Readiness } from './observability/readiness.ts';
+import type { UserFeed } from './users/user-feed.ts';
+import type { UserStore } from './users/user-store.ts';
+
+/** What the doors are wired from. Only the wiring sees it; a room gets the few things that it uses. */
+export interface Parts {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly events: Events;
+  readonly readiness: Readiness;
+  /** Opens the database on first use: GraphQL over its own users needs none. */
+  database(): Database;
+  /** The database if a door has opened it. */
+  openedDatabase(): Database | undefined;
+  /** The users of the database; `storeFeed` tells of each that is created, whichever door created it. */
+  storedUsers(): UserStore;
+  readonly storeFeed: UserFeed;
+  /** Adds a listener for a door on its configured port and gives its Fastify instance. */
+  listener(door: Door, errors: ErrorFormat): FastifyInstance;
+  /** Adds a health check of a door's own; before the management door is wired. */
+  addHealthCheck(indicator: HealthIndicator): void;
+  readonly healthChecks: readonly HealthIndicator[];
+}

@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
 import {
   buildClientSchema,
+  type GraphQLSchema,
   getIntrospectionQuery,
   type IntrospectionQuery,
   lexicographicSortSchema,
   printSchema,
+  printType,
 } from 'graphql';
-import type { Check } from '../check.ts';
+import type { Check, Subject } from '../check.ts';
 import { ask, assertRefused, data, dataOf } from '../clients/graphql.ts';
 
-/** Contract 2.1 and 4.1 in GraphQL's own language, in alphabetical order. */
+/**
+ * Contract 2.1 and 4.1 in GraphQL's own language, in alphabetical order, and one addition: the contract names
+ * queries and mutations, and says nothing of subscriptions.
+ */
 const contract = `type Mutation {
   createUser(email: String!, name: String!): User!
 }
@@ -20,11 +25,20 @@ type Query {
   users: [User!]!
 }
 
+type Subscription {
+  userCreated: User!
+}
+
 type User {
   email: String!
   id: ID!
   name: String!
 }`;
+
+async function schemaOf(subject: Subject): Promise<GraphQLSchema> {
+  const answer = await data(subject, getIntrospectionQuery({ descriptions: false }));
+  return lexicographicSortSchema(buildClientSchema(answer as unknown as IntrospectionQuery));
+}
 
 /** The schema, and what a client may ask of it. */
 export const graphqlSchemaChecks: readonly Check[] = [
@@ -34,9 +48,7 @@ export const graphqlSchemaChecks: readonly Check[] = [
     level: 'MUST',
     title: 'introspection shows exactly the schema of the contract',
     async run(subject) {
-      const answer = await data(subject, getIntrospectionQuery({ descriptions: false }));
-      const schema = buildClientSchema(answer as unknown as IntrospectionQuery);
-      assert.equal(printSchema(lexicographicSortSchema(schema)).trim(), contract);
+      assert.equal(printSchema(await schemaOf(subject)).trim(), contract);
     },
   },
   {
@@ -167,6 +179,17 @@ export const graphqlSchemaChecks: readonly Check[] = [
         replies.add(reply.text);
       }
       assert.equal(replies.size, 1);
+    },
+  },
+  {
+    id: 'GQL-10',
+    clause: '4.1',
+    level: 'MUST',
+    title: 'each type of the contract is there with exactly its fields, arguments and nullability',
+    async run(subject) {
+      const schema = await schemaOf(subject);
+      const types = [schema.getMutationType(), schema.getQueryType(), schema.getType('User')];
+      for (const type of types) assert.ok(contract.includes(type ? printType(type) : 'missing'), type?.name);
     },
   },
 ];

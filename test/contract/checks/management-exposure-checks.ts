@@ -146,11 +146,22 @@ export const managementExposureChecks: readonly Check[] = [
     clause: '4.3',
     level: 'SHOULD',
     title: 'an additional endpoint that the include list does not name is 404',
-    needs: { module: endpointModule },
+    needs: { env: { MANAGEMENT_INCLUDE: standard.join(',') }, module: endpointModule },
     async run(subject) {
       await exposes(subject, standard);
       for (const id of ['greeting', 'later'])
         assert.equal((await get(subject, `${base}/${id}`)).status, 404, id);
+    },
+  },
+  {
+    id: 'MGMT-54',
+    clause: '4.3',
+    level: 'SHOULD',
+    title: 'an additional endpoint is exposed while nobody sets an include list',
+    needs: { module: endpointModule },
+    async run(subject) {
+      await exposes(subject, standard);
+      assert.equal((await get(subject, `${base}/greeting`)).status, 200);
     },
   },
   {

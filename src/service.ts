@@ -127,7 +127,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
         throw failure.reason;
       }
       const urls = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []));
-      await dispatcher?.start();
+      dispatcher?.start();
       readiness.accept();
       return Object.fromEntries(urls);
     },

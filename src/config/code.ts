@@ -1,13 +1,6 @@
-import type { DeliveryHandler } from '../inbox/handler.ts';
+import type { HandlerSpec } from '../inbox/handler.ts';
 import type { CodeCheck } from '../observability/code-check.ts';
-
-/** A management endpoint of the user's own (contract 4.3). */
-export interface CustomEndpoint {
-  /** Its path under the base path: a lower-case letter, then letters, digits, "." and "-". */
-  readonly id: string;
-  /** What a GET answers, as plain text. */
-  read(): string | Promise<string>;
-}
+import type { CustomEndpoint } from './custom-endpoint.ts';
 
 /** Somebody who may log in to the management endpoints. */
 export interface ManagementUser {
@@ -22,7 +15,7 @@ export interface ConfigCode {
   readonly endpoints: readonly CustomEndpoint[];
   readonly users: readonly ManagementUser[];
   /** By event. */
-  readonly handlers: ReadonlyMap<string, DeliveryHandler>;
+  readonly handlers: ReadonlyMap<string, HandlerSpec>;
 }
 
 /** What only a module can hold, for the documentation. */
@@ -36,7 +29,8 @@ export const codeKeys = [
   {
     key: 'management.endpoints',
     shape: '[{ id, read: () => string }]',
-    description: 'More management endpoints; a GET answers the text that `read` returns.',
+    description:
+      'More management endpoints; a GET answers the text or the JSON that `read` returns. `write` and `delete` take POST and DELETE; `path: "name"` and `query: ["name"]` declare what they are given as `{ path, query, body }`, with "?" behind a name that may be missing.',
   },
   {
     key: 'management.users',
@@ -47,7 +41,8 @@ export const codeKeys = [
   {
     key: 'webhook.handlers',
     shape: '{ [event]: (delivery, { signal, log }) => void }',
-    description: 'What is done with a delivery, by its event.',
+    description:
+      'What is done with a delivery, by its event; or `{ handler, concurrency, timeout, attempts, order }`, times in milliseconds, `order` a JSON pointer to the key whose deliveries are handled one after the other.',
   },
 ] as const;
 

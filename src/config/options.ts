@@ -1,5 +1,5 @@
 import { doors } from './door.ts';
-import { builtInEndpoints } from './endpoint-id.ts';
+import { managementOptions } from './management-options.ts';
 import {
   choice,
   count,
@@ -7,18 +7,12 @@ import {
   list,
   type Option,
   optionalList,
-  optionalText,
   path,
   port,
   someOf,
   text,
   toggle,
 } from './option.ts';
-
-const endpointNames = {
-  expected: 'a list of endpoint names, or *',
-  pattern: /^(?:\*|[a-zA-Z][a-zA-Z0-9.-]*)$/,
-};
 
 /** Every option once. All else follows from here: types, sources, help, documentation and what /env shows. */
 export const options = {
@@ -123,55 +117,7 @@ export const options = {
     default: 8000,
     description: 'The port of the REST door; 0 picks a free one.',
   }),
-  'management.port': port({
-    env: 'MANAGEMENT_PORT',
-    default: 8080,
-    description: 'The port of the management door; 0 picks a free one.',
-  }),
-  'management.basePath': path({
-    env: 'MANAGEMENT_BASE_PATH',
-    default: '/actuator',
-    root: true,
-    description: 'The path under which the management endpoints stand.',
-  }),
-  'management.include': list({
-    ...endpointNames,
-    env: 'MANAGEMENT_INCLUDE',
-    default: builtInEndpoints,
-    description: 'The management endpoints to expose; * for all.',
-  }),
-  'management.exclude': list({
-    ...endpointNames,
-    env: 'MANAGEMENT_EXCLUDE',
-    default: [],
-    description: 'Management endpoints not to expose even though they are included; * for all.',
-  }),
-  'management.user': optionalText({
-    env: 'MANAGEMENT_USER',
-    unset: 'not secured',
-    expected: 'a user name without ":" and control characters',
-    pattern: /^[^:\p{Cc}]+$/u,
-    description: 'The user name that the management endpoints ask for; goes with the password.',
-  }),
-  'management.password': optionalText({
-    env: 'MANAGEMENT_PASSWORD',
-    unset: 'not secured',
-    secret: true,
-    expected: 'a password without control characters',
-    description: 'The password of that user.',
-  }),
-  'management.role': optionalText({
-    env: 'MANAGEMENT_ROLE',
-    unset: 'any user may',
-    description: 'The role a user needs to read the management endpoints. The user above has it.',
-  }),
-  'management.showValues': choice({
-    env: 'MANAGEMENT_SHOW_VALUES',
-    default: 'never',
-    choices: ['never', 'when-authorized', 'always'],
-    description:
-      'When /env shows values; those of secrets stay hidden in any case (never, when-authorized, always).',
-  }),
+  ...managementOptions,
   'webhook.port': port({
     env: 'PORT',
     default: 3000,
@@ -184,6 +130,46 @@ export const options = {
     expected: 'one or more secrets separated by commas, none of them empty or with control characters',
     pattern: /^(?!\s)\P{Cc}+(?<!\s)$/u,
     description: 'What senders put in x-webhook-token; several, separated by commas, while one is rotated.',
+  }),
+  'webhook.attempts': count({
+    env: 'WEBHOOK_ATTEMPTS',
+    default: 10,
+    min: 1,
+    description: 'How often a delivery is tried before it is dead, unless its handler says otherwise.',
+  }),
+  'webhook.timeout': duration({
+    env: 'WEBHOOK_TIMEOUT',
+    default: 30_000,
+    min: 1,
+    max: 86_400_000,
+    description: 'How many milliseconds an attempt may take, unless its handler says otherwise.',
+  }),
+  'webhook.concurrency': count({
+    env: 'WEBHOOK_CONCURRENCY',
+    default: 16,
+    min: 1,
+    description: 'How many deliveries a handler gets at the same time, unless it says otherwise.',
+  }),
+  'webhook.backoff': duration({
+    env: 'WEBHOOK_BACKOFF',
+    default: 1_000,
+    min: 0,
+    max: 86_400_000,
+    description: 'The longest wait before the second attempt, in milliseconds; it doubles with each attempt.',
+  }),
+  'webhook.maxBackoff': duration({
+    env: 'WEBHOOK_MAX_BACKOFF',
+    default: 3_600_000,
+    min: 0,
+    max: 604_800_000,
+    description: 'The longest wait of all between two attempts, in milliseconds.',
+  }),
+  'webhook.lease': duration({
+    env: 'WEBHOOK_LEASE',
+    default: 5_000,
+    min: 500,
+    max: 600_000,
+    description: 'How many milliseconds after a process died another one takes over what it had in hand.',
   }),
   'log.level': choice({
     env: 'LOG_LEVEL',

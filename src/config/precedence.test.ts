@@ -48,11 +48,21 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'management.include': fc.array(fc.oneof(name, fc.constant('*')), { maxLength: 4 }),
   'management.exclude': fc.array(name, { maxLength: 4 }),
   'management.user': plain.map((text) => text.replaceAll(':', '.')),
-  'management.password': plain,
+  'management.password': fc.oneof(
+    plain.filter((text) => !text.startsWith('$')),
+    fc.constant(`$scrypt$ln=10,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`),
+  ),
   'management.role': plain,
+  'management.maxFailedLogins': fc.nat(),
   'management.showValues': fc.constantFrom('never', 'when-authorized', 'always'),
   'webhook.port': fc.integer({ min: 48_001, max: 65_535 }),
   'webhook.secret': fc.array(item, { minLength: 1, maxLength: 3 }),
+  'webhook.attempts': count,
+  'webhook.timeout': fc.integer({ min: 1, max: 86_400_000 }),
+  'webhook.concurrency': count,
+  'webhook.backoff': fc.integer({ min: 0, max: 86_400_000 }),
+  'webhook.maxBackoff': fc.integer({ min: 0, max: 604_800_000 }),
+  'webhook.lease': fc.integer({ min: 500, max: 600_000 }),
   'log.level': fc.constantFrom('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   profiles: fc.array(item, { maxLength: 3 }),
   'shutdown.linger': fc.integer({ min: 0, max: 300_000 }),
@@ -92,8 +102,14 @@ function asEnvironment(given: Values): Record<string, string> {
 function asModule(given: Values): string {
   const nested: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(given)) {
-    const [section = '', part] = key.split('.');
-    nested[section] = part === undefined ? value : { ...(nested[section] ?? {}), [part]: value };
+    const names = key.split('.');
+    const last = names.pop() ?? '';
+    let section = nested;
+    for (const name of names) {
+      section[name] ??= {};
+      section = section[name] as Record<string, unknown>;
+    }
+    section[last] = value;
   }
   return JSON.stringify(nested);
 }

@@ -1,3 +1,4 @@
+import type { DeliveryLog } from '../inbox/delivery-log.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { MaybePromise } from '../users/maybe-promise.ts';
 import type { UserStore } from '../users/user-store.ts';
@@ -6,8 +7,11 @@ import type { UserStore } from '../users/user-store.ts';
 export interface Database extends AsyncDisposable {
   readonly users: UserStore;
   readonly inbox: Inbox;
+  readonly deliveries: DeliveryLog;
   /** One real round trip to the engine; throws or rejects when it does not answer. */
   ping(): MaybePromise<void>;
+  /** One round trip on the way that every write takes, storing nothing; as late as a write would be. */
+  pingWriter(): MaybePromise<void>;
   /**
    * Aborted once the engine can no longer promise durability (a failed fsync); the reason is the error.
    * From then on every write is refused and the process should end.

@@ -1,143 +1,80 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { parseJsonBody } from '../http/json-body.ts';
-import type { ClaimedDelivery, Delivery } from './delivery.ts';
-import type { DeliveryHandler, HandlerContext } from './handler.ts';
+import { randomUUID } from 'node:crypto';
 import type { Inbox } from './inbox.ts';
-
-/** How long to wait before the store is asked again after it failed, in milliseconds. */
-const STORE_RETRY = 1_000;
+import { Lane, type LaneEvents } from './lane.ts';
+import type { Target } from './target.ts';
 
 export interface DispatcherOptions {
   readonly inbox: Inbox;
-  /** The handlers by event name. */
-  readonly handlers: ReadonlyMap<string, DeliveryHandler>;
-  readonly log: HandlerContext['log'];
-  /** Deliveries handled at the same time; default 16. */
-  readonly concurrency?: number;
-  /** Told how each handling ended. */
-  onSettled?(delivery: Delivery, outcome: 'done' | 'failed' | 'unhandled', error?: unknown): void;
+  readonly targets: readonly Target[];
+  readonly events: LaneEvents;
+  /** A lease in milliseconds; default 5,000. What a dead process held is claimed again when its lease has ended. */
+  readonly lease?: number;
+  /** How often to look for jobs whose time has come, in milliseconds; default 500. */
+  readonly interval?: number;
 }
 
 /**
- * Takes pending deliveries from the inbox and runs their handlers.
- * States: stopped -> running (start) -> stopping (stop: claims nothing more) -> stopped.
- * A delivery is settled after its handler ended, so one whose process dies is handled again: at least once.
+ * Runs the jobs of the inbox: new ones at once when woken, those to be tried again and those that other processes
+ * left behind when their time has come. At least once: a job is recorded as done after it was.
  */
 export class Dispatcher {
-  readonly #options: Required<Pick<DispatcherOptions, 'concurrency'>> & DispatcherOptions;
-  readonly #running = new Set<Promise<void>>();
-  readonly #stop = new AbortController();
-  readonly #cut = new AbortController();
-  #claiming: Promise<void> | undefined;
-  #again = false;
+  readonly #inbox: Inbox;
+  readonly #events: LaneEvents;
+  readonly #lanes: ReadonlyMap<string, Lane>;
+  /** This process, for its leases. */
+  readonly #owner = randomUUID();
+  readonly #lease: number;
+  readonly #interval: number;
+  #looking: NodeJS.Timeout | undefined;
+  #renewing: NodeJS.Timeout | undefined;
 
-  constructor(options: DispatcherOptions) {
-    this.#options = { concurrency: 16, ...options };
+  constructor({ inbox, targets, events, lease = 5_000, interval = 500 }: DispatcherOptions) {
+    this.#inbox = inbox;
+    this.#events = events;
+    this.#lease = lease;
+    this.#interval = interval;
+    this.#lanes = new Map(
+      targets.map((target) => [target.name, new Lane({ inbox, target, owner: this.#owner, lease, events })]),
+    );
   }
 
-  /** Gives back what an ended process had in hand, then handles whatever waits. */
-  async start(): Promise<void> {
-    await this.#options.inbox.recover();
-    this.wake();
+  /** Begins to handle whatever waits. */
+  start(): void {
+    this.#looking = setInterval(() => this.#look(), this.#interval);
+    // Three chances to renew a lease before it ends.
+    this.#renewing = setInterval(() => this.#renew(), this.#lease / 3);
+    this.#look();
   }
 
-  /** Says that there may be something to claim. */
-  wake(): void {
-    this.#again = true;
-    if (this.#stop.signal.aborted) return;
-    this.#claiming ??= this.#claimAll().finally(() => {
-      this.#claiming = undefined;
-      if (this.#again && this.#hasRoom()) this.wake();
-    });
+  /** Says that a target has a new job. */
+  wake(target: string): void {
+    this.#lanes.get(target)?.wake();
   }
 
   /**
-   * Claims nothing more and waits for the handlers at work; when `deadline` fires their signal is aborted
-   * and their deliveries are given back to be claimed by the next process.
+   * Claims nothing more and waits for the attempts under way; when `deadline` fires their signals are aborted
+   * and their jobs are given back.
    */
   async stop(deadline: AbortSignal): Promise<void> {
-    this.#stop.abort();
-    const cut = () => this.#cut.abort();
-    deadline.addEventListener('abort', cut, { once: true });
-    if (deadline.aborted) cut();
-    await this.#claiming;
-    await Promise.all(this.#running);
-    deadline.removeEventListener('abort', cut);
+    clearInterval(this.#looking);
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.stop(deadline)));
+    clearInterval(this.#renewing);
   }
 
-  #hasRoom(): boolean {
-    return this.#running.size < this.#options.concurrency;
-  }
-
-  async #claimAll(): Promise<void> {
-    const { inbox, concurrency, log } = this.#options;
-    while (this.#again && this.#hasRoom() && !this.#stop.signal.aborted) {
-      const room = concurrency - this.#running.size;
-      this.#again = false;
-      try {
-        const claimed = await inbox.claim(room);
-        if (claimed.length === room) this.#again = true;
-        for (const delivery of claimed) this.#run(delivery);
-      } catch (error) {
-        log.error({ err: error }, 'deliveries cannot be claimed');
-        this.#again = true;
-        await delay(STORE_RETRY, undefined, { signal: this.#stop.signal }).catch(() => {});
-      }
-    }
-  }
-
-  #run(claimed: ClaimedDelivery): void {
-    const running = this.#handle(claimed)
-      .catch((error: unknown) => {
-        this.#options.log.error({ err: error, delivery: claimed.id }, 'delivery cannot be settled');
-      })
-      .finally(() => {
-        this.#running.delete(running);
-        if (this.#again) this.wake();
-      });
-    this.#running.add(running);
-  }
-
-  async #handle(claimed: ClaimedDelivery): Promise<void> {
-    const { inbox, handlers, log, onSettled } = this.#options;
-    const delivery = toDelivery(claimed);
-    const handler = handlers.get(delivery.event);
-    if (handler === undefined) {
-      await inbox.settle(delivery.id, 'unhandled');
-      onSettled?.(delivery, 'unhandled');
-      return;
-    }
-    const signal = this.#cut.signal;
+  async #look(): Promise<void> {
     try {
-      signal.throwIfAborted();
-      await unlessAborted(handler(delivery, { signal, log }), signal);
+      for (const target of await this.#inbox.due([...this.#lanes.keys()], Date.now())) this.wake(target);
     } catch (error) {
-      if (signal.aborted) {
-        await inbox.settle(delivery.id, 'pending');
-        return;
-      }
-      await inbox.settle(delivery.id, 'failed');
-      onSettled?.(delivery, 'failed', error);
-      return;
+      this.#events.storeFailed(error);
     }
-    await inbox.settle(delivery.id, 'done');
-    onSettled?.(delivery, 'done');
   }
-}
 
-/** Waits for work, but no longer than the signal: a handler that does not listen to it must not hold up the stop. */
-async function unlessAborted<T>(work: T | Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
-  signal.addEventListener('abort', onAbort);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
+  async #renew(): Promise<void> {
+    if ([...this.#lanes.values()].every(({ running }) => running === 0)) return;
+    try {
+      await this.#inbox.renew(this.#owner, Date.now() + this.#lease);
+    } catch (error) {
+      this.#events.storeFailed(error);
+    }
   }
-}
-
-function toDelivery({ id, event, body, receivedAt }: ClaimedDelivery): Delivery {
-  const { data } = parseJsonBody(body) as { readonly data?: unknown };
-  return { id, event, data, receivedAt: new Date(receivedAt) };
 }

@@ -1,54 +1,75 @@
 import type { Logger } from 'pino';
+import type { ClaimedJob, NewDelivery } from '../inbox/delivery.ts';
+import type { Appended, Outcome } from '../inbox/inbox.ts';
 import type { Metrics } from './metrics.ts';
 
 /** One function per business event, each feeding the log and the meters together. */
 export interface Events {
-  deliveryStored(delivery: {
-    readonly id: string;
-    readonly event: string | null;
-    readonly handled: boolean;
-  }): void;
-  deliverySettled(
-    delivery: { readonly id: string; readonly event: string },
-    outcome: 'done' | 'failed' | 'unhandled',
-    error?: unknown,
-  ): void;
+  /** A delivery was acknowledged. */
+  appended(delivery: NewDelivery, appended: Appended): void;
+  /** An attempt ended and was recorded. */
+  settled(job: ClaimedJob, outcome: Outcome['kind'], error?: unknown): void;
+  /** An attempt outlived its lease, so another process may have made one too. */
+  leaseLost(job: ClaimedJob): void;
+  /** The inbox could not be asked; it is asked again. */
+  storeFailed(error: unknown): void;
 }
 
 /** Longer event names are cut in the log: a sender chooses them. */
 const MAX_NAME = 200;
 
 export function createEvents(log: Logger, metrics: Metrics): Events {
-  const stored = metrics.counter('webhook.deliveries.stored', {
-    description: 'Deliveries that were stored and acknowledged',
+  const deliveries = metrics.counter('webhook.deliveries', {
+    description:
+      'Deliveries that were acknowledged: stored, known already (duplicate), or known and dead (revived)',
+    tags: ['result'],
   });
-  const settled = metrics.counter('webhook.deliveries.settled', {
-    description: 'Deliveries by how their handling ended',
+  const attempts = metrics.counter('webhook.attempts', {
+    description: 'Attempts to handle a delivery, by how they ended',
     tags: ['outcome'],
   });
-  const outcomes = {
-    done: settled.with('outcome', 'done'),
-    failed: settled.with('outcome', 'failed'),
-    unhandled: settled.with('outcome', 'unhandled'),
+  const unhandled = metrics.counter('webhook.unhandled', {
+    description: 'Deliveries that nothing handled when they came',
+  });
+  const result = {
+    stored: deliveries.with('result', 'stored'),
+    duplicate: deliveries.with('result', 'duplicate'),
+    revived: deliveries.with('result', 'revived'),
   };
-
-  // contract 6: any other event is logged as unhandled
-  function unhandled(id: string, event: string | null): void {
-    outcomes.unhandled.increment();
-    log.info({ delivery: id, event: event?.slice(0, MAX_NAME) ?? null }, 'unhandled event');
-  }
+  const ended = {
+    done: attempts.with('outcome', 'done'),
+    retry: attempts.with('outcome', 'retry'),
+    dead: attempts.with('outcome', 'dead'),
+    released: attempts.with('outcome', 'released'),
+  };
+  const about = ({ delivery: { id, event }, target, attempt }: ClaimedJob) => ({
+    delivery: id,
+    event: event?.slice(0, MAX_NAME) ?? null,
+    target: target.slice(0, MAX_NAME),
+    attempt,
+  });
 
   return {
-    deliveryStored({ id, event, handled }) {
-      stored.increment();
-      if (!handled) unhandled(id, event);
-    },
-    deliverySettled({ id, event }, outcome, error) {
-      if (outcome === 'unhandled') return unhandled(id, event);
-      outcomes[outcome].increment();
-      if (outcome === 'failed') {
-        log.error({ delivery: id, event: event.slice(0, MAX_NAME), err: error }, 'event handler failed');
+    appended({ id, source, event, jobs }, appended) {
+      result[appended].increment();
+      const details = { delivery: id, source, event: event?.slice(0, MAX_NAME) ?? null };
+      if (appended === 'revived') log.info(details, 'dead delivery came again, trying it again');
+      else if (appended === 'stored' && jobs.length === 0) {
+        // contract 6: any other event is logged as unhandled
+        unhandled.increment();
+        log.info(details, 'unhandled event');
       }
+    },
+    settled(job, outcome, error) {
+      ended[outcome].increment();
+      if (outcome === 'retry') log.warn({ ...about(job), err: error }, 'attempt failed, will be tried again');
+      else if (outcome === 'dead') log.error({ ...about(job), err: error }, 'delivery is dead');
+    },
+    leaseLost(job) {
+      log.warn(about(job), 'attempt outlived its lease; its end was not recorded');
+    },
+    storeFailed(error) {
+      log.error({ err: error }, 'the inbox does not answer');
     },
   };
 }

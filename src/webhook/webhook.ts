@@ -1,44 +1,49 @@
 import { randomUUIDv7 } from 'node:crypto';
-import type { FastifyPluginCallback } from 'fastify';
+import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
 import { sendProblem } from '../http/error-format.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
 import { readRawBodies } from '../http/read-bodies.ts';
-import type { Inbox } from '../inbox/inbox.ts';
+import type { NewDelivery } from '../inbox/delivery.ts';
+import type { Appended, Inbox } from '../inbox/inbox.ts';
 import { TEXT_TYPE, webhookErrors } from './error-format.ts';
+import type { JobPlan } from './job-plan.ts';
 import { tokenGuard } from './token-guard.ts';
 
 export interface WebhookOptions {
   readonly inbox: Inbox;
   /** The shared secrets that are accepted in x-webhook-token; none: not secured. */
   readonly secrets: readonly string[];
-  /** Whether there is a handler for an event. */
-  handles(event: string): boolean;
-  /** Told of each delivery once it is durable: `event` is null when the body named none. */
-  onStored(delivery: { readonly id: string; readonly event: string | null; readonly handled: boolean }): void;
+  /** Which jobs a delivery gets. */
+  readonly plan: JobPlan;
+  /** Told of each delivery once it is durable, or known already. */
+  onAppended(delivery: NewDelivery, appended: Appended): void;
   /** Largest body in bytes; default 1 MiB. */
   readonly bodyLimit?: number;
 }
 
 /** The webhook receiver (contract 4.4) as a Fastify plugin. */
 export const webhook: FastifyPluginCallback<WebhookOptions> = (app, options, ready) => {
-  const { inbox, handles, onStored, secrets, bodyLimit = 1024 * 1024 } = options;
+  const { inbox, plan, onAppended, secrets, bodyLimit = 1024 * 1024 } = options;
   readRawBodies(app, { bodyLimit });
   app.setErrorHandler((error, request, reply) => sendProblem(webhookErrors, error, request, reply));
 
   app.post('/webhook', { onRequest: tokenGuard(secrets) }, async (request, reply) => {
     const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
-    const event = eventOf(parseJsonBody(body));
-    const handled = event !== null && handles(event);
-    const id = randomUUIDv7();
-    await inbox.append({
-      id,
+    const parsed = parseJsonBody(body);
+    const event = eventOf(parsed);
+    const delivery: NewDelivery = {
+      id: randomUUIDv7(),
+      source: '',
       event,
+      dataPointer: '/data',
+      contentType: contentTypeOf(request),
       body,
       receivedAt: Date.now(),
-      status: handled ? 'pending' : 'unhandled',
-    });
-    onStored({ id, event, handled });
+      dedupKey: null,
+      jobs: plan(event, parsed),
+    };
+    onAppended(delivery, await inbox.append(delivery));
     return reply.type(TEXT_TYPE).send('Webhook received');
   });
 
@@ -55,6 +60,12 @@ export const webhook: FastifyPluginCallback<WebhookOptions> = (app, options, rea
   });
   ready();
 };
+
+/** The body is read whatever it is labelled, so its label stands only where it came in. */
+function contentTypeOf({ raw: { rawHeaders } }: FastifyRequest): string | null {
+  const name = rawHeaders.findIndex((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-type');
+  return rawHeaders[name + 1] ?? null;
+}
 
 /** The `event` of a body (contract 2.5); null when the body is any other JSON value. */
 function eventOf(body: unknown): string | null {

@@ -1,74 +1,211 @@
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { describe, test } from 'node:test';
-import type { Inbox } from '../../src/inbox/inbox.ts';
+import type { NewDelivery } from '../../src/inbox/delivery.ts';
+import type { Appended, Inbox } from '../../src/inbox/inbox.ts';
 import { engines } from '../support/databases.ts';
 
-async function append(
-  inbox: Inbox,
-  event: string,
-  status: 'pending' | 'unhandled' = 'pending',
-): Promise<string> {
-  const id = randomUUIDv7();
-  const body = Buffer.from(JSON.stringify({ event, data: 1 }));
-  await inbox.append({ id, event, body, receivedAt: 1_700_000_000_000, status });
-  return id;
+const NOW = 1_700_000_000_000;
+const LATER = NOW + 1_000;
+const LEASE_END = NOW + 5_000;
+
+function delivery(changes: Partial<NewDelivery> = {}): NewDelivery {
+  return {
+    id: randomUUIDv7(),
+    source: '',
+    event: 'e',
+    dataPointer: '/data',
+    contentType: 'application/json',
+    body: Buffer.from('{"event":"e","data":1}'),
+    receivedAt: NOW,
+    dedupKey: null,
+    jobs: [{ target: 't', orderKey: null }],
+    ...changes,
+  };
 }
+
+const claim = (inbox: Inbox, limit = 10, owner = 'me', now = LATER) =>
+  inbox.claim('t', limit, owner, now, LEASE_END);
+const ids = (jobs: readonly { readonly delivery: { readonly id: string } }[]) =>
+  jobs.map(({ delivery: { id } }) => id);
 
 for (const [engine, open] of Object.entries(engines)) {
   describe(`inbox in ${engine}`, () => {
-    test('pending deliveries are claimed once, oldest first, byte for byte', async () => {
+    test('due jobs are claimed once, oldest first, with the delivery byte for byte', async () => {
       await using database = await open();
       const { inbox } = database.current;
-      const ids: string[] = [];
-      for (const event of ['a', 'b', 'c']) ids.push(await append(inbox, event));
-      await append(inbox, 'd', 'unhandled');
-      const first = await inbox.claim(2);
-      const rest = await inbox.claim(10);
+      const body = Buffer.from([0x7b, 0x22, 0xc3, 0xa9, 0x22, 0x3a, 0x31, 0x65, 0x34, 0x30, 0x30, 0x7d]);
+      const three = [delivery({ body }), delivery({ source: 's', event: null }), delivery()];
+      for (const each of three) assert.equal(await inbox.append(each), 'stored');
+      await inbox.append(delivery({ jobs: [] }));
+      const [first, ...rest] = [...(await claim(inbox, 2)), ...(await claim(inbox))];
       assert.deepEqual(
-        [...first, ...rest].map(({ id }) => id),
-        ids,
+        ids([first, ...rest].filter((job) => job !== undefined)),
+        three.map(({ id }) => id),
       );
-      assert.equal(Buffer.from(first[0]?.body ?? []).toString(), '{"event":"a","data":1}');
-      assert.equal(first[0]?.receivedAt, 1_700_000_000_000);
-      assert.deepEqual(await inbox.claim(10), []);
+      assert.deepEqual(Buffer.from(first?.delivery.body ?? []), body);
+      const { body: _body, ...stored } = first?.delivery ?? {};
+      const { body: _sent, dedupKey: _key, jobs: _jobs, ...sent } = three[0] ?? {};
+      assert.deepEqual(stored, sent);
+      assert.equal(first?.attempt, 1);
+      assert.deepEqual(await claim(inbox), []);
     });
 
-    test('a settled delivery is not claimed again, one that is given back is', async () => {
+    test('each target has a job of its own', async () => {
       await using database = await open();
       const { inbox } = database.current;
-      const done = await append(inbox, 'a');
-      const back = await append(inbox, 'b');
-      await inbox.claim(10);
-      await inbox.settle(done, 'done');
-      await inbox.settle(back, 'pending');
-      assert.deepEqual(
-        (await inbox.claim(10)).map(({ id }) => id),
-        [back],
-      );
+      await inbox.append(delivery({ jobs: ['t', 'u'].map((target) => ({ target, orderKey: null })) }));
+      assert.deepEqual([...(await inbox.due(['t', 'u', 'v'], LATER))].sort(), ['t', 'u']);
+      assert.equal((await claim(inbox)).length, 1);
+      assert.deepEqual(await inbox.due(['t', 'u'], LATER), ['u']);
+      assert.equal((await inbox.claim('u', 10, 'me', LATER, LEASE_END)).length, 1);
     });
 
-    test('what an ended process had in hand is recovered', async () => {
-      await using database = await open();
-      const id = await append(database.current.inbox, 'a');
-      await database.current.inbox.claim(10);
-      await database.reopen?.();
-      assert.deepEqual(await database.current.inbox.claim(10), []);
-      assert.equal(await database.current.inbox.recover(), 1);
-      assert.deepEqual(
-        (await database.current.inbox.claim(10)).map((claimed) => claimed.id),
-        [id],
-      );
-    });
-
-    test('claims at the same time share the deliveries among them', async () => {
+    test('done and dead jobs are over, a retry waits for its time, a released one does not count', async () => {
       await using database = await open();
       const { inbox } = database.current;
-      await Promise.all(Array.from({ length: 100 }, (_, i) => append(inbox, `e${i}`)));
-      const claims = await Promise.all(Array.from({ length: 10 }, () => inbox.claim(15)));
-      const ids = claims.flat().map(({ id }) => id);
-      assert.equal(ids.length, 100);
-      assert.equal(new Set(ids).size, 100);
+      for (let i = 0; i < 4; i++) await inbox.append(delivery());
+      const [a, b, c, d] = await claim(inbox);
+      assert.ok(a && b && c && d);
+      assert.equal(await inbox.settle(a, 'me', { kind: 'done' }, LATER), true);
+      assert.equal(await inbox.settle(b, 'me', { kind: 'dead', error: 'x' }, LATER), true);
+      assert.equal(
+        await inbox.settle(c, 'me', { kind: 'retry', dueAt: LATER + 500, error: 'x' }, LATER),
+        true,
+      );
+      assert.equal(await inbox.settle(d, 'me', { kind: 'released' }, LATER), true);
+      const now = await claim(inbox);
+      assert.deepEqual(
+        now.map(({ job, attempt }) => [job, attempt]),
+        [[d.job, 1]],
+      );
+      const then = await claim(inbox, 10, 'me', LATER + 500);
+      assert.deepEqual(
+        then.map(({ job, attempt }) => [job, attempt]),
+        [[c.job, 2]],
+      );
+    });
+
+    test('a lease ends, another owner takes over, and the first one is fenced off', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      await inbox.append(delivery());
+      const [mine] = await claim(inbox, 10, 'first');
+      assert.ok(mine);
+      assert.deepEqual(await claim(inbox, 10, 'second', LEASE_END - 1), []);
+      const [theirs] = await inbox.claim('t', 10, 'second', LEASE_END, LEASE_END + 5_000);
+      assert.equal(theirs?.attempt, 2);
+      assert.equal(await inbox.settle(mine, 'first', { kind: 'done' }, LEASE_END), false);
+      assert.ok(theirs && (await inbox.settle(theirs, 'second', { kind: 'done' }, LEASE_END)));
+      assert.deepEqual(await claim(inbox, 10, 'third', LEASE_END + 60_000), []);
+    });
+
+    test('the same owner is fenced off from its own earlier claim', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      await inbox.append(delivery());
+      const [early] = await claim(inbox);
+      const [late] = await inbox.claim('t', 10, 'me', LEASE_END, LEASE_END + 5_000);
+      assert.ok(early && late);
+      assert.equal(await inbox.settle(early, 'me', { kind: 'done' }, LEASE_END), false);
+      assert.equal(await inbox.settle(late, 'me', { kind: 'done' }, LEASE_END), true);
+    });
+
+    test('a renewed lease holds', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      await inbox.append(delivery());
+      await claim(inbox);
+      await inbox.renew('me', LEASE_END + 5_000);
+      assert.deepEqual(await claim(inbox, 10, 'other', LEASE_END), []);
+      assert.equal((await claim(inbox, 10, 'other', LEASE_END + 5_000)).length, 1);
+    });
+
+    test('a duplicate is stored and handled once; one of a dead delivery revives it', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      const append = (source: string): Promise<Appended> => inbox.append(delivery({ source, dedupKey: 'k' }));
+      assert.deepEqual(
+        [await append('s'), await append('s'), await append('other')],
+        ['stored', 'duplicate', 'stored'],
+      );
+      const [job, other] = await claim(inbox);
+      assert.ok(job && other && (await claim(inbox)).length === 0);
+      assert.equal(await append('s'), 'duplicate');
+      await inbox.settle(job, 'me', { kind: 'dead', error: 'x' }, LATER);
+      assert.equal(await append('s'), 'revived');
+      const [revived] = await claim(inbox);
+      assert.deepEqual([revived?.delivery.id, revived?.attempt], [job.delivery.id, 1]);
+      assert.ok(revived && (await inbox.settle(revived, 'me', { kind: 'done' }, LATER)));
+      assert.equal(await append('s'), 'duplicate');
+      assert.deepEqual(await claim(inbox), []);
+    });
+
+    test('jobs with one key are claimed one after the other, other keys meanwhile', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      const keyed = (orderKey: string | null) => delivery({ jobs: [{ target: 't', orderKey }] });
+      const all = [keyed('a'), keyed('a'), keyed('b'), keyed(null), keyed(null)];
+      for (const each of all) await inbox.append(each);
+      const first = await claim(inbox);
+      assert.deepEqual(
+        ids(first),
+        [0, 2, 3, 4].map((i) => all[i]?.id),
+      );
+      const head = first[0];
+      assert.ok(head);
+      await inbox.settle(head, 'me', { kind: 'retry', dueAt: LATER + 9_000, error: 'x' }, LATER);
+      assert.deepEqual(await claim(inbox), [], 'a retry keeps its place');
+      const [again] = await inbox.claim('t', 10, 'me', LATER + 9_000, LATER + 20_000);
+      assert.ok(again && again.job === head.job);
+      await inbox.settle(again, 'me', { kind: 'done' }, LATER);
+      assert.deepEqual(ids(await claim(inbox)), [all[1]?.id]);
+    });
+
+    test('claims at the same time share the jobs among them', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      await Promise.all(Array.from({ length: 100 }, () => inbox.append(delivery())));
+      const claims = await Promise.all(Array.from({ length: 10 }, (_, i) => claim(inbox, 15, `owner ${i}`)));
+      const claimed = ids(claims.flat());
+      assert.equal(claimed.length, 100);
+      assert.equal(new Set(claimed).size, 100);
+    });
+
+    test('the backlog counts what is open and dead, with the age of the oldest', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      assert.deepEqual(await inbox.backlog(), { open: 0, dead: 0, oldestAt: undefined });
+      await inbox.append(delivery({ receivedAt: NOW - 7 }));
+      await inbox.append(delivery());
+      const [oldest] = await claim(inbox, 1);
+      assert.deepEqual(await inbox.backlog(), { open: 2, dead: 0, oldestAt: NOW - 7 });
+      assert.ok(oldest && (await inbox.settle(oldest, 'me', { kind: 'dead', error: 'x' }, LATER)));
+      assert.deepEqual(await inbox.backlog(), { open: 1, dead: 1, oldestAt: NOW });
+    });
+
+    test('pruning removes what is old and not open', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      const done = delivery();
+      const dead = delivery();
+      const unhandled = delivery({ jobs: [] });
+      const opened = delivery();
+      for (const each of [done, dead, unhandled, opened]) await inbox.append(each);
+      const [a, b] = await claim(inbox, 2);
+      assert.ok(a && b);
+      await inbox.settle(a, 'me', { kind: 'done' }, LATER);
+      await inbox.settle(b, 'me', { kind: 'dead', error: 'x' }, LATER);
+      assert.equal(await inbox.prune(NOW, 10, false), 0, 'not old enough');
+      assert.equal(await inbox.prune(NOW + 1, 10, true), 1);
+      assert.equal(await deliveries.find(done.id), undefined);
+      assert.equal(await inbox.prune(NOW + 1, 1, false), 1);
+      assert.equal(await inbox.prune(NOW + 1, 10, false), 1);
+      assert.deepEqual(
+        (await deliveries.list({}, 10)).map(({ id }) => id),
+        [opened.id],
+      );
+      assert.ok((await inbox.size()) > 0);
     });
   });
 }

@@ -1,17 +1,20 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import { WRITES, type WriteName } from './write-statements.ts';
 
-/** A write: the name of a prepared statement and the values bound to it. */
-export interface Write {
+/** The name of a prepared statement and the values bound to it. */
+export interface Step {
   readonly statement: WriteName;
   readonly values: readonly SQLInputValue[];
 }
 
+/** A write: steps that happen all or none. */
+export type Write = readonly Step[];
+
 /** A row, column by column. */
 export type Row = readonly SQLOutputValue[];
 
-/** How one write ended: the rows it returned, or why it changed nothing. */
-export type WriteResult = { readonly rows: readonly Row[] } | { readonly error: string };
+/** How one write ended: the rows that each step returned, or why it changed nothing. */
+export type WriteResult = { readonly rows: readonly (readonly Row[])[] } | { readonly error: string };
 
 /** How a batch ended. With `fatal` the file can no longer be trusted to be durable. */
 export interface BatchResult {
@@ -88,10 +91,13 @@ export class BatchExecutor {
     }
   }
 
-  #write({ statement, values }: Write): WriteResult {
+  #write(steps: Write): WriteResult {
     this.#savepoint.run();
     try {
-      const rows = this.#statements.get(statement)?.all(...values) as unknown as readonly Row[];
+      const rows = steps.map(
+        ({ statement, values }) =>
+          this.#statements.get(statement)?.all(...values) as unknown as readonly Row[],
+      );
       this.#release.run();
       return { rows };
     } catch (error) {
@@ -114,11 +120,14 @@ function isFsyncFailure(error: unknown): boolean {
   return FSYNC_FAILED.has((Object(error) as { readonly errcode?: unknown }).errcode);
 }
 
-function sizeOf({ values }: Write): number {
-  let size = 100;
-  for (const value of values) {
-    if (typeof value === 'string') size += value.length;
-    else if (ArrayBuffer.isView(value)) size += value.byteLength;
+function sizeOf(steps: Write): number {
+  let size = 0;
+  for (const { values } of steps) {
+    size += 100;
+    for (const value of values) {
+      if (typeof value === 'string') size += value.length;
+      else if (ArrayBuffer.isView(value)) size += value.byteLength;
+    }
   }
   return size;
 }

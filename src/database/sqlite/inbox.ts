@@ -1,37 +1,133 @@
-import type { ClaimedDelivery, NewDelivery } from '../../inbox/delivery.ts';
-import type { Inbox } from '../../inbox/inbox.ts';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { ClaimedJob, NewDelivery, StoredDelivery } from '../../inbox/delivery.ts';
+import type { Appended, Backlog, Inbox, Outcome } from '../../inbox/inbox.ts';
+import type { Row } from './batch.ts';
+import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
+import { readRow, readRows } from './read-row.ts';
 import type { WriteQueue } from './write-queue.ts';
 
-/** The inbox in SQLite. One process owns the file, so what it finds `processing` at its start has no owner. */
+/** The inbox in SQLite: reads on the caller's thread, writes through the queue. */
 export class SqliteInbox implements Inbox {
   readonly #writes: WriteQueue;
+  readonly #due: StatementSync;
+  readonly #deliveries: StatementSync;
+  readonly #backlog: StatementSync;
+  readonly #prunable: StatementSync;
+  readonly #size: StatementSync;
 
-  constructor(writes: WriteQueue) {
+  constructor(reads: DatabaseSync, writes: WriteQueue) {
     this.#writes = writes;
+    this.#due = reads.prepare(`
+      SELECT value AS target FROM json_each(?)
+      WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND due_at <= ?)`);
+    this.#deliveries = reads.prepare(`
+      SELECT seq, id, source, event, data_pointer, content_type, body, received_at FROM deliveries
+      WHERE seq IN (SELECT value FROM json_each(?))`);
+    // "+" keeps it to the index of what is open: in that of all deliveries it would walk through the whole past.
+    this.#backlog = reads.prepare(`
+      SELECT (SELECT count(*) FROM jobs WHERE status = 'open') AS open,
+        (SELECT count(*) FROM jobs WHERE status = 'dead') AS dead,
+        (SELECT received_at FROM deliveries
+          WHERE seq = (SELECT min(+delivery) FROM jobs WHERE status = 'open')) AS oldestAt`);
+    this.#prunable = reads.prepare(`
+      SELECT seq FROM deliveries
+      WHERE received_at < ?1
+        AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq AND status = 'open')
+        AND (NOT ?2 OR (EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
+          AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq AND status = 'dead')))
+      ORDER BY seq LIMIT ?3`);
+    this.#size = reads.prepare(`
+      SELECT (page_count - freelist_count) * page_size AS size
+      FROM pragma_page_count, pragma_freelist_count, pragma_page_size`);
   }
 
-  async append({ id, event, body, receivedAt, status }: NewDelivery): Promise<void> {
-    await this.#writes.write('appendDelivery', id, event, body, receivedAt, status);
+  async append(delivery: NewDelivery): Promise<Appended> {
+    const { id, source, event, dataPointer, contentType, body, receivedAt, dedupKey, jobs } = delivery;
+    const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey];
+    const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, orderKey]));
+    const [stored = [], , revived = []] = await this.#writes.writeAll([
+      { statement: 'appendDelivery', values },
+      ...(jobs.length > 0 ? [{ statement: 'addJobs', values: [receivedAt, targets] } as const] : []),
+      ...(dedupKey === null
+        ? []
+        : [{ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] } as const]),
+    ]);
+    if (stored.length > 0) return 'stored';
+    return revived.length > 0 ? 'revived' : 'duplicate';
   }
 
-  async recover(): Promise<number> {
-    return (await this.#writes.write('recoverDeliveries')).length;
+  due(targets: readonly string[], now: number): readonly string[] {
+    return readRows<{ target: string }>(this.#due, JSON.stringify(targets), now).map(({ target }) => target);
   }
 
-  async claim(limit: number): Promise<readonly ClaimedDelivery[]> {
-    const rows = await this.#writes.write('claimDeliveries', limit);
-    // RETURNING has no order of its own.
-    return rows
-      .toSorted((a, b) => Number(a[0]) - Number(b[0]))
-      .map(([, id, event, body, receivedAt]) => ({
-        id: String(id),
-        event: String(event),
-        body: body as Uint8Array,
-        receivedAt: Number(receivedAt),
-      }));
+  async claim(
+    target: string,
+    limit: number,
+    owner: string,
+    now: number,
+    leaseEnd: number,
+  ): Promise<readonly ClaimedJob[]> {
+    const claimed = await this.#writes.write('claimJobs', owner, leaseEnd, target, now, limit);
+    if (claimed.length === 0) return [];
+    const deliveries = this.#read(claimed);
+    return claimed
+      .map(([job, attempt, delivery]) => ({
+        job: Number(job),
+        target,
+        attempt: Number(attempt),
+        delivery: deliveries.get(Number(delivery)),
+      }))
+      .filter((job): job is ClaimedJob => job.delivery !== undefined)
+      .sort((a, b) => a.job - b.job);
   }
 
-  async settle(id: string, status: 'done' | 'failed' | 'unhandled' | 'pending'): Promise<void> {
-    await this.#writes.write('settleDelivery', status, id);
+  async renew(owner: string, leaseEnd: number): Promise<void> {
+    await this.#writes.write('renewLeases', leaseEnd, owner);
+  }
+
+  async settle({ job, attempt }: ClaimedJob, owner: string, outcome: Outcome, now: number): Promise<boolean> {
+    const fence = [job, owner, attempt] as const;
+    const rows = await this.#settle(fence, outcome, now);
+    return rows.length > 0;
+  }
+
+  #settle(fence: readonly [number, string, number], outcome: Outcome, now: number): Promise<readonly Row[]> {
+    switch (outcome.kind) {
+      case 'done':
+        return this.#writes.write('finishJob', 'done', null, now, ...fence);
+      case 'dead':
+        return this.#writes.write('finishJob', 'dead', outcome.error, now, ...fence);
+      case 'retry':
+        return this.#writes.write('retryJob', outcome.dueAt, outcome.error, ...fence);
+      case 'released':
+        return this.#writes.write('releaseJob', now, ...fence);
+    }
+  }
+
+  backlog(): Backlog {
+    const row = readRow<{ open: number; dead: number; oldestAt: number | null }>(this.#backlog);
+    return { open: row?.open ?? 0, dead: row?.dead ?? 0, oldestAt: row?.oldestAt ?? undefined };
+  }
+
+  async prune(before: number, limit: number, settledOnly: boolean): Promise<number> {
+    const found = readRows<{ seq: number }>(this.#prunable, before, settledOnly ? 1 : 0, limit);
+    if (found.length === 0) return 0;
+    const seqs = JSON.stringify(found.map(({ seq }) => seq));
+    const [, removed = []] = await this.#writes.writeAll([
+      { statement: 'pruneJobs', values: [seqs] },
+      { statement: 'pruneDeliveries', values: [seqs] },
+    ]);
+    return removed.length;
+  }
+
+  size(): number {
+    return readRow<{ size: number }>(this.#size)?.size ?? 0;
+  }
+
+  /** The deliveries of claimed jobs; the claim is committed, so this connection sees them. */
+  #read(claimed: readonly Row[]): ReadonlyMap<number, StoredDelivery> {
+    const seqs = JSON.stringify([...new Set(claimed.map(([, , delivery]) => Number(delivery)))]);
+    const rows = readRows<DeliveryRow>(this.#deliveries, seqs);
+    return new Map(rows.map((row) => [row.seq, storedDelivery(row)]));
   }
 }

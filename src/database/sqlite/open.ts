@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Database } from '../database.ts';
 import { DatabaseOpenError } from '../errors.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
+import { SqliteDeliveryLog } from './delivery-log.ts';
 import { SqliteInbox } from './inbox.ts';
 import { migrate } from './migrate.ts';
 import { readRow } from './read-row.ts';
@@ -37,10 +38,14 @@ export function openSqlite(file: string): Database {
   const ping = reads.prepare('SELECT 1 FROM users LIMIT 1');
   return {
     users: new SqliteUserStore(reads, writer.queue),
-    inbox: new SqliteInbox(writer.queue),
+    inbox: new SqliteInbox(reads, writer.queue),
+    deliveries: new SqliteDeliveryLog(reads, writer.queue),
     ping() {
       failed.signal.throwIfAborted();
       readRow(ping);
+    },
+    async pingWriter() {
+      await writer.queue.writeAll([]);
     },
     failed: failed.signal,
     async [Symbol.asyncDispose]() {

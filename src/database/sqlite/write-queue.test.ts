@@ -19,7 +19,7 @@ function manualConnection() {
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 /** Answers every write with its own first value. */
 const echo = (writes: readonly Write[]): BatchResult => ({
-  results: writes.map(({ values }) => ({ rows: [[Number(values[0])]] })),
+  results: writes.map(([step]) => ({ rows: [[[Number(step?.values[0])]]] })),
 });
 
 test('what arrives in one turn is one batch, what arrives meanwhile is the next one', async () => {
@@ -92,9 +92,10 @@ test('any sequence of writes and answers settles each write once, in order, with
         if (batch === undefined) return;
         answeredBatches++;
         batch.done({
-          results: batch.writes.map(({ values }) =>
-            failing.has(Number(values[0])) ? { error: 'bad' } : { rows: [[Number(values[0])]] },
-          ),
+          results: batch.writes.map(([step]) => {
+            const value = Number(step?.values[0]);
+            return failing.has(value) ? { error: 'bad' } : { rows: [[[value]]] };
+          }),
         });
       };
       for (const { kind, ...rest } of steps) {

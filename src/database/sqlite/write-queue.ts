@@ -1,6 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { StoreUnavailableError } from '../errors.ts';
-import type { BatchResult, Row, Write } from './batch.ts';
+import type { BatchResult, Row, Step, Write } from './batch.ts';
 import type { WriteName } from './write-statements.ts';
 
 /** More writes than this make a batch that would keep its first ones waiting. */
@@ -9,8 +9,9 @@ const MAX_BATCH = 1024;
 /** Takes a batch to the connection that writes, and calls back once it is committed or has failed. */
 export type SendBatch = (writes: readonly Write[], done: (result: BatchResult) => void) => void;
 
-interface Waiting extends Write {
-  resolve(rows: readonly Row[]): void;
+interface Waiting {
+  readonly write: Write;
+  resolve(rows: readonly (readonly Row[])[]): void;
   reject(error: Error): void;
 }
 
@@ -33,10 +34,16 @@ export class WriteQueue {
   }
 
   /** Resolves to the returned rows once the write is durable; rejects with StoreUnavailableError. */
-  write(statement: WriteName, ...values: readonly SQLInputValue[]): Promise<readonly Row[]> {
+  async write(statement: WriteName, ...values: readonly SQLInputValue[]): Promise<readonly Row[]> {
+    const [rows = []] = await this.writeAll([{ statement, values }]);
+    return rows;
+  }
+
+  /** Several statements that happen all or none; resolves to the rows that each of them returned. */
+  writeAll(write: readonly Step[]): Promise<readonly (readonly Row[])[]> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Row[]>();
-    this.#waiting.push({ statement, values, resolve, reject });
+    const { promise, resolve, reject } = Promise.withResolvers<readonly (readonly Row[])[]>();
+    this.#waiting.push({ write, resolve, reject });
     if (!this.#busy) {
       this.#busy = true;
       // The requests that arrived in this turn of the event loop share the first batch.
@@ -78,7 +85,7 @@ export class WriteQueue {
       return;
     }
     this.#send(
-      batch.map(({ statement, values }) => ({ statement, values })),
+      batch.map(({ write }) => write),
       (result) => this.#settle(batch, result),
     );
   };

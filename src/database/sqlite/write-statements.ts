@@ -3,14 +3,62 @@ export const WRITES = {
   createUser: 'INSERT INTO users (name, email) VALUES (?, ?) RETURNING id',
   updateUser: 'UPDATE users SET name = ?, email = ? WHERE id = ? RETURNING id',
   removeUser: 'DELETE FROM users WHERE id = ? RETURNING id',
-  appendDelivery:
-    'INSERT INTO deliveries (id, event, body, received_at, status) VALUES (?, ?, ?, ?, ?) RETURNING seq',
-  claimDeliveries: `
-    UPDATE deliveries SET status = 'processing'
-    WHERE seq IN (SELECT seq FROM deliveries WHERE status = 'pending' ORDER BY seq LIMIT ?)
-    RETURNING seq, id, event, body, received_at`,
-  settleDelivery: "UPDATE deliveries SET status = ? WHERE id = ? AND status = 'processing' RETURNING seq",
-  recoverDeliveries: `UPDATE deliveries SET status = 'pending' WHERE status = 'processing' RETURNING seq`,
+
+  appendDelivery: `
+    INSERT INTO deliveries (id, source, event, data_pointer, content_type, body, received_at, dedup_key)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
+    RETURNING seq`,
+  // Right behind appendDelivery: nothing when that found a duplicate.
+  addJobs: `
+    INSERT INTO jobs (delivery, due_at, target, order_key)
+    SELECT last_insert_rowid(), ?, value ->> 0, value ->> 1 FROM json_each(?) WHERE changes() > 0
+    RETURNING seq`,
+  reviveDuplicate: `
+    UPDATE jobs SET status = 'open', attempts = 0, due_at = ?, owner = NULL, finished_at = NULL
+    WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
+    RETURNING seq`,
+
+  claimJobs: `
+    UPDATE jobs SET owner = ?, due_at = ?, attempts = attempts + 1
+    WHERE seq IN (
+      SELECT seq FROM jobs AS due
+      WHERE target = ? AND status = 'open' AND due_at <= ?
+        AND (order_key IS NULL OR NOT EXISTS (
+          SELECT 1 FROM jobs AS earlier
+          WHERE earlier.target = due.target AND earlier.order_key = due.order_key
+            AND earlier.status = 'open' AND earlier.seq < due.seq))
+      ORDER BY due_at, seq LIMIT ?)
+    RETURNING seq, attempts, delivery`,
+  renewLeases: `UPDATE jobs SET due_at = ? WHERE owner = ? AND status = 'open' RETURNING seq`,
+  finishJob: `
+    UPDATE jobs SET status = ?, error = ?, finished_at = ?, owner = NULL
+    WHERE seq = ? AND owner = ? AND attempts = ? RETURNING seq`,
+  retryJob: `
+    UPDATE jobs SET due_at = ?, error = ?, owner = NULL
+    WHERE seq = ? AND owner = ? AND attempts = ? RETURNING seq`,
+  releaseJob: `
+    UPDATE jobs SET due_at = ?, attempts = attempts - 1, owner = NULL
+    WHERE seq = ? AND owner = ? AND attempts = ? RETURNING seq`,
+
+  replayJobs: `
+    UPDATE jobs SET status = 'open', attempts = 0, due_at = ?, error = NULL, finished_at = NULL
+    WHERE delivery = (SELECT seq FROM deliveries WHERE id = ?) AND status <> 'open' RETURNING seq`,
+  replayUnhandled: `
+    INSERT INTO jobs (delivery, due_at, target, order_key)
+    SELECT deliveries.seq, ?, value ->> 0, value ->> 1 FROM deliveries, json_each(?)
+    WHERE deliveries.id = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
+    RETURNING seq`,
+  discardJobs: `
+    UPDATE jobs SET status = 'discarded', finished_at = ?, owner = NULL
+    WHERE delivery = (SELECT seq FROM deliveries WHERE id = ?) AND status IN ('open', 'dead') RETURNING seq`,
+
+  pruneJobs: `
+    DELETE FROM jobs WHERE delivery IN (SELECT value FROM json_each(?)) AND status <> 'open' RETURNING seq`,
+  pruneDeliveries: `
+    DELETE FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))
+      AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
+    RETURNING seq`,
 } as const;
 
 export type WriteName = keyof typeof WRITES;

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import type { Worker } from 'node:worker_threads';
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
+import { waitFor } from '../../../test/support/wait-for.ts';
+import { StoreUnavailableError } from '../errors.ts';
+import { openReadConnection, openWriteConnection } from './connection.ts';
+import { migrate } from './migrate.ts';
+import { openInlineWriter, openThreadWriter, type Writer } from './writer.ts';
+
+interface Opened extends AsyncDisposable {
+  readonly writer: Writer;
+  readonly fatal: readonly StoreUnavailableError[];
+  /** The thread behind the writer. */
+  readonly thread: Worker;
+}
+
+/** A migrated file for the writers of one test. */
+async function migratedFile(): Promise<
+  AsyncDisposable & { readonly path: string; names(): readonly unknown[] }
+> {
+  const folder = await temporaryFolder();
+  const path = join(folder.path, 'test.db');
+  using db = openWriteConnection(path);
+  migrate(db);
+  return {
+    path,
+    names() {
+      using reads = openReadConnection(path);
+      return reads
+        .prepare('SELECT name FROM users ORDER BY id')
+        .all()
+        .map(({ name }) => name);
+    },
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}
+
+async function openThread(file: string): Promise<Opened> {
+  const fatal: StoreUnavailableError[] = [];
+  const started = once(process, 'worker');
+  const writer = openThreadWriter(file, (error) => fatal.push(error));
+  const [thread] = (await started) as [Worker];
+  return { writer, fatal, thread, [Symbol.asyncDispose]: () => writer[Symbol.asyncDispose]() };
+}
+
+const create = ({ queue }: Writer, name: string) => queue.write('createUser', name, 'a@b');
+const unavailable = (message: RegExp) => (error: unknown) =>
+  error instanceof StoreUnavailableError && message.test(error.message);
+
+test('what the thread has written is there for others at once, and after it was closed and opened again', async () => {
+  await using file = await migratedFile();
+  {
+    await using opened = await openThread(file.path);
+    assert.deepEqual(
+      (await create(opened.writer, 'a')).map((row) => [...row]),
+      [[1]],
+    );
+    assert.deepEqual(file.names(), ['a']);
+    await Promise.all(Array.from({ length: 50 }, (_, i) => create(opened.writer, `b${i}`)));
+    assert.deepEqual(opened.fatal, []);
+  }
+  assert.equal(file.names().length, 51);
+  await using again = await openThread(file.path);
+  assert.deepEqual(
+    (await create(again.writer, 'c')).map((row) => [...row]),
+    [[52]],
+  );
+});
+
+test('disposing waits for the writes that were accepted, refuses later ones, and is no failure', async () => {
+  await using file = await migratedFile();
+  const { writer, fatal } = await openThread(file.path);
+  const writes = Array.from({ length: 20 }, (_, i) => create(writer, `${i}`));
+  const disposing = writer[Symbol.asyncDispose]();
+  assert.equal((await Promise.all(writes)).length, 20);
+  await disposing;
+  await assert.rejects(create(writer, 'late'), unavailable(/closed/));
+  assert.equal(file.names().length, 20);
+  assert.deepEqual(fatal, []);
+});
+
+test('a write that is wrong by itself fails, and the thread goes on', async () => {
+  await using file = await migratedFile();
+  await using opened = await openThread(file.path);
+  const { queue } = opened.writer;
+  const writes = await Promise.allSettled([
+    create(opened.writer, 'a'),
+    queue.write('createUser', null, 'a@b'),
+    create(opened.writer, 'b'),
+  ]);
+  assert.deepEqual(
+    writes.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  );
+  assert.deepEqual(file.names(), ['a', 'b']);
+  assert.deepEqual(opened.fatal, []);
+});
+
+test('a thread that dies fails what is under way and what comes, and says so once', async () => {
+  await using file = await migratedFile();
+  await using opened = await openThread(file.path);
+  const { writer, thread, fatal } = opened;
+  await create(writer, 'acknowledged');
+  // The lock keeps the write under way until the thread has been told to end.
+  using other = new DatabaseSync(file.path);
+  other.exec('BEGIN IMMEDIATE');
+  const underWay = create(writer, 'under way');
+  await new Promise((resolve) => setImmediate(resolve));
+  const waiting = create(writer, 'waiting');
+  const refused = Promise.all([
+    assert.rejects(underWay, StoreUnavailableError),
+    assert.rejects(waiting, unavailable(/writer thread/)),
+  ]);
+  const ended = thread.terminate();
+  other.exec('ROLLBACK');
+  await ended;
+  await refused;
+  await assert.rejects(create(writer, 'late'), unavailable(/writer thread/));
+  assert.deepEqual(file.names(), ['acknowledged']);
+  assert.equal(fatal.length, 1);
+  assert.ok(fatal[0] instanceof StoreUnavailableError);
+});
+
+test('a thread that cannot open its file fails the first write, and disposing does not hang', async () => {
+  await using folder = await temporaryFolder();
+  await using opened = await openThread(join(folder.path, 'no/such/folder/test.db'));
+  const write = create(opened.writer, 'a');
+  await assert.rejects(write, StoreUnavailableError);
+  await waitFor('the failure to be told', () => opened.fatal.length > 0);
+  await assert.rejects(create(opened.writer, 'b'), unavailable(/unable to open|writer thread/));
+  assert.equal(opened.fatal.length, 1);
+});
+
+test('a writer on the thread of its caller does the same on its connection', async () => {
+  using db = new DatabaseSync(':memory:');
+  migrate(db);
+  const fatal: StoreUnavailableError[] = [];
+  const writer = openInlineWriter(db, (error) => fatal.push(error));
+  const writes = [create(writer, 'a'), create(writer, 'b')];
+  const disposing = writer[Symbol.asyncDispose]();
+  await Promise.all(writes);
+  await disposing;
+  await assert.rejects(create(writer, 'late'), unavailable(/closed/));
+  assert.equal(db.prepare('SELECT count(*) AS n FROM users').get()?.n, 2);
+  assert.deepEqual(fatal, []);
+});

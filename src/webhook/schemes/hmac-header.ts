@@ -1,0 +1,60 @@
+import { type HmacAlgorithm, hmacKeys, hmacLengths } from './hmac-keys.ts';
+import { accepted, headerOf, type RequestHeaders, refused, type Signer, type Verifier } from './scheme.ts';
+import { UnsignableError } from './scheme-error.ts';
+import type { Template } from './template.ts';
+import { firstOf, textKeys } from './text-secret.ts';
+import { timestampFault } from './timestamp.ts';
+
+/** A scheme that puts one HMAC into one header. */
+export interface HmacHeader {
+  /** In lower case. */
+  readonly header: string;
+  readonly algorithm: HmacAlgorithm;
+  readonly encoding: 'hex' | 'base64';
+  /** Reads an encoded signature; undefined when it is not of this length in bytes. */
+  decode(text: string, length: number): Buffer | undefined;
+  /** What stands before the signature in the header. */
+  readonly prefix: string;
+  readonly timestampHeader: string | undefined;
+  /** In seconds. */
+  readonly tolerance: number;
+  readonly template: Template;
+}
+
+export function hmacHeaderVerifier(secrets: readonly string[], spec: HmacHeader): Verifier {
+  const { header, algorithm, prefix, timestampHeader, tolerance, template } = spec;
+  const keys = hmacKeys(algorithm, textKeys(secrets));
+  const length = hmacLengths[algorithm];
+  return (headers, now) => {
+    const text = headerOf(headers, header);
+    if (text === undefined) return refused('no-signature');
+    const signature = text.startsWith(prefix) ? spec.decode(text.slice(prefix.length), length) : undefined;
+    if (signature === undefined) return refused('malformed-signature');
+    let timestamp = '';
+    if (timestampHeader !== undefined) {
+      const sent = headerOf(headers, timestampHeader);
+      const fault = timestampFault(sent, tolerance, now);
+      if (fault !== undefined) return refused(fault);
+      timestamp = sent ?? '';
+    }
+    const frame = template(timestamp, headers);
+    if (frame === undefined) return refused('no-signed-header');
+    return (body) => (keys.matches([signature], { ...frame, body }) ? accepted : refused('wrong-signature'));
+  };
+}
+
+export function hmacHeaderSigner(secrets: readonly string[], spec: HmacHeader): Signer {
+  const { header, algorithm, encoding, prefix, timestampHeader, template } = spec;
+  const keys = hmacKeys(algorithm, [firstOf(textKeys(secrets))]);
+  return (request) => {
+    const timestamp = String(request.timestamp);
+    const headers: RequestHeaders = request.headers ?? {};
+    const frame = template(timestamp, headers);
+    if (frame === undefined) throw new UnsignableError('A header that is to be signed is missing; set it');
+    const signature = firstOf(keys.sign({ ...frame, body: request.body }));
+    return {
+      ...(timestampHeader === undefined ? {} : { [timestampHeader]: timestamp }),
+      [header]: `${prefix}${signature.toString(encoding)}`,
+    };
+  };
+}

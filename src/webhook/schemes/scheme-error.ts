@@ -1,0 +1,16 @@
+/** A secret that the scheme cannot work with. The message never holds the secret. */
+export class UnusableSecretError extends Error {
+  override readonly name = 'UnusableSecretError';
+  readonly code = 'UNUSABLE_SECRET';
+
+  /** `problem` completes "A secret …". */
+  constructor(problem: string) {
+    super(`A secret ${problem}`);
+  }
+}
+
+/** A request that cannot be signed as it is. */
+export class UnsignableError extends Error {
+  override readonly name = 'UnsignableError';
+  readonly code = 'UNSIGNABLE';
+}

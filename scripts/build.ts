@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readGitInfo } from '../src/observability/git-info.ts';
 
 // Makes dist/, the package as it is published: the same layout as the sources, because Node strips types
 // only outside node_modules.
@@ -14,6 +15,9 @@ run('scripts/build-graphiql.ts', []);
 run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json']);
 for (const file of globSync('src/**/*.sql', { cwd: ROOT })) cpSync(join(ROOT, file), join(DIST, file));
 cpSync(join(ROOT, 'build/graphiql'), join(DIST, 'build/graphiql'), { recursive: true });
+// What /info says of the package.
+const info = { time: new Date().toISOString(), git: readGitInfo(ROOT) };
+writeFileSync(join(DIST, 'build/build-info.json'), `${JSON.stringify(info)}\n`);
 for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE']) cpSync(join(ROOT, file), join(DIST, file));
 
 interface Manifest {

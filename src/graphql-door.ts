@@ -24,8 +24,6 @@ export function openGraphqlDoor({
     schema: usersSchema(users, feed),
     path: settings['graphql.path'],
     ...limits(settings),
-    // Users are plain objects.
-    compile: true,
     metrics,
   });
 }

@@ -12,14 +12,26 @@ async function main(argv: readonly string[]): Promise<number> {
     const { command, rest } = parseCommandLine([...argv]);
     switch (command) {
       case 'help': {
-        const { renderHelp } = await import('./config/help.ts');
-        process.stdout.write(renderHelp(process.stdout.columns ?? 100));
+        const { help } = await import('./commands/help.ts');
+        process.stdout.write(help(rest, process.stdout.columns ?? 100));
         return 0;
       }
       case 'version': {
         const { readPackageInfo } = await import('./package-info.ts');
         process.stdout.write(`${readPackageInfo().version}\n`);
         return 0;
+      }
+      case 'hash-password': {
+        const { hashPasswordCommand } = await import('./commands/hash-password.ts');
+        return await hashPasswordCommand(rest);
+      }
+      case 'deliveries': {
+        const { deliveriesCommand } = await import('./commands/deliveries.ts');
+        return await deliveriesCommand(rest);
+      }
+      case 'send': {
+        const { sendCommand } = await import('./commands/send.ts');
+        return await sendCommand(rest);
       }
       case 'serve': {
         // Loaded only now, so that help comes at once.
@@ -37,6 +49,8 @@ const EXPECTED: ReadonlySet<unknown> = new Set([
   'CANNOT_LISTEN',
   'HEALTH_CHECK_NAME',
   'MANAGEMENT_OPTIONS',
+  'STORE_UNAVAILABLE',
+  'USAGE',
 ]);
 
 /** What the user can mend is one clear text; anything else is a bug and shows its stack. */
@@ -44,7 +58,7 @@ function explain(error: unknown): number {
   const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown };
   if (error instanceof ConfigError || EXPECTED.has(code)) process.stderr.write(`portico: ${message}\n`);
   else process.stderr.write(`portico: ${error instanceof Error ? error.stack : String(error)}\n`);
-  return error instanceof ConfigError ? 2 : 1;
+  return error instanceof ConfigError || code === 'USAGE' ? 2 : 1;
 }
 
 process.exitCode = await main(process.argv.slice(2));

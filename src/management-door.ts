@@ -1,38 +1,56 @@
+import type { InfoPart } from './config/info-parts.ts';
 import type { Config } from './config/load.ts';
-import { optionOf } from './config/options.ts';
-import type { Database } from './database/database.ts';
+import { optionOf, type Settings } from './config/options.ts';
+import { healthChecks } from './health-checks.ts';
+import { healthWatch } from './health-watch.ts';
 import { managementErrors } from './management/error-format.ts';
 import { management } from './management/management.ts';
-import { codeCheck } from './observability/code-check.ts';
-import type { HealthIndicator } from './observability/health.ts';
+import type { SpringBootAdminOptions } from './management/spring-boot-admin.ts';
+import { managementViews } from './management-views.ts';
 import { HealthRegistry } from './observability/health-registry.ts';
-import { readPackageInfo } from './package-info.ts';
+import { readBuildInfo, readPackageInfo } from './package-info.ts';
 import type { Parts } from './parts.ts';
 
 /** Wires the management door, last of all: it shows what the other doors have brought with them. */
 export function openManagementDoor(parts: Parts): void {
   const { config, readiness, metrics, listener } = parts;
   const { settings, code } = config;
-  const { name, version } = readPackageInfo();
-  const database = parts.openedDatabase();
-  listener('management', managementErrors).register(management, {
+  const app = listener('management', managementErrors);
+  app.register(management, {
+    ...managementViews(parts, {
+      include: includeList(config),
+      exclude: settings['management.exclude'],
+    }),
     basePath: settings['management.basePath'],
-    include: includeList(config),
-    exclude: settings['management.exclude'],
+    trustForwarded: settings['management.trustForwarded'],
     showValues: settings['management.showValues'],
     users: users(config),
     role: settings['management.role'],
-    build: { name, artifact: name, version },
-    health: new HealthRegistry([
-      ...(database === undefined ? [] : [databaseCheck(database)]),
-      ...parts.healthChecks,
-      ...[...code.healthChecks].map(([id, check]) => codeCheck(id, check)),
-    ]),
+    maxFailedLogins: settings['management.maxFailedLogins'],
+    ...packageInfo(settings['management.info']),
+    health: new HealthRegistry(healthChecks(parts), { onChecked: healthWatch(parts) }),
+    healthGroups: code.healthGroups,
+    showDetails: settings['management.showDetails'],
     readiness,
     metrics,
     environment: { activeProfiles: settings.profiles, propertySources: config.sources },
     endpoints: code.endpoints,
+    springBootAdmin: springBootAdmin(settings),
   });
+}
+
+function springBootAdmin(settings: Settings): SpringBootAdminOptions | undefined {
+  const url = settings['management.springBootAdmin.url'];
+  if (url === undefined) return undefined;
+  return {
+    url,
+    name: settings['management.springBootAdmin.name'],
+    managementUrl: settings['management.springBootAdmin.managementUrl'],
+    serviceUrl: settings['management.springBootAdmin.serviceUrl'],
+    user: settings['management.springBootAdmin.user'],
+    password: settings['management.springBootAdmin.password'],
+    jvmMetrics: settings['management.springBootAdmin.jvmMetrics'],
+  };
 }
 
 /** The default include list covers the endpoints that the user registered; a list of the user's own is taken as it is. */
@@ -49,12 +67,9 @@ function users({ settings, code }: Config) {
   return [{ user, password, roles: role === undefined ? [] : [role] }, ...code.users];
 }
 
-function databaseCheck(database: Database): HealthIndicator {
-  return {
-    name: 'db',
-    async check() {
-      await database.ping();
-      return { status: 'UP' };
-    },
-  };
+/** What /info tells of the program; git is looked at only for those who show it. */
+function packageInfo(info: readonly InfoPart[]) {
+  const { name, version } = readPackageInfo();
+  const { time, git } = readBuildInfo(info.includes('git'));
+  return { build: { name, artifact: name, version, time }, git, info };
 }

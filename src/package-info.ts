@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { type GitInfo, readGitInfo } from './observability/git-info.ts';
 
 /** What package.json says of this program. */
 export interface PackageInfo {
@@ -6,9 +8,30 @@ export interface PackageInfo {
   readonly version: string;
 }
 
-/** Reads package.json, which stands one folder above the sources and above the built files alike. */
+/** What is known of how this program was built. */
+export interface BuildInfo {
+  /** When, in ISO 8601. */
+  readonly time?: string;
+  readonly git?: GitInfo | undefined;
+}
+
+/** Where package.json is: one folder above the sources and above the built files alike. */
+const ROOT = new URL('../', import.meta.url);
+
+/** Reads package.json. */
 export function readPackageInfo(): PackageInfo {
-  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  const text = readFileSync(new URL('package.json', ROOT), 'utf8');
   const { name, version } = JSON.parse(text) as PackageInfo;
   return { name, version };
+}
+
+/** Reads what the build has left behind; where nothing was built, looks at the checkout if `git` is wanted. */
+export function readBuildInfo(git: boolean): BuildInfo {
+  let text: string;
+  try {
+    text = readFileSync(new URL('build/build-info.json', ROOT), 'utf8');
+  } catch {
+    return git ? { git: readGitInfo(fileURLToPath(ROOT)) } : {};
+  }
+  return JSON.parse(text) as BuildInfo;
 }

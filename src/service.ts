@@ -2,21 +2,25 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { DestinationStream, Logger } from 'pino';
 import type { Door } from './config/door.ts';
+import { KnownSecrets } from './config/known-secrets.ts';
 import type { Config } from './config/load.ts';
 import { optionOf } from './config/options.ts';
 import type { Database } from './database/database.ts';
 import { openDatabase } from './database/open-database.ts';
 import { openGraphqlDoor } from './graphql-door.ts';
 import { createListener, type Listener } from './http/listener.ts';
+import { listRoutes } from './http/route-list.ts';
 import { openManagementDoor } from './management-door.ts';
+import { databaseMeters } from './observability/database-metrics.ts';
 import { createEvents } from './observability/events.ts';
 import type { HealthIndicator } from './observability/health.ts';
 import { openLog } from './observability/log.ts';
+import { Loggers } from './observability/loggers.ts';
 import { Metrics } from './observability/metrics.ts';
-import { addProcessMetrics } from './observability/process-metrics.ts';
 import { Readiness } from './observability/readiness.ts';
 import { timeRequests } from './observability/request-metrics.ts';
-import type { Parts } from './parts.ts';
+import { observeRuntime } from './observability/runtime-metrics.ts';
+import type { OpenDoor, Parts } from './parts.ts';
 import { restErrors } from './rest/error-format.ts';
 import { rest } from './rest/rest.ts';
 import { announcingUserStore } from './users/announcing-user-store.ts';
@@ -38,6 +42,8 @@ export interface Service extends AsyncDisposable {
   readonly log: Logger;
   /** Aborted when the service can no longer keep its promises and should end; the reason says why. */
   readonly failed: AbortSignal;
+  /** Aborted when somebody asked for a stop at the management door; whoever runs the service obeys. */
+  readonly stopRequested: AbortSignal;
   /** Opens all doors or none; resolves to their base URLs. Fails with ListenError. */
   listen(): Promise<Readonly<Partial<Record<Door, string>>>>;
   /** Turns readiness, drains the doors, settles or gives back deliveries, closes the database. */
@@ -51,38 +57,54 @@ export interface Service extends AsyncDisposable {
 export async function createService(config: Config, { logStream }: ServiceOptions = {}): Promise<Service> {
   const { settings } = config;
   await using opening = new AsyncDisposableStack();
-  const log = await openLog({ level: settings['log.level'], stream: logStream });
+  const secrets = new KnownSecrets(config);
+  const log = await openLog({ level: settings['log.level'], stream: logStream, secrets });
+  const loggers = opening.use(new Loggers(log));
   const readiness = new Readiness();
-  const metrics = new Metrics({
-    onOverflow: (meter, maxSeries) => log.warn({ meter, maxSeries }, 'meter has too many series'),
-  });
-  addProcessMetrics(metrics);
+  const stopRequest = new AbortController();
+  const metrics = opening.use(
+    new Metrics({
+      onOverflow: (meter, maxSeries) => log.warn({ meter, maxSeries }, 'meter has too many series'),
+    }),
+  );
+  opening.use(observeRuntime(metrics));
 
   const opened: { database?: Database } = {};
   const database = (): Database => {
-    opened.database ??= opening.use(openDatabase(settings['database.url']));
+    opened.database ??= opening.use(openDatabase(settings['database.url'], databaseMeters(metrics)));
     return opened.database;
   };
   const listeners = new Map<Door, Listener>();
+  const doors = new Map<Door, OpenDoor>();
   const healthChecks: HealthIndicator[] = [];
   const storeFeed = new UserFeed();
   const parts: Parts = {
     config,
+    secrets,
     log,
+    loggers,
+    doors,
     metrics,
     readiness,
-    events: createEvents(log, metrics),
+    events: createEvents(loggers.child('inbox'), metrics),
     database,
     openedDatabase: () => opened.database,
     storeFeed,
     storedUsers: () => announcingUserStore(database().users, storeFeed),
     healthChecks,
     addHealthCheck: (indicator) => healthChecks.push(indicator),
+    onStop: (resource) => opening.use(resource),
+    requestStop: () => stopRequest.abort(),
     listener(door, errors) {
       const portHint = `--${door}-port or ${optionOf(`${door}.port`).env}`;
       const { host, [`${door}.port` as const]: port } = settings;
-      const created = opening.use(createListener({ door, host, port, portHint, log, errors }));
+      const created = opening.use(
+        createListener({ door, host, port, portHint, log: log.child({ logger: door }), errors }),
+      );
       timeRequests(created.app, door, metrics);
+      // The framework makes a logger of its own from the one that it is given.
+      loggers.add(door, created.app.log);
+      doors.set(door, { app: created.app, routes: listRoutes(created.app) });
       listeners.set(door, created);
       return created.app;
     },
@@ -91,7 +113,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const isOpen = (door: Door) => settings.interfaces.includes(door);
   if (isOpen('graphql')) openGraphqlDoor(parts);
   if (isOpen('rest')) parts.listener('rest', restErrors).register(rest, { users: parts.storedUsers() });
-  const dispatcher = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
+  const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
   if (isOpen('management')) openManagementDoor(parts);
 
   const resources = opening.move();
@@ -105,7 +127,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     for (const door of doors) door.drain();
     if (served) await delay(settings['shutdown.linger']);
     const deadline = AbortSignal.timeout(STOP_DEADLINE);
-    await Promise.all([...doors.map((door) => door.close(deadline)), dispatcher?.stop(deadline)]);
+    await Promise.all([...doors.map((door) => door.close(deadline)), webhookWork?.stop(deadline)]);
     // Probes see the drain to its end.
     await managementDoor?.close(deadline);
     await resources.disposeAsync();
@@ -116,6 +138,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     doors: Object.fromEntries([...listeners].map(([door, { app }]) => [door, app])),
     log,
     failed: opened.database?.failed ?? new AbortController().signal,
+    stopRequested: stopRequest.signal,
     async listen() {
       // All have ended their attempt before one failure closes them: none opens afterwards.
       const attempts = await Promise.allSettled(
@@ -127,7 +150,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
         throw failure.reason;
       }
       const urls = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []));
-      dispatcher?.start();
+      webhookWork?.start();
       readiness.accept();
       return Object.fromEntries(urls);
     },

@@ -1,6 +1,6 @@
 import type { HandlerSpec } from '../inbox/handler.ts';
-import type { CodeCheck } from '../observability/code-check.ts';
 import type { CustomEndpoint } from './custom-endpoint.ts';
+import type { ConfiguredCheck, HealthGroupOptions } from './health-code.ts';
 
 /** Somebody who may log in to the management endpoints. */
 export interface ManagementUser {
@@ -11,11 +11,15 @@ export interface ManagementUser {
 
 /** The code that a configuration module adds. */
 export interface ConfigCode {
-  readonly healthChecks: ReadonlyMap<string, CodeCheck>;
+  readonly healthChecks: ReadonlyMap<string, ConfiguredCheck>;
+  readonly healthGroups: ReadonlyMap<string, HealthGroupOptions>;
   readonly endpoints: readonly CustomEndpoint[];
   readonly users: readonly ManagementUser[];
   /** By event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
+  /** Signed sources and forward addresses as they were written; the webhook door reads them. */
+  readonly sources: unknown;
+  readonly forward: unknown;
 }
 
 /** What only a module can hold, for the documentation. */
@@ -24,7 +28,13 @@ export const codeKeys = [
     key: 'management.healthChecks',
     shape: '{ [name]: (signal) => number }',
     description:
-      'Health checks by name. 0 is healthy, any other number is shown as the code of what is wrong.',
+      'Health checks by name. 0 is healthy, any other number is shown as the code of what is wrong; a check may also return `{ status, details }`. `{ check, timeout, ttl, critical }` says how it is run: times in milliseconds, `critical: false` for what the service can do without.',
+  },
+  {
+    key: 'management.healthGroups',
+    shape: '{ [name]: { include: [check], exclude, showDetails } }',
+    description:
+      'Health groups by name, read at `/health/<name>`; `*` stands for all checks. `liveness` and `readiness` are there already, answer at `/livez` and `/readyz` too, and can be replaced.',
   },
   {
     key: 'management.endpoints',
@@ -44,6 +54,21 @@ export const codeKeys = [
     description:
       'What is done with a delivery, by its event; or `{ handler, concurrency, timeout, attempts, order }`, times in milliseconds, `order` a JSON pointer to the key whose deliveries are handled one after the other.',
   },
+  {
+    key: 'webhook.sources',
+    shape: '{ [name]: { scheme, secrets, ... } }',
+    description:
+      'Signed senders, each at `/webhook/<name>`: `scheme` is standard, github, stripe, slack, hmac or token. Data only, so it may stand in .json too.',
+  },
+  {
+    key: 'webhook.forward',
+    shape: '{ [name]: { url, secrets, events, allowPrivate } }',
+    description:
+      'Addresses that deliveries are sent on to, signed anew with Standard Webhooks. Data only, so it may stand in .json too.',
+  },
 ] as const;
+
+/** The keys that hold data and no code. */
+export const dataKeys: ReadonlySet<CodeKey> = new Set<CodeKey>(['webhook.sources', 'webhook.forward']);
 
 export type CodeKey = (typeof codeKeys)[number]['key'];

@@ -33,11 +33,15 @@ test('another command is a problem, with what is probably meant', () => {
     return undefined;
   };
   assert.deepEqual(problem('serv'), ['"serv" is not a command; did you mean serve?']);
-  assert.deepEqual(problem('frobnicate'), ['"frobnicate" is not a command; there are serve, help, version']);
-  assert.deepEqual(problem('constructor'), [
-    '"constructor" is not a command; there are serve, help, version',
+  assert.deepEqual(problem('frobnicate'), [
+    '"frobnicate" is not a command; there are serve, deliveries, send, hash-password, help, version',
   ]);
-  assert.deepEqual(problem(''), ['"" is not a command; there are serve, help, version']);
+  assert.deepEqual(problem('constructor'), [
+    '"constructor" is not a command; there are serve, deliveries, send, hash-password, help, version',
+  ]);
+  assert.deepEqual(problem(''), [
+    '"" is not a command; there are serve, deliveries, send, hash-password, help, version',
+  ]);
 });
 
 test('any command line gives a command that exists or a ConfigError', () => {

@@ -5,7 +5,21 @@ import { didYouMean } from './suggest.ts';
 /** Every command; help lists them in this order. The first one runs when none is given. */
 export const commands = [
   { name: 'serve', summary: 'Open the doors and run until a signal comes. What happens without a command.' },
-  { name: 'help', summary: 'Show this text.' },
+  {
+    name: 'deliveries',
+    summary:
+      'See webhook deliveries and act on them: list, show, tail, replay, discard. "portico help deliveries" tells more.',
+  },
+  {
+    name: 'send',
+    summary: 'Send a webhook delivery, signed as its sender would. "portico help send" tells more.',
+  },
+  {
+    name: 'hash-password',
+    summary:
+      'Ask for a password, or read it from standard input, and print its hash for MANAGEMENT_PASSWORD; with --argon2id by that algorithm instead of scrypt.',
+  },
+  { name: 'help', summary: 'Show this text; with a command behind it, how that one is called.' },
   { name: 'version', summary: 'Show the version.' },
 ] as const;
 
@@ -25,13 +39,17 @@ const shortcuts = new Map<string, CommandName>([
 ]);
 
 /**
- * Splits the command from its options. `--help` and `--version` win wherever they stand.
+ * Splits the command from its options. `--help` and `--version` win wherever they stand; the words before the first
+ * option are then what is asked about.
  * Throws ConfigError for a command that does not exist.
  */
 export function parseCommandLine(argv: readonly string[]): CommandLine {
   const [first, ...rest] = argv;
   const shortcut = argv.map((word) => shortcuts.get(word)).find((name) => name !== undefined);
-  if (shortcut !== undefined) return { command: shortcut, rest: [] };
+  if (shortcut !== undefined) {
+    const options = argv.findIndex((word) => word.startsWith('-'));
+    return { command: shortcut, rest: argv.slice(0, options) };
+  }
   if (first === undefined || first.startsWith('-')) return { command: 'serve', rest: argv };
   const known = commands.find(({ name }) => name === first);
   if (known !== undefined) return { command: known.name, rest };

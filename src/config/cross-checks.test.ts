@@ -24,6 +24,9 @@ test('user and password go together', () => {
   ]);
   assert.deepEqual(check({ 'management.user': 'a', 'management.password': 'p' }), []);
   assert.deepEqual(check({ 'management.user': 'a' }, { broken: ['management.password'] }), []);
+  assert.deepEqual(check({ 'management.springBootAdmin.password': 'p' }), [
+    'management.springBootAdmin.password is set and management.springBootAdmin.user is not; set both (SPRING_BOOT_ADMIN_USER) or none',
+  ]);
 });
 
 test('a role needs a user', () => {
@@ -52,4 +55,18 @@ test('two open doors do not share a port', () => {
   assert.deepEqual(check({ 'rest.port': 0, 'graphql.port': 0 }), []);
   assert.deepEqual(check({ 'rest.port': 4000 }, { broken: ['interfaces'] }), []);
   assert.deepEqual(check({ 'rest.port': 4000 }, { broken: ['graphql.port'] }), []);
+});
+
+test('management.endpointAccess names every endpoint once, and none that is not there', () => {
+  const access = (...entries: string[]) => check({ 'management.endpointAccess': entries });
+  assert.deepEqual(access('shutdwon=unrestricted', 'loggers=none', 'Log-gers=read-only'), [
+    'management.endpointAccess names shutdwon, which is no endpoint; did you mean shutdown?',
+    'management.endpointAccess names Log-gers twice; keep one of them',
+  ]);
+  assert.deepEqual(access('heapdump=unrestricted', 'env=none'), []);
+  const settings = { ...defaults, 'management.endpointAccess': ['mine=none'] };
+  const given = { settings, broken: new Set<OptionKey>(), setsUsers: false, users: [] };
+  assert.equal(crossCheck(given).length, 1);
+  assert.deepEqual(crossCheck({ ...given, endpoints: [{ id: 'mine' }] }), []);
+  assert.deepEqual(crossCheck({ ...given, broken: new Set<OptionKey>(['management.endpointAccess']) }), []);
 });

@@ -1,6 +1,8 @@
 import type { ManagementUser } from './code.ts';
 import { type Door, doors } from './door.ts';
+import { comparableEndpointId, takenEndpoints } from './endpoint-id.ts';
 import { type OptionKey, optionOf, type Settings } from './options.ts';
+import { didYouMean } from './suggest.ts';
 
 /** What the checks of several settings at once look at. */
 export interface Together {
@@ -10,6 +12,8 @@ export interface Together {
   /** Whether the module sets management.users, and the usable ones among them. */
   readonly setsUsers: boolean;
   readonly users: readonly ManagementUser[];
+  /** The endpoints that the module adds. */
+  readonly endpoints?: readonly { readonly id: string }[];
 }
 
 const portKeys = {
@@ -21,16 +25,28 @@ const portKeys = {
 
 /** One line for each combination of settings that cannot be meant. */
 export function crossCheck(together: Together): readonly string[] {
-  return [...credentials(together), ...roles(together), ...userNames(together), ...ports(together)];
+  return [
+    ...credentials(together),
+    ...roles(together),
+    ...userNames(together),
+    ...ports(together),
+    ...endpointAccess(together),
+  ];
 }
 
+const pairs = [
+  ['management.user', 'management.password'],
+  ['management.springBootAdmin.user', 'management.springBootAdmin.password'],
+] as const satisfies readonly (readonly OptionKey[])[];
+
 function credentials({ settings, broken }: Together): readonly string[] {
-  const pair = ['management.user', 'management.password'] as const;
-  if (pair.some((key) => broken.has(key))) return [];
-  const [set, missing] = settings['management.user'] === undefined ? pair.toReversed() : pair;
-  if (set === undefined || missing === undefined) return [];
-  if (settings[set] === undefined || settings[missing] !== undefined) return [];
-  return [`${set} is set and ${missing} is not; set both (${optionOf(missing).env}) or none`];
+  return pairs.flatMap((pair) => {
+    if (pair.some((key) => broken.has(key))) return [];
+    const [set, missing] = settings[pair[0]] === undefined ? pair.toReversed() : pair;
+    if (set === undefined || missing === undefined) return [];
+    if (settings[set] === undefined || settings[missing] !== undefined) return [];
+    return [`${set} is set and ${missing} is not; set both (${optionOf(missing).env}) or none`];
+  });
 }
 
 function roles({ settings, broken, setsUsers }: Together): readonly string[] {
@@ -66,4 +82,22 @@ function ports({ settings, broken }: Together): readonly string[] {
       );
   }
   return problems;
+}
+
+/** A slip here would leave open what was meant to be closed. */
+function endpointAccess({ settings, broken, endpoints = [] }: Together): readonly string[] {
+  if (broken.has('management.endpointAccess')) return [];
+  const known = [...takenEndpoints, ...endpoints.map(({ id }) => id)];
+  const comparable = new Set(known.map(comparableEndpointId));
+  const named = new Set<string>();
+  return settings['management.endpointAccess'].flatMap((entry) => {
+    const [id = ''] = entry.split('=', 1);
+    const same = comparableEndpointId(id);
+    if (!comparable.has(same)) {
+      return [`management.endpointAccess names ${id}, which is no endpoint${didYouMean(id, known)}`];
+    }
+    if (named.has(same)) return [`management.endpointAccess names ${id} twice; keep one of them`];
+    named.add(same);
+    return [];
+  });
 }

@@ -13,8 +13,23 @@ test('a configuration comes back as it was given', () => {
     management: {
       basePath: '/ops',
       include: '*',
-      healthChecks: { disk: async (signal) => (signal.aborted ? 1 : 0) },
-      endpoints: [{ id: 'motd', read: () => 'hello' }],
+      healthChecks: {
+        disk: async (signal) => (signal.aborted ? 1 : 0),
+        mail: { check: () => ({ status: 'UNKNOWN' }), timeout: 500, ttl: 1_000, critical: false },
+      },
+      healthGroups: { ops: { include: ['disk'], exclude: [], showDetails: 'always' } },
+      endpoints: [
+        { id: 'motd', read: () => 'hello' },
+        {
+          id: 'features',
+          path: 'name?',
+          query: ['since'],
+          read: async ({ path, query }) => ({ name: path.name?.trim(), since: query.since }),
+          write: ({ body }) => void body,
+          delete: ({ path }) => void path.name,
+        },
+      ],
+      springBootAdmin: { url: 'http://sba', jvmMetrics: false, name: undefined },
       users: [{ user: 'ops', password: 'p', roles: ['ADMIN'] }],
     },
     webhook: {
@@ -45,8 +60,16 @@ const mistakes: readonly PorticoConfig[] = [
   { interfaces: ['rst'] },
   // @ts-expect-error: a check is a function
   { management: { healthChecks: { disk: 1 } } },
-  // @ts-expect-error: an endpoint has a read operation
+  // @ts-expect-error: a group names its members
+  { management: { healthGroups: { ops: {} } } },
+  // @ts-expect-error: an endpoint has an operation
   { management: { endpoints: [{ id: 'motd' }] } },
+  // @ts-expect-error: a segment is named by a text
+  { management: { endpoints: [{ id: 'motd', read: () => '', path: 1 }] } },
+  // @ts-expect-error: no such option in the inner section
+  { management: { springBootAdmin: { ulr: 'http://sba' } } },
+  // @ts-expect-error: the inner section is an object
+  { management: { springBootAdmin: 'http://sba' } },
   // @ts-expect-error: a user has roles
   { management: { users: [{ user: 'a', password: 'b' }] } },
 ];

@@ -1,17 +1,27 @@
-import type { DeliveryHandler } from '../inbox/handler.ts';
+import type { DeliveryHandler, HandlerSpec } from '../inbox/handler.ts';
 import type { CodeCheck } from '../observability/code-check.ts';
-import type { CustomEndpoint, ManagementUser } from './code.ts';
+import type { ManagementUser } from './code.ts';
+import type { CustomEndpoint } from './custom-endpoint.ts';
+import type { ConfiguredCheck, HealthGroupOptions } from './health-code.ts';
 import type { OptionKey, Settings } from './options.ts';
+import type { ForwardsConfig, SourcesConfig } from './webhook-sources.ts';
 
 /** How a module may write a setting: a list also as one text with commas, an optional one also as undefined. */
 type Written<T> = T extends readonly (infer I)[] ? readonly I[] | string : T;
 
 type Section = OptionKey extends infer K ? (K extends `${infer S}.${string}` ? S : never) : never;
 
-type InSection<S extends Section> = {
-  readonly [K in OptionKey as K extends `${S}.${infer Name}` ? Name : never]?:
-    | Written<Settings[K]>
-    | undefined;
+type Below<S extends string> = OptionKey extends infer K ? (K extends `${S}.${infer N}` ? N : never) : never;
+
+/** What stands in a section: settings, and sections again. */
+type InSection<S extends string> = {
+  readonly [N in Below<S> as N extends `${infer Head}.${string}`
+    ? Head
+    : N]?: N extends `${infer Head}.${string}`
+    ? InSection<`${S}.${Head}`>
+    : `${S}.${N}` extends infer K extends OptionKey
+      ? Written<Settings[K]> | undefined
+      : never;
 };
 
 type Outside = {
@@ -20,14 +30,19 @@ type Outside = {
 
 interface ManagementCode {
   /** By name: 0 is healthy, any other number is the code of what is wrong. */
-  readonly healthChecks?: Readonly<Record<string, CodeCheck>>;
+  readonly healthChecks?: Readonly<Record<string, CodeCheck | ConfiguredCheck>>;
+  readonly healthGroups?: Readonly<Record<string, HealthGroupOptions>>;
   readonly endpoints?: readonly CustomEndpoint[];
   readonly users?: readonly ManagementUser[];
 }
 
 interface WebhookCode {
   /** By event. */
-  readonly handlers?: Readonly<Record<string, DeliveryHandler>>;
+  readonly handlers?: Readonly<Record<string, DeliveryHandler | HandlerSpec>>;
+  /** Signed senders by name, each at /webhook/<name>. */
+  readonly sources?: SourcesConfig;
+  /** Addresses that deliveries are sent on to, by name. */
+  readonly forward?: ForwardsConfig;
 }
 
 interface Code {

@@ -1,5 +1,23 @@
-/** The management endpoints that are always there (contract 4.3). */
+/** The management endpoints that are exposed unless told otherwise (contract 4.3). */
 export const builtInEndpoints = ['health', 'info', 'metrics', 'env'] as const;
+
+/** The management endpoints that are exposed only when they are named, or all are. */
+export const optInEndpoints = [
+  'prometheus',
+  'configprops',
+  'mappings',
+  'loggers',
+  'httpexchanges',
+  'deliveries',
+  'eventloop',
+  'threaddump',
+  'heapdump',
+  'cpuprofile',
+  'shutdown',
+] as const;
+
+/** The ids that an endpoint of the user's own cannot have. */
+export const takenEndpoints: readonly string[] = [...builtInEndpoints, ...optInEndpoints];
 
 /** What the id of a management endpoint looks like. */
 export const endpointIdPattern = /^[a-z][a-zA-Z0-9.-]*$/;

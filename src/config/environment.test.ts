@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { readEnvironment } from './environment.ts';
+import { expectedPassword } from './password-option.ts';
 
 const problems = (env: Record<string, string>, cwd = '/') => readEnvironment(env, cwd).problems;
 
@@ -47,7 +48,7 @@ test('a secret can come from a file, less one newline at its end', async () => {
   });
   assert.equal(reading.found.get('webhook.secret')?.origin, 'WEBHOOK_SECRET_FILE');
   assert.deepEqual(problems({ MANAGEMENT_PASSWORD_FILE: 'two' }, folder.path), [
-    'the file that MANAGEMENT_PASSWORD_FILE names must be a password without control characters',
+    `the file that MANAGEMENT_PASSWORD_FILE names must be ${expectedPassword}`,
   ]);
 });
 

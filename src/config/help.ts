@@ -23,7 +23,10 @@ export function renderHelp(width: number): string {
       entries: optionKeys.filter((key) => key.startsWith(`${door}.`)).map(entryOf),
     })),
   ];
-  const flagWidth = Math.max(...groups.flatMap(({ entries }) => entries.map(({ flag }) => flag.length)));
+  const flagWidth = Math.min(
+    longestFlag,
+    Math.max(...groups.flatMap(({ entries }) => entries.map(({ flag }) => flag.length))),
+  );
   const nameWidth = Math.max(...commands.map(({ name }) => name.length));
 
   const lines = ['Usage: portico [command] [options]', '', 'Commands'];
@@ -32,12 +35,19 @@ export function renderHelp(width: number): string {
   for (const { title, entries } of groups) {
     lines.push('', title);
     for (const entry of entries) {
-      lines.push(`  ${entry.flag.padEnd(flagWidth)}  ${entry.env}`, ...hang('      ', entry.text, columns));
+      const flag = `  ${entry.flag.padEnd(flagWidth)}  `;
+      // A variable that the flag leaves no room for stands on the next line, in the column of the others.
+      if (entry.flag.length <= flagWidth) lines.push(`${flag}${entry.env}`);
+      else lines.push(flag.trimEnd(), `${' '.repeat(flagWidth + 4)}${entry.env}`);
+      lines.push(...hang('      ', entry.text, columns));
     }
   }
   lines.push('', ...closing.flatMap((text) => hang('', text, columns)));
   return `${lines.join('\n')}\n`;
 }
+
+/** A longer flag has a line of its own: 72 columns are for the longest variable too. */
+const longestFlag = 32;
 
 const closing = [
   'Behind every flag stands its environment variable. A flag wins over the environment, the environment over the ' +
@@ -62,7 +72,7 @@ function entryOf(key: OptionKey): Entry {
 }
 
 /** Breaks a text at spaces; the lines after the first are indented as far as `lead` is long. */
-function hang(lead: string, text: string, columns: number): readonly string[] {
+export function hang(lead: string, text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   let line = lead;
   for (const word of text.split(' ')) {

@@ -1,4 +1,4 @@
-import type { CodeKey, ConfigCode } from './code.ts';
+import { type CodeKey, type ConfigCode, dataKeys } from './code.ts';
 import { importModule } from './import-module.ts';
 import { readModuleCode } from './module-code.ts';
 import { findModule, type ModuleFile } from './module-file.ts';
@@ -26,7 +26,15 @@ export interface LoadedModule {
   readonly complete: boolean;
 }
 
-const noCode: ConfigCode = { healthChecks: new Map(), endpoints: [], users: [], handlers: new Map() };
+const noCode: ConfigCode = {
+  healthChecks: new Map(),
+  healthGroups: new Map(),
+  endpoints: [],
+  users: [],
+  handlers: new Map(),
+  sources: undefined,
+  forward: undefined,
+};
 const none: LoadedModule = {
   file: undefined,
   reading: startReading(),
@@ -67,7 +75,9 @@ function readModule(exported: Readonly<Record<string, unknown>>, file: ModuleFil
 
 function refuseCode(given: ReadonlyMap<CodeKey, unknown>, name: string, problems: string[]): ConfigCode {
   for (const key of given.keys()) {
+    if (dataKeys.has(key)) continue;
     problems.push(`${name}: ${key} needs a .ts or .js module; .json holds settings only`);
   }
-  return noCode;
+  const data = new Map([...given].filter(([key]) => dataKeys.has(key)));
+  return readModuleCode(data, name, problems);
 }

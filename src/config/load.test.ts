@@ -49,8 +49,8 @@ export default defineConfig({
   const { settings, code, file } = await loadConfig({ argv: [], env: {}, cwd: folder.path });
   assert.equal(settings['rest.port'], 9000);
   assert.equal(settings['management.role'], 'ADMIN');
-  assert.equal(await code.healthChecks.get('disk')?.(AbortSignal.abort()), 1);
-  assert.equal(await code.endpoints[0]?.read(), 'hello');
+  assert.equal(await code.healthChecks.get('disk')?.check(AbortSignal.abort()), 1);
+  assert.equal(await code.endpoints[0]?.read?.({ path: {}, query: {} }), 'hello');
   assert.deepEqual(code.users, [{ user: 'ops', password: 'p', roles: ['ADMIN'] }]);
   assert.deepEqual([...code.handlers.keys()], ['ping']);
   assert.equal(file, join(folder.path, 'portico.config.ts'));
@@ -112,7 +112,7 @@ test('all problems of all sources are listed at once', async () => {
     'portico.config.ts: graphql.path must be a path like /graphql: it begins with "/", does not end with "/", and between slashes has only letters, digits, "_", "~", "-" and single ".", not "graphql"',
     'portico.config.ts: graphql.users must be one of memory, database, not "redis"',
     'portico.config.ts: webhook.port must be a whole number from 0 to 65535, not "3000"',
-    'portico.config.ts: management.healthChecks.disk must be a function',
+    'portico.config.ts: management.healthChecks.disk must be a function, or an object with a function as its "check"',
     'portico.config.ts: management.endpoints[0].id "info" names the same endpoint as the built-in info; rename it',
     'management.user is set and management.password is not; set both (MANAGEMENT_PASSWORD) or none',
     'rest.port and management.port are both 8000; every door needs its own port',

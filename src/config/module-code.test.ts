@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CodeKey } from './code.ts';
 import { readModuleCode } from './module-code.ts';
+import { expectedPassword } from './password-option.ts';
 
 function read(code: Partial<Record<CodeKey, unknown>>) {
   const problems: string[] = [];
@@ -20,14 +21,14 @@ test('code is read as it is given', async () => {
     'webhook.handlers': { 'invoice.paid': paid, constructor: paid },
   });
   assert.deepEqual(problems, []);
-  assert.equal(healthChecks.get('disk'), disk);
-  assert.equal(await endpoints[0]?.read(), 'clean');
+  assert.equal(healthChecks.get('disk')?.check, disk);
+  assert.equal(await endpoints[0]?.read?.({ path: {}, query: {} }), 'clean');
   assert.deepEqual(users, [user]);
   assert.deepEqual(
     [...handlers],
     [
-      ['invoice.paid', paid],
-      ['constructor', paid],
+      ['invoice.paid', { handler: paid }],
+      ['constructor', { handler: paid }],
     ],
   );
   assert.equal(handlers.get('toString'), undefined);
@@ -36,9 +37,12 @@ test('code is read as it is given', async () => {
 test('nothing given is nothing', () => {
   assert.deepEqual(read({}), {
     healthChecks: new Map(),
+    healthGroups: new Map(),
     endpoints: [],
     users: [],
     handlers: new Map(),
+    sources: undefined,
+    forward: undefined,
     problems: [],
   });
 });
@@ -56,22 +60,23 @@ test('what is wrong is listed by its path', () => {
   const where = 'portico.config.ts: management';
   const id = 'must begin with a lower-case letter and have only letters, digits, "." and "-"';
   assert.deepEqual(problems, [
-    `${where}.healthChecks.disk must be a function`,
+    `${where}.healthChecks.disk must be a function, or an object with a function as its "check"`,
     `${where}.healthChecks["a/b"] must have a name of letters, digits, ".", "_" and "-"`,
-    `${where}.healthChecks["in valid"] must be a function`,
-    `${where}.endpoints[0] must be an object with id, read`,
+    `${where}.healthChecks["in valid"] must be a function, or an object with a function as its "check"`,
+    `${where}.healthChecks["in valid"] must have a name of letters, digits, ".", "_" and "-"`,
+    `${where}.endpoints[0] must be an object with id, path, query, read, write, delete`,
     `${where}.endpoints[1].id ${id}`,
     `${where}.endpoints[1].read must be a function`,
-    `${where}.endpoints[2] has an unknown key "wirte"`,
+    `${where}.endpoints[2] has an unknown key "wirte"; did you mean write?`,
     `${where}.endpoints[3].id ${id}`,
-    `${where}.endpoints[3].read must be a function`,
+    `${where}.endpoints[3] must have at least one of read, write, delete`,
     `${where}.users[0].user must be a text without ":" and control characters, and not empty`,
-    `${where}.users[0].password must be a text without control characters, and not empty`,
+    `${where}.users[0].password must be ${expectedPassword}`,
     `${where}.users[0].roles must be an array of role names`,
     `${where}.users[1] has an unknown key "pasword"; did you mean password?`,
-    `${where}.users[1].password must be a text without control characters, and not empty`,
+    `${where}.users[1].password must be ${expectedPassword}`,
     `${where}.users[1].roles must be an array of role names`,
-    'portico.config.ts: webhook.handlers.ping must be a function',
+    'portico.config.ts: webhook.handlers.ping.handler must be a function',
   ]);
 });
 
@@ -83,7 +88,7 @@ test('the containers must be of their kind', () => {
     'webhook.handlers': () => undefined,
   });
   assert.deepEqual(problems, [
-    'portico.config.ts: management.healthChecks must be an object of functions',
+    'portico.config.ts: management.healthChecks must be an object of checks by name',
     'portico.config.ts: management.endpoints must be an array',
     'portico.config.ts: management.users must be an array',
     'portico.config.ts: webhook.handlers must be an object of functions',

@@ -1,11 +1,9 @@
-import type { CodeCheck } from '../observability/code-check.ts';
 import type { CodeKey, ConfigCode, ManagementUser } from './code.ts';
 import { readEndpoints } from './module-endpoints.ts';
 import { readHandlers } from './module-handlers.ts';
+import { readHealthChecks, readHealthGroups } from './module-health.ts';
 import { type Given, readItems } from './module-items.ts';
 import { expectedPassword, isPassword } from './password-option.ts';
-import { quote } from './quote.ts';
-import { entriesOf, isRecord } from './record.ts';
 
 /** Reads the code of a configuration module and says in `problems`, by its path, what is not as it must be. */
 export function readModuleCode(
@@ -15,28 +13,14 @@ export function readModuleCode(
 ): ConfigCode {
   const at = (key: CodeKey) => ({ value: code.get(key), path: `${name}: ${key}` });
   return {
-    healthChecks: functions<CodeCheck>(at('management.healthChecks'), /^[A-Za-z][\w.-]*$/, problems),
+    healthChecks: readHealthChecks(at('management.healthChecks'), problems),
+    healthGroups: readHealthGroups(at('management.healthGroups'), at('management.healthChecks'), problems),
     endpoints: readEndpoints(at('management.endpoints'), problems),
     users: users(at('management.users'), problems),
+    sources: code.get('webhook.sources'),
+    forward: code.get('webhook.forward'),
     handlers: readHandlers(code.get('webhook.handlers'), `${name}: webhook.handlers`, problems),
   };
-}
-
-/** Functions by name. */
-function functions<F>({ value, path }: Given, names: RegExp, problems: string[]): ReadonlyMap<string, F> {
-  const read = new Map<string, F>();
-  if (value === undefined) return read;
-  if (!isRecord(value)) {
-    problems.push(`${path} must be an object of functions`);
-    return read;
-  }
-  for (const [key, entry] of entriesOf(value)) {
-    const at = /^[\w-]+$/.test(key) ? `${path}.${key}` : `${path}[${quote(key)}]`;
-    if (!isFunction<F>(entry)) problems.push(`${at} must be a function`);
-    else if (!names.test(key)) problems.push(`${at} must have a name of letters, digits, ".", "_" and "-"`);
-    else read.set(key, entry);
-  }
-  return read;
 }
 
 function users(given: Given, problems: string[]): readonly ManagementUser[] {
@@ -60,9 +44,4 @@ function users(given: Given, problems: string[]): readonly ManagementUser[] {
 
 function isText(value: unknown): value is string {
   return typeof value === 'string' && /^\P{Cc}+$/u.test(value);
-}
-
-/** What else the function is cannot be seen before it is called. */
-function isFunction<F>(value: unknown): value is F {
-  return typeof value === 'function';
 }

@@ -1,4 +1,4 @@
-import { isJsonPointer } from '../http/json-pointer.ts';
+import { parsePointer } from '../http/json-pointer.ts';
 import type { DeliveryHandler, HandlerSpec } from '../inbox/handler.ts';
 import { quote } from './quote.ts';
 import { entriesOf, isRecord, unknownKey } from './record.ts';
@@ -45,7 +45,7 @@ function readSpec(
     }
   }
   const order = given.get('order');
-  if (order !== undefined && !(typeof order === 'string' && isJsonPointer(order))) {
+  if (order !== undefined && (typeof order !== 'string' || parsePointer(order) === undefined)) {
     problems.push(`${at}.order must be a JSON pointer such as /data/id`);
   }
   if (problems.length === before) use(Object.fromEntries(given) as unknown as HandlerSpec);

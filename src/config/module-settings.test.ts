@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readModuleSettings } from './module-settings.ts';
+import { expectedPassword } from './password-option.ts';
 
 const read = (exported: object) => readModuleSettings({ ...exported }, 'portico.config.ts');
 
@@ -9,7 +10,7 @@ test('settings stand nested by their keys', () => {
     host: '::1',
     interfaces: ['rest'],
     rest: { port: 9000 },
-    management: { basePath: '/', include: 'health, env' },
+    management: { basePath: '/', include: 'health, env', springBootAdmin: { name: 'mine' } },
     webhook: { secret: 'a,b', port: undefined },
     shutdown: undefined,
   });
@@ -20,6 +21,7 @@ test('settings stand nested by their keys', () => {
     'rest.port': 9000,
     'management.basePath': '/',
     'management.include': ['health', 'env'],
+    'management.springBootAdmin.name': 'mine',
     'webhook.secret': ['a', 'b'],
   });
   assert.equal(reading.found.get('rest.port')?.origin, 'portico.config.ts: rest.port');
@@ -52,6 +54,22 @@ test('dotted keys and deeper objects do not reach an option', () => {
   assert.equal(read({ 'rest.port': 1 }).found.size, 0);
 });
 
+test('sections within sections are read like others', () => {
+  const { problems, found } = read({
+    management: { springBootAdmin: { url: 'x', nmae: 'y', jvmMetrics: { deep: true } }, port: { deep: 1 } },
+  });
+  assert.deepEqual(problems, [
+    'portico.config.ts: management.springBootAdmin.url must be an http or https URL, without a query',
+    'portico.config.ts has an unknown key "management.springBootAdmin.nmae"; did you mean management.springBootAdmin.name?',
+    'portico.config.ts: management.springBootAdmin.jvmMetrics must be true or false, not an object',
+    'portico.config.ts: management.port must be a whole number from 0 to 65535, not an object',
+  ]);
+  assert.equal(found.size, 0);
+  assert.deepEqual(read({ management: { springBootAdmin: 'x' } }).problems, [
+    'portico.config.ts: management.springBootAdmin must be an object, not a text',
+  ]);
+});
+
 test('a section must be an object, and what stands there instead is not shown', () => {
   assert.deepEqual(read({ rest: 9000, webhook: 'hunter2', management: null, graphql: [] }).problems, [
     'portico.config.ts: rest must be an object, not 9000',
@@ -76,7 +94,7 @@ test('values of the wrong type and empty ones are problems', () => {
     'portico.config.ts: rest.port must be a whole number from 0 to 65535, not "9000"',
     'portico.config.ts: webhook.secret must be one or more secrets separated by commas, none of them empty or with control characters',
     'portico.config.ts: log.level must be one of fatal, error, warn, info, debug, trace, silent, not null',
-    'portico.config.ts: management.password must be a password without control characters',
+    `portico.config.ts: management.password must be ${expectedPassword}`,
   ]);
   assert.equal(broken.size, 5);
 });

@@ -32,7 +32,7 @@ export function readModuleSettings(exported: Readonly<Record<string, unknown>>, 
         take(reading, key, place.name, parseValue(optionOf(key), place, value));
       } else if (isCodeKey(key)) {
         code.set(key, value);
-      } else if (section !== undefined || !isSection(key)) {
+      } else if (!isSection(key)) {
         reading.problems.push(unknownKey(name, key, section === undefined ? topKeys() : allKeys));
       } else if (isRecord(value)) {
         visit(value, key);

@@ -87,6 +87,13 @@ export function choice<const C extends readonly string[]>(
   return withDefault<C[number]>(choiceKind<C[number]>('word', spec.choices), spec);
 }
 
+/** One of a few words that may be missing. */
+export function optionalChoice<const C extends readonly string[]>(
+  spec: WithoutDefault & { readonly choices: C },
+): Option<C[number] | undefined> {
+  return withoutDefault<C[number]>(choiceKind<C[number]>('word', spec.choices), spec);
+}
+
 /** Some of a few words, at least one, each at most once. */
 export function someOf<const C extends readonly string[]>(
   spec: WithDefault<readonly C[number][]> & { readonly choices: C },

@@ -66,7 +66,13 @@ test('every default is a value that its own option accepts, from text and from t
 
 test('the secrets are the ones that can hold a password', () => {
   const secrets = optionKeys.filter((key) => optionOf(key).secret);
-  assert.deepEqual(secrets, ['database.url', 'management.password', 'webhook.secret']);
+  assert.deepEqual(secrets, [
+    'database.url',
+    'management.password',
+    'management.springBootAdmin.url',
+    'management.springBootAdmin.password',
+    'webhook.secret',
+  ]);
 });
 
 test('flags follow the keys', () => {

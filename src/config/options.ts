@@ -171,6 +171,29 @@ export const options = {
     max: 600_000,
     description: 'How many milliseconds after a process died another one takes over what it had in hand.',
   }),
+  'webhook.maxBodyBytes': count({
+    env: 'WEBHOOK_MAX_BODY_BYTES',
+    default: 1_048_576,
+    min: 1,
+    description: 'The largest request body of the webhook door, in bytes.',
+  }),
+  'webhook.maxBytesInFlight': count({
+    env: 'WEBHOOK_MAX_BYTES_IN_FLIGHT',
+    default: 67_108_864,
+    min: 1,
+    description: 'The most bytes of all bodies that the webhook door has in hand at the same time.',
+  }),
+  'webhook.retention': count({
+    env: 'WEBHOOK_RETENTION',
+    default: 30,
+    description: 'After how many days a delivery is removed, unless it is still to be handled; 0: never.',
+  }),
+  'webhook.retentionBytes': count({
+    env: 'WEBHOOK_RETENTION_BYTES',
+    default: 0,
+    description:
+      'The size of the store, in bytes, above which the oldest deliveries that are done are removed; 0: any.',
+  }),
   'log.level': choice({
     env: 'LOG_LEVEL',
     default: 'info',

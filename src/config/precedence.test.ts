@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { doors } from './door.ts';
+import { infoParts } from './info-parts.ts';
 import { loadConfig } from './load.ts';
 import { flagOf } from './option.ts';
 import { type OptionKey, optionKeys, optionOf } from './options.ts';
@@ -47,6 +48,14 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'management.basePath': fc.oneof(path, fc.constant('/')),
   'management.include': fc.array(fc.oneof(name, fc.constant('*')), { maxLength: 4 }),
   'management.exclude': fc.array(name, { maxLength: 4 }),
+  'management.trustForwarded': fc.boolean(),
+  'management.access': fc.constantFrom('none', 'read-only', 'unrestricted'),
+  'management.endpointAccess': fc.constantFrom(
+    [],
+    ['loggers=read-only'],
+    ['heapdump=none', 'env=unrestricted'],
+  ),
+  'management.maxAccess': fc.constantFrom('none', 'read-only', 'unrestricted'),
   'management.user': plain.map((text) => text.replaceAll(':', '.')),
   'management.password': fc.oneof(
     plain.filter((text) => !text.startsWith('$')),
@@ -54,10 +63,26 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   ),
   'management.role': plain,
   'management.maxFailedLogins': fc.nat(),
+  'management.springBootAdmin.url': fc.webUrl(),
+  'management.springBootAdmin.name': plain,
+  'management.springBootAdmin.managementUrl': fc.webUrl(),
+  'management.springBootAdmin.serviceUrl': fc.webUrl(),
+  'management.springBootAdmin.user': plain.map((text) => text.replaceAll(':', '.')),
+  'management.springBootAdmin.password': plain,
+  'management.springBootAdmin.jvmMetrics': fc.boolean(),
+  'management.showDetails': fc.constantFrom('never', 'when-authorized', 'always'),
+  'management.diskThresholdBytes': count,
+  'management.eventLoopThreshold': fc.integer({ min: 1, max: 3_600_000 }),
+  'management.backlogThreshold': fc.integer({ min: 1, max: 31_536_000_000 }),
+  'management.info': fc.shuffledSubarray([...infoParts], { minLength: 1 }),
   'management.showValues': fc.constantFrom('never', 'when-authorized', 'always'),
   'webhook.port': fc.integer({ min: 48_001, max: 65_535 }),
   'webhook.secret': fc.array(item, { minLength: 1, maxLength: 3 }),
   'webhook.attempts': count,
+  'webhook.maxBodyBytes': count,
+  'webhook.maxBytesInFlight': count,
+  'webhook.retention': count,
+  'webhook.retentionBytes': count,
   'webhook.timeout': fc.integer({ min: 1, max: 86_400_000 }),
   'webhook.concurrency': count,
   'webhook.backoff': fc.integer({ min: 0, max: 86_400_000 }),
@@ -75,12 +100,16 @@ const some = fc.record(values, { requiredKeys: [] }) as fc.Arbitrary<Values>;
 const credentials = fc.record({
   'management.user': values['management.user'],
   'management.password': values['management.password'],
+  'management.springBootAdmin.user': values['management.springBootAdmin.user'],
+  'management.springBootAdmin.password': values['management.springBootAdmin.password'],
 });
 
 const needs: { readonly [K in OptionKey]?: Values } = {
   'management.user': { 'management.password': 'p' },
   'management.password': { 'management.user': 'u' },
   'management.role': { 'management.user': 'u', 'management.password': 'p' },
+  'management.springBootAdmin.user': { 'management.springBootAdmin.password': 'p' },
+  'management.springBootAdmin.password': { 'management.springBootAdmin.user': 'u' },
 };
 
 const asText = (value: unknown) => (Array.isArray(value) ? value.join(',') : String(value));

@@ -5,4 +5,6 @@ export interface PropertySource {
     string,
     { readonly value: unknown; readonly origin: string; readonly secret: boolean }
   >;
+  /** By the key of an option, the name under which this source has it, where that is another one. */
+  readonly aliases?: ReadonlyMap<string, string>;
 }

@@ -49,8 +49,7 @@ const sources: readonly ((
 ];
 
 function nested(key: string, value: string): string {
-  const [section, part] = key.split('.');
-  return `{"${section}": {"${part}": ${value}}}`;
+  return key.split('.').reduceRight((inner, name) => `{"${name}": ${inner}}`, value);
 }
 
 test('no problem shows a secret, wherever it comes from and whatever is wrong with it', async () => {

@@ -16,7 +16,7 @@ export function propertySources(
 ): readonly PropertySource[] {
   const sources: PropertySource[] = [
     { name: 'commandLineArgs', properties: flagProperties(flags) },
-    { name: 'systemEnvironment', properties: environmentProperties(env) },
+    { name: 'systemEnvironment', properties: environmentProperties(env), aliases: variableNames(env) },
   ];
   if (file !== undefined) {
     sources.push({ name: `Config resource "${file.name}"`, properties: readProperties(module) });
@@ -49,6 +49,17 @@ function environmentProperties(env: Environment): Properties {
     });
   }
   return properties;
+}
+
+/** The variables that set options, by the key of their option. */
+function variableNames(env: Environment): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const key of optionKeys) {
+    const { env: name, secret } = optionOf(key);
+    const found = [name, ...(secret ? [`${name}_FILE`] : [])].find((each) => env[each] !== undefined);
+    if (found !== undefined) names.set(key, found);
+  }
+  return names;
 }
 
 function defaultProperties(): Properties {

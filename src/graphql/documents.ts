@@ -28,8 +28,10 @@ export interface Refused {
   readonly errors: readonly GraphQLError[];
 }
 
-/** All texts that are remembered, in characters: their parsed forms are a good deal larger. */
-const MAX_GOOD_LENGTH = 2_000_000;
+/** All texts that are remembered, in characters: each can take 170 bytes once it is parsed. */
+const MAX_GOOD_LENGTH = 500_000;
+/** Each mistake that is listed costs a walk over the text; who makes more has enough to read. */
+const MAX_ERRORS = 10;
 const MAX_BAD_ENTRIES = 200;
 const MAX_BAD_LENGTH = 200_000;
 
@@ -82,7 +84,8 @@ export class Documents<T extends object> {
       const document = parse(query, { maxTokens: limits.maxTokens });
       const exceeded = exceededLimits(document, limits);
       if (exceeded.length > 0) return { errors: exceeded };
-      const errors = validate(schema, document, this.#rules, { hideSuggestions: !suggestions });
+      const options = { maxErrors: MAX_ERRORS, hideSuggestions: !suggestions };
+      const errors = validate(schema, document, this.#rules, options);
       return errors.length > 0 ? { errors } : document;
     } catch (error) {
       if (error instanceof GraphQLError) return { errors: [error] };

@@ -4,7 +4,7 @@ import type { ExecutionResult } from 'graphql';
 
 /** A comment this often, in milliseconds, keeps proxies from closing a quiet stream and finds readers that are gone. */
 const KEEP_ALIVE = 12_000;
-/** Bytes that may wait for a reader before it is cut. */
+/** Bytes that may wait for a reader when the next event comes. */
 const MAX_BUFFERED = 256 * 1024;
 
 const HEADERS = {
@@ -12,6 +12,8 @@ const HEADERS = {
   'cache-control': 'no-store',
   // nginx would gather events otherwise.
   'x-accel-buffering': 'no',
+  // Nothing comes after the stream, and a stop waits for no connection that is kept.
+  connection: 'close',
 };
 
 /** The event streams of one door, so that a stop can end them. */
@@ -29,44 +31,49 @@ export class EventStreams {
 
   /**
    * Sends results as server-sent events (GraphQL over SSE, distinct connections mode): `next` for each of them,
-   * `complete` at the end. A reader that takes nothing while `MAX_BUFFERED` bytes wait is cut.
+   * `complete` at the end. A reader that has left more than `MAX_BUFFERED` bytes waiting is cut.
    */
   async send(
     reply: FastifyReply,
     results: AsyncIterable<ExecutionResult>,
     format: (result: ExecutionResult) => string,
-  ) {
+  ): Promise<void> {
     reply.hijack();
     const { raw } = reply;
+    const iterator = results[Symbol.asyncIterator]();
+    const keepAlive = setInterval(() => write(raw, ':\n\n'), KEEP_ALIVE);
+    // Does not wait for the source: that may be in the middle of something that takes forever.
+    const end = () => {
+      if (!this.#open.delete(end)) return;
+      clearInterval(keepAlive);
+      Promise.resolve(iterator.return?.()).catch(() => {});
+      if (!raw.destroyed) raw.end('event: complete\ndata: \n\n');
+    };
+    this.#open.add(end);
     raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...HEADERS });
     raw.flushHeaders();
-    const iterator = results[Symbol.asyncIterator]();
-    const stop = () => {
-      void iterator.return?.();
-    };
-    const keepAlive = setInterval(() => write(raw, ':\n\n'), KEEP_ALIVE);
-    this.#open.add(stop);
-    raw.on('close', stop);
+    raw.on('close', end);
+    // Whoever left before the source was there is told by no event any more.
+    if (raw.destroyed) end();
     try {
-      for (;;) {
+      while (this.#open.has(end)) {
         const { value, done } = await iterator.next();
-        if (done === true || raw.destroyed) break;
-        write(raw, `event: next\ndata: ${format(value)}\n\n`);
+        if (done === true) break;
+        if (this.#open.has(end)) write(raw, `event: next\ndata: ${format(value)}\n\n`);
       }
-      if (!raw.destroyed) raw.end('event: complete\ndata: \n\n');
-    } catch {
+    } catch (error) {
       // The source gave this reader up, or failed: a cut connection says that events are missing.
+      reply.log.warn({ reqId: reply.request.id, err: error }, 'event stream cut');
       raw.destroy();
     } finally {
-      clearInterval(keepAlive);
-      this.#open.delete(stop);
-      stop();
+      end();
     }
   }
 }
 
 function write(raw: ServerResponse, text: string): void {
   if (raw.destroyed) return;
-  raw.write(text);
+  // What waits here is what the reader left of the events before: one may be as large as it likes.
   if (raw.writableLength > MAX_BUFFERED) raw.destroy();
+  else raw.write(text);
 }

@@ -1,7 +1,6 @@
 import type { GraphQLSchema } from 'graphql';
 import { type DocumentNode, GraphQLError, Kind, OperationTypeNode } from 'graphql';
 import type { Metrics } from '../observability/metrics.ts';
-import { createCompile } from './compile.ts';
 import type { DocumentLimits } from './document-limits.ts';
 import { Documents, type Refused } from './documents.ts';
 import { Operation, type OperationOptions } from './operation.ts';
@@ -14,7 +13,6 @@ export interface ExecutorOptions {
   readonly maxCachedDocuments: number;
   readonly introspection: boolean;
   readonly suggestions: boolean;
-  readonly compile: boolean;
   readonly metrics: Metrics | undefined;
 }
 
@@ -32,7 +30,6 @@ export function createFindOperation(options: ExecutorOptions): FindOperation {
   const operationOptions: OperationOptions = {
     schema,
     suggestions,
-    compile: options.compile ? createCompile(schema) : undefined,
     meter: meters?.operation,
   };
   const documents = new Documents<Operations>(

@@ -31,8 +31,10 @@ export class GenerationalCache<V> {
 
   set(key: string, value: V): void {
     if (2 * key.length > this.#maxLength || this.#maxEntries === 0) return;
-    if (2 * this.#young.size >= this.#maxEntries || 2 * (this.#length + key.length) > this.#maxLength) {
-      this.#old = this.#young;
+    const { size } = this.#young;
+    if (2 * (size + 1) > this.#maxEntries || 2 * (this.#length + key.length) > this.#maxLength) {
+      // A generation of one leaves no room for another when one is all.
+      this.#old = 2 * size > this.#maxEntries ? new Map() : this.#young;
       this.#young = new Map();
       this.#length = 0;
     }

@@ -1,5 +1,6 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import type { ExecutionResult } from 'graphql';
+import { parseAccept } from '../http/accept.ts';
 import { refuseCrossSiteWrites } from '../http/cross-site.ts';
 import { sendProblem } from '../http/error-format.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
@@ -62,7 +63,7 @@ export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, given, ready
     read: () => RequestParams,
   ): MaybePromise<FastifyReply> {
     const { accept } = request.headers;
-    const events = accept?.includes(EVENT_STREAM) === true;
+    const events = accept?.includes(EVENT_STREAM) === true && parseAccept(accept)(EVENT_STREAM).weight > 0;
     const type = negotiateResultType(accept);
     if (type === undefined && !events) {
       const types = Object.values(RESULT_TYPES).join(' or ');
@@ -89,6 +90,8 @@ export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, given, ready
     operation: Operation | Refused,
   ): Promise<FastifyReply> {
     if (!('errors' in operation)) refuseWriteByGet(request, operation);
+    // A stream has no end of its own, and HEAD waits for nothing else.
+    if (request.method === 'HEAD') return reply.type(EVENT_STREAM).send();
     await streams.send(reply, await eventsOf(operation, params, context(request)), (result) =>
       JSON.stringify(masked(request, result)),
     );

@@ -1,4 +1,4 @@
-import { parseWeightedList } from '../http/weighted-list.ts';
+import { parseAccept } from '../http/accept.ts';
 
 /** The two media types of a GraphQL result (GraphQL over HTTP, "Media Types"). */
 export const RESULT_TYPES = {
@@ -14,15 +14,11 @@ export type ResultType = (typeof RESULT_TYPES)[keyof typeof RESULT_TYPES];
  */
 export function negotiateResultType(accept: string | undefined): ResultType | undefined {
   if (accept === undefined || accept === '*/*') return RESULT_TYPES.legacy;
-  const weights = new Map<string, number>();
-  for (const { name, weight } of parseWeightedList(accept)) {
-    weights.set(name, Math.max(weight, weights.get(name) ?? 0));
-  }
-  const weightOf = (type: ResultType) =>
-    weights.get(type) ?? weights.get('application/*') ?? weights.get('*/*') ?? 0;
-  const modern = weightOf(RESULT_TYPES.modern);
-  const legacy = weightOf(RESULT_TYPES.legacy);
-  if (modern > legacy || (modern > 0 && modern === legacy && weights.has(RESULT_TYPES.modern))) {
+  const wanted = parseAccept(accept);
+  const modern = wanted(RESULT_TYPES.modern);
+  const legacy = wanted(RESULT_TYPES.legacy).weight;
+  const named = modern.specificity === 2;
+  if (modern.weight > legacy || (modern.weight > 0 && modern.weight === legacy && named)) {
     return RESULT_TYPES.modern;
   }
   return legacy > 0 ? RESULT_TYPES.legacy : undefined;

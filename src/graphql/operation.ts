@@ -1,22 +1,22 @@
 import {
+  createSourceEventStream,
   type DocumentNode,
   type ExecutionResult,
-  execute,
   type GraphQLSchema,
+  mapSourceToResponseEvent,
   type OperationDefinitionNode,
-  subscribe,
+  type VariableValues,
+  validateSubscriptionArgs,
 } from 'graphql';
 import { type MaybePromise, whenReady } from '../users/maybe-promise.ts';
-import type { Compile, Compiled } from './compile.ts';
+import { execute } from './execution/execute.ts';
+import { Plans } from './execution/plans.ts';
+import { type Inputs, VariableReader } from './execution/variables.ts';
 import type { OperationMeter } from './operation-meters.ts';
-
-export type Variables = Readonly<Record<string, unknown>> | undefined;
 
 export interface OperationOptions {
   readonly schema: GraphQLSchema;
   readonly suggestions: boolean;
-  /** Turns an operation that is used again into a function; absent: every run is interpreted. */
-  readonly compile: Compile | undefined;
   /** Makes the meter of an operation when it runs for the first time. */
   readonly meter: ((definition: OperationDefinitionNode) => OperationMeter) | undefined;
 }
@@ -26,62 +26,70 @@ export class Operation {
   readonly definition: OperationDefinitionNode;
   readonly #document: DocumentNode;
   readonly #options: OperationOptions;
-  #used = false;
-  #compiled: Compiled | undefined;
+  readonly #variables: VariableReader;
+  /** Made by the first run. */
+  #plans: Plans | undefined;
   #meter: OperationMeter | undefined;
 
   constructor(document: DocumentNode, definition: OperationDefinitionNode, options: OperationOptions) {
+    const { schema, suggestions } = options;
     this.#document = document;
     this.definition = definition;
     this.#options = options;
+    this.#variables = new VariableReader(schema, definition.variableDefinitions ?? [], !suggestions);
   }
 
   /** Runs a query or a mutation; the result comes at once when no resolver is asynchronous. */
-  run(variables: Variables, context: unknown): MaybePromise<ExecutionResult> {
+  run(inputs: Inputs | undefined, context: unknown): MaybePromise<ExecutionResult> {
     const { meter } = this.#options;
-    if (meter === undefined) return this.#run(variables, context);
+    if (meter === undefined) return this.#run(inputs, context);
     this.#meter ??= meter(this.definition);
     const record = this.#meter;
     const began = performance.now();
-    return whenReady(this.#run(variables, context), (result) => {
+    return whenReady(this.#run(inputs, context), (result) => {
       record(began, result.errors !== undefined);
       return result;
     });
   }
 
-  #run(variables: Variables, context: unknown): MaybePromise<ExecutionResult> {
-    const compiled = this.#compiled ?? this.#compile();
-    if (compiled === undefined) return execute(this.#args(variables, context));
-    return whenReady(compiled(variables ?? {}, context), (result) =>
-      // Nothing ran: the variables are wrong, and the reference says how in its own words.
-      'data' in result ? result : execute(this.#args(variables, context)),
-    );
-  }
-
   /** Opens the event stream of a subscription, or tells why there is none. */
   subscribe(
-    variables: Variables,
+    inputs: Inputs | undefined,
     context: unknown,
   ): MaybePromise<AsyncIterable<ExecutionResult> | ExecutionResult> {
-    return subscribe(this.#args(variables, context));
-  }
-
-  /** A flood of documents that are used once costs no compilation. */
-  #compile(): Compiled | undefined {
-    if (this.#used) this.#compiled = this.#options.compile?.(this.#document, this.definition.name?.value);
-    this.#used = true;
-    return this.#compiled;
-  }
-
-  #args(variables: Variables, context: unknown) {
     const { schema, suggestions } = this.#options;
-    return {
+    const args = validateSubscriptionArgs({
       schema,
       document: this.#document,
       operationName: this.definition.name?.value ?? null,
-      variableValues: variables ?? null,
+      variableValues: inputs ?? null,
       contextValue: context,
       hideSuggestions: !suggestions,
-    };
+    });
+    if (!('schema' in args)) return { errors: args };
+    return whenReady(createSourceEventStream(args), (source) =>
+      Symbol.asyncIterator in source
+        ? mapSourceToResponseEvent(args, source, ({ rootValue }) =>
+            this.#execute(args.variableValues, context, rootValue),
+          )
+        : source,
+    );
+  }
+
+  #run(inputs: Inputs = {}, context: unknown): MaybePromise<ExecutionResult> {
+    const variables = this.#variables.read(inputs);
+    return 'errors' in variables ? variables : this.#execute(variables, context, undefined);
+  }
+
+  #execute(variables: VariableValues, context: unknown, rootValue: unknown): MaybePromise<ExecutionResult> {
+    const { schema, suggestions } = this.#options;
+    const { definition } = this;
+    this.#plans ??= new Plans({
+      schema,
+      document: this.#document,
+      definition,
+      hideSuggestions: !suggestions,
+    });
+    return execute({ schema, definition, variables, context, rootValue }, this.#plans);
   }
 }

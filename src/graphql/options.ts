@@ -19,11 +19,6 @@ export interface GraphqlOptions {
   readonly introspection?: boolean;
   /** Whether an error names what the client could have meant; default true. */
   readonly suggestions?: boolean;
-  /**
-   * Compiles operations that are used again; default false. Only for schemas whose fields without a resolver are
-   * plain properties: the compiled form calls no function that it finds as a property, and awaits no promise there.
-   */
-  readonly compile?: boolean;
   /** Where operations are counted and timed; default nowhere. */
   readonly metrics?: Metrics | undefined;
 }
@@ -38,7 +33,6 @@ export function withDefaults(options: GraphqlOptions) {
     maxCachedDocuments: 1_000,
     introspection: true,
     suggestions: true,
-    compile: false,
     metrics: undefined,
     ...options,
     limits: { ...DEFAULT_LIMITS, ...options.limits },

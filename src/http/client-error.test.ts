@@ -155,9 +155,7 @@ const brokenBodies = {
 } as const;
 
 for (const [name, [bytes, status]] of Object.entries(brokenBodies)) {
-  test(`${name} in the body of the request at hand is a ${status}`, {
-    todo: 'a request without a single reply byte counts as "replying", so a broken or slow body gets no 400, 413 or 408 (RFC 9110 15.5)',
-  }, async () => {
+  test(`${name} in the body of the request at hand is a ${status}`, async () => {
     await using server = await listen((request) => request.on('error', () => {}).resume());
     const head = `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`;
     const reply = await rawHttp(server.url, [head, bytes]);

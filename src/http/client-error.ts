@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { ErrorFormat } from './error-format.ts';
 import { HttpProblem, reasonPhrase } from './problem.ts';
+import { replyInProgress } from './reply-in-progress.ts';
 
 const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
@@ -14,8 +15,9 @@ export function answerClientError(
   socket: Socket,
   format: ErrorFormat,
 ): void {
-  // `_httpMessage` is the reply in progress: bytes put in the middle of it would pass for its body.
-  const replying = (socket as { _httpMessage?: unknown })._httpMessage != null;
+  // Bytes in the middle of a reply would pass for its body, and behind a whole request for its reply.
+  const reply = replyInProgress(socket);
+  const replying = reply !== undefined && (reply.headersSent || reply.req.complete);
   if (error.code === 'ECONNRESET' || !socket.writable || replying) {
     socket.destroy();
     return;

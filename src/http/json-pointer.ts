@@ -1,20 +1,30 @@
-/** Whether a text is a JSON pointer (RFC 6901): empty, or segments that each begin with a slash. */
-export function isJsonPointer(text: string): boolean {
-  return /^(?:\/(?:[^~]|~[01])*)?$/u.test(text);
+/** A JSON pointer (RFC 6901) as its unescaped tokens; none of them points to the whole document. */
+export type JsonPointer = readonly string[];
+
+/** Reads a pointer in its string form; undefined when the text is none. */
+export function parsePointer(text: string): JsonPointer | undefined {
+  if (text === '') return [];
+  if (!/^(?:\/(?:[^~/]|~[01])*)+$/.test(text)) return undefined;
+  // ~1 before ~0, so that ~01 stays ~1 (RFC 6901, 4).
+  return text
+    .slice(1)
+    .split('/')
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/**
- * The value that a JSON pointer (RFC 6901) names; undefined when there is none.
- * Only members of its own are looked at, never inherited ones.
- */
-export function resolvePointer(value: unknown, pointer: string): unknown {
-  let found = value;
-  for (const segment of pointer.split('/').slice(1)) {
-    const key = segment.replaceAll('~1', '/').replaceAll('~0', '~');
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
-    // An array has indices only; its length is no element.
-    if (Array.isArray(found) && !/^(?:0|[1-9]\d*)$/.test(key)) return undefined;
-    found = (found as Readonly<Record<string, unknown>>)[key];
+/** What a pointer points to in a parsed JSON document; undefined when there is nothing. */
+export function valueAt(document: unknown, pointer: JsonPointer): unknown {
+  let value = document;
+  for (const token of pointer) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return undefined;
+    // An array has a length of its own, but no member of that name.
+    if (Array.isArray(value) && !/^(?:0|[1-9]\d*)$/.test(token)) return undefined;
+    value = (value as Readonly<Record<string, unknown>>)[token];
   }
-  return found;
+  return value;
+}
+
+/** The string form of a pointer (RFC 6901, 5). */
+export function formatPointer(pointer: JsonPointer): string {
+  return pointer.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

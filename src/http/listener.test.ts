@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { Agent, get, type IncomingMessage } from 'node:http';
 import { networkInterfaces } from 'node:os';
-import { text as textOf } from 'node:stream/consumers';
 import { test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { captureLog } from '../../test/support/log-capture.ts';
 import { rawHttp } from '../../test/support/raw-http.ts';
-import { waitFor } from '../../test/support/wait-for.ts';
 import { openLog } from '../observability/log.ts';
 import type { ErrorFormat } from './error-format.ts';
 import { LIMITS } from './limits.ts';
@@ -19,7 +15,6 @@ const errors: ErrorFormat = {
   contentType: 'text/x-door',
   body: ({ code }, request) => `${code} ${request?.method ?? '-'}`,
 };
-const never = new AbortController().signal;
 
 interface Door extends AsyncDisposable {
   readonly listener: Listener;
@@ -41,23 +36,9 @@ function options(some: Pick<ListenerOptions, 'log'> & Partial<ListenerOptions>):
   return { door: 'test', host: '127.0.0.1', port: 0, portHint: '--test-port or TEST_PORT', errors, ...some };
 }
 
-/** A route that answers when the test says so, and how often it was asked. */
-function slow(): { readonly routes: (app: FastifyInstance) => void; asked: number; finish(): void } {
-  const { promise, resolve } = Promise.withResolvers<string>();
-  const route = {
-    asked: 0,
-    finish: () => resolve('finished'),
-    routes: (app: FastifyInstance) => {
-      app.get('/slow', () => {
-        route.asked++;
-        return promise;
-      });
-    },
-  };
-  return route;
-}
-
 const ID = /^[0-9a-f]{8}-[0-9a-z]+$/;
+/** The statuses of all replies in a text; a body may end without a line break. */
+const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status);
 const idOf = (text: string) => /^x-request-id: (.*)\r$/m.exec(text)?.[1] ?? '';
 
 test('what never became a request is refused in the format of the door', async () => {
@@ -80,7 +61,7 @@ const refusals = {
     'TRANSFER_ENCODING_1_0 POST',
   ],
   'too many header fields': [
-    `GET /hello HTTP/1.1\r\nHost: h\r\n${'A: 1\r\n'.repeat(LIMITS.maxHeaders + 20)}\r\n`,
+    `GET /hello HTTP/1.1\r\nHost: h\r\n${'A: 1\r\n'.repeat(LIMITS.maxHeaders - 1)}\r\n`,
     431,
     'TOO_MANY_HEADERS GET',
   ],
@@ -91,46 +72,53 @@ for (const [name, [bytes, status, body]] of Object.entries(refusals)) {
     await using door = await open();
     const reply = await rawHttp(door.url, [bytes, 'GET /hello HTTP/1.1\r\nHost: h\r\n\r\n']);
     assert.equal(reply.status, status);
-    assert.equal(reply.replies, 1);
+    assert.equal(statuses(reply.text).length, 1);
     assert.match(reply.text, /^connection: close\r$/im);
     assert.match(idOf(reply.text), ID);
     assert.ok(reply.text.endsWith(`\r\n\r\n${body}`), reply.text);
   });
 }
 
-test('the absolute form of a target reaches the same route', async () => {
-  await using door = await open();
-  const reply = await rawHttp(door.url, [
-    'GET http://elsewhere/hello HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n',
-  ]);
-  assert.equal(reply.status, 200);
-  assert.ok(reply.text.endsWith('hello'));
+test('the absolute form of a target is the same request', async () => {
+  await using door = await open((app) => {
+    app.get('/', (request) => `root ${request.url}`);
+    app.get('/echo', (request) => `echo ${request.url}`);
+  });
+  const ask = async (target: string) => {
+    const reply = await rawHttp(door.url, [`GET ${target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n`]);
+    return reply.text.split('\r\n\r\n')[1];
+  };
+  assert.equal(await ask('http://elsewhere/echo?a=1'), 'echo /echo?a=1');
+  assert.equal(await ask('HTTPS://elsewhere:1/echo'), 'echo /echo');
+  assert.equal(await ask('http://elsewhere'), 'root /');
+  assert.equal(await ask('http://elsewhere?a=1'), 'root /?a=1');
 });
 
-test('requests in one packet are answered in their order, and garbage behind them changes no reply', async () => {
-  const { routes, finish } = slow();
-  await using door = await open(routes);
-  const [slowly, hello] = ['/slow', '/hello'].map((path) => `GET ${path} HTTP/1.1\r\nHost: h\r\n\r\n`);
-  const pipelined = rawHttp(door.url, [
-    `${slowly}${hello}`,
-    'GET /none HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n',
-  ]);
-  finish();
-  const { text, replies } = await pipelined;
-  assert.equal(replies, 3);
-  const order = ['200 OK', 'finished', '200 OK', 'hello', '404 Not Found'].map((part, i) =>
-    text.indexOf(part, i === 2 ? text.indexOf('finished') : 0),
+test('requests in one packet are answered in their order', async () => {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  await using door = await open((app) => {
+    app.get('/slow', () => promise);
+    // Answered at once, yet behind the slow one.
+    app.get('/quick', () => {
+      resolve('finished');
+      return 'quick';
+    });
+  });
+  const [slow, quick, none] = ['/slow', '/quick', '/none'].map(
+    (path) => `GET ${path} HTTP/1.1\r\nHost: h\r\n`,
   );
-  assert.deepEqual(
-    order,
-    order.toSorted((a, b) => a - b),
-  );
-  assert.ok(!order.includes(-1));
+  const { text } = await rawHttp(door.url, [`${slow}\r\n${quick}\r\n${none}Connection: close\r\n\r\n`]);
+  assert.deepEqual(statuses(text), ['200', '200', '404']);
+  assert.ok(text.indexOf('finished') < text.indexOf('quick'));
+});
 
-  const { text: broken } = await rawHttp(door.url, [`${hello}garbage\r\n\r\n`]);
-  const [head = '', body = ''] = broken.split('\r\n\r\n');
-  if (broken !== '') assert.match(head, /^HTTP\/1\.1 200 OK\r\n[^]*content-length: 5/);
-  assert.ok(body === '' || body.startsWith('hello'), broken);
+test('garbage behind a request changes no byte of its reply', async () => {
+  await using door = await open();
+  const { text } = await rawHttp(door.url, ['GET /hello HTTP/1.1\r\nHost: h\r\n\r\ngarbage\r\n\r\n']);
+  // It may be cut off, as the garbage came before it was sent.
+  if (text === '') return;
+  assert.deepEqual(statuses(text)[0], '200');
+  assert.ok(text.includes('\r\n\r\nhello'), text);
 });
 
 test('every reply has a request id of its own, errors too, and a client cannot choose it', async () => {
@@ -169,9 +157,7 @@ test('a malformed path is a 400 in the format of the door', async () => {
   assert.match(reply.text, /\r\n\r\nFST_ERR_BAD_URL GET$/);
 });
 
-test('a malformed path gets the headers of every reply', {
-  todo: 'frameworkErrors answers without the onRequest hook: no x-request-id, no nosniff, no "Connection: close" while draining',
-}, async () => {
+test('a malformed path gets the headers of every reply', async () => {
   await using door = await open();
   door.listener.drain();
   const reply = await rawHttp(door.url, ['GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n']);
@@ -216,80 +202,4 @@ test('the base URL of an IPv6 address can be used as it is', {
   await using door = await open(undefined, '::1');
   assert.match(door.url, /^http:\/\/\[::1\]:\d+$/);
   assert.equal((await fetch(`${door.url}/hello`)).status, 200);
-});
-
-/** One request over an agent, which keeps the connection when it may. */
-async function ask(url: string, agent: Agent): Promise<IncomingMessage & { readonly body: string }> {
-  const [reply] = (await once(get(url, { agent }), 'response')) as [IncomingMessage];
-  return Object.assign(reply, { body: await textOf(reply) });
-}
-
-test('a draining listener answers and asks its clients to go elsewhere', async () => {
-  await using door = await open();
-  using agent = disposable(new Agent({ keepAlive: true, maxSockets: 1 }));
-  assert.equal((await ask(`${door.url}/hello`, agent)).headers.connection, 'keep-alive');
-  door.listener.drain();
-  const reply = await ask(`${door.url}/hello`, agent);
-  assert.equal(reply.statusCode, 200);
-  assert.equal(reply.headers.connection, 'close');
-  assert.equal((await ask(`${door.url}/none`, agent)).headers.connection, 'close', 'so does a refusal');
-});
-
-function disposable(agent: Agent): Agent & Disposable {
-  return Object.assign(agent, { [Symbol.dispose]: () => agent.destroy() });
-}
-
-test('a close waits for the running request, takes no new connection and ends idle ones', async () => {
-  const route = slow();
-  await using door = await open(route.routes);
-  using agent = disposable(new Agent({ keepAlive: true }));
-  await ask(`${door.url}/hello`, agent);
-  const running = fetch(`${door.url}/slow`);
-  await waitFor('the request to run', () => route.asked === 1);
-  let closed = false;
-  const closing = door.listener.close(never).then(() => {
-    closed = true;
-  });
-  await waitFor('new connections to be refused', () =>
-    fetch(`${door.url}/hello`).then(
-      () => false,
-      () => true,
-    ),
-  );
-  assert.equal(closed, false);
-  route.finish();
-  const reply = await running;
-  assert.equal(await reply.text(), 'finished');
-  assert.equal(reply.headers.get('connection'), 'keep-alive', 'its head was made before the close');
-  await closing;
-});
-
-test('at the deadline a close cuts what still runs', async () => {
-  const route = slow();
-  await using door = await open(route.routes);
-  const running = fetch(`${door.url}/slow`).then(
-    () => 'answered',
-    () => 'cut',
-  );
-  await waitFor('the request to run', () => route.asked === 1);
-  const deadline = new AbortController();
-  const closing = door.listener.close(deadline.signal);
-  await waitFor('the close to begin', () => !door.listener.app.server.listening);
-  deadline.abort();
-  assert.equal(await running, 'cut');
-  await closing;
-});
-
-test('disposing of a listener waits for nobody', async () => {
-  const route = slow();
-  const door = await open(route.routes);
-  const running = fetch(`${door.url}/slow`).catch(() => 'cut');
-  await waitFor('the request to run', () => route.asked === 1);
-  await door[Symbol.asyncDispose]();
-  assert.equal(await running, 'cut');
-  await door[Symbol.asyncDispose]();
-});
-
-test('a listener that never listened can be closed', async () => {
-  await createListener(options({ log: await openLog({ level: 'silent' }) })).close(never);
 });

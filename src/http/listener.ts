@@ -1,10 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import type { Socket } from 'node:net';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
 import type { Logger } from 'pino';
 import { answerClientError } from './client-error.ts';
 import { type ErrorFormat, sendProblem } from './error-format.ts';
 import { LIMITS } from './limits.ts';
 import { ListenError } from './listen-error.ts';
+import { replyInProgress } from './reply-in-progress.ts';
 import { originForm, refusedFraming } from './request-guard.ts';
 
 export interface ListenerOptions {
@@ -24,13 +32,16 @@ export interface ListenerOptions {
 export interface Listener extends AsyncDisposable {
   readonly door: string;
   readonly app: FastifyInstance;
-  /** Starts to listen and resolves to the base URL; fails with ListenError. */
+  /** Starts to listen and resolves to the base URL; fails with ListenError, or with what keeps the door from being built. */
   listen(): Promise<string>;
   /** From now on every reply closes its connection, so that clients go elsewhere for the next request. */
   drain(): void;
   /** Takes no new connection, lets running requests finish until `deadline` fires, then cuts them. */
   close(deadline: AbortSignal): Promise<void>;
 }
+
+/** How often a closing listener looks for connections that have become idle, in milliseconds. */
+const SWEEP_INTERVAL = 50;
 
 /** Builds a listener that does not listen yet. */
 export function createListener(options: ListenerOptions): Listener {
@@ -48,7 +59,9 @@ export function createListener(options: ListenerOptions): Listener {
     requestIdHeader: false,
     rewriteUrl: (request) => originForm(request.url ?? '/'),
     routerOptions: { maxParamLength: LIMITS.maxHeaderBytes },
+    // Comes before any hook.
     frameworkErrors: (error, request, reply) => {
+      addCommonHeaders(request, reply);
       sendProblem(errors, error, request, reply);
     },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, errors),
@@ -65,12 +78,16 @@ export function createListener(options: ListenerOptions): Listener {
       insecureHTTPParser: false,
     },
   });
+  const sockets = new Set<Socket>();
+  app.server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   app.server.maxHeadersCount = LIMITS.maxHeaders;
   app.server.maxConnections = LIMITS.maxConnections;
 
   app.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
-    if (draining) reply.header('connection', 'close');
+    addCommonHeaders(request, reply);
     const refused = refusedFraming(request.raw);
     if (refused === undefined) return done();
     reply.header('connection', 'close');
@@ -78,14 +95,31 @@ export function createListener(options: ListenerOptions): Listener {
   });
   app.setErrorHandler((error, request, reply) => sendProblem(errors, error, request, reply));
 
-  async function close(deadline: AbortSignal): Promise<void> {
+  function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+    reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
+    if (draining) reply.header('connection', 'close');
+  }
+
+  function drain(): void {
     draining = true;
+    // Replies to requests that began before.
+    for (const socket of sockets) {
+      const reply = replyInProgress(socket);
+      if (reply?.headersSent === false) reply.setHeader('connection', 'close');
+    }
+  }
+
+  async function close(deadline: AbortSignal): Promise<void> {
+    drain();
     const cut = () => app.server.closeAllConnections();
     deadline.addEventListener('abort', cut, { once: true });
     if (deadline.aborted) cut();
+    // A reply that had begun before the drain leaves its connection open, for nobody.
+    const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_INTERVAL);
     try {
       await app.close();
     } finally {
+      clearInterval(sweep);
       deadline.removeEventListener('abort', cut);
     }
   }
@@ -94,6 +128,8 @@ export function createListener(options: ListenerOptions): Listener {
     door,
     app,
     async listen() {
+      // A door that cannot be built fails with its own error, not with one about the port.
+      await app.ready();
       try {
         await app.listen({ host, port: options.port, listenTextResolver: () => `${door} door listens` });
       } catch (cause) {
@@ -101,9 +137,7 @@ export function createListener(options: ListenerOptions): Listener {
       }
       return baseUrl(app, host);
     },
-    drain() {
-      draining = true;
-    },
+    drain,
     close,
     [Symbol.asyncDispose]: () => close(AbortSignal.abort()),
   };

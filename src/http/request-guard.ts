@@ -26,9 +26,10 @@ export function refusedFraming(request: IncomingMessage): HttpProblem | undefine
 
 /** The origin form of a request target; a server must accept the absolute form too (RFC 9112 3.2.2). */
 export function originForm(target: string): string {
-  if (target.charCodeAt(0) === 0x2f || !/^https?:\/\//i.test(target)) return target;
-  const path = target.indexOf('/', target.indexOf('//') + 2);
-  if (path !== -1) return target.slice(path);
-  const query = target.indexOf('?');
-  return query === -1 ? '/' : `/${target.slice(query)}`;
+  if (target.charCodeAt(0) === 0x2f) return target;
+  // The authority ends at the first "/" or "?" (RFC 3986 3.2).
+  const authority = /^https?:\/\/[^/?]*/i.exec(target)?.[0];
+  if (authority === undefined) return target;
+  const rest = target.slice(authority.length);
+  return rest.startsWith('/') ? rest : `/${rest}`;
 }

@@ -4,30 +4,66 @@ export interface Weighted {
   readonly weight: number;
 }
 
-const weightPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
-
-function weightOf(parameters: readonly string[]): number | undefined {
-  for (const parameter of parameters) {
-    const [key, value] = parameter.split('=', 2);
-    if (key?.trim().toLowerCase() !== 'q') continue;
-    const text = value?.trim() ?? '';
-    return weightPattern.test(text) ? Number(text) : undefined;
-  }
-  return 1;
+/** A member with its parameters as they were written, the weight among them. */
+export interface Member extends Weighted {
+  readonly parameters: readonly string[];
 }
+
+const weightPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /**
  * Splits a header like `text/html, *\/*;q=0.8` into its members, in their order. Parameters other than
  * the weight are ignored. A member without a name or with a weight that is no q-value is left out.
  */
 export function parseWeightedList(header: string): readonly Weighted[] {
-  const members: Weighted[] = [];
-  for (const member of header.split(',')) {
-    const [name = '', ...parameters] = member.split(';');
-    const weight = weightOf(parameters);
-    if (name.trim() !== '' && weight !== undefined) {
-      members.push({ name: name.trim().toLowerCase(), weight });
-    }
+  return parseMembers(header).map(({ name, weight }) => ({ name, weight }));
+}
+
+/** The same for those who look at parameters too, by `parameterOf`. */
+export function parseMembers(header: string): readonly Member[] {
+  const members: Member[] = [];
+  for (const member of split(header, ',')) {
+    const [first = '', ...parameters] = split(member, ';');
+    const name = first.trim().toLowerCase();
+    if (name === '' || name.includes('"')) continue;
+    const weight = written(parameters, 'q') ?? '1';
+    if (weightPattern.test(weight)) members.push({ name, weight: Number(weight), parameters });
   }
   return members;
+}
+
+/** The first parameter of that name, which is in lower case, without quotes; undefined when there is none. */
+export function parameterOf({ parameters }: Member, name: string): string | undefined {
+  const value = written(parameters, name);
+  if (value?.startsWith('"') !== true) return value;
+  return value.slice(1, value.endsWith('"') ? -1 : undefined).replace(/\\(.)/g, '$1');
+}
+
+function written(parameters: readonly string[], name: string): string | undefined {
+  for (const parameter of parameters) {
+    const equals = parameter.indexOf('=');
+    const key = equals === -1 ? parameter : parameter.slice(0, equals);
+    if (key.trim().toLowerCase() === name) return equals === -1 ? '' : parameter.slice(equals + 1).trim();
+  }
+  return undefined;
+}
+
+/** Splits where no quoted string holds the separator (RFC 9110 5.6.4). */
+function split(text: string, separator: ',' | ';'): readonly string[] {
+  if (!text.includes('"')) return text.split(separator);
+  const parts: string[] = [];
+  let start = 0;
+  let quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const c = text[i];
+    if (c === '"') quoted = !quoted;
+    else if (quoted) {
+      if (c === '\\') i++;
+    } else if (c === separator) {
+      parts.push(text.slice(start, i));
+      start = i + 1;
+    }
+  }
+  parts.push(text.slice(start));
+  return parts;
 }

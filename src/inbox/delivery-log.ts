@@ -48,15 +48,28 @@ export interface DeliveryFilter {
   readonly until?: number;
 }
 
+/** Where a page begins: `before` a `seq` with the newest first, or `after` one with the oldest first. */
+export type DeliveryCursor = { readonly before: number } | { readonly after: number };
+
+/** A part of a list. */
+export interface DeliveryPage {
+  readonly items: readonly DeliverySummary[];
+  /**
+   * The `seq` that the next page begins before or after; undefined when there is none. A page that is short, or
+   * empty, can have one: no page looks at more deliveries than can be looked at in a few milliseconds.
+   */
+  readonly next: number | undefined;
+}
+
 /** What people and tools see of the deliveries, and do with them by hand. */
 export interface DeliveryLog {
-  /** Up to `limit` deliveries, the newest first, with a `seq` below `before` (the keyset cursor). */
-  list(filter: DeliveryFilter, limit: number, before?: number): MaybePromise<readonly DeliverySummary[]>;
+  /** Up to `limit` deliveries; from the newest on when there is no cursor. */
+  list(filter: DeliveryFilter, limit: number, cursor?: DeliveryCursor): MaybePromise<DeliveryPage>;
   find(id: string): MaybePromise<DeliveryDetail | undefined>;
-  count(filter: DeliveryFilter): MaybePromise<number>;
   /**
-   * Opens the jobs of a delivery again, from its first attempt; one that had none gets those that are given.
-   * Resolves to false when there is no such delivery, or one of its jobs is open.
+   * Opens those jobs of a delivery again that have a target of `jobs`, each from its first attempt; one that had no
+   * jobs gets these. Resolves to false when nothing was opened: there is no such delivery, one of its jobs is open
+   * already, or none has such a target.
    */
   replay(id: string, jobs: readonly NewJob[], now: number): Promise<boolean>;
   /** Gives up what is open or dead of a delivery; resolves to false when there is nothing of that kind. */

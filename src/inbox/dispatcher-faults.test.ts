@@ -1,144 +1,270 @@
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { join } from 'node:path';
-import { test } from 'node:test';
-import { captureLog } from '../../test/support/log-capture.ts';
+import { type TestContext, test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { waitFor } from '../../test/support/wait-for.ts';
 import { openDatabase } from '../database/open-database.ts';
-import { openLog } from '../observability/log.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatcher.ts';
-import type { DeliveryHandler } from './handler.ts';
 import type { Inbox } from './inbox.ts';
+import type { Target } from './target.ts';
+
+// What happens to jobs when the store, a process or a listener fails.
 
 const never = new AbortController().signal;
-const RECEIVED = 1_700_000_000_000;
+const soon = { timeout: 10_000 };
 
-interface Settled {
-  readonly id: string;
-  readonly outcome: string;
-  readonly error: unknown;
-}
-
-/** A dispatcher over a real inbox, with what it reported. */
-async function dispatch(
+function dispatch(
+  t: TestContext,
   inbox: Inbox,
-  handlers: Record<string, DeliveryHandler>,
-  more?: Partial<DispatcherOptions>,
+  run: Target['run'],
+  options: Partial<DispatcherOptions> & { readonly maxAttempts?: number } = {},
 ) {
-  const { stream, entries } = captureLog();
-  const settled: Settled[] = [];
+  const settled: { readonly id: string; readonly outcome: string }[] = [];
+  const lost: string[] = [];
+  const failures: unknown[] = [];
+  const { maxAttempts = 3, ...others } = options;
+  const backoff = { base: 0, cap: 0 };
   const dispatcher = new Dispatcher({
     inbox,
-    handlers: new Map(Object.entries(handlers)),
-    log: await openLog({ level: 'debug', stream }),
-    onSettled: ({ id }, outcome, error) => settled.push({ id, outcome, error }),
-    ...more,
+    targets: [{ name: 't', run, concurrency: 16, timeout: 60_000, maxAttempts, backoff, ordered: true }],
+    events: {
+      settled: ({ delivery: { id } }, outcome) => settled.push({ id, outcome }),
+      leaseLost: ({ delivery: { id } }) => lost.push(id),
+      storeFailed: (error) => failures.push(error),
+    },
+    interval: 5,
+    ...others,
   });
-  const logged = (message: string) => entries.filter(({ msg }) => msg === message);
-  return { dispatcher, settled, logged };
+  // However a test ends, its timers do.
+  t.after(() => dispatcher.stop(AbortSignal.abort()), { timeout: 1_000 });
+  return { dispatcher, settled, lost, failures };
 }
 
-async function append(
-  { inbox }: { readonly inbox: Inbox },
-  event: string,
-  data: unknown = null,
-): Promise<string> {
+async function append(inbox: Inbox, orderKey: string | null = null): Promise<string> {
   const id = randomUUIDv7();
-  const body = Buffer.from(JSON.stringify({ event, data }));
-  await inbox.append({ id, event, body, receivedAt: RECEIVED, status: 'pending' });
+  const [source, event, dataPointer, contentType, dedupKey] = ['', 'e', '/data', null, null];
+  const body = Buffer.from('{"event":"e"}');
+  const delivery = { id, source, event, dataPointer, contentType, body, receivedAt: Date.now(), dedupKey };
+  await inbox.append({ ...delivery, jobs: [{ target: 't', orderKey }] });
   return id;
 }
 
-test('while deliveries cannot be claimed that is logged and tried again, and they are handled once they can be', async () => {
-  await using folder = await temporaryFolder();
-  const url = `sqlite:${join(folder.path, 'test.db')}`;
-  let database = openDatabase(url);
-  // The inbox of whichever connection is open: a store that comes back.
-  const inbox: Inbox = {
-    append: (delivery) => database.inbox.append(delivery),
-    recover: () => database.inbox.recover(),
-    claim: (limit) => database.inbox.claim(limit),
-    settle: (delivery, status) => database.inbox.settle(delivery, status),
+/** The inbox of whichever store `current` gives, with some methods of the test's own. */
+function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
+  return {
+    append: (delivery) => current().append(delivery),
+    due: (targets, now) => current().due(targets, now),
+    claim: (...args) => current().claim(...args),
+    renew: (owner, jobs, leaseEnd) => current().renew(owner, jobs, leaseEnd),
+    settle: (...args) => current().settle(...args),
+    backlog: () => current().backlog(),
+    prune: (...args) => current().prune(...args),
+    size: () => current().size(),
+    ...own,
   };
-  const { dispatcher, settled, logged } = await dispatch(inbox, { paid: () => {} });
-  await dispatcher.start();
-  const id = await append(database, 'paid');
-  await database[Symbol.asyncDispose]();
-  dispatcher.wake();
-  await waitFor('the failure to be logged', () => logged('deliveries cannot be claimed').length === 1);
-  const [entry] = logged('deliveries cannot be claimed');
-  assert.equal(entry?.level, 'error');
-  assert.equal(Object(entry?.err).code, 'STORE_UNAVAILABLE');
-  database = openDatabase(url);
-  await waitFor('it to be settled', () => settled.length === 1);
-  assert.equal(settled[0]?.id, id);
+}
+
+test(
+  'a store that cannot answer is reported and asked again, and jobs are done once it can',
+  soon,
+  async (t) => {
+    await using folder = await temporaryFolder();
+    const url = `sqlite:${join(folder.path, 'test.db')}`;
+    let database = openDatabase(url);
+    const { dispatcher, settled, failures } = dispatch(
+      t,
+      inboxOf(() => database.inbox),
+      () => {},
+    );
+    const id = await append(database.inbox);
+    await database[Symbol.asyncDispose]();
+    dispatcher.start();
+    await waitFor('two failures to be reported', () => failures.length >= 2);
+    for (const error of failures) assert.equal(Object(error).code, 'STORE_UNAVAILABLE');
+    database = openDatabase(url);
+    await waitFor('the job to be settled', () => settled.length === 1);
+    assert.deepEqual(settled, [{ id, outcome: 'done' }]);
+    await dispatcher.stop(never);
+    await database[Symbol.asyncDispose]();
+  },
+);
+
+test('a claim that fails is reported, and the next look claims again', soon, async (t) => {
+  await using database = openDatabase('sqlite::memory:');
+  let claims = 0;
+  const inbox = inboxOf(() => database.inbox, {
+    claim: (...args) =>
+      ++claims <= 3 ? Promise.reject(new Error('no claim')) : database.inbox.claim(...args),
+  });
+  const { dispatcher, settled, failures } = dispatch(t, inbox, () => {});
+  await append(inbox);
+  dispatcher.start();
+  await waitFor('the job to be settled', () => settled.length === 1);
+  assert.equal(failures.length, 3);
   await dispatcher.stop(never);
-  await database[Symbol.asyncDispose]();
 });
 
-test('a stop does not wait for the next try of a claim that failed', async () => {
-  const database = openDatabase('sqlite::memory:');
-  const { dispatcher, logged } = await dispatch(database.inbox, {});
-  await dispatcher.start();
-  await database[Symbol.asyncDispose]();
-  dispatcher.wake();
-  await waitFor('the failure to be logged', () => logged('deliveries cannot be claimed').length === 1);
-  const began = performance.now();
-  await dispatcher.stop(never);
-  assert.ok(performance.now() - began < 500, 'half of the pause between two tries');
-  assert.equal(logged('deliveries cannot be claimed').length, 1);
-});
-
-test('a start on a store that cannot answer fails', async () => {
-  const database = openDatabase('sqlite::memory:');
-  const { dispatcher } = await dispatch(database.inbox, {});
-  await database[Symbol.asyncDispose]();
-  await assert.rejects(dispatcher.start(), { code: 'STORE_UNAVAILABLE' });
-  await dispatcher.stop(never);
-});
-
-test('a delivery that cannot be settled is logged with its id, and the stop still ends', async () => {
+test('an end that cannot be recorded is reported, and the stop still ends', soon, async (t) => {
   const database = openDatabase('sqlite::memory:');
   const work = Promise.withResolvers<void>();
   let begun = false;
-  const { dispatcher, settled, logged } = await dispatch(database.inbox, {
-    slow() {
+  const { dispatcher, settled, failures } = dispatch(
+    t,
+    database.inbox,
+    () => {
       begun = true;
       return work.promise;
     },
-  });
-  const id = await append(database, 'slow');
-  await dispatcher.start();
-  await waitFor('the handler to begin', () => begun);
+    { interval: 60_000 },
+  );
+  await append(database.inbox);
+  dispatcher.start();
+  await waitFor('the attempt to begin', () => begun);
   await database[Symbol.asyncDispose]();
   work.reject(new Error('too late'));
   await dispatcher.stop(never);
   assert.deepEqual(settled, [], 'nothing was recorded, so nothing is reported');
   assert.deepEqual(
-    logged('delivery cannot be settled').map(({ delivery }) => delivery),
-    [id],
+    failures.map((error) => Object(error).code),
+    ['STORE_UNAVAILABLE'],
   );
 });
 
-test('a listener that throws harms no other delivery', async () => {
+test('a job whose end was not recorded is tried again while its process works on others', {
+  ...soon,
+}, async (t) => {
   await using database = openDatabase('sqlite::memory:');
-  let told = 0;
-  const { dispatcher } = await dispatch(
-    database.inbox,
-    { paid: () => {} },
-    {
-      concurrency: 1,
-      onSettled: () => {
-        told++;
-        throw new Error('listener');
-      },
+  const long = Promise.withResolvers<void>();
+  let settles = 0;
+  const inbox = inboxOf(() => database.inbox, {
+    settle: (...args) =>
+      ++settles === 1 ? Promise.reject(new Error('disk full')) : database.inbox.settle(...args),
+  });
+  const attempts: string[] = [];
+  const { dispatcher, failures } = dispatch(
+    t,
+    inbox,
+    ({ delivery: { id } }) => {
+      attempts.push(id);
+      return id === longId ? long.promise : undefined;
     },
+    { lease: 90 },
   );
-  await append(database, 'paid');
-  await append(database, 'paid');
-  await dispatcher.start();
-  await waitFor('both to be settled', () => told === 2);
-  await dispatcher.stop(never);
-  assert.equal(await database.inbox.recover(), 0);
+  const longId = await append(inbox);
+  dispatcher.start();
+  await waitFor('the long attempt to begin', () => attempts.length === 1);
+  const id = await append(inbox);
+  await waitFor('the other end to get lost', () => failures.length === 1);
+  try {
+    await waitFor(
+      'the other job to be tried again',
+      () => attempts.filter((each) => each === id).length > 1,
+      600,
+    );
+  } finally {
+    long.resolve();
+    await dispatcher.stop(never);
+  }
 });
+
+test('jobs of one key follow each other without a pause', {
+  ...soon,
+}, async (t) => {
+  await using database = openDatabase('sqlite::memory:');
+  const { dispatcher, settled } = dispatch(t, database.inbox, () => {}, { interval: 60_000 });
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) ids.push(await append(database.inbox, 'key'));
+  dispatcher.start();
+  try {
+    await waitFor('all to be settled', () => settled.length === 3, 500);
+  } finally {
+    await dispatcher.stop(never);
+  }
+  assert.deepEqual(
+    settled.map(({ id }) => id),
+    ids,
+  );
+});
+
+test(
+  'what an ended process had in hand is done when its lease has ended, unless that was the last attempt',
+  soon,
+  async (t) => {
+    await using database = openDatabase('sqlite::memory:');
+    const ids = [await append(database.inbox), await append(database.inbox)];
+    const now = Date.now();
+    // Two processes die with both in hand; the second one had given the first job back.
+    await database.inbox.claim('t', 2, 'gone 1', now, now);
+    const [first] = await database.inbox.claim('t', 2, 'gone 2', now, now);
+    assert.ok(first !== undefined);
+    await database.inbox.settle(first, 'gone 2', { kind: 'released' }, now);
+    const attempts: unknown[] = [];
+    const { dispatcher, settled } = dispatch(
+      t,
+      database.inbox,
+      ({ attempt, delivery: { id } }) => void attempts.push([id, attempt]),
+      { maxAttempts: 2 },
+    );
+    dispatcher.start();
+    await waitFor('both to be settled', () => settled.length === 2);
+    await dispatcher.stop(never);
+    const outcomes = ids.map((id) => settled.find((each) => each.id === id)?.outcome);
+    assert.deepEqual(outcomes, ['done', 'dead']);
+    assert.deepEqual(attempts, [[ids[0], 2]], 'the second job had no attempt left');
+  },
+);
+
+test('while an attempt is under way its lease is renewed', soon, async (t) => {
+  await using database = openDatabase('sqlite::memory:');
+  const work = Promise.withResolvers<void>();
+  let begun = false;
+  const { dispatcher, settled } = dispatch(
+    t,
+    database.inbox,
+    () => {
+      begun = true;
+      return work.promise;
+    },
+    { lease: 300, interval: 60_000 },
+  );
+  await append(database.inbox);
+  dispatcher.start();
+  await waitFor('the attempt to begin', () => begun);
+  const firstEnd = Date.now() + 300;
+  assert.deepEqual(await database.inbox.due(['t'], firstEnd), ['t'], 'a lease ends');
+  await waitFor(
+    'the lease to be renewed',
+    async () => (await database.inbox.due(['t'], firstEnd)).length === 0,
+  );
+  work.resolve();
+  await dispatcher.stop(never);
+  assert.deepEqual(
+    settled.map(({ outcome }) => outcome),
+    ['done'],
+  );
+});
+
+test(
+  'an attempt that outlived its lease changes nothing for the process that has the job now',
+  soon,
+  async (t) => {
+    await using database = openDatabase('sqlite::memory:');
+    const work = Promise.withResolvers<void>();
+    let begun = false;
+    const { dispatcher, settled, lost } = dispatch(t, database.inbox, () => {
+      begun = true;
+      return work.promise;
+    });
+    const id = await append(database.inbox);
+    dispatcher.start();
+    await waitFor('the attempt to begin', () => begun);
+    const later = Date.now() + 3_600_000;
+    const [stolen] = await database.inbox.claim('t', 1, 'other', later, later + 60_000);
+    assert.equal(stolen?.attempt, 2);
+    work.resolve();
+    await dispatcher.stop(never);
+    assert.deepEqual([settled, lost], [[], [id]]);
+    assert.equal(await database.inbox.settle(stolen, 'other', { kind: 'done' }, later), true);
+  },
+);

@@ -70,9 +70,10 @@ export class Dispatcher {
   }
 
   async #renew(): Promise<void> {
-    if ([...this.#lanes.values()].every(({ running }) => running === 0)) return;
+    const jobs = [...this.#lanes.values()].flatMap(({ inHand }) => inHand);
+    if (jobs.length === 0) return;
     try {
-      await this.#inbox.renew(this.#owner, Date.now() + this.#lease);
+      await this.#inbox.renew(this.#owner, jobs, Date.now() + this.#lease);
     } catch (error) {
       this.#events.storeFailed(error);
     }

@@ -39,8 +39,8 @@ export interface Inbox {
     now: number,
     leaseEnd: number,
   ): Promise<readonly ClaimedJob[]>;
-  /** Moves the end of every lease that `owner` holds. */
-  renew(owner: string, leaseEnd: number): Promise<void>;
+  /** Moves the end of the leases that `owner` holds on these jobs. */
+  renew(owner: string, jobs: readonly number[], leaseEnd: number): Promise<void>;
   /** Records how an attempt ended; resolves to false when the lease was lost and nothing was recorded. */
   settle(job: ClaimedJob, owner: string, outcome: Outcome, now: number): Promise<boolean>;
   backlog(): MaybePromise<Backlog>;

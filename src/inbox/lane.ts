@@ -1,7 +1,11 @@
+import { describeError } from '../observability/describe-error.ts';
 import { backoff } from './backoff.ts';
 import type { ClaimedJob } from './delivery.ts';
 import type { Inbox, Outcome } from './inbox.ts';
 import { AttemptError, type Target } from './target.ts';
+
+/** What is kept of an error's text; a stack has no place in a list. */
+const MAX_ERROR = 1_000;
 
 /** What a lane tells of: each attempt that was recorded, and what went wrong with the store. */
 export interface LaneEvents {
@@ -26,7 +30,7 @@ export interface LaneOptions {
  */
 export class Lane {
   readonly #options: LaneOptions;
-  readonly #running = new Set<Promise<void>>();
+  readonly #running = new Map<Promise<void>, number>();
   readonly #cut = new AbortController();
   #claiming: Promise<void> | undefined;
   #wanted = false;
@@ -40,9 +44,9 @@ export class Lane {
     return this.#options.target.name;
   }
 
-  /** Attempts under way. */
-  get running(): number {
-    return this.#running.size;
+  /** The jobs of the attempts under way. */
+  get inHand(): readonly number[] {
+    return [...this.#running.values()];
   }
 
   /** Says that there may be a job to claim. */
@@ -62,7 +66,7 @@ export class Lane {
     if (deadline.aborted) cut();
     deadline.addEventListener('abort', cut, { once: true });
     await this.#claiming;
-    await Promise.all(this.#running);
+    await Promise.all(this.#running.keys());
     deadline.removeEventListener('abort', cut);
   }
 
@@ -92,9 +96,10 @@ export class Lane {
       .catch((error: unknown) => this.#options.events.storeFailed(error))
       .finally(() => {
         this.#running.delete(running);
-        if (this.#wanted) this.wake();
+        // The end of one job may be what another one of its order waited for.
+        if (this.#wanted || this.#options.target.ordered === true) this.wake();
       });
-    this.#running.add(running);
+    this.#running.set(running, job.job);
   }
 
   async #attempt(job: ClaimedJob): Promise<void> {
@@ -131,7 +136,7 @@ export class Lane {
 
   #failed({ attempt }: ClaimedJob, error: unknown): Outcome {
     const { target } = this.#options;
-    const said = describe(error);
+    const said = describeError(error).slice(0, MAX_ERROR);
     const after = error instanceof AttemptError ? error.retryAfter : undefined;
     if (after === 'never' || attempt >= target.maxAttempts) return { kind: 'dead', error: said };
     const wait = Math.max(after ?? 0, backoff(attempt, target.backoff, Math.random()));
@@ -149,9 +154,4 @@ async function unlessAborted<T>(work: T | Promise<T>, signal: AbortSignal): Prom
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
-}
-
-/** What the list of dead deliveries shows of an error; a stack has no place there. */
-function describe(error: unknown): string {
-  return (error instanceof Error ? `${error.name}: ${error.message}` : String(error)).slice(0, 1_000);
 }

@@ -26,4 +26,6 @@ export interface Target {
   /** After so many a job is dead. */
   readonly maxAttempts: number;
   readonly backoff: BackoffOptions;
+  /** Whether some of its jobs wait for others to end; default false. */
+  readonly ordered?: boolean;
 }

@@ -1,15 +1,35 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
+import { prefersHtml } from '../http/accept.ts';
+import { type DiscoveryPage, discoveryPage } from './discovery-page.ts';
 import type { Endpoint } from './endpoint.ts';
+import type { Build } from './info.ts';
 import { replyJson } from './json-reply.ts';
+import { MEDIA_TYPES } from './media-type.ts';
+import { type OriginOf, originReader } from './origin.ts';
 import { addReadRoute } from './read-route.ts';
 
-const ORIGIN = '{origin}';
-const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
+export interface DiscoveryOptions {
+  readonly build: Build;
+  /** Whether a proxy's word on the original request counts; false when absent. */
+  readonly trustForwarded?: boolean | undefined;
+}
 
-/** Adds the page at the base path itself: absolute links to everything that is exposed. */
-export function addDiscovery(scope: FastifyInstance, endpoints: readonly Endpoint[]): void {
+const ORIGIN = '{origin}';
+
+/** Adds what stands at the base path itself: absolute links to all that is exposed, and a page for browsers. */
+export function addDiscovery(
+  scope: FastifyInstance,
+  endpoints: readonly Endpoint[],
+  { build, trustForwarded = false }: DiscoveryOptions,
+): void {
+  const originOf: OriginOf = originReader(trustForwarded);
   const pieces = linksOf(scope.prefix, endpoints).split(ORIGIN);
-  addReadRoute(scope, '', (request, reply) => replyJson(reply, Buffer.from(pieces.join(originOf(request)))));
+  const page: DiscoveryPage = discoveryPage(scope.prefix, endpoints, build);
+  addReadRoute(scope, '', (request, reply) => {
+    reply.header('vary', 'accept');
+    if (prefersHtml(request.headers.accept, MEDIA_TYPES)) return reply.headers(page.headers).send(page.html);
+    return replyJson(reply, Buffer.from(pieces.join(originOf(request))));
+  });
 }
 
 function linksOf(basePath: string, endpoints: readonly Endpoint[]): string {
@@ -21,11 +41,4 @@ function linksOf(basePath: string, endpoints: readonly Endpoint[]): string {
       ...Object.fromEntries(links.map(({ name, path, templated }) => [name, link(path, templated)])),
     },
   });
-}
-
-/** How the client reaches us, by its Host header; our own address when that is missing or no host at all. */
-function originOf({ protocol, host, socket }: FastifyRequest): string {
-  if (HOST.test(host)) return `${protocol}://${host}`;
-  const { localAddress = 'localhost', localPort = 80 } = socket;
-  return `${protocol}://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type FastifyInstance } from 'fastify';
+import type { CustomEndpoint } from './custom-endpoint.ts';
 import { HealthRegistry, type ManagementOptions, Metrics, management, Readiness } from './management.ts';
 import { ManagementOptionsError } from './options.ts';
 
@@ -56,6 +57,42 @@ test("the application's catch-all route takes no path under the base path", asyn
   }
 });
 
+test('without options there are the standard endpoints, and readiness follows the application', async () => {
+  const app = Fastify();
+  await app.register(management).ready();
+  for (const id of ['health', 'info', 'metrics', 'env']) {
+    assert.equal((await app.inject(`/actuator/${id}`)).statusCode, 200, id);
+  }
+  for (const id of ['prometheus', 'threaddump', 'heapdump', 'loggers', 'shutdown']) {
+    assert.equal((await app.inject(`/actuator/${id}`)).statusCode, 404, id);
+  }
+  const { names } = (await app.inject('/actuator/metrics')).json();
+  assert.ok(names.includes('process.uptime') && names.includes('nodejs.gc.duration'));
+  const { propertySources } = (await app.inject('/actuator/env')).json();
+  const values = Object.values<{ value: string }>(propertySources[0].properties).map(({ value }) => value);
+  assert.deepEqual([...new Set(values)], ['******']);
+
+  assert.equal((await app.inject('/readyz')).statusCode, 503);
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  assert.equal((await app.inject('/readyz')).statusCode, 200);
+  await app.close();
+});
+
+test('options that are undefined are as good as absent', async () => {
+  await using app = Fastify();
+  const endpoints = [{ id: 'mine', read: () => 'mine' }];
+  const options = {
+    basePath: undefined,
+    include: undefined,
+    users: undefined,
+    metrics: undefined,
+    endpoints,
+  };
+  await app.register(management, options).ready();
+  assert.equal((await app.inject('/actuator/info')).statusCode, 200);
+  assert.equal((await app.inject('/actuator/mine')).body, 'mine');
+});
+
 test('an application that answers unknown paths itself', async () => {
   const around = Fastify();
   around.setNotFoundHandler((_request, reply) => reply.code(404).send('own'));
@@ -83,6 +120,11 @@ test('options that make no door stop the start', async () => {
     { endpoints: [own('he-alth')] },
     { endpoints: [own('a-b'), own('a.B')] },
     { basePath: '/', endpoints: [own('livez')] },
+    { endpoints: [{ id: 'nothing' } as unknown as CustomEndpoint] },
+    { endpoints: [{ ...own('a'), path: 'a/b' }] },
+    { endpoints: [{ ...own('a'), query: ['x', 'x?'] }] },
+    { springBootAdmin: { url: 'sba:9090' } },
+    { springBootAdmin: { url: 'http://sba', serviceUrl: '/shop' } },
   ];
   for (const changes of wrong) {
     await assert.rejects(async () => start(changes), ManagementOptionsError, JSON.stringify(changes));

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Access } from './access.ts';
 
 /** Where an endpoint can be found, for the discovery page. */
 export interface EndpointLink {
@@ -11,7 +12,16 @@ export interface EndpointLink {
 /** One management endpoint: its id, its links, and its routes below the base path. */
 export interface Endpoint {
   readonly id: string;
+  /** One plain line for the page that a browser gets. */
+  readonly about: string;
   readonly links: readonly EndpointLink[];
-  /** Adds its routes to the scope of the base path, which guards them and answers their errors. */
-  addRoutes(scope: FastifyInstance): void;
+  /** What is allowed when nobody configured it; unrestricted when absent. */
+  readonly ownAccess?: Access;
+  /** Whether there is nothing to read: then read-only leaves nothing of it. */
+  readonly writeOnly?: boolean;
+  /**
+   * Adds its routes to the scope of the base path, which guards them and answers their errors. With
+   * read-only access it adds those that read; with none it is not called.
+   */
+  addRoutes(scope: FastifyInstance, access: Exclude<Access, 'none'>): void;
 }

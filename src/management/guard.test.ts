@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify';
+import { pino } from 'pino';
 import { HealthRegistry } from '../observability/health-registry.ts';
+import { Loggers } from '../observability/loggers.ts';
 import { Metrics } from '../observability/metrics.ts';
 import { Readiness } from '../observability/readiness.ts';
 import { management } from './management.ts';
@@ -12,15 +14,24 @@ import { management } from './management.ts';
 // The guard must hold for every spelling of a path that the router understands, over a real socket,
 // because an injected request would be tidied up on its way.
 
-const AUTHORIZATION = `Basic ${Buffer.from('ann:pw').toString('base64')}`;
+const basic = (credentials: string) => ({
+  authorization: `Basic ${Buffer.from(credentials).toString('base64')}`,
+});
+const ANN = basic('ann:pw');
+const METHODS = ['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS'] as const;
 
 /** Stands in every reply of an endpoint, and in no other reply. */
-const MARK = /zq7mark|_links/;
+const MARK = /zq7mark|_links|effectiveLevel/;
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
 
 /** Counts what its endpoints were asked, as an endpoint can be reached without showing it. */
 interface Door extends AsyncDisposable {
-  reads(): number;
-  get(path: string, headers?: Record<string, string>): Promise<{ status: number; body: string }>;
+  asked(): number;
+  send(method: string, path: string, headers?: Record<string, string>): Promise<Answer>;
 }
 
 async function openDoor(
@@ -28,11 +39,19 @@ async function openDoor(
   options: FastifyServerOptions = {},
   around: (app: FastifyInstance) => void = () => {},
 ): Promise<Door> {
-  let reads = 0;
+  let asked = 0;
+  const mark = () => {
+    asked++;
+    return 'zq7mark';
+  };
   const app = Fastify({ ...options, forceCloseConnections: true });
   around(app);
   const metrics = new Metrics();
   metrics.counter('zq7mark', { description: 'x' });
+  metrics.counter('part', { description: 'zq7mark' });
+  const loggers = new Loggers(pino({ level: 'silent' }));
+  loggers.child('part');
+  const property = { value: 'x', origin: 'x', secret: false };
   await app.register(management, {
     basePath,
     include: ['*'],
@@ -40,27 +59,27 @@ async function openDoor(
     showValues: 'always',
     users: [{ user: 'ann', password: 'pw', roles: [] }],
     role: undefined,
+    maxFailedLogins: 0,
     build: { version: 'zq7mark', artifact: '', name: '' },
     health: new HealthRegistry([
       {
-        name: 'zq7mark',
+        name: 'part',
         check() {
-          reads++;
-          return { status: 'UP' };
+          asked++;
+          return { status: 'UP', details: { x: 'zq7mark' } };
         },
       },
     ]),
     readiness: new Readiness(),
     metrics,
-    environment: { activeProfiles: ['zq7mark'], propertySources: [] },
+    loggers,
+    environment: {
+      activeProfiles: ['zq7mark'],
+      propertySources: [{ name: 'x', properties: new Map([['part', property]]) }],
+    },
     endpoints: [
-      {
-        id: 'hello',
-        read() {
-          reads++;
-          return 'zq7mark';
-        },
-      },
+      { id: 'hello', path: 'name?', read: mark, write: mark, delete: mark },
+      { id: 'write', write: mark },
     ],
   });
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -68,10 +87,10 @@ async function openDoor(
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
   return {
-    reads: () => reads,
-    get: (path, headers = {}) =>
+    asked: () => asked,
+    send: (method, path, headers = {}) =>
       new Promise((resolve, reject) => {
-        request({ host: '127.0.0.1', port, path, headers, agent }, (response) => {
+        request({ host: '127.0.0.1', port, method, path, headers, agent }, (response) => {
           let body = '';
           response.setEncoding('utf8');
           response.on('data', (chunk: string) => {
@@ -157,13 +176,27 @@ const after = fc.oneof(
     '%c0%af',
   ),
 );
-const targets = ['', 'health', 'info', 'metrics', 'env', 'hello', 'nope'];
+const targets = [
+  '',
+  'health',
+  'health/part',
+  'info',
+  'metrics',
+  'metrics/part',
+  'env',
+  'env/part',
+  'loggers/part',
+  'hello',
+  'hello/x',
+  'write',
+  'nope',
+];
 
 const spelledPath = (base: string) =>
   fc
     .constantFrom(...targets)
     .chain((target) => {
-      const words = [base, target].filter((word) => word !== '');
+      const words = [base, ...target.split('/')].filter((word) => word !== '');
       const parts = words.map((word) => fc.tuple(separator, spelledWord(word)));
       return fc.tuple(before, fc.tuple(...parts), after);
     })
@@ -195,26 +228,39 @@ for (const [title, basePath, open] of [
     const base = basePath.slice(1);
     const prefix = base === '' ? '' : `/${base}`;
     // They reach endpoints, so that the property cannot hold for lack of hits.
-    const sure = ['/health', '/%68ealth', '/hell%6f', '/env?x=1', '/%69%6E%66%6f'].map(
-      (path) => prefix + path,
-    );
-    let reached = 0;
+    const sure = [
+      '/health',
+      '/%68ealth',
+      '/hell%6f',
+      '/env?x=1',
+      '/%69%6E%66%6f',
+      '/hello/x',
+      '/loggers/part',
+    ];
+    const examples = sure.flatMap((path) => METHODS.map((method) => [prefix + path, method, {}] as const));
+    const acted = new Map<string, number>();
+    const method = fc.constantFrom(...METHODS);
+    const stranger = fc.constantFrom({}, basic('ann:wrong'), basic('eve:pw'), { authorization: 'Basic x' });
 
     await fc.assert(
-      fc.asyncProperty(spelledPath(base), async (path) => {
-        const before = door.reads();
-        const anonymous = await door.get(path);
-        assert.equal(door.reads(), before, 'an endpoint was asked without credentials');
-        assert.doesNotMatch(anonymous.body, MARK);
+      fc.asyncProperty(spelledPath(base), method, stranger, async (path, method, headers) => {
+        const before = door.asked();
+        const refused = await door.send(method, path, headers);
+        assert.equal(door.asked(), before, 'an endpoint was asked without credentials');
+        assert.doesNotMatch(refused.body, MARK);
 
-        const known = await door.get(path, { authorization: AUTHORIZATION });
-        if (!MARK.test(known.body)) return;
-        reached++;
-        assert.equal(anonymous.status, 401);
+        const known = await door.send(method, path, ANN);
+        const acts = door.asked() > before || known.status === 204;
+        if (acts) acted.set(method, (acted.get(method) ?? 0) + 1);
+        // What is there for GET is guarded for the methods too that show nothing of it.
+        const there = acts || MARK.test((await door.send('GET', path, ANN)).body);
+        if (there) assert.equal(refused.status, 401);
       }),
-      { numRuns: 300, examples: sure.map((path) => [path]) },
+      { numRuns: 400, examples: examples.map(([path, method, headers]) => [path, method, headers]) },
     );
-    assert.ok(reached >= sure.length, `only ${reached} spellings reached an endpoint`);
+    for (const method of ['GET', 'HEAD', 'POST', 'DELETE']) {
+      assert.ok((acted.get(method) ?? 0) >= 2, `${method} reached hardly an endpoint`);
+    }
   });
 }
 
@@ -230,6 +276,8 @@ test('unknown paths are guarded in every spelling of the base path', async () =>
     '/actuator/a/b?c',
     'http://h/actuator/nope',
   ]) {
-    assert.equal((await door.get(path)).status, 401, path);
+    for (const method of METHODS) {
+      assert.equal((await door.send(method, path)).status, 401, `${method} ${path}`);
+    }
   }
 });

@@ -1,51 +1,85 @@
-import type { HealthReport, HealthResult } from '../observability/health.ts';
-import type { HealthRegistry } from '../observability/health-registry.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { HealthResult, HealthStatus } from '../observability/health.ts';
 import type { Endpoint } from './endpoint.ts';
-import { jsonBytes, replyJson } from './json-reply.ts';
-import { maskSecrets } from './masking.ts';
-import { type MediaType, mediaTypeFor } from './media-type.ts';
+import { NOT_FOUND, refuse } from './error-format.ts';
+import { healthBody } from './health-body.ts';
+import type { HealthTarget, HealthView } from './health-view.ts';
+import { replyJson } from './json-reply.ts';
+import { mediaTypeFor } from './media-type.ts';
 import { addReadRoute } from './read-route.ts';
+import { detailsShown } from './show-details.ts';
 
-/**
- * The health endpoint: DOWN is 503. Details are for those who are authorised; nobody else comes
- * past the guard, and where there is none everybody is.
- */
-export function healthEndpoint(registry: HealthRegistry): Endpoint {
+// Nobody else comes past the guard, and where there is none everybody is.
+const AUTHORIZED = true;
+
+/** The HTTP status for a health status, as Actuator maps them. */
+export function healthCode(status: HealthStatus): 200 | 503 {
+  return status === 'DOWN' || status === 'OUT_OF_SERVICE' ? 503 : 200;
+}
+
+/** The health endpoint: the whole, its groups, and each of their components. */
+export function healthEndpoint(view: HealthView): Endpoint {
+  const { mask } = view;
+  const groups = [...view.groups.keys()];
+
+  function whole(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { members, showDetails } = view.whole;
+    const type = mediaTypeFor(request.headers.accept);
+    const shown = detailsShown(showDetails, AUTHORIZED);
+    return view.registry.check(members).then((report) => {
+      return replyJson(
+        reply.code(healthCode(report.status)),
+        healthBody(report, { type, shown, mask, groups }),
+        type,
+      );
+    });
+  }
+
+  /** The target of a request, unless it is unknown or not to be shown. */
+  function targetOf(request: FastifyRequest): HealthTarget | undefined {
+    const path = (request.params as { readonly '*': string })['*'].split('/');
+    const target = view.resolve(path);
+    if (target === undefined || target.path.length === 0) return target;
+    return detailsShown(target.showDetails, AUTHORIZED) ? target : undefined;
+  }
+
+  function part(request: FastifyRequest, reply: FastifyReply): FastifyReply | Promise<FastifyReply> {
+    const target = targetOf(request);
+    if (target === undefined) return refuse(NOT_FOUND, request, reply);
+    const type = mediaTypeFor(request.headers.accept);
+    const shown = detailsShown(target.showDetails, AUTHORIZED);
+    return view.registry.check(target.members).then((report) => {
+      const found = componentAt(report, target.path);
+      if (found === undefined) return refuse(NOT_FOUND, request, reply);
+      return replyJson(reply.code(healthCode(found.status)), healthBody(found, { type, shown, mask }), type);
+    });
+  }
+
   return {
     id: 'health',
-    links: [{ name: 'health', path: '/health', templated: false }],
+    about: 'Whether everything that this service needs is well.',
+    links: [
+      { name: 'health', path: '/health', templated: false },
+      { name: 'health-path', path: '/health/{*path}', templated: true },
+    ],
     addRoutes(scope) {
-      addReadRoute(scope, '/health', (request, reply) => {
-        const type = mediaTypeFor(request.headers.accept);
-        return registry
-          .check()
-          .then((report) =>
-            replyJson(reply.code(report.status === 'UP' ? 200 : 503), renderHealth(report, type), type),
-          );
+      addReadRoute(scope, '/health', whole);
+      scope.register(async (parts) => {
+        // Whatever the method: what is not there cannot be refused in a kinder way.
+        parts.addHook('onRequest', (request, reply, done) => {
+          if (targetOf(request) === undefined) refuse(NOT_FOUND, request, reply);
+          else done();
+        });
+        addReadRoute(parts, '/health/*', part);
       });
     },
   };
 }
 
-/** contract 2.4; version 2 of the media type calls the components `details`. */
-export function renderHealth({ status, components }: HealthReport, type: MediaType): Buffer {
-  const names = Object.keys(components);
-  if (names.length === 0) return jsonBytes({ status });
-  const key = type === 'application/vnd.spring-boot.actuator.v2+json' ? 'details' : 'components';
-  const members = names.map((name) => `${JSON.stringify(name)}:${renderResult(components[name])}`);
-  return Buffer.from(`{"status":"${status}","${key}":{${members.join(',')}}}`);
-}
-
-/** Details come from anybody's check: what JSON cannot hold must not take the other components along. */
-function renderResult(result: HealthResult | undefined): string {
-  const { status, details } = result ?? { status: 'DOWN' };
-  try {
-    if (status === 'UP') return JSON.stringify({ status, details });
-    // Messages of drivers like to quote the URL they could not connect to.
-    return JSON.stringify({ status, details }, (_key, value: unknown) =>
-      typeof value === 'string' ? maskSecrets(value) : value,
-    );
-  } catch {
-    return JSON.stringify({ status, details: { error: 'the details cannot be written as JSON' } });
-  }
+function componentAt(whole: HealthResult, path: readonly string[]): HealthResult | undefined {
+  const [name, ...rest] = path;
+  if (name === undefined) return whole;
+  const parts = new Map(Object.entries(whole.components ?? {}));
+  const part = parts.get(name);
+  return part && componentAt(part, rest);
 }

@@ -16,6 +16,8 @@ const SECURED = {
     { user: 'bob', password: 'pw', roles: ['dev'] },
   ],
   role: 'ops',
+  // Every path is tried with wrong passwords.
+  maxFailedLogins: 0,
 };
 
 function optionsWith(changes: Partial<ManagementOptions> = {}): ManagementOptions {
@@ -66,13 +68,18 @@ test('the four endpoints have the shapes of the contract', async () => {
     assert.equal(response.headers['x-content-type-options'], 'nosniff');
     return response.json();
   };
-  assert.deepEqual(await read('health'), { status: 'UP', components: { mine: { status: 'UP' } } });
+  assert.deepEqual(await read('health'), {
+    status: 'UP',
+    components: { mine: { status: 'UP' } },
+    groups: ['liveness', 'readiness'],
+  });
   assert.deepEqual(await read('info'), {
     build: { version: '1.2.3', artifact: 'portico', name: 'Portico' },
   });
   assert.deepEqual(await read('metrics'), { names: ['a.one', 'b.two'] });
   assert.deepEqual(await read('env'), {
     activeProfiles: ['dev'],
+    defaultProfiles: [],
     propertySources: [
       { name: 'flags', properties: { 'rest.port': { value: '******', origin: 'default' } } },
       { name: 'defaults', properties: { host: { value: '******', origin: 'default' } } },
@@ -96,6 +103,7 @@ test('DOWN is 503 with the code of the check among the details', async () => {
   assert.deepEqual(response.json(), {
     status: 'DOWN',
     components: { mine: { status: 'DOWN', details: { code: 3 } } },
+    groups: ['liveness', 'readiness'],
   });
 });
 
@@ -129,7 +137,7 @@ test('only exposed endpoints exist', async () => {
   );
   assert.deepEqual(statuses, [200, 404, 404, 404, 200]);
   const links = (await app.inject('/actuator')).json()._links;
-  assert.deepEqual(Object.keys(links), ['self', 'health', 'hello']);
+  assert.deepEqual(Object.keys(links), ['self', 'health', 'health-path', 'hello']);
 });
 
 test('the base path lists absolute links for the host that was asked', async () => {
@@ -139,6 +147,7 @@ test('the base path lists absolute links for the host that was asked', async () 
   assert.deepEqual(await links('ops.example:8080'), {
     self: { href: 'http://ops.example:8080/actuator', templated: false },
     health: { href: 'http://ops.example:8080/actuator/health', templated: false },
+    'health-path': { href: 'http://ops.example:8080/actuator/health/{*path}', templated: true },
   });
   assert.equal((await links('[::1]:8080')).self.href, 'http://[::1]:8080/actuator');
   for (const host of ['a"b', 'a/b', 'u@h', 'a b', '{origin}', '']) {
@@ -161,7 +170,7 @@ test('other base paths, and a prefix of the application', async () => {
   assert.equal((await deep.inject('/inner/livez')).statusCode, 200);
 });
 
-test('GET and HEAD only; anything else is 405 and no body is looked at', async () => {
+test('GET and HEAD only, OPTIONS says so; anything else is 405 and no body is looked at', async () => {
   await using app = await start();
   const paths = ['/actuator', ...ENDPOINTS.map((id) => `/actuator/${id}`), '/livez'];
   for (const url of paths) {
@@ -171,7 +180,11 @@ test('GET and HEAD only; anything else is 405 and no body is looked at', async (
     assert.equal(head.body, '');
     assert.equal(head.headers['content-length'], get.headers['content-length']);
     assert.equal(head.headers['content-type'], get.headers['content-type']);
-    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'] as const) {
+    const options = await app.inject({ method: 'OPTIONS', url });
+    assert.equal(options.statusCode, 200);
+    assert.equal(options.headers.allow, 'GET, HEAD, OPTIONS');
+    assert.equal(options.body, '');
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'] as const) {
       const hasBody = method.startsWith('P');
       const response = await app.inject({
         method,
@@ -179,7 +192,7 @@ test('GET and HEAD only; anything else is 405 and no body is looked at', async (
         ...(hasBody ? { headers: { 'content-type': 'application/json' }, payload: '{' } : {}),
       } as InjectOptions);
       assert.equal(response.statusCode, 405, `${method} ${url}`);
-      assert.equal(response.headers.allow, 'GET, HEAD');
+      assert.equal(response.headers.allow, 'GET, HEAD, OPTIONS');
       assert.equal(response.json().error, 'Method Not Allowed');
     }
   }
@@ -189,7 +202,7 @@ test('GET and HEAD only; anything else is 405 and no body is looked at', async (
     url: '/actuator/info?x',
   } as unknown as InjectOptions);
   assert.equal(exotic.statusCode, 405);
-  assert.equal(exotic.headers.allow, 'GET, HEAD');
+  assert.equal(exotic.headers.allow, 'GET, HEAD, OPTIONS');
 });
 
 test('unknown paths and trailing slashes are 404 in JSON', async () => {

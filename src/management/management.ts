@@ -1,39 +1,57 @@
-import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
-import { customEndpoint } from './custom-endpoint.ts';
+import type { FastifyPluginAsync } from 'fastify';
+import { refuseCrossSiteWrites } from '../http/cross-site.ts';
+import { allEndpoints } from './all-endpoints.ts';
+import { withDefaults } from './defaults.ts';
 import { addDiscovery } from './discovery.ts';
-import type { Endpoint } from './endpoint.ts';
-import { envEndpoint } from './env.ts';
 import { refuse } from './error-format.ts';
-import { exposure } from './exposure.ts';
+import { exposedEndpoints } from './exposure.ts';
 import { guard } from './guard.ts';
-import { healthEndpoint } from './health.ts';
-import { infoEndpoint } from './info.ts';
-import { metricsEndpoint } from './metrics.ts';
+import { healthView } from './health-view.ts';
 import { answerUnknownPaths } from './not-found.ts';
 import { basePrefix, checkCustomEndpoints, type ManagementOptions } from './options.ts';
 import { addProbes } from './probes.ts';
+import { readManagementBodies } from './read-bodies.ts';
+import { registerWithAdmin } from './spring-boot-admin.ts';
 
 // What the options are made of, for those who take only this door.
+export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/custom-endpoint.ts';
+export { ExchangeLog } from '../http/exchange-log.ts';
 export { codeCheck } from '../observability/code-check.ts';
+export { diskSpaceCheck } from '../observability/disk-space-check.ts';
+export { eventLoopCheck } from '../observability/event-loop-check.ts';
+export { EventLoopDelay } from '../observability/event-loop-delay.ts';
 export { HealthRegistry } from '../observability/health-registry.ts';
+export { Loggers } from '../observability/loggers.ts';
 export { Metrics } from '../observability/metrics.ts';
 export { Readiness } from '../observability/readiness.ts';
 export type { ManagementOptions } from './options.ts';
+export type { SpringBootAdminOptions } from './spring-boot-admin.ts';
 
 /**
  * The management door (contract 4.3) as a Fastify plugin. Everything it adds stays in two scopes of its
  * own: the base path, guarded when users are configured, and the open probes beside it.
- * Fails with ManagementOptionsError, UserNameError or EmptySecretError when the options make no door.
+ * Fails with HealthCheckNameError, ManagementOptionsError, UserNameError, EmptySecretError or PasswordHashError
+ * when the options make no door.
  */
-export const management: FastifyPluginAsync<ManagementOptions> = async (app, options) => {
+export const management: FastifyPluginAsync<ManagementOptions> = async (app, given) => {
+  const options = withDefaults(given, app);
   const prefix = basePrefix(options.basePath);
   checkCustomEndpoints(options.endpoints, prefix);
-  const endpoints = exposedEndpoints(options);
-  const guardHook = guard(options.users, options.role);
+  const health = healthView(options);
+  const exposed = exposedEndpoints(allEndpoints(options, health), options);
+  const endpoints = exposed.map(({ endpoint }) => endpoint);
+  const guardHook = guard(options, app.log);
+  if (options.springBootAdmin !== undefined) {
+    registerWithAdmin(app, options.springBootAdmin, {
+      path: app.prefix + prefix,
+      name: options.build.artifact,
+      metrics: options.metrics,
+    });
+  }
 
   app.register(async (scope) => {
     scope.setErrorHandler(refuse);
-    addProbes(scope, options.readiness);
+    addProbes(scope, health);
   });
   app.register(
     async (scope) => {
@@ -41,25 +59,12 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, opt
       // Before any route: the guard is the first thing that a request under the base path meets.
       if (guardHook !== undefined) scope.addHook('onRequest', guardHook);
       answerUnknownPaths(scope, prefix);
-      addEndpoints(scope, endpoints, prefix);
+      scope.addHook('onRequest', refuseCrossSiteWrites);
+      readManagementBodies(scope);
+      // At `/` the page of links would take the place of somebody's start page.
+      if (prefix !== '') addDiscovery(scope, endpoints, options);
+      for (const { endpoint, access } of exposed) endpoint.addRoutes(scope, access);
     },
     { prefix },
   );
 };
-
-function exposedEndpoints(options: ManagementOptions): readonly Endpoint[] {
-  const exposed = exposure(options.include, options.exclude);
-  return [
-    healthEndpoint(options.health),
-    infoEndpoint(options.build),
-    metricsEndpoint(options.metrics),
-    envEndpoint(options.environment, options.showValues),
-    ...options.endpoints.map((endpoint) => customEndpoint(endpoint)),
-  ].filter(({ id }) => exposed(id));
-}
-
-function addEndpoints(scope: FastifyInstance, endpoints: readonly Endpoint[], prefix: string): void {
-  // At `/` the page of links would take the place of somebody's start page.
-  if (prefix !== '') addDiscovery(scope, endpoints);
-  for (const endpoint of endpoints) endpoint.addRoutes(scope);
-}

@@ -1,3 +1,6 @@
+import { hideSecrets } from '../config/hide-secrets.ts';
+import type { SecretTexts } from '../config/known-secrets.ts';
+
 /** What stands where a value may not be seen. */
 export const MASK = '******';
 
@@ -54,18 +57,34 @@ export function maskSecrets(text: string): string {
   );
 }
 
+/** A value and whether it is one that nobody may see. */
+export interface Property {
+  readonly value: unknown;
+  readonly secret: boolean;
+}
+
+/** A property's value as it may be shown. */
+export type ShowValue = (name: string, property: Property) => unknown;
+
+/** How values are shown. `secrets` stay hidden wherever they turn up. */
+export function valueShower(showValues: ShowValues, secrets: SecretTexts): ShowValue {
+  return (name, property) => shownValue(name, property, showValues, secrets.texts);
+}
+
 /** A property's value as it may be shown. What is no plain value or list of them is named, not shown. */
 export function shownValue(
   name: string,
-  { value, secret }: { readonly value: unknown; readonly secret: boolean },
+  { value, secret }: Property,
   showValues: ShowValues,
+  secrets: readonly string[] = [],
 ): unknown {
   if (showValues === 'never' || secret || isSecretName(name)) return MASK;
-  return Array.isArray(value) ? value.map(plainValue) : plainValue(value);
+  return Array.isArray(value) ? value.map((item) => plainValue(item, secrets)) : plainValue(value, secrets);
 }
 
-function plainValue(value: unknown): unknown {
-  if (typeof value === 'string') return maskSecrets(value);
+function plainValue(value: unknown, secrets: readonly string[]): unknown {
+  // A copy of a secret may stand anywhere: in a command line, say, that npm keeps in a variable.
+  if (typeof value === 'string') return maskSecrets(hideSecrets(value, secrets));
   if (typeof value === 'number' || typeof value === 'boolean') return value;
   return value === undefined || value === null ? null : `(a value of type ${typeof value})`;
 }

@@ -29,7 +29,8 @@ const cases: readonly (readonly [accept: string | undefined, expected: string])[
   ['*/*;q=0', V3],
   ['application/json;q=0', V3],
   ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', V3],
-  [`${V2};q=nonsense`, V2],
+  // What has no proper weight is as good as not there.
+  [`${V2};q=nonsense`, V3],
   [',;,', V3],
 ];
 

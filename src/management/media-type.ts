@@ -1,3 +1,5 @@
+import { parseAccept } from '../http/accept.ts';
+
 /** What the JSON of this door can be called, best first. */
 export const MEDIA_TYPES = [
   'application/vnd.spring-boot.actuator.v3+json',
@@ -8,12 +10,6 @@ export const MEDIA_TYPES = [
 export type MediaType = (typeof MEDIA_TYPES)[number];
 
 const DEFAULT: MediaType = MEDIA_TYPES[0];
-const QUALITY = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
-
-interface Range {
-  readonly type: string;
-  readonly quality: number;
-}
 
 /**
  * The media type for an Accept header: the one it wants most, among equals one that it names rather than
@@ -21,32 +17,17 @@ interface Range {
  */
 export function mediaTypeFor(accept: string | undefined): MediaType {
   if (accept === undefined || accept === '*/*') return DEFAULT;
-  const ranges = accept.toLowerCase().split(',').map(parseRange);
+  const wanted = parseAccept(accept);
   let best = DEFAULT;
   let bestRank = 0;
   for (const type of MEDIA_TYPES) {
-    const rank = rankOf(type, ranges);
+    const { weight, specificity } = wanted(type);
+    // A weight has three decimals, so that specificity only breaks ties.
+    const rank = weight === 0 ? 0 : weight * 10_000 + specificity;
     if (rank > bestRank) {
       best = type;
       bestRank = rank;
     }
   }
   return best;
-}
-
-function parseRange(text: string): Range {
-  const [type = '', ...parameters] = text.split(';').map((part) => part.trim());
-  const quality = parameters.map((parameter) => QUALITY.exec(parameter)?.[1]).find((q) => q !== undefined);
-  return { type, quality: quality === undefined ? 1 : Number(quality) };
-}
-
-/** 0 when it is not wanted. The quality comes first: it has three decimals, so specificity only breaks ties. */
-function rankOf(type: MediaType, ranges: readonly Range[]): number {
-  const patterns = ['*/*', 'application/*', type];
-  for (let specificity = 2; specificity >= 0; specificity--) {
-    // The most specific range that covers a type decides about it (RFC 9110 12.5.1).
-    const range = ranges.find((candidate) => candidate.type === patterns[specificity]);
-    if (range !== undefined) return range.quality === 0 ? 0 : range.quality * 10_000 + specificity;
-  }
-  return 0;
 }

@@ -22,6 +22,7 @@ export function answerUnknownPaths(scope: FastifyInstance, prefix: string): void
   scope.route({
     method: scope.supportedMethods,
     url: '/*',
+    config: { unlisted: true },
     exposeHeadRoute: false,
     onRequest(request, reply) {
       answer(request, reply);

@@ -1,40 +1,83 @@
-import { builtInEndpoints, comparableEndpointId, endpointIdPattern } from '../config/endpoint-id.ts';
+import { parseParameter } from '../config/custom-endpoint.ts';
+import type { EffectiveOption } from '../config/effective-options.ts';
+import { comparableEndpointId, endpointIdPattern, takenEndpoints } from '../config/endpoint-id.ts';
+import type { HealthGroupOptions } from '../config/health-code.ts';
+import type { ShowDetails } from '../config/health-names.ts';
+import type { InfoPart } from '../config/info-parts.ts';
+import type { SecretTexts } from '../config/known-secrets.ts';
 import type { BasicUser } from '../http/basic-auth.ts';
+import type { ExchangeLog } from '../http/exchange-log.ts';
+import type { GitInfo } from '../observability/git-info.ts';
 import type { HealthRegistry } from '../observability/health-registry.ts';
+import type { Loggers } from '../observability/loggers.ts';
 import type { Metrics } from '../observability/metrics.ts';
 import type { Readiness } from '../observability/readiness.ts';
+import type { AccessRules } from './access.ts';
 import type { CustomEndpoint } from './custom-endpoint.ts';
-import type { Environment } from './env.ts';
+import type { DeliveriesView } from './deliveries.ts';
+import type { Environment } from './environment.ts';
 import type { Build } from './info.ts';
+import type { Mappings } from './mappings.ts';
 import type { ShowValues } from './masking.ts';
+import { ManagementOptionsError } from './options-error.ts';
 import { PROBE_PATHS } from './probes.ts';
+import type { SpringBootAdminOptions } from './spring-boot-admin.ts';
 
-/** What the management door is and shows. */
-export interface ManagementOptions {
+export { ManagementOptionsError } from './options-error.ts';
+
+/** What the management door is and shows, all of it: who registers the door gives less. */
+export interface DoorOptions {
   /** Such as `/actuator`, or `/` for everything but the probes. */
   readonly basePath: string;
+  /** Whether a proxy's Forwarded and X-Forwarded headers count for the links of the discovery page; false when absent. */
+  readonly trustForwarded?: boolean | undefined;
   /** The names of exposed endpoints, or `*`; case, `-` and `.` do not count. */
   readonly include: readonly string[];
   /** Wins over `include`. */
   readonly exclude: readonly string[];
+  /** What may be done with the exposed endpoints; each endpoint's own level when absent. */
+  readonly access?: AccessRules | undefined;
   readonly showValues: ShowValues;
+  /** What is shown nowhere, whatever it stands in. */
+  readonly secrets?: SecretTexts | undefined;
   /** Empty: the door is not secured. */
   readonly users: readonly BasicUser[];
   /** The role that a user needs; undefined: any user will do. */
   readonly role: string | undefined;
+  /** Failed log-ins of one address within a minute, after which it gets 429; 10 when absent, 0 for no limit. */
+  readonly maxFailedLogins?: number | undefined;
   readonly build: Build;
+  /** What was checked out where it was built. */
+  readonly git?: GitInfo | undefined;
+  /** The parts of /info; build and git when absent. */
+  readonly info?: readonly InfoPart[] | undefined;
   readonly health: HealthRegistry;
+  /** By name, beside `liveness` and `readiness`, or in their place. */
+  readonly healthGroups?: ReadonlyMap<string, HealthGroupOptions> | undefined;
+  /** Who sees what a health status is made of; when-authorized when absent. */
+  readonly showDetails?: ShowDetails | undefined;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
   readonly environment: Environment;
+  /** What /configprops shows; without it there is no such endpoint, and so with all that follow. */
+  readonly configuration?: readonly EffectiveOption[] | undefined;
+  /** What /loggers shows and changes. */
+  readonly loggers?: Loggers | undefined;
+  /** What /httpexchanges shows. */
+  readonly exchanges?: ExchangeLog | undefined;
+  /** What /deliveries shows, and has handled again. */
+  readonly deliveries?: DeliveriesView | undefined;
+  /** What /mappings shows, by the name of a part of the service. */
+  readonly mappings?: Mappings | undefined;
+  /** What POST /shutdown does. */
+  readonly shutDown?: (() => void) | undefined;
   readonly endpoints: readonly CustomEndpoint[];
+  /** The Spring Boot Admin server to register with; none when absent. */
+  readonly springBootAdmin?: SpringBootAdminOptions | undefined;
 }
 
-/** The management door cannot be built like this; the message says what to change. */
-export class ManagementOptionsError extends Error {
-  override readonly name = 'ManagementOptionsError';
-  readonly code = 'MANAGEMENT_OPTIONS';
-}
+/** What the management door is and shows; everything has a default, see withDefaults. */
+export type ManagementOptions = { readonly [K in keyof DoorOptions]?: DoorOptions[K] | undefined };
 
 const BASE_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/;
 
@@ -52,8 +95,9 @@ export function basePrefix(basePath: string): string {
 /** Refuses custom endpoints that could not be reached, or not be told from another one. */
 export function checkCustomEndpoints(endpoints: readonly CustomEndpoint[], prefix: string): void {
   const probes = prefix === '' ? PROBE_PATHS.map((path) => path.slice(1)) : [];
-  const taken = new Set([...builtInEndpoints, ...probes].map(comparableEndpointId));
-  for (const { id } of endpoints) {
+  const taken = new Set([...takenEndpoints, ...probes].map(comparableEndpointId));
+  for (const endpoint of endpoints) {
+    const { id } = endpoint;
     const comparable = comparableEndpointId(id);
     if (!endpointIdPattern.test(id) || taken.has(comparable)) {
       throw new ManagementOptionsError(
@@ -61,5 +105,23 @@ export function checkCustomEndpoints(endpoints: readonly CustomEndpoint[], prefi
       );
     }
     taken.add(comparable);
+    checkShape(endpoint);
+  }
+}
+
+function checkShape(endpoint: CustomEndpoint): void {
+  const { id, path, query = [], read, write } = endpoint;
+  const names = query.map((name) => parseParameter(name)?.name);
+  const sound =
+    (path === undefined || parseParameter(path) !== undefined) &&
+    !names.includes(undefined) &&
+    new Set(names).size === names.length;
+  if (!sound) {
+    throw new ManagementOptionsError(
+      `A parameter of the endpoint ${id} is declared twice, or is no name of letters, digits and "_" with or without a "?" behind it. Rename it.`,
+    );
+  }
+  if ([read, write, endpoint.delete].every((operation) => operation === undefined)) {
+    throw new ManagementOptionsError(`The endpoint ${id} can do nothing. Give it read, write or delete.`);
   }
 }

@@ -1,21 +1,35 @@
 import type { FastifyInstance } from 'fastify';
-import type { Readiness } from '../observability/readiness.ts';
-import { jsonBytes, replyJson } from './json-reply.ts';
+import { healthCode } from './health.ts';
+import { healthBody } from './health-body.ts';
+import type { HealthView } from './health-view.ts';
+import { replyJson } from './json-reply.ts';
+import { mediaTypeFor } from './media-type.ts';
 import { addReadRoute } from './read-route.ts';
+import { detailsShown } from './show-details.ts';
 
-export const PROBE_PATHS = ['/livez', '/readyz'] as const;
+/** The paths of probes, and the health groups that answer there. */
+const PROBES = { '/livez': 'liveness', '/readyz': 'readiness' } as const;
 
-const UP = jsonBytes({ status: 'UP' });
-const OUT_OF_SERVICE = jsonBytes({ status: 'OUT_OF_SERVICE' });
+export const PROBE_PATHS: readonly string[] = Object.keys(PROBES);
 
 /**
- * Adds the probes of an orchestrator: open, and outside the base path. Being alive asks nobody else,
- * or an outage of the database would get every replica restarted.
+ * Adds the probes of an orchestrator: open, and outside the base path. Who asks there never said who it is,
+ * so it sees more than the status only where everybody does.
  */
-export function addProbes(scope: FastifyInstance, readiness: Readiness): void {
-  const [live, ready] = PROBE_PATHS;
-  addReadRoute(scope, live, (_request, reply) => replyJson(reply, UP));
-  addReadRoute(scope, ready, (_request, reply) =>
-    readiness.accepting ? replyJson(reply, UP) : replyJson(reply.code(503), OUT_OF_SERVICE),
-  );
+export function addProbes(scope: FastifyInstance, { registry, groups, mask }: HealthView): void {
+  for (const [path, name] of Object.entries(PROBES)) {
+    const group = groups.get(name);
+    if (group === undefined) continue;
+    const shown = detailsShown(group.showDetails, false);
+    addReadRoute(scope, path, (request, reply) =>
+      registry.check(group.members).then((report) => {
+        const type = mediaTypeFor(request.headers.accept);
+        return replyJson(
+          reply.code(healthCode(report.status)),
+          healthBody(report, { type, shown, mask }),
+          type,
+        );
+      }),
+    );
+  }
 }

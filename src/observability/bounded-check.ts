@@ -1,9 +1,13 @@
+import { checkedResult } from './checked-result.ts';
 import { describeError } from './describe-error.ts';
 import type { HealthIndicator, HealthResult } from './health.ts';
 import { isThenable } from './thenable.ts';
 
 /** A check that never throws and answers in bounded time. */
 export type BoundedCheck = () => HealthResult | Promise<HealthResult>;
+
+/** Told how a run ended, or that its time is over, and how long it took in milliseconds. */
+export type OnChecked = (name: string, result: HealthResult, durationMs: number) => void;
 
 /** A check that has not answered yet. */
 interface Running {
@@ -17,53 +21,57 @@ interface Running {
  * At most one run is under way: who asks meanwhile shares its outcome, and once it is late gets DOWN
  * at once with the time it has been hanging.
  */
-export function boundedCheck(indicator: HealthIndicator, timeoutMs: number): BoundedCheck {
+export function boundedCheck(
+  indicator: HealthIndicator,
+  timeoutMs: number,
+  onChecked: OnChecked = () => {},
+): BoundedCheck {
+  const { name } = indicator;
   // Kept for the next run as long as runs end at once: a controller costs more than most checks.
   let controller = new AbortController();
   let running: Running | undefined;
 
-  function start(answer: Promise<unknown>, abort: AbortController): Promise<HealthResult> {
+  function ended(since: number, result: HealthResult): HealthResult {
+    onChecked(name, result, performance.now() - since);
+    return result;
+  }
+
+  function start(answer: Promise<unknown>, since: number, abort: AbortController): Promise<HealthResult> {
     const { promise: outcome, resolve } = Promise.withResolvers<HealthResult>();
-    const run: Running = { since: performance.now(), outcome, late: false };
+    const run: Running = { since, outcome, late: false };
     const timer = setTimeout(() => {
       run.late = true;
       const message = `no answer within ${timeoutMs} ms`;
-      resolve({ status: 'DOWN', details: { error: `TimeoutError: ${message}` } });
+      resolve(ended(since, { status: 'DOWN', details: { error: `TimeoutError: ${message}` } }));
       abort.abort(new DOMException(message, 'TimeoutError'));
     }, timeoutMs);
     const settle = (result: HealthResult) => {
       clearTimeout(timer);
       running = undefined;
-      resolve(result);
+      if (!run.late) resolve(ended(since, result));
     };
-    answer.then(checked).then(settle, (error: unknown) => settle(failed(error)));
+    answer.then(checkedResult).then(settle, (error: unknown) => settle(failed(error)));
     running = run;
     return outcome;
   }
 
   return () => {
     if (running !== undefined) return running.late ? hanging(running.since) : running.outcome;
+    const since = performance.now();
     try {
       const result: unknown = indicator.check(controller.signal);
-      if (!isThenable(result)) return checked(result);
+      if (!isThenable(result)) return ended(since, checkedResult(result));
       const abort = controller;
       controller = new AbortController();
-      return start(Promise.resolve(result), abort);
+      return start(Promise.resolve(result), since, abort);
     } catch (error) {
-      return failed(error);
+      return ended(since, failed(error));
     }
   };
 }
 
 function failed(error: unknown): HealthResult {
   return { status: 'DOWN', details: { error: describeError(error) } };
-}
-
-/** Checks come from users too, and not all of them are type-checked: no clear answer is no health. */
-function checked(result: unknown): HealthResult {
-  const { status } = Object(result) as { readonly status?: unknown };
-  if (status === 'UP' || status === 'DOWN') return result as HealthResult;
-  return failed(new TypeError('the check returned neither UP nor DOWN'));
 }
 
 function hanging(since: number): HealthResult {

@@ -48,3 +48,13 @@ test('the check gets the signal that ends with its time', async () => {
   assert.equal(status, 'DOWN');
   assert.equal((reason as DOMException).name, 'TimeoutError');
 });
+
+test('a check may tell more than a code', async () => {
+  const result = { status: 'OUT_OF_SERVICE', details: { why: 'maintenance' } };
+  assert.deepEqual(await outcome(() => result), result);
+  assert.deepEqual(await outcome(async () => result), result);
+  const parts = { components: { a: { status: 'UP' }, b: { status: 'DOWN' } } };
+  assert.deepEqual(await outcome(() => parts), { status: 'DOWN', ...parts });
+  const { details } = (await outcome(() => ({ status: 'fine' }))) ?? {};
+  assert.match(String(details?.error), /^TypeError: the check returned none of UP, DOWN/);
+});

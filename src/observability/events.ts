@@ -7,6 +7,8 @@ import type { Metrics } from './metrics.ts';
 export interface Events {
   /** A delivery was acknowledged. */
   appended(delivery: NewDelivery, appended: Appended): void;
+  /** A request of a signed source was refused. */
+  refused(source: string, reason: string): void;
   /** An attempt ended and was recorded. */
   settled(job: ClaimedJob, outcome: Outcome['kind'], error?: unknown): void;
   /** An attempt outlived its lease, so another process may have made one too. */
@@ -18,11 +20,18 @@ export interface Events {
 /** Longer event names are cut in the log: a sender chooses them. */
 const MAX_NAME = 200;
 
+/** From one sync of a fast disk to what senders no longer wait for, in seconds. */
+const ACKNOWLEDGED_IN = [0.002, 0.005, 0.025, 0.1, 0.5, 1, 5];
+
 export function createEvents(log: Logger, metrics: Metrics): Events {
   const deliveries = metrics.counter('webhook.deliveries', {
     description:
       'Deliveries that were acknowledged: stored, known already (duplicate), or known and dead (revived)',
     tags: ['result'],
+  });
+  const acknowledgements = metrics.timer('webhook.acknowledgements', {
+    description: 'From the arrival of a delivery until it could be acknowledged, to the millisecond',
+    buckets: ACKNOWLEDGED_IN,
   });
   const attempts = metrics.counter('webhook.attempts', {
     description: 'Attempts to handle a delivery, by how they ended',
@@ -30,6 +39,10 @@ export function createEvents(log: Logger, metrics: Metrics): Events {
   });
   const unhandled = metrics.counter('webhook.unhandled', {
     description: 'Deliveries that nothing handled when they came',
+  });
+  const refusals = metrics.counter('webhook.refused', {
+    description: 'Requests of signed sources that were refused, by source and reason',
+    tags: ['source', 'reason'],
   });
   const result = {
     stored: deliveries.with('result', 'stored'),
@@ -50,8 +63,9 @@ export function createEvents(log: Logger, metrics: Metrics): Events {
   });
 
   return {
-    appended({ id, source, event, jobs }, appended) {
+    appended({ id, source, event, jobs, receivedAt }, appended) {
       result[appended].increment();
+      acknowledgements.record((Date.now() - receivedAt) / 1_000);
       const details = { delivery: id, source, event: event?.slice(0, MAX_NAME) ?? null };
       if (appended === 'revived') log.info(details, 'dead delivery came again, trying it again');
       else if (appended === 'stored' && jobs.length === 0) {
@@ -59,6 +73,10 @@ export function createEvents(log: Logger, metrics: Metrics): Events {
         unhandled.increment();
         log.info(details, 'unhandled event');
       }
+    },
+    refused(source, reason) {
+      refusals.with('source', source, 'reason', reason).increment();
+      log.warn({ source, reason }, 'request refused');
     },
     settled(job, outcome, error) {
       ended[outcome].increment();

@@ -39,8 +39,20 @@ test('one that is DOWN makes the whole DOWN and leaves the others', async () => 
     ['down', { status: 'DOWN', details: { code: 7 } }],
     ['throws', { status: 'DOWN', details: { error: 'TypeError: broken' } }],
     ['rejects', { status: 'DOWN', details: { error: 'Error: gone' } }],
-    ['confused', { status: 'DOWN', details: { error: 'TypeError: the check returned neither UP nor DOWN' } }],
-    ['silent', { status: 'DOWN', details: { error: 'TypeError: the check returned neither UP nor DOWN' } }],
+    [
+      'confused',
+      {
+        status: 'DOWN',
+        details: { error: 'TypeError: the check returned none of UP, DOWN, OUT_OF_SERVICE and UNKNOWN' },
+      },
+    ],
+    [
+      'silent',
+      {
+        status: 'DOWN',
+        details: { error: 'TypeError: the check returned none of UP, DOWN, OUT_OF_SERVICE and UNKNOWN' },
+      },
+    ],
     ['__proto__', UP],
   ]);
 });

@@ -13,8 +13,11 @@ export interface Tag {
 
 /** One tag combination of a meter, with what it measured up to now. */
 export interface Series {
+  /** The same array each time. */
   readonly tags: readonly Tag[];
   measure(): readonly Measurement[];
+  /** How many values fell into each bucket of its meter, without those of the buckets below. */
+  readonly bucketCounts?: ArrayLike<number> | undefined;
 }
 
 /** A named thing that is measured, as the renderings of the metrics see it. */
@@ -27,8 +30,11 @@ export interface Meter {
   readonly unit: string | undefined;
   /** The tags that every one of its series has, in this order. */
   readonly tagKeys: readonly string[];
+  /** The upper bounds of a timer's buckets in seconds, ascending; absent when it has none. */
+  readonly buckets?: readonly number[] | undefined;
   /** Whether it ran into its cap of series, so that its overflow series holds a mixture. */
   readonly overflowed: boolean;
+  /** Its series in the order in which they appeared; none ever goes away. */
   series(): Iterable<Series>;
 }
 
@@ -37,8 +43,14 @@ export interface MeterOptions {
   readonly unit?: string | undefined;
 }
 
-export interface TaggedMeterOptions<Keys extends readonly string[]> extends MeterOptions {
-  /** The tags of every series. Their values come from a small set: a route's template, never a URL. */
+export interface TimerOptions {
+  readonly description: string;
+  /** Upper bounds in seconds, ascending: how many values are at most that large is counted for each. None when absent. */
+  readonly buckets?: readonly number[] | undefined;
+}
+
+/** The tags of every series. Their values come from a small set: a route's template, never a URL. */
+export interface WithTags<Keys extends readonly string[]> {
   readonly tags: Keys;
 }
 

@@ -55,7 +55,11 @@ export class SeriesTable<S extends Series> {
   }
 
   #add(pairs: readonly string[]): S {
-    if (this.#all.length >= this.#limit) return this.#overflow ?? this.#addOverflow();
+    if (this.#all.length >= this.#limit) {
+      this.#onOverflow();
+      this.#overflow ??= this.#addOverflow();
+      return this.#overflow;
+    }
     let branch = this.#root;
     const tags = this.#keys.map((key, i) => ({ key, value: pairs[2 * i + 1] ?? '' }));
     for (const { value } of tags) {
@@ -72,10 +76,14 @@ export class SeriesTable<S extends Series> {
   }
 
   #addOverflow(): S {
-    this.#overflow = this.#create(this.#keys.map((key) => ({ key, value: OVERFLOW })));
-    this.#all.push(this.#overflow);
-    this.#onOverflow();
-    return this.#overflow;
+    const tags = this.#keys.map((key) => ({ key, value: OVERFLOW }));
+    // Two series with the same tags could not be told apart, so one that is called like this is taken.
+    let branch: Branch<S> | undefined = this.#root;
+    for (const { value } of tags) branch = branch?.children.get(value);
+    if (branch?.series !== undefined) return branch.series;
+    const overflow = this.#create(tags);
+    this.#all.push(overflow);
+    return overflow;
   }
 
   #mismatch(pairs: readonly string[]): MeterError {

@@ -1,9 +1,12 @@
+import { type AliasOptions, aliasMeter } from './metrics-alias.ts';
 import { Counter } from './metrics-counter.ts';
 import { MeterError } from './metrics-error.ts';
-import { GaugeMeter, type GaugeOptions } from './metrics-gauge.ts';
-import type { Meter, MeterOptions, Series, Tag, Tagged, TaggedMeterOptions } from './metrics-meter.ts';
+import type { Meter, MeterOptions, Series, Tag, Tagged, TimerOptions, WithTags } from './metrics-meter.ts';
+import { checkNames } from './metrics-names.ts';
+import { ObservedMeter, type ObservedOptions } from './metrics-observed.ts';
 import { SeriesTable } from './metrics-series.ts';
 import { Timer } from './metrics-timer.ts';
+import { MetricWindow } from './metrics-window.ts';
 
 export interface MetricsOptions {
   /** How many tag combinations one meter may have; 1,000 when absent. What comes later shares one series. */
@@ -12,7 +15,7 @@ export interface MetricsOptions {
   readonly onOverflow?: (meter: string, maxSeries: number) => void;
 }
 
-type SomeOptions = MeterOptions & { readonly tags?: readonly string[] };
+type SomeOptions = MeterOptions & Omit<TimerOptions, 'description'> & { readonly tags?: readonly string[] };
 
 /** A counter or timer together with its series. */
 interface Countable<S extends Series> {
@@ -20,20 +23,24 @@ interface Countable<S extends Series> {
   readonly table: SeriesTable<S>;
 }
 
-const NAME = /^[a-z][a-z0-9]*(?:[._][a-z0-9]+)*$/;
+/** The meter that counts what found no room in another one. */
+const OVERFLOWS = 'meters.overflow';
 
 /**
  * All meters of the process, under dotted names with tags, to be rendered in any format.
  * Declaring a counter or timer a second time gives the first one, so that parts can share it.
  * Throws MeterError for a name that is no name, or that is another kind of meter already.
  */
-export class Metrics {
+export class Metrics implements Disposable {
+  /** The windows of the maxima. */
+  readonly window = new MetricWindow();
   readonly #maxSeries: number;
   readonly #onOverflow: (meter: string, maxSeries: number) => void;
   readonly #counters = new Map<string, Countable<Counter>>();
   readonly #timers = new Map<string, Countable<Timer>>();
-  readonly #gauges = new Map<string, GaugeMeter>();
+  readonly #observed = new Map<string, ObservedMeter>();
   readonly #meters = new Map<string, Meter>();
+  readonly #overflowed = new Set<string>();
   #names: readonly string[] | undefined;
 
   constructor({ maxSeries = 1_000, onOverflow = () => {} }: MetricsOptions = {}) {
@@ -41,35 +48,48 @@ export class Metrics {
     this.#onOverflow = onOverflow;
   }
 
+  /** A counter; with `read` one whose value is kept elsewhere and only ever grows, read when somebody looks. */
   counter<const Keys extends readonly [string, ...string[]]>(
     name: string,
-    options: TaggedMeterOptions<Keys>,
+    options: MeterOptions & WithTags<Keys>,
   ): Tagged<Counter, Keys>;
+  counter(name: string, options: ObservedOptions, read: () => number): void;
   counter(name: string, options: MeterOptions): Counter;
-  counter(name: string, options: SomeOptions): Counter | Tagged<Counter, readonly string[]> {
-    return handle(this.#declare(this.#counters, 'counter', name, options, (tags) => new Counter(tags)));
+  counter(
+    name: string,
+    options: SomeOptions | ObservedOptions,
+    read?: () => number,
+  ): Counter | Tagged<Counter, readonly string[]> | undefined {
+    if (read !== undefined) {
+      this.#observe('counter', name, options as ObservedOptions, read);
+      return undefined;
+    }
+    const create = (tags: readonly Tag[]) => new Counter(tags);
+    return handle(this.#declare(this.#counters, 'counter', name, options as SomeOptions, create));
   }
 
   /** A timer; its unit is seconds. */
   timer<const Keys extends readonly [string, ...string[]]>(
     name: string,
-    options: TaggedMeterOptions<Keys>,
+    options: TimerOptions & WithTags<Keys>,
   ): Tagged<Timer, Keys>;
-  timer(name: string, options: MeterOptions): Timer;
+  timer(name: string, options: TimerOptions): Timer;
   timer(name: string, options: SomeOptions): Timer | Tagged<Timer, readonly string[]> {
     const inSeconds = { ...options, unit: 'seconds' };
-    return handle(this.#declare(this.#timers, 'timer', name, inSeconds, (tags) => new Timer(tags)));
+    const create = (tags: readonly Tag[]) => new Timer(tags, this.window, options.buckets);
+    return handle(this.#declare(this.#timers, 'timer', name, inSeconds, create));
   }
 
   /** A value that is read when somebody looks. Several gauges share a name when their tags differ. */
-  gauge(name: string, options: GaugeOptions, read: () => number): void {
-    let meter = this.#gauges.get(name);
-    if (meter === undefined) {
-      meter = new GaugeMeter(name, options, this.#maxSeries, this.#overflowOf(name));
-      this.#register(meter);
-      this.#gauges.set(name, meter);
-    }
-    meter.add(options.tags ?? {}, read);
+  gauge(name: string, options: ObservedOptions, read: () => number): void {
+    this.#observe('gauge', name, options, read);
+  }
+
+  /** Shows the meter `source` under another name as well. Throws MeterError when there is no such meter. */
+  alias(name: string, source: string, options: AliasOptions = {}): void {
+    const meter = this.#meters.get(source);
+    if (meter === undefined) throw new MeterError(`${name} cannot show ${source}: there is no such meter`);
+    this.#register(aliasMeter(name, meter, options));
   }
 
   /** The names of all meters, sorted; the same array until a meter is added. */
@@ -91,11 +111,16 @@ export class Metrics {
     }
   }
 
+  /** Stops the windows; the meters can still be used. */
+  [Symbol.dispose](): void {
+    this.window[Symbol.dispose]();
+  }
+
   #declare<S extends Series>(
     kind: Map<string, Countable<S>>,
     type: 'counter' | 'timer',
     name: string,
-    { description, unit, tags: tagKeys = [] }: SomeOptions,
+    { description, unit, tags: tagKeys = [], buckets }: SomeOptions,
     create: (tags: readonly Tag[]) => S,
   ): Countable<S> {
     const existing = kind.get(name);
@@ -105,13 +130,16 @@ export class Metrics {
         `The ${type} ${name} exists with other tags: ${existing.meter.tagKeys.join(', ')}`,
       );
     }
-    const table = new SeriesTable(tagKeys, this.#maxSeries, create, this.#overflowOf(name));
+    // The overflows are counted by meter, and the program has so many of them.
+    const limit = name === OVERFLOWS ? Infinity : this.#maxSeries;
+    const table = new SeriesTable(tagKeys, limit, create, () => this.#overflow(name));
     const meter: Meter = {
       name,
       type,
       description,
       unit,
       tagKeys,
+      buckets,
       get overflowed() {
         return table.overflowed;
       },
@@ -123,19 +151,34 @@ export class Metrics {
     return declared;
   }
 
-  #register(meter: Meter): void {
-    const { name, type } = meter;
-    if (!NAME.test(name)) {
-      throw new MeterError(`${JSON.stringify(name)} is no meter name: use lower-case words joined by dots`);
+  #observe(type: 'counter' | 'gauge', name: string, options: ObservedOptions, read: () => number): void {
+    let meter = this.#observed.get(name);
+    if (meter?.type !== type) {
+      meter = new ObservedMeter(type, name, options, this.#maxSeries, () => this.#overflow(name));
+      this.#register(meter);
+      this.#observed.set(name, meter);
     }
+    meter.add(options.tags ?? {}, read);
+  }
+
+  #register(meter: Meter): void {
+    const { name, type, unit, tagKeys, buckets } = meter;
+    checkNames(name, unit, tagKeys, buckets);
     const taken = this.#meters.get(name);
     if (taken !== undefined) throw new MeterError(`${name} cannot be a ${type}: it is a ${taken.type}`);
     this.#meters.set(name, meter);
     this.#names = undefined;
   }
 
-  #overflowOf(name: string): () => void {
-    return () => this.#onOverflow(name, this.#maxSeries);
+  /** Counts a look-up that found no room, and tells of the first one. */
+  #overflow(name: string): void {
+    const description = 'Look-ups of tag combinations that found no room in their meter';
+    this.counter(OVERFLOWS, { description, tags: ['meter'] })
+      .with('meter', name)
+      .increment();
+    if (this.#overflowed.has(name)) return;
+    this.#overflowed.add(name);
+    this.#onOverflow(name, this.#maxSeries);
   }
 }
 

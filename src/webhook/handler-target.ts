@@ -1,5 +1,5 @@
 import { parseJsonBody } from '../http/json-body.ts';
-import { resolvePointer } from '../http/json-pointer.ts';
+import { parsePointer, valueAt } from '../http/json-pointer.ts';
 import type { ClaimedJob, Delivery } from '../inbox/delivery.ts';
 import type { HandlerLog, HandlerSpec } from '../inbox/handler.ts';
 import type { Target } from '../inbox/target.ts';
@@ -25,12 +25,13 @@ export function handlerTarget(
     timeout: spec.timeout ?? defaults.timeout,
     maxAttempts: spec.attempts ?? defaults.maxAttempts,
     backoff: defaults.backoff,
+    ordered: spec.order !== undefined,
     run: (job, signal) => spec.handler(deliveryOf(job, event), { signal, log: logOf(job) }),
   };
 }
 
 function deliveryOf({ attempt, delivery }: ClaimedJob, event: string): Delivery {
   const { id, source, body, dataPointer, receivedAt } = delivery;
-  const data = resolvePointer(parseJsonBody(body), dataPointer);
+  const data = valueAt(parseJsonBody(body), parsePointer(dataPointer) ?? []);
   return { id, source, event, data, receivedAt: new Date(receivedAt), attempt };
 }

@@ -1,22 +1,37 @@
-import { resolvePointer } from '../http/json-pointer.ts';
+import { type JsonPointer, parsePointer, valueAt } from '../http/json-pointer.ts';
 import type { NewJob } from '../inbox/delivery.ts';
 import type { HandlerSpec } from '../inbox/handler.ts';
+import type { ForwardSettings } from './forward/forward-settings.ts';
+import { forwardTargetName } from './forward/forward-target.ts';
 import { handlerTargetName } from './handler-target.ts';
 
-/** Decides which jobs a delivery gets: one of its event's handler, if there is one. */
+/** Decides which jobs a delivery gets: one of its event's handler if there is one, and one of each forward address. */
 export type JobPlan = (event: string | null, body: unknown) => readonly NewJob[];
 
-export function createJobPlan(handlers: ReadonlyMap<string, HandlerSpec>): JobPlan {
+export function createJobPlan(
+  handlers: ReadonlyMap<string, HandlerSpec>,
+  forwards: readonly ForwardSettings[] = [],
+): JobPlan {
+  const orders = new Map<string, JsonPointer | undefined>(
+    [...handlers].map(([event, { order }]) => [event, order === undefined ? undefined : parsePointer(order)]),
+  );
   return (event, body) => {
-    const spec = event === null ? undefined : handlers.get(event);
-    if (event === null || spec === undefined) return [];
-    return [{ target: handlerTargetName(event), orderKey: orderKeyOf(body, spec.order) }];
+    const jobs: NewJob[] = [];
+    if (event !== null && orders.has(event)) {
+      jobs.push({ target: handlerTargetName(event), orderKey: orderKeyOf(body, orders.get(event)) });
+    }
+    for (const { name, events } of forwards) {
+      if (events === undefined || (event !== null && events.includes(event))) {
+        jobs.push({ target: forwardTargetName(name), orderKey: null });
+      }
+    }
+    return jobs;
   };
 }
 
 /** Deliveries without the key are in no order. */
-function orderKeyOf(body: unknown, pointer: string | undefined): string | null {
+function orderKeyOf(body: unknown, pointer: JsonPointer | undefined): string | null {
   if (pointer === undefined) return null;
-  const key = resolvePointer(body, pointer);
+  const key = valueAt(body, pointer);
   return key === undefined || key === null ? null : JSON.stringify(key);
 }

@@ -12,7 +12,9 @@ interface Guarded extends AsyncDisposable {
   readonly handled: number;
 }
 
-async function guard(...secrets: readonly string[]): Promise<Guarded> {
+const guard = (...secrets: readonly string[]) => guardBy(() => secrets);
+
+async function guardBy(secrets: () => readonly string[]): Promise<Guarded> {
   let handled = 0;
   const app = fastify({ forceCloseConnections: true });
   app.setErrorHandler((error: { readonly status?: number }, _request, reply) =>
@@ -80,6 +82,19 @@ test('while a secret is rotated each of several passes, and nothing made of them
   }
 });
 
+test('secrets that change count from the next request on', async () => {
+  let secrets: readonly string[] = ['old'];
+  await using door = await guardBy(() => secrets);
+  assert.equal(await door.status(`${TOKEN}old`), 200);
+  secrets = ['new'];
+  assert.equal(await door.status(`${TOKEN}old`), 401);
+  assert.equal(await door.status(`${TOKEN}new`), 200);
+  secrets = [];
+  assert.equal(await door.status(), 200);
+  secrets = ['new'];
+  assert.equal(await door.status(), 401);
+});
+
 test('a secret beyond ASCII passes in UTF-8, and in Latin-1 where that can write it', async () => {
   await using door = await guard('gehäim-ß', 'клю́ч-😀');
   const bytes = (text: string, encoding: 'utf8' | 'latin1') =>
@@ -105,5 +120,5 @@ test('a refusal comes before the body does, and closes the connection so that th
 });
 
 test('an empty secret would let everybody in, so it is refused at the start', () => {
-  assert.throws(() => tokenGuard(['s3cret', '']), EmptySecretError);
+  assert.throws(() => tokenGuard(() => ['s3cret', '']), EmptySecretError);
 });

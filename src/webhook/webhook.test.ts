@@ -4,38 +4,46 @@ import fc from 'fast-check';
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Database } from '../database/database.ts';
 import { openDatabase } from '../database/open-database.ts';
+import type { ClaimedJob, NewDelivery } from '../inbox/delivery.ts';
 import { type WebhookOptions, webhook } from './webhook.ts';
-
-type Stored = Parameters<WebhookOptions['onStored']>[0];
 
 interface Receiver extends AsyncDisposable {
   readonly app: FastifyInstance;
   readonly database: Database;
   /** What the receiver reported as stored. */
-  readonly stored: readonly Stored[];
+  readonly stored: readonly NewDelivery[];
   post(
     payload: string | Uint8Array,
     headers?: Record<string, string>,
   ): Promise<{ status: number; text: string; type: unknown }>;
   closeStore(): Promise<void>;
-  /** The bodies that wait for a handler. */
-  bodies(): Promise<readonly Buffer[]>;
+  /** The jobs that wait for their handler. */
+  jobs(): Promise<readonly ClaimedJob[]>;
+  /** The bodies of the deliveries that wait. */
+  bodies(): Promise<readonly string[]>;
 }
 
+type Options = Partial<Omit<WebhookOptions, 'secrets'>> & { readonly secrets?: readonly string[] };
+
 /** The receiver on a real inbox; every event but `other` has a handler. */
-async function receive(options: Partial<WebhookOptions> = {}): Promise<Receiver> {
+async function receive({ secrets = [], ...options }: Options = {}): Promise<Receiver> {
   const database = openDatabase('sqlite::memory:');
   const closing = new AsyncDisposableStack();
   closing.use(database);
   const app = fastify();
-  const stored: Stored[] = [];
+  const stored: NewDelivery[] = [];
   await app.register(webhook, {
     inbox: database.inbox,
-    secrets: [],
-    handles: (event) => event !== 'other',
-    onStored: (delivery) => stored.push(delivery),
+    secrets: () => secrets,
+    plan: (event) => (event === null || event === 'other' ? [] : [{ target: 't', orderKey: null }]),
+    onAppended: (delivery) => stored.push(delivery),
+    onRefused: () => assert.fail('no source is signed'),
     ...options,
   });
+  const jobs = () => {
+    const now = Date.now();
+    return database.inbox.claim('t', 1_000, 'test', now, now + 60_000);
+  };
   return {
     app,
     database,
@@ -49,8 +57,9 @@ async function receive(options: Partial<WebhookOptions> = {}): Promise<Receiver>
       });
       return { status: reply.statusCode, text: reply.body, type: reply.headers['content-type'] };
     },
-    bodies: async () => (await database.inbox.claim(1_000)).map(({ body }) => Buffer.from(body)),
     closeStore: () => closing.disposeAsync(),
+    jobs,
+    bodies: async () => (await jobs()).map(({ delivery }) => Buffer.from(delivery.body).toString()),
     async [Symbol.asyncDispose]() {
       await app.close();
       await closing.disposeAsync();
@@ -64,12 +73,16 @@ test('an event is stored, reported and acknowledged with the text of the contrac
   await using door = await receive();
   const before = Date.now();
   assert.deepEqual(await door.post('{"event":"paid","data":{"amount":1}}'), RECEIVED);
-  const [claimed, ...more] = await door.database.inbox.claim(10);
+  const [job, ...more] = await door.jobs();
   assert.deepEqual(more, []);
-  assert.equal(claimed?.event, 'paid');
-  assert.ok(claimed !== undefined && claimed.receivedAt >= before && claimed.receivedAt <= Date.now());
-  assert.deepEqual(door.stored, [{ id: claimed.id, event: 'paid', handled: true }]);
-  assert.match(claimed.id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  const { id, source, event, dataPointer, receivedAt } = job?.delivery ?? assert.fail('nothing waits');
+  assert.deepEqual({ source, event, dataPointer }, { source: '', event: 'paid', dataPointer: '/data' });
+  assert.ok(receivedAt >= before && receivedAt <= Date.now());
+  assert.deepEqual(
+    door.stored.map((delivery) => delivery.id),
+    [id],
+  );
+  assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 });
 
 test('the body is kept byte for byte, where parsing and printing it would change it', async () => {
@@ -83,7 +96,7 @@ test('the body is kept byte for byte, where parsing and printing it would change
   ];
   await using door = await receive();
   for (const body of bodies) assert.deepEqual(await door.post(body), RECEIVED);
-  assert.deepEqual((await door.bodies()).map(String), bodies.map(String));
+  assert.deepEqual(await door.bodies(), bodies);
 });
 
 test('any JSON object with an event comes out as it went in, whatever its content type says', async () => {
@@ -100,7 +113,7 @@ test('any JSON object with an event comes out as it went in, whatever its conten
       const body = Buffer.from(JSON.stringify({ event: 'e', data }, null, space));
       fc.pre(!body.includes('__proto__'));
       assert.deepEqual(await door.post(body, { 'content-type': contentType }), RECEIVED);
-      assert.deepEqual(await door.bodies(), [body]);
+      assert.deepEqual(await door.bodies(), [body.toString()]);
     }),
     { numRuns: 50 },
   );
@@ -110,8 +123,8 @@ test('an event without a handler is stored as unhandled and acknowledged all the
   await using door = await receive();
   assert.deepEqual(await door.post('{"event":"other","data":{}}'), RECEIVED);
   assert.deepEqual(
-    door.stored.map(({ event, handled }) => ({ event, handled })),
-    [{ event: 'other', handled: false }],
+    door.stored.map(({ event, jobs }) => [event, jobs]),
+    [['other', []]],
   );
   assert.deepEqual(await door.bodies(), [], 'it waits for no handler');
 });
@@ -131,19 +144,20 @@ test('any JSON value is a delivery; without an event that is a text it has none'
   ];
   for (const value of values) assert.deepEqual(await door.post(value), RECEIVED, value);
   assert.deepEqual(
-    door.stored.map(({ event, handled }) => ({ event, handled })),
-    values.map(() => ({ event: null, handled: false })),
+    door.stored.map(({ event, jobs }) => [event, jobs]),
+    values.map(() => [null, []]),
   );
 });
 
 test('names that objects have by nature are events like others', async () => {
-  await using door = await receive({ handles: (event) => event === 'constructor' });
-  for (const event of ['constructor', 'toString', '', 'a\0b', 'x'.repeat(10_000)]) {
+  await using door = await receive();
+  const events = ['constructor', '__proto__', '', 'a\0b', '\u2028😀', 'x'.repeat(10_000)];
+  for (const event of events) {
     assert.deepEqual(await door.post(JSON.stringify({ event })), RECEIVED);
   }
   assert.deepEqual(
-    door.stored.map(({ handled }) => handled),
-    [true, false, false, false, false],
+    (await door.jobs()).map(({ delivery }) => delivery.event),
+    events,
   );
 });
 
@@ -170,7 +184,7 @@ test('a body that is no JSON is a 400 and leaves nothing behind', async () => {
 });
 
 test('a body above the limit is a 413 and leaves nothing behind', async () => {
-  await using door = await receive({ bodyLimit: 100 });
+  await using door = await receive({ maxBodyBytes: 100 });
   const sized = (size: number) => `"${'a'.repeat(size - 2)}"`;
   assert.equal((await door.post(sized(100))).status, 200);
   assert.equal((await door.post(sized(101))).status, 413);
@@ -203,13 +217,37 @@ test('a delivery that cannot be stored is a 503 that asks to come again, never a
 });
 
 test('any other failure to store is no 200 either', async () => {
-  const broken = () => Promise.reject(new Error('secret-55'));
-  await using door = await receive({
-    inbox: { append: broken, recover: broken, claim: broken, settle: broken },
-  });
+  await using database = openDatabase('sqlite::memory:');
+  const inbox = new Proxy(database.inbox, { get: () => () => Promise.reject(new Error('secret-55')) });
+  await using door = await receive({ inbox });
   const { status, text } = await door.post('{"event":"paid"}');
   assert.deepEqual({ status, text }, { status: 500, text: 'Internal Server Error' });
   assert.deepEqual(door.stored, []);
+});
+
+test('the content type is kept as it was sent', async () => {
+  await using door = await receive();
+  await door.post('1', { 'content-type': 'Text/X; charset="latin1"' });
+  assert.equal(door.stored[0]?.contentType, 'Text/X; charset="latin1"');
+});
+
+test('a delivery without a content type has none', async () => {
+  await using door = await receive();
+  await door.post('1');
+  assert.equal(door.stored[0]?.contentType, null);
+});
+
+test('a delivery that its sender repeats under its own id is acknowledged again and stored once', async () => {
+  await using door = await receive();
+  for (const header of ['webhook-id', 'idempotency-key']) {
+    const headers = { [header]: `${header}-1` };
+    for (let i = 0; i < 3; i++) assert.deepEqual(await door.post('{"event":"paid"}', headers), RECEIVED);
+    assert.equal((await door.bodies()).length, 1, header);
+  }
+  for (const key of ['', 'x'.repeat(256)]) {
+    for (let i = 0; i < 2; i++) await door.post('{"event":"paid"}', { 'webhook-id': key });
+    assert.equal((await door.bodies()).length, 2, 'no key, no repetition');
+  }
 });
 
 test('other methods and other paths', async () => {

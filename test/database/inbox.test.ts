@@ -115,9 +115,12 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { inbox } = database.current;
       await inbox.append(delivery());
-      await claim(inbox);
-      await inbox.renew('me', LEASE_END + 5_000);
-      assert.deepEqual(await claim(inbox, 10, 'other', LEASE_END), []);
+      const [job] = await claim(inbox);
+      await inbox.append(delivery());
+      await inbox.claim('t', 1, 'me', LATER, LEASE_END);
+      await inbox.renew('me', [job?.job ?? 0], LEASE_END + 5_000);
+      const other = await inbox.claim('t', 10, 'other', LEASE_END, LEASE_END + 60_000);
+      assert.equal(other.length, 1, 'only the job that is named is renewed');
       assert.equal((await claim(inbox, 10, 'other', LEASE_END + 5_000)).length, 1);
     });
 
@@ -202,7 +205,7 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.equal(await inbox.prune(NOW + 1, 1, false), 1);
       assert.equal(await inbox.prune(NOW + 1, 10, false), 1);
       assert.deepEqual(
-        (await deliveries.list({}, 10)).map(({ id }) => id),
+        (await deliveries.list({}, 10)).items.map(({ id }) => id),
         [opened.id],
       );
       assert.ok((await inbox.size()) > 0);

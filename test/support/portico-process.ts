@@ -13,6 +13,8 @@ export interface ProcessOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Words put before `node`, such as a tracer and its options. */
   readonly wrapper?: readonly string[];
+  /** The program's script; default the one of this folder. */
+  readonly main?: string;
 }
 
 /** A `portico` process of its own, with every port picked by the system unless `env` names one. */
@@ -35,8 +37,9 @@ export function startPortico({
   args = ['serve'],
   env = {},
   wrapper = [],
+  main = MAIN,
 }: ProcessOptions): PorticoProcess {
-  const [command = '', ...words] = [...wrapper, process.execPath, MAIN, ...args];
+  const [command = '', ...words] = [...wrapper, process.execPath, main, ...args];
   const child = spawn(command, words, {
     cwd,
     env: {

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
-import { BatchExecutor, type Write, type WriteResult } from './batch.ts';
+import { BatchExecutor, type Step, type Write, type WriteResult } from './batch.ts';
 import { openWriteConnection } from './connection.ts';
 import { migrate } from './migrate.ts';
 
@@ -27,12 +27,16 @@ function open(setUp = '') {
 }
 
 const create = (name: unknown, email: unknown = 'a@b') =>
-  ({ statement: 'createUser', values: [name, email] }) as unknown as Write;
+  [{ statement: 'createUser', values: [name, email] }] as unknown as Write;
+const step = (statement: Step['statement'], ...values: Step['values']): Write => [{ statement, values }];
 const names = (db: DatabaseSync) =>
   db
     .prepare('SELECT name FROM users ORDER BY id')
     .all()
     .map(({ name }) => name);
+/** The rows of each step of a write; undefined when it failed. */
+const rowsOf = (result: WriteResult) =>
+  'rows' in result ? result.rows.map((rows) => rows.map((row) => [...row])) : undefined;
 const isError = (result: WriteResult | undefined) => result !== undefined && 'error' in result;
 
 test('each write gets its own rows, in the order of the writes', () => {
@@ -41,25 +45,36 @@ test('each write gets its own rows, in the order of the writes', () => {
   const { results, fatal } = executor.execute([
     create('a'),
     create('b'),
-    { statement: 'updateUser', values: ['A', 'a@c', 1] },
-    { statement: 'removeUser', values: [99] },
-    { statement: 'removeUser', values: [2] },
+    step('updateUser', 'A', 'a@c', 1),
+    step('removeUser', 99),
+    step('removeUser', 2),
     create('c'),
   ]);
-  assert.deepEqual(
-    results.map((result) => 'rows' in result && result.rows.map((row) => [...row])),
-    [[[1]], [[2]], [[1]], [], [[2]], [[3]]],
-  );
+  assert.deepEqual(results.map(rowsOf), [[[[1]]], [[[2]]], [[[1]]], [[]], [[[2]]], [[[3]]]]);
   assert.equal(fatal, undefined);
   assert.deepEqual(names(db), ['A', 'c']);
   assert.equal(db.isTransaction, false);
 });
 
+test('the steps of a write see each other and happen all or none', () => {
+  using db = open();
+  const executor = new BatchExecutor(db);
+  const { results } = executor.execute([
+    [...create('a'), ...step('updateUser', 'A', 'a@c', 1), ...create('b')],
+    [...create('c'), ...step('updateUser', null, 'a@c', 1), ...create('d')],
+    [...create('e'), ...create(null)],
+    [...create('f')],
+    [],
+  ]);
+  assert.deepEqual(results.map(rowsOf), [[[[1]], [[1]], [[2]]], undefined, undefined, [[[3]]], []]);
+  assert.deepEqual(names(db), ['A', 'b', 'f']);
+});
+
 const bad: Readonly<Record<string, Write>> = {
   'a null where none may be': create(null),
   'a value of a kind that cannot be bound': create({ name: 'x' }),
-  'a value too many': { statement: 'createUser', values: ['x', 'y', 'z'] },
-  'a value too few': { statement: 'createUser', values: ['x'] },
+  'a value too many': step('createUser', 'x', 'y', 'z'),
+  'a value too few': step('createUser', 'x'),
   'bytes for a column of texts': create(new Uint8Array([1])),
 };
 
@@ -168,8 +183,7 @@ test('statements are prepared when the connection opens, and never again', () =>
   const { prepared } = db;
   assert.ok(prepared > 0);
   for (let i = 0; i < 10; i++) executor.maintain([create('a')]);
-  for (let i = 0; i < 10; i++)
-    executor.execute([create('a'), create(null), { statement: 'removeUser', values: [i] }]);
+  for (let i = 0; i < 10; i++) executor.execute([create('a'), create(null), step('removeUser', i)]);
   assert.equal(db.prepared, prepared);
 });
 
@@ -215,5 +229,6 @@ test('the log is folded back into the file between batches, and only once it has
   }
   assert.equal(sizes[3], small, 'two megabytes stay in the log');
   assert.ok((sizes.at(-1) ?? 0) > 4_000_000, 'six are too many');
+  assert.equal(new Set(sizes).size, 2, 'it is folded once, then it grows again');
   assert.equal(names(db).length, 12);
 });

@@ -1,9 +1,11 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { NewJob } from '../../inbox/delivery.ts';
 import type {
+  DeliveryCursor,
   DeliveryDetail,
   DeliveryFilter,
   DeliveryLog,
+  DeliveryPage,
   DeliveryStatus,
   DeliverySummary,
   JobDetail,
@@ -34,19 +36,39 @@ const MATCHES = `
   AND (:since IS NULL OR received_at >= :since) AND (:until IS NULL OR received_at < :until)
   AND (:status IS NULL OR ${STATUS} = :status)`;
 
+/** No page looks at more deliveries than this: reads run on the thread of the doors. */
+const WINDOW = 5_000;
+
+/** Finds where a window ends, and what in it matches. `seq` is compared with `from` and ordered as `forward` says. */
+interface Listing {
+  readonly window: StatementSync;
+  readonly matching: StatementSync;
+}
+
+function prepareListing(reads: DatabaseSync, forward: boolean): Listing {
+  const [beyond, within, last, order] = forward ? ['>', '<=', 'max', 'ASC'] : ['<', '>=', 'min', 'DESC'];
+  return {
+    window: reads.prepare(`
+      SELECT ${last}(seq) AS edge, count(*) AS looked
+      FROM (SELECT seq FROM deliveries WHERE seq ${beyond} ? ORDER BY seq ${order} LIMIT ${WINDOW})`),
+    matching: reads.prepare(`
+      SELECT ${SUMMARY} FROM deliveries AS d
+      WHERE seq ${beyond} :from AND seq ${within} :edge AND ${MATCHES} ORDER BY seq ${order} LIMIT :limit`),
+  };
+}
+
 /** The deliveries in SQLite, as people and tools see them. */
 export class SqliteDeliveryLog implements DeliveryLog {
   readonly #writes: WriteQueue;
-  readonly #list: StatementSync;
-  readonly #count: StatementSync;
+  readonly #newestFirst: Listing;
+  readonly #oldestFirst: Listing;
   readonly #find: StatementSync;
   readonly #jobs: StatementSync;
 
   constructor(reads: DatabaseSync, writes: WriteQueue) {
     this.#writes = writes;
-    this.#list = reads.prepare(`
-      SELECT ${SUMMARY} FROM deliveries AS d WHERE seq < :before AND ${MATCHES} ORDER BY seq DESC LIMIT :limit`);
-    this.#count = reads.prepare(`SELECT count(*) AS count FROM deliveries AS d WHERE ${MATCHES}`);
+    this.#newestFirst = prepareListing(reads, false);
+    this.#oldestFirst = prepareListing(reads, true);
     this.#find = reads.prepare(`SELECT ${SUMMARY}, data_pointer, content_type, body, received_at
       FROM deliveries AS d WHERE id = ?`);
     this.#jobs = reads.prepare(`
@@ -55,14 +77,21 @@ export class SqliteDeliveryLog implements DeliveryLog {
       FROM jobs WHERE delivery = ? ORDER BY seq`);
   }
 
-  list(filter: DeliveryFilter, limit: number, before = Number.MAX_SAFE_INTEGER): readonly DeliverySummary[] {
-    return readRows<DeliverySummary>(this.#list, { ...conditions(filter), limit, before }).map((row) => ({
-      ...row,
-    }));
-  }
-
-  count(filter: DeliveryFilter): number {
-    return readRow<{ count: number }>(this.#count, conditions(filter))?.count ?? 0;
+  list(
+    filter: DeliveryFilter,
+    limit: number,
+    cursor: DeliveryCursor = { before: Number.MAX_SAFE_INTEGER },
+  ): DeliveryPage {
+    const forward = 'after' in cursor;
+    const { window, matching } = forward ? this.#oldestFirst : this.#newestFirst;
+    const from = forward ? cursor.after : cursor.before;
+    const { edge = null, looked = 0 } = readRow<{ edge: number | null; looked: number }>(window, from) ?? {};
+    if (edge === null) return { items: [], next: undefined };
+    // One more than asked for tells whether there is another page.
+    const rows = readRows<DeliverySummary>(matching, { ...conditions(filter), from, edge, limit: limit + 1 });
+    const items = rows.slice(0, limit).map((row) => ({ ...row }));
+    if (rows.length > limit) return { items, next: items.at(-1)?.seq };
+    return { items, next: looked === WINDOW ? edge : undefined };
   }
 
   find(id: string): DeliveryDetail | undefined {
@@ -76,7 +105,7 @@ export class SqliteDeliveryLog implements DeliveryLog {
   async replay(id: string, jobs: readonly NewJob[], now: number): Promise<boolean> {
     const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, orderKey]));
     const [reopened = [], added = []] = await this.#writes.writeAll([
-      { statement: 'replayJobs', values: [now, id] },
+      { statement: 'replayJobs', values: [now, id, targets] },
       { statement: 'replayUnhandled', values: [now, targets, id] },
     ]);
     return reopened.length + added.length > 0;

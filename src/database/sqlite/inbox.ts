@@ -1,22 +1,29 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ClaimedJob, NewDelivery, StoredDelivery } from '../../inbox/delivery.ts';
 import type { Appended, Backlog, Inbox, Outcome } from '../../inbox/inbox.ts';
+import type { DatabaseObserver, ReadTally } from '../observer.ts';
 import type { Row } from './batch.ts';
 import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
-import { readRow, readRows } from './read-row.ts';
+import { counted, readRow, readRows } from './read-row.ts';
 import type { WriteQueue } from './write-queue.ts';
 
 /** The inbox in SQLite: reads on the caller's thread, writes through the queue. */
 export class SqliteInbox implements Inbox {
   readonly #writes: WriteQueue;
+  readonly #tallies: Readonly<Record<'due' | 'deliveries' | 'backlog', ReadTally>>;
   readonly #due: StatementSync;
   readonly #deliveries: StatementSync;
   readonly #backlog: StatementSync;
   readonly #prunable: StatementSync;
   readonly #size: StatementSync;
 
-  constructor(reads: DatabaseSync, writes: WriteQueue) {
+  constructor(reads: DatabaseSync, writes: WriteQueue, observer: DatabaseObserver) {
     this.#writes = writes;
+    this.#tallies = {
+      due: observer.reads('inbox.due'),
+      deliveries: observer.reads('inbox.deliveries'),
+      backlog: observer.reads('inbox.backlog'),
+    };
     this.#due = reads.prepare(`
       SELECT value AS target FROM json_each(?)
       WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND due_at <= ?)`);
@@ -57,7 +64,10 @@ export class SqliteInbox implements Inbox {
   }
 
   due(targets: readonly string[], now: number): readonly string[] {
-    return readRows<{ target: string }>(this.#due, JSON.stringify(targets), now).map(({ target }) => target);
+    const rows = counted(this.#tallies.due, () =>
+      readRows<{ target: string }>(this.#due, JSON.stringify(targets), now),
+    );
+    return rows.map(({ target }) => target);
   }
 
   async claim(
@@ -81,8 +91,8 @@ export class SqliteInbox implements Inbox {
       .sort((a, b) => a.job - b.job);
   }
 
-  async renew(owner: string, leaseEnd: number): Promise<void> {
-    await this.#writes.write('renewLeases', leaseEnd, owner);
+  async renew(owner: string, jobs: readonly number[], leaseEnd: number): Promise<void> {
+    await this.#writes.write('renewLeases', leaseEnd, owner, JSON.stringify(jobs));
   }
 
   async settle({ job, attempt }: ClaimedJob, owner: string, outcome: Outcome, now: number): Promise<boolean> {
@@ -105,7 +115,9 @@ export class SqliteInbox implements Inbox {
   }
 
   backlog(): Backlog {
-    const row = readRow<{ open: number; dead: number; oldestAt: number | null }>(this.#backlog);
+    const row = counted(this.#tallies.backlog, () =>
+      readRow<{ open: number; dead: number; oldestAt: number | null }>(this.#backlog),
+    );
     return { open: row?.open ?? 0, dead: row?.dead ?? 0, oldestAt: row?.oldestAt ?? undefined };
   }
 
@@ -127,7 +139,7 @@ export class SqliteInbox implements Inbox {
   /** The deliveries of claimed jobs; the claim is committed, so this connection sees them. */
   #read(claimed: readonly Row[]): ReadonlyMap<number, StoredDelivery> {
     const seqs = JSON.stringify([...new Set(claimed.map(([, , delivery]) => Number(delivery)))]);
-    const rows = readRows<DeliveryRow>(this.#deliveries, seqs);
+    const rows = counted(this.#tallies.deliveries, () => readRows<DeliveryRow>(this.#deliveries, seqs));
     return new Map(rows.map((row) => [row.seq, storedDelivery(row)]));
   }
 }

@@ -1,11 +1,13 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Database } from '../database.ts';
 import { DatabaseOpenError } from '../errors.ts';
+import { type DatabaseObserver, unobserved } from '../observer.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
 import { SqliteDeliveryLog } from './delivery-log.ts';
 import { SqliteInbox } from './inbox.ts';
 import { migrate } from './migrate.ts';
 import { readRow } from './read-row.ts';
+import { refreshLog } from './refresh-log.ts';
 import { SqliteUserStore } from './users.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from './writer.ts';
 
@@ -13,7 +15,7 @@ import { openInlineWriter, openThreadWriter, type Writer } from './writer.ts';
  * Opens an SQLite database, migrated and ready. `file` is a path, or `:memory:`.
  * Throws DatabaseOpenError.
  */
-export function openSqlite(file: string): Database {
+export function openSqlite(file: string, observer: DatabaseObserver = unobserved): Database {
   const failed = new AbortController();
   const onFatal = (error: Error) => failed.abort(error);
   let reads: DatabaseSync;
@@ -22,13 +24,14 @@ export function openSqlite(file: string): Database {
     if (file === ':memory:') {
       reads = new DatabaseSync(file);
       migrate(reads);
-      writer = openInlineWriter(reads, onFatal);
+      writer = openInlineWriter(reads, onFatal, observer);
     } else {
       // Closed when the writer has its own: the last connection to close would delete the log.
       using migrating = openWriteConnection(file);
+      refreshLog(migrating);
       migrate(migrating);
       reads = openReadConnection(file);
-      writer = openThreadWriter(file, onFatal);
+      writer = openThreadWriter(file, onFatal, observer);
     }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -37,8 +40,8 @@ export function openSqlite(file: string): Database {
 
   const ping = reads.prepare('SELECT 1 FROM users LIMIT 1');
   return {
-    users: new SqliteUserStore(reads, writer.queue),
-    inbox: new SqliteInbox(reads, writer.queue),
+    users: new SqliteUserStore(reads, writer.queue, observer),
+    inbox: new SqliteInbox(reads, writer.queue, observer),
     deliveries: new SqliteDeliveryLog(reads, writer.queue),
     ping() {
       failed.signal.throwIfAborted();

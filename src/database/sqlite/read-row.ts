@@ -1,5 +1,6 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../errors.ts';
+import { READ_SAMPLE, type ReadTally } from '../observer.ts';
 
 /** A value for a `?`, or values for `:names`. */
 type Bound = SQLInputValue | Readonly<Record<string, SQLInputValue>>;
@@ -26,4 +27,13 @@ export function readRows<T>(statement: StatementSync, ...values: readonly Bound[
   } catch (cause) {
     throw new StoreUnavailableError('The read failed', { cause });
   }
+}
+
+/** Counts a read, and now and then times it. */
+export function counted<T>(tally: ReadTally, read: () => T): T {
+  if (tally.count++ % READ_SAMPLE !== 0) return read();
+  const began = performance.now();
+  const found = read();
+  tally.timed((performance.now() - began) / 1_000);
+  return found;
 }

@@ -1,7 +1,8 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { NewUser } from '../../users/user.ts';
 import type { UserPage, UserStore } from '../../users/user-store.ts';
-import { readRow } from './read-row.ts';
+import type { DatabaseObserver, ReadTally } from '../observer.ts';
+import { counted, readRow } from './read-row.ts';
 import type { WriteQueue } from './write-queue.ts';
 
 const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
@@ -12,9 +13,15 @@ export class SqliteUserStore implements UserStore {
   readonly #read: StatementSync;
   readonly #page: StatementSync;
   readonly #lastId: StatementSync;
+  readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor(reads: DatabaseSync, writes: WriteQueue) {
+  constructor(reads: DatabaseSync, writes: WriteQueue, observer: DatabaseObserver) {
     this.#writes = writes;
+    this.#tallies = {
+      read: observer.reads('user.read'),
+      page: observer.reads('user.page'),
+      lastId: observer.reads('user.lastId'),
+    };
     this.#read = reads.prepare(`SELECT ${USER_JSON} AS json FROM users WHERE id = ?`);
     // The rows reach the aggregate in the order of the inner query.
     this.#page = reads.prepare(`
@@ -24,22 +31,19 @@ export class SqliteUserStore implements UserStore {
   }
 
   readJson(id: number): string | undefined {
-    const row = readRow<{ json: string }>(this.#read, id);
+    const row = counted(this.#tallies.read, () => readRow<{ json: string }>(this.#read, id));
     return row?.json;
   }
 
   page(after: number, upTo: number, limit: number): UserPage {
-    const row = readRow<{ count: number; lastId: number | null; json: string | null }>(
-      this.#page,
-      after,
-      upTo,
-      limit,
+    const row = counted(this.#tallies.page, () =>
+      readRow<{ count: number; lastId: number | null; json: string | null }>(this.#page, after, upTo, limit),
     );
     return { count: row?.count ?? 0, lastId: row?.lastId ?? after, json: row?.json ?? '' };
   }
 
   lastId(): number {
-    return readRow<{ lastId: number | null }>(this.#lastId)?.lastId ?? 0;
+    return counted(this.#tallies.lastId, () => readRow<{ lastId: number | null }>(this.#lastId))?.lastId ?? 0;
   }
 
   async create({ name, email }: NewUser): Promise<number> {

@@ -1,5 +1,6 @@
 import type { SQLInputValue } from 'node:sqlite';
 import { StoreUnavailableError } from '../errors.ts';
+import { type DatabaseObserver, unobserved } from '../observer.ts';
 import type { BatchResult, Row, Step, Write } from './batch.ts';
 import type { WriteName } from './write-statements.ts';
 
@@ -23,14 +24,20 @@ interface Waiting {
 export class WriteQueue {
   readonly #send: SendBatch;
   readonly #onFatal: (error: StoreUnavailableError) => void;
+  readonly #observer: DatabaseObserver;
   #waiting: Waiting[] = [];
   #busy = false;
   #refusal: StoreUnavailableError | undefined;
   #idle: PromiseWithResolvers<void> | undefined;
 
-  constructor(send: SendBatch, onFatal: (error: StoreUnavailableError) => void) {
+  constructor(
+    send: SendBatch,
+    onFatal: (error: StoreUnavailableError) => void,
+    observer: DatabaseObserver = unobserved,
+  ) {
     this.#send = send;
     this.#onFatal = onFatal;
+    this.#observer = observer;
   }
 
   /** Resolves to the returned rows once the write is durable; rejects with StoreUnavailableError. */
@@ -84,18 +91,24 @@ export class WriteQueue {
       this.#idle = undefined;
       return;
     }
+    const began = performance.now();
     this.#send(
       batch.map(({ write }) => write),
-      (result) => this.#settle(batch, result),
+      (result) => this.#settle(batch, result, began),
     );
   };
 
-  #settle(batch: readonly Waiting[], { results, fatal }: BatchResult): void {
+  #settle(batch: readonly Waiting[], { results, fatal }: BatchResult, began: number): void {
+    let failed = 0;
     for (const [i, waiting] of batch.entries()) {
       const result = results[i] ?? { error: 'no result' };
       if ('rows' in result) waiting.resolve(result.rows);
-      else waiting.reject(new StoreUnavailableError(`The write failed: ${result.error}`));
+      else {
+        failed++;
+        waiting.reject(new StoreUnavailableError(`The write failed: ${result.error}`));
+      }
     }
+    this.#observer.batch(batch.length, failed, (performance.now() - began) / 1_000);
     if (fatal !== undefined) this.fail(new StoreUnavailableError(`The file is no longer durable: ${fatal}`));
     this.#flush();
   }

@@ -30,7 +30,9 @@ export const WRITES = {
             AND earlier.status = 'open' AND earlier.seq < due.seq))
       ORDER BY due_at, seq LIMIT ?)
     RETURNING seq, attempts, delivery`,
-  renewLeases: `UPDATE jobs SET due_at = ? WHERE owner = ? AND status = 'open' RETURNING seq`,
+  renewLeases: `
+    UPDATE jobs SET due_at = ?
+    WHERE owner = ? AND status = 'open' AND seq IN (SELECT value FROM json_each(?)) RETURNING seq`,
   finishJob: `
     UPDATE jobs SET status = ?, error = ?, finished_at = ?, owner = NULL
     WHERE seq = ? AND owner = ? AND attempts = ? RETURNING seq`,
@@ -43,7 +45,10 @@ export const WRITES = {
 
   replayJobs: `
     UPDATE jobs SET status = 'open', attempts = 0, due_at = ?, error = NULL, finished_at = NULL
-    WHERE delivery = (SELECT seq FROM deliveries WHERE id = ?) AND status <> 'open' RETURNING seq`,
+    WHERE delivery = (SELECT seq FROM deliveries WHERE id = ?)
+      AND target IN (SELECT value ->> 0 FROM json_each(?))
+      AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')
+    RETURNING seq`,
   replayUnhandled: `
     INSERT INTO jobs (delivery, due_at, target, order_key)
     SELECT deliveries.seq, ?, value ->> 0, value ->> 1 FROM deliveries, json_each(?)

@@ -1,24 +1,41 @@
+import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { BatchExecutor, type Write } from './batch.ts';
-import { openWriteConnection } from './connection.ts';
+import { openReadConnection, openWriteConnection } from './connection.ts';
 
 // The one thread that owns the writing connection: a slow sync stalls it, never the event loop of the doors.
 const port = parentPort;
 if (port === null) throw new Error('writer-thread.ts runs as a worker thread only');
 
-const db = openWriteConnection((workerData as { readonly file: string }).file);
+const { file } = workerData as { readonly file: string };
+const db = openWriteConnection(file);
 const executor = new BatchExecutor(db);
+let failed = false;
 
 /** A batch is answered with its BatchResult; a string says why the file can no longer be trusted. */
 port.on('message', (writes: readonly Write[] | 'close') => {
   if (writes === 'close') {
+    using _last = failed ? logKeeper() : undefined;
     db.close();
     port.close();
     return;
   }
   const result = executor.execute(writes);
+  failed ||= result.fatal !== undefined;
   port.postMessage(result);
-  if (result.fatal !== undefined) return;
+  if (failed) return;
   const fatal = executor.maintain(writes);
-  if (fatal !== undefined) port.postMessage(fatal);
+  failed = fatal !== undefined;
+  if (failed) port.postMessage(fatal);
 });
+
+/**
+ * A connection that only reads: with it open the other one does not fold the log into the file and delete it when it
+ * closes. After a failed sync the log must stay, because the disk may lack what was folded before; the next process
+ * folds it again from its beginning.
+ */
+function logKeeper(): DatabaseSync {
+  const keeper = openReadConnection(file);
+  keeper.exec('SELECT 1 FROM users');
+  return keeper;
+}

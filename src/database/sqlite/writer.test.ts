@@ -100,7 +100,9 @@ test('a write that is wrong by itself fails, and the thread goes on', async () =
   assert.deepEqual(opened.fatal, []);
 });
 
-test('a thread that dies fails what is under way and what comes, and says so once', async () => {
+test('a thread that dies fails what is under way and what comes, and says so once', {
+  timeout: 10_000,
+}, async () => {
   await using file = await migratedFile();
   await using opened = await openThread(file.path);
   const { writer, thread, fatal } = opened;
@@ -125,7 +127,9 @@ test('a thread that dies fails what is under way and what comes, and says so onc
   assert.ok(fatal[0] instanceof StoreUnavailableError);
 });
 
-test('a thread that cannot open its file fails the first write, and disposing does not hang', async () => {
+test('a thread that cannot open its file fails the first write, and disposing does not hang', {
+  timeout: 10_000,
+}, async () => {
   await using folder = await temporaryFolder();
   await using opened = await openThread(join(folder.path, 'no/such/folder/test.db'));
   const write = create(opened.writer, 'a');

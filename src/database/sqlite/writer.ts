@@ -2,6 +2,7 @@ import { extname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { StoreUnavailableError } from '../errors.ts';
+import { type DatabaseObserver, unobserved } from '../observer.ts';
 import { BatchExecutor, type BatchResult } from './batch.ts';
 import { WriteQueue } from './write-queue.ts';
 
@@ -11,15 +12,23 @@ export interface Writer extends AsyncDisposable {
 }
 
 /** Writes from a thread of its own. `onFatal` is called once, when no later write can be trusted. */
-export function openThreadWriter(file: string, onFatal: (error: StoreUnavailableError) => void): Writer {
+export function openThreadWriter(
+  file: string,
+  onFatal: (error: StoreUnavailableError) => void,
+  observer: DatabaseObserver = unobserved,
+): Writer {
   // `.ts` when run from source, `.js` in the built package.
   const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
   const worker = new Worker(script, { name: 'writer', workerData: { file } });
   let answer: ((result: BatchResult) => void) | undefined;
-  const queue = new WriteQueue((writes, done) => {
-    answer = done;
-    worker.postMessage(writes);
-  }, onFatal);
+  const queue = new WriteQueue(
+    (writes, done) => {
+      answer = done;
+      worker.postMessage(writes);
+    },
+    onFatal,
+    observer,
+  );
 
   function fail(reason: string): void {
     queue.fail(new StoreUnavailableError(reason));
@@ -55,9 +64,13 @@ export function openThreadWriter(file: string, onFatal: (error: StoreUnavailable
 }
 
 /** Writes on the caller's thread and connection: a database in memory belongs to one connection. */
-export function openInlineWriter(db: DatabaseSync, onFatal: (error: StoreUnavailableError) => void): Writer {
+export function openInlineWriter(
+  db: DatabaseSync,
+  onFatal: (error: StoreUnavailableError) => void,
+  observer: DatabaseObserver = unobserved,
+): Writer {
   const executor = new BatchExecutor(db);
-  const queue = new WriteQueue((writes, done) => done(executor.execute(writes)), onFatal);
+  const queue = new WriteQueue((writes, done) => done(executor.execute(writes)), onFatal, observer);
   return {
     queue,
     async [Symbol.asyncDispose]() {

@@ -1,6 +1,7 @@
 import { hexBytes } from './encoding.ts';
 import { type HmacHeader, hmacHeaderSigner, hmacHeaderVerifier } from './hmac-header.ts';
 import { headerOf, refused, type Scheme } from './scheme.ts';
+import { bodyAlone } from './template.ts';
 import { textSecretProblem } from './text-secret.ts';
 
 const HEADER = 'x-hub-signature-256';
@@ -13,7 +14,7 @@ const spec: HmacHeader = {
   prefix: 'sha256=',
   timestampHeader: undefined,
   tolerance: 0,
-  template: () => ({ before: '', after: '' }),
+  template: bodyAlone.fill,
 };
 
 /**

@@ -96,6 +96,8 @@ interface Signatures {
 
 /** The signatures of the two versions; those of other versions are left out, as the specification wants. */
 function readSignatures(text: string): Signatures | Refused {
+  // Node joins the values of a repeated header with a comma and a space, which the format does not have.
+  if (text.includes(', ')) return refused('malformed-signature');
   const items = text.split(' ', MOST_SIGNATURES + 1);
   if (items.length > MOST_SIGNATURES) return refused('too-many-signatures');
   const read = (prefix: string, length: number): readonly Buffer[] =>

@@ -49,14 +49,16 @@ interface StripeHeader {
 }
 
 function readHeader(text: string): StripeHeader | Refused {
+  // Node joins the values of a repeated header with a comma and a space, which the format does not have.
+  if (text.includes(' ')) return refused('malformed-signature');
   const items = text.split(',', MOST_ITEMS + 1);
   if (items.length > MOST_ITEMS) return refused('too-many-signatures');
   let timestamp: string | undefined;
   const signatures: Buffer[] = [];
   for (const item of items) {
-    const [key, value = ''] = splitOnce(item.trim());
+    const [key, value = ''] = splitOnce(item);
     if (key === 't') {
-      // Two times, as when the header is repeated, leave open which of them was signed.
+      // Two times leave open which of them was signed.
       if (timestamp !== undefined) return refused('malformed-timestamp');
       timestamp = value;
     } else if (key === 'v1') {

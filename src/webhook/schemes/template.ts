@@ -20,6 +20,15 @@ export interface ReadTemplate {
   readonly usesTimestamp: boolean;
 }
 
+/** `{body}` */
+export const bodyAlone: ReadTemplate = { fill: () => ({ before: '', after: '' }), usesTimestamp: false };
+
+/** `{timestamp}.{body}` */
+export const timestampAndBody: ReadTemplate = {
+  fill: (timestamp) => ({ before: `${timestamp}.`, after: '' }),
+  usesTimestamp: true,
+};
+
 /**
  * Reads what is signed: ASCII text with {body} once, and with {timestamp} and {header:NAME} as often as needed.
  * Undefined when it is something else.

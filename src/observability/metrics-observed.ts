@@ -1,24 +1,31 @@
 import { MeterError } from './metrics-error.ts';
 import type { Measurement, Meter, MeterOptions, Series } from './metrics-meter.ts';
 
-export interface GaugeOptions extends MeterOptions {
-  /** Tells this gauge from others of the same name, which have the same tags with other values. */
+export interface ObservedOptions extends MeterOptions {
+  /** Tells this one from others of the same name, which have the same tags with other values. */
   readonly tags?: Readonly<Record<string, string>>;
 }
 
-/** The gauges of one name. Each is read when somebody looks, and only then. */
-export class GaugeMeter implements Meter {
-  readonly type = 'gauge';
+/** The gauges or counters of one name whose value is kept elsewhere. Each is read when somebody looks, and only then. */
+export class ObservedMeter implements Meter {
+  readonly type: 'counter' | 'gauge';
   readonly name: string;
   readonly description: string;
   readonly unit: string | undefined;
   readonly tagKeys: readonly string[];
   readonly #limit: number;
   readonly #onOverflow: () => void;
-  readonly #gauges = new Map<string, Series>();
+  readonly #series = new Map<string, Series>();
   #overflowed = false;
 
-  constructor(name: string, options: GaugeOptions, limit: number, onOverflow: () => void) {
+  constructor(
+    type: 'counter' | 'gauge',
+    name: string,
+    options: ObservedOptions,
+    limit: number,
+    onOverflow: () => void,
+  ) {
+    this.type = type;
     this.name = name;
     this.description = options.description;
     this.unit = options.unit;
@@ -32,37 +39,39 @@ export class GaugeMeter implements Meter {
   }
 
   series(): Iterable<Series> {
-    return this.#gauges.values();
+    return this.#series.values();
   }
 
-  /** Adds a gauge. Throws MeterError when its tags are not the meter's, or are taken. Drops it past the cap. */
+  /** Adds a series. Throws MeterError when its tags are not the meter's, or are taken. Drops it past the cap. */
   add(values: Readonly<Record<string, string>>, read: () => number): void {
     const tags = this.tagKeys.map((key) => ({ key, value: values[key] ?? '' }));
     const id = JSON.stringify(tags.map(({ value }) => value));
     const sameKeys =
       Object.keys(values).length === tags.length && this.tagKeys.every((key) => Object.hasOwn(values, key));
-    if (!sameKeys || this.#gauges.has(id)) {
+    if (!sameKeys || this.#series.has(id)) {
       throw new MeterError(
-        `The gauge ${this.name} with the tags ${JSON.stringify(values)} ${sameKeys ? 'exists already' : `needs the tags ${this.tagKeys.join(', ')}`}`,
+        `The ${this.type} ${this.name} with the tags ${JSON.stringify(values)} ${sameKeys ? 'exists already' : `needs the tags ${this.tagKeys.join(', ')}`}`,
       );
     }
-    if (this.#gauges.size >= this.#limit) {
+    if (this.#series.size >= this.#limit) {
       // A reading cannot be added to another one, so there is no series for the overflow.
-      if (!this.#overflowed) this.#onOverflow();
       this.#overflowed = true;
+      this.#onOverflow();
       return;
     }
-    this.#gauges.set(id, { tags, measure: () => measure(read) });
+    const statistic = this.type === 'counter' ? 'COUNT' : 'VALUE';
+    this.#series.set(id, {
+      tags,
+      measure: () => [{ statistic, value: reading(read) }] satisfies Measurement[],
+    });
   }
 }
 
 /** A reading that fails is no number, and no reason to lose the other meters. */
-function measure(read: () => number): readonly Measurement[] {
-  let value: number;
+function reading(read: () => number): number {
   try {
-    value = read();
+    return read();
   } catch {
-    value = Number.NaN;
+    return Number.NaN;
   }
-  return [{ statistic: 'VALUE', value }];
 }

@@ -1,0 +1,55 @@
+import { INTERRUPTED } from '../interruption.ts';
+import { counted, note, plain, print } from '../output.ts';
+import type { BulkResult } from './bulk.ts';
+import { type BulkAction, REFUSALS } from './bulk-action.ts';
+
+export interface BulkReport {
+  readonly action: BulkAction;
+  /** How many deliveries were meant. */
+  readonly matched: number;
+  readonly result: BulkResult;
+  /** Whether they were named one by one: then each has to be done. */
+  readonly named: boolean;
+  readonly json: boolean;
+}
+
+/** Tells how a bulk operation ended; resolves to the exit code. */
+export async function reportBulk(report: BulkReport): Promise<number> {
+  const { result, matched, named, json } = report;
+  const { done, stopped } = result;
+  await print(json ? `${JSON.stringify(summaryOf(report))}\n` : `${describe(report).join('\n')}\n`);
+  if (stopped === 'interrupted') return INTERRUPTED;
+  if (stopped !== undefined) {
+    note(`portico: ${stopped.message}`);
+    return 1;
+  }
+  return done === 0 || (named && done < matched) ? 1 : 0;
+}
+
+function summaryOf({ action, matched, result }: BulkReport) {
+  const { done, refused, examples, stopped } = result;
+  return {
+    matched,
+    [action.done]: done,
+    refused: Object.fromEntries(refused),
+    examples,
+    complete: stopped === undefined,
+  };
+}
+
+function describe({ action, matched, result, named }: BulkReport): readonly string[] {
+  const { done, refused, examples, stopped } = result;
+  if (matched === 0) return [`Nothing matches; nothing was ${action.done}.`];
+  const lines = [`${counted(done, 'delivery', 'deliveries')} ${action.done}.`];
+  for (const [reason, count] of named ? [] : refused) {
+    lines.push(`${counted(count, 'delivery was', 'deliveries were')} left: ${REFUSALS[reason]}.`);
+  }
+  if (named) lines.push(...examples.map(({ id, reason }) => `${plain(id)}: ${REFUSALS[reason]}.`));
+  if (stopped !== undefined) {
+    const seen = done + [...refused.values()].reduce((sum, count) => sum + count, 0);
+    lines.push(
+      `Stopped after ${seen.toLocaleString('en-US')} of ${matched.toLocaleString('en-US')}; the others are as they were. Run it again to go on.`,
+    );
+  }
+  return lines;
+}

@@ -1,0 +1,40 @@
+import { plain } from '../output.ts';
+
+// Scripts and signs that terminals draw two columns wide (Unicode Standard Annex 11, roughly).
+const WIDE = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{Emoji_Presentation}\uff01-\uff60]/u;
+const NONE = /\p{M}/u;
+
+/** How many columns of a terminal a character takes. */
+function columnsOf(character: string): number {
+  if (NONE.test(character)) return 0;
+  return WIDE.test(character) ? 2 : 1;
+}
+
+/** How many columns of a terminal a text takes. */
+export function widthOf(text: string): number {
+  // Most texts are ASCII.
+  if (/^[ -~]*$/.test(text)) return text.length;
+  let width = 0;
+  for (const character of text) width += columnsOf(character);
+  return width;
+}
+
+/** Text from outside as the cell of a table, cut to a width when it is longer. */
+export function cell(text: string, width = Number.POSITIVE_INFINITY): string {
+  const shown = plain(text);
+  if (widthOf(shown) <= width) return shown;
+  let cut = '';
+  let taken = 1;
+  for (const character of shown) {
+    taken += columnsOf(character);
+    if (taken > width) break;
+    cut += character;
+  }
+  return `${cut}…`;
+}
+
+/** A text filled up with spaces. */
+export function pad(text: string, width: number, right = false): string {
+  const spaces = ' '.repeat(Math.max(0, width - widthOf(text)));
+  return right ? spaces + text : text + spaces;
+}

@@ -1,0 +1,86 @@
+import { summaryJson } from '../../inbox/delivery-json.ts';
+import type { DeliveryPage, DeliverySummary } from '../../inbox/delivery-log.ts';
+import { deliveryPages } from '../../inbox/delivery-pages.ts';
+import { formatSpan } from '../../inbox/moment.ts';
+import { readArguments } from '../command-arguments.ts';
+import { note, print } from '../output.ts';
+import { countOf, filterOf, filterWords } from './filter-arguments.ts';
+import { openExisting, readConfiguration } from './open-deliveries.ts';
+import { type Column, renderTable } from './table.ts';
+import { listUsage } from './usages.ts';
+
+/** `portico deliveries list` */
+export async function listDeliveries(argv: readonly string[]): Promise<number> {
+  const args = readArguments(listUsage, argv);
+  const filter = filterOf(args, listUsage);
+  const limit = countOf(args, 'limit', 20, listUsage);
+  const before = countOf(args, 'before', undefined, listUsage);
+  await using database = openExisting(await readConfiguration(args.config));
+  const pages = deliveryPages(database.deliveries, filter, {
+    limit,
+    ...(before !== undefined && { cursor: { before } }),
+  });
+  if (args.has('--json')) {
+    await printJson(pages);
+    return 0;
+  }
+  const { shown, next } = await printTable(pages);
+  if (shown === 0) note('No delivery matches.');
+  if (next !== undefined) {
+    const size = args.has('--limit') ? ` --limit ${limit}` : '';
+    note(`More: portico deliveries list${filterWords(args)}${size} --before ${next}`);
+  }
+  return 0;
+}
+
+/** Rows whose columns are made to fit together. */
+const BLOCK = 500;
+
+async function printTable(pages: AsyncIterable<DeliveryPage>) {
+  const columns = columnsAt(Date.now());
+  let shown = 0;
+  let block: DeliverySummary[] = [];
+  let next: number | undefined;
+  const printBlock = async () => {
+    if (block.length === 0) return;
+    const lines = renderTable(columns, block, process.stdout.isTTY ? process.stdout.columns : undefined);
+    await print(`${lines.slice(shown === 0 ? 0 : 1).join('\n')}\n`);
+    shown += block.length;
+    block = [];
+  };
+  for await (const page of pages) {
+    block.push(...page.items);
+    next = page.next;
+    if (block.length >= BLOCK) await printBlock();
+  }
+  await printBlock();
+  return { shown, next };
+}
+
+/** One document, written page by page. */
+async function printJson(pages: AsyncIterable<DeliveryPage>): Promise<void> {
+  let next: number | undefined;
+  let separator = '{"items":[\n';
+  let end = '{"items":[';
+  for await (const page of pages) {
+    for (const item of page.items) {
+      await print(separator + JSON.stringify(summaryJson(item)));
+      separator = ',\n';
+      end = '\n';
+    }
+    next = page.next;
+  }
+  await print(`${end}],"next":${next ?? null}}\n`);
+}
+
+function columnsAt(now: number): readonly Column<DeliverySummary>[] {
+  return [
+    { title: 'ID', text: ({ id }) => id },
+    { title: 'STATUS', text: ({ status }) => status },
+    { title: 'AGE', text: ({ receivedAt }) => formatSpan(now - receivedAt), right: true },
+    { title: 'EVENT', text: ({ event }) => event ?? '-', least: 8 },
+    { title: 'SOURCE', text: ({ source }) => source || '-', least: 8, dispensable: 1 },
+    { title: 'TRIES', text: ({ attempts }) => String(attempts), right: true, dispensable: 2 },
+    { title: 'BYTES', text: ({ size }) => String(size), right: true, dispensable: 3 },
+  ];
+}

@@ -1,0 +1,76 @@
+import { detailJson, jsonText } from '../../inbox/delivery-json.ts';
+import type { DeliveryDetail, JobDetail } from '../../inbox/delivery-log.ts';
+import { formatSpan } from '../../inbox/moment.ts';
+import { type CommandArguments, readArguments } from '../command-arguments.ts';
+import { counted, note, plain, print } from '../output.ts';
+import { UsageError } from '../usage-error.ts';
+import { pad } from './cells.ts';
+import { openExisting, readConfiguration } from './open-deliveries.ts';
+import { prettyJson } from './pretty-json.ts';
+import { showUsage } from './usages.ts';
+
+/** `portico deliveries show` */
+export async function showDelivery(argv: readonly string[]): Promise<number> {
+  const args = readArguments(showUsage, argv);
+  const [id] = args.words;
+  if (id === undefined) throw new UsageError(['show needs the id of a delivery'], showUsage.topic);
+  if (args.has('--raw') && args.has('--json')) {
+    throw new UsageError(['--raw and --json exclude each other'], showUsage.topic);
+  }
+  await using database = openExisting(await readConfiguration(args.config));
+  const found = await database.deliveries.find(id);
+  if (found === undefined) {
+    note(`There is no delivery ${plain(id)}; it may have been removed because it was old.`);
+    return 1;
+  }
+  await print(output(found, args));
+  return 0;
+}
+
+function output(found: DeliveryDetail, args: CommandArguments): string | Uint8Array {
+  if (args.has('--raw')) return found.body;
+  if (args.has('--json')) {
+    const view = { shown: true, maxBodyBytes: Number.MAX_SAFE_INTEGER, mask: (text: string) => text };
+    return `${detailJson(found, view)}\n`;
+  }
+  return `${describe(found, Date.now()).join('\n')}\n`;
+}
+
+function describe(found: DeliveryDetail, now: number): readonly string[] {
+  const { id, status, event, source, receivedAt, size, contentType, dataPointer, jobs } = found;
+  const fields: readonly (readonly [string, string])[] = [
+    ['Delivery', id],
+    ['Status', status],
+    ['Event', event ?? 'none in the body'],
+    ['Source', source === '' ? 'none, it came to /webhook' : source],
+    ['Received', `${new Date(receivedAt).toISOString()}, ${formatSpan(now - receivedAt)} ago`],
+    ['Body', `${counted(size, 'byte', 'bytes')}, ${contentType ?? 'without a content type'}`],
+    ['Data at', dataPointer === '' ? 'the whole body' : dataPointer],
+    ['Jobs', jobs.length === 0 ? 'none: nothing handled its event when it came' : ''],
+  ];
+  return [
+    ...fields.map(([name, value]) => `${pad(name, 10)}${plain(value)}`.trimEnd()),
+    ...jobs.flatMap((job) => describeJob(job, now)),
+    '',
+    shownBody(found.body),
+  ];
+}
+
+function describeJob(job: JobDetail, now: number): readonly string[] {
+  const { target, status, attempts, error } = job;
+  const line = `  ${plain(target)}: ${status}, ${counted(attempts, 'attempt', 'attempts')}${timeOf(job, now)}`;
+  return error === null ? [line] : [line, `    last error: ${plain(error)}`];
+}
+
+function timeOf({ status, dueAt, finishedAt }: JobDetail, now: number): string {
+  if (finishedAt !== null) return `, ended ${new Date(finishedAt).toISOString()}`;
+  if (status !== 'pending') return '';
+  return dueAt > now
+    ? `, next try in ${formatSpan(dueAt - now)} (${new Date(dueAt).toISOString()})`
+    : ', next try now';
+}
+
+function shownBody(body: Uint8Array): string {
+  const text = jsonText(body);
+  return text === undefined ? 'The body is no JSON; --raw writes it as it is.' : prettyJson(text);
+}

@@ -1,0 +1,78 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { summaryJson } from '../../inbox/delivery-json.ts';
+import type { DeliveryFilter, DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
+import { deliveryPages } from '../../inbox/delivery-pages.ts';
+import { readArguments } from '../command-arguments.ts';
+import { interruption } from '../interruption.ts';
+import { note, plain, print } from '../output.ts';
+import { pad } from './cells.ts';
+import { filterOf } from './filter-arguments.ts';
+import { openExisting, readConfiguration } from './open-deliveries.ts';
+import { tailUsage } from './usages.ts';
+
+/** How often to look, in milliseconds. */
+const INTERVAL = 500;
+/** As many of the newest deliveries are looked at again for the status that is wanted. */
+const WATCHED = 5_000;
+
+/** `portico deliveries tail` */
+export async function tailDeliveries(argv: readonly string[]): Promise<number> {
+  const args = readArguments(tailUsage, argv);
+  const filter = filterOf(args, tailUsage);
+  await using database = openExisting(await readConfiguration(args.config));
+  using interrupted = interruption();
+  const { signal } = interrupted;
+  const log = database.deliveries;
+  const start = (await log.list({}, 1)).items[0]?.seq ?? 0;
+  const follow =
+    filter.status === undefined ? followArrivals(log, filter, start) : followStatus(log, filter, start);
+  const line = args.has('--json') ? jsonLine : textLine;
+  if (process.stderr.isTTY) note('Waiting for deliveries; Ctrl+C ends it.');
+  while (!signal.aborted) {
+    for await (const items of follow()) {
+      for (const item of items) await print(line(item));
+      if (signal.aborted) break;
+    }
+    // Ctrl+C is how it ends.
+    await delay(INTERVAL, undefined, { signal }).catch(() => {});
+  }
+  return 0;
+}
+
+/** Gives what is new since it was called last. */
+type Follow = () => AsyncIterable<readonly DeliverySummary[]>;
+
+/** Every delivery once, as it arrives. */
+function followArrivals(log: DeliveryLog, filter: DeliveryFilter, start: number): Follow {
+  let after = start;
+  return async function* () {
+    // What does not match is not looked at again either.
+    const newest = (await log.list({}, 1)).items[0]?.seq ?? after;
+    for await (const { items } of deliveryPages(log, filter, { cursor: { after } })) {
+      after = items.at(-1)?.seq ?? after;
+      yield items;
+    }
+    after = Math.max(after, newest);
+  };
+}
+
+/** Every delivery that arrived since the start, whenever it comes to have the status that is wanted. */
+function followStatus(log: DeliveryLog, filter: DeliveryFilter, start: number): Follow {
+  let shown: ReadonlySet<number> = new Set();
+  return async function* () {
+    const { items } = await log.list(filter, WATCHED);
+    const since = items.filter(({ seq }) => seq > start);
+    const fresh = since.filter(({ seq }) => !shown.has(seq));
+    shown = new Set(since.map(({ seq }) => seq));
+    yield fresh.reverse();
+  };
+}
+
+function jsonLine(item: DeliverySummary): string {
+  return `${JSON.stringify(summaryJson(item))}\n`;
+}
+
+function textLine({ id, status, event, source, receivedAt }: DeliverySummary): string {
+  const from = source === '' ? '' : ` from ${source}`;
+  return `${new Date(receivedAt).toISOString()}  ${pad(status, 10)}  ${id}  ${plain(`${event ?? '-'}${from}`)}\n`;
+}

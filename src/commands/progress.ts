@@ -1,0 +1,52 @@
+import { formatSpan } from '../inbox/moment.ts';
+
+/** Where progress is shown. */
+export interface ProgressScreen {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** Shows how far a long operation is; disposing of it clears the line. */
+export interface Progress extends Disposable {
+  update(done: number): void;
+}
+
+/** Between two looks of the line on a terminal, in milliseconds. */
+const BLINK = 100;
+/** Between two lines where there is no terminal, the first included. */
+const REPORT = 3_000;
+
+/**
+ * Shows progress towards `total` (undefined: not known): on a terminal in one line that changes, elsewhere with a
+ * line every few seconds. `doing` is how the line begins.
+ */
+export function showProgress(
+  doing: string,
+  total: number | undefined,
+  screen: ProgressScreen = process.stderr,
+  now: () => number = () => performance.now(),
+): Progress {
+  const began = now();
+  const terminal = screen.isTTY === true;
+  let last = terminal ? Number.NEGATIVE_INFINITY : began;
+  return {
+    update(done) {
+      const at = now();
+      if (at - last < (terminal ? BLINK : REPORT)) return;
+      last = at;
+      const line = `${doing} ${progressText(done, total, at - began)}`;
+      screen.write(terminal ? `\r\x1b[K${line}` : `${line}\n`);
+    },
+    [Symbol.dispose]() {
+      if (terminal) screen.write('\r\x1b[K');
+    },
+  };
+}
+
+function progressText(done: number, total: number | undefined, elapsed: number): string {
+  const number = done.toLocaleString('en-US');
+  if (total === undefined) return number;
+  const percent = Math.floor((100 * done) / Math.max(1, total));
+  const left = done === 0 ? '' : `, ${formatSpan((elapsed / done) * (total - done))} left`;
+  return `${number} of ${total.toLocaleString('en-US')} (${percent} %${left})`;
+}

@@ -1,0 +1,41 @@
+/**
+ * Asks on the terminal for a line that is not shown while it is typed; undefined when the user gives up.
+ * Standard input must be a terminal.
+ */
+export function readHidden(question: string): Promise<string | undefined> {
+  const { stdin, stderr } = process;
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  let line: readonly string[] = [];
+
+  const finish = (answer: string | undefined) => {
+    stdin.off('data', onData).off('end', giveUp).pause().setRawMode(false);
+    stderr.write('\n');
+    resolve(answer);
+  };
+  const giveUp = () => finish(undefined);
+  function onData(text: string): void {
+    for (const [at, key] of Array.from(text).entries()) {
+      if (key === '\r' || key === '\n') {
+        // What was pasted behind the line is for the next question.
+        const rest = Array.from(text)
+          .slice(at + 1)
+          .join('');
+        finish(line.join(''));
+        if (rest !== '') stdin.unshift(rest);
+        return;
+      }
+      if (key === '\u0003' || key === '\u0004') {
+        giveUp();
+        return;
+      }
+      if (key === '\u007f' || key === '\b') line = line.slice(0, -1);
+      else if (key === '\u0015') line = [];
+      else line = [...line, key];
+    }
+  }
+
+  // Quiet before it asks, so that not even the first key is shown.
+  stdin.setRawMode(true).setEncoding('utf8').on('data', onData).on('end', giveUp).resume();
+  stderr.write(question);
+  return promise;
+}

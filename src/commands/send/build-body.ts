@@ -1,0 +1,42 @@
+import type { JsonPointer } from '../../http/json-pointer.ts';
+import type { Place, SourceLayout } from '../../webhook/sources/source.ts';
+import { UsageError } from '../usage-error.ts';
+import { sendUsage } from './usage.ts';
+
+/** What a body is made of. */
+export interface BodyParts {
+  /** By the sender's own name. */
+  readonly event: string;
+  readonly data: unknown;
+  readonly id: string;
+}
+
+/**
+ * A body as the sender of a source lays it out: the data at their place, and the event and the id where the body
+ * names them. Throws UsageError when the data leave no room for those.
+ */
+export function buildBody(layout: Omit<SourceLayout, 'events'>, { event, data, id }: BodyParts): Uint8Array {
+  let body = placed({}, layout.data, data);
+  body = inBody(body, layout.event, event);
+  body = inBody(body, layout.dedup, id);
+  return Buffer.from(JSON.stringify(body));
+}
+
+function inBody(body: unknown, place: Place | undefined, text: string): unknown {
+  return place?.kind === 'pointer' ? placed(body, place.pointer, text) : body;
+}
+
+/** The document with a value at a pointer; objects on the way there are made. */
+function placed(document: unknown, pointer: JsonPointer, value: unknown): unknown {
+  const [token, ...rest] = pointer;
+  if (token === undefined) return value;
+  if (typeof document !== 'object' || document === null || Array.isArray(document)) {
+    throw new UsageError(
+      [`--data has to be an object here, because the sender puts ${JSON.stringify(token)} into it`],
+      sendUsage.topic,
+    );
+  }
+  const members = new Map(Object.entries(document));
+  members.set(token, placed(members.get(token) ?? {}, rest, value));
+  return Object.fromEntries(members);
+}

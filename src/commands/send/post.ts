@@ -1,0 +1,56 @@
+import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+
+/** What a receiver answered. */
+export interface Reply {
+  readonly status: number;
+  readonly statusText: string;
+  /** No more than its first part. */
+  readonly body: string;
+  /** Milliseconds from the request to the end of the reply. */
+  readonly took: number;
+}
+
+/** Posts to one receiver over a connection that is kept. */
+export interface Sender extends Disposable {
+  /** Rejects when no reply comes, or the signal is aborted. */
+  post(headers: Readonly<Record<string, string>>, body: Uint8Array, signal: AbortSignal): Promise<Reply>;
+}
+
+/** More of a reply is not kept, in bytes. */
+const MAX_REPLY = 64 * 1024;
+/** Milliseconds. */
+const TIMEOUT = 30_000;
+
+export function createSender(url: URL): Sender {
+  const secure = url.protocol === 'https:';
+  const agent = secure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
+  return {
+    post(headers, body, signal) {
+      const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+      const began = performance.now();
+      const request = (secure ? httpsRequest : httpRequest)(url, {
+        method: 'POST',
+        headers: { 'user-agent': 'Portico', ...headers, 'content-length': body.byteLength },
+        agent,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT)]),
+      });
+      request.on('error', reject).on('response', (response) => {
+        const chunks: Buffer[] = [];
+        let size = 0;
+        response.on('error', reject).on('data', (chunk: Buffer) => {
+          if (size < MAX_REPLY) chunks.push(chunk);
+          size += chunk.length;
+        });
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).subarray(0, MAX_REPLY).toString();
+          const { statusCode: status = 0, statusMessage: statusText = '' } = response;
+          resolve({ status, statusText, body: text, took: performance.now() - began });
+        });
+      });
+      request.end(body);
+      return promise;
+    },
+    [Symbol.dispose]: () => agent.destroy(),
+  };
+}

@@ -1,0 +1,61 @@
+import { counted, note, plain, print } from '../output.ts';
+import type { Reply } from './post.ts';
+
+/** What came of sending. */
+export interface Sent {
+  readonly url: URL;
+  /** How many were to be sent. */
+  readonly count: number;
+  /** How many were answered with each status. */
+  readonly statuses: ReadonlyMap<number, number>;
+  readonly last: { readonly id: string; readonly reply: Reply } | undefined;
+  /** Why one got no answer; it was the last one then. */
+  readonly problem: string | undefined;
+}
+
+/** Prints what the receiver answered; resolves to the exit code. */
+export async function reportSent(sent: Sent, json: boolean): Promise<number> {
+  const { url, count, statuses, last, problem } = sent;
+  if (json) await print(`${JSON.stringify(summaryOf(sent))}\n`);
+  else if (count > 1) {
+    for (const [status, times] of statuses)
+      await print(`${status}: ${counted(times, 'delivery', 'deliveries')}\n`);
+  } else if (last !== undefined) {
+    const { reply } = last;
+    note(`${url}, id ${last.id}, ${Math.round(reply.took)} ms`);
+    await print(`${reply.status} ${plain(reply.statusText)}\n${shown(reply.body)}`);
+  }
+  if (problem !== undefined) note(`portico: ${problem}`);
+  const accepted = [...statuses.keys()].every((status) => status >= 200 && status < 300);
+  for (const status of statuses.keys()) {
+    const hint = HINTS.get(status);
+    if (hint !== undefined) note(hint);
+  }
+  return accepted && problem === undefined ? 0 : 1;
+}
+
+const HINTS: ReadonlyMap<number, string> = new Map([
+  [
+    401,
+    'The receiver does not accept this token or signature: do both sides have the same secret, and the same time?',
+  ],
+  [404, 'The receiver has no such path: is the source in its configuration?'],
+]);
+
+function summaryOf({ url, count, statuses, last, problem }: Sent) {
+  const common = { url: url.href, ...(problem !== undefined && { problem }) };
+  if (count > 1) return { ...common, statuses: Object.fromEntries(statuses) };
+  if (last === undefined) return common;
+  const { status, body, took } = last.reply;
+  return { ...common, id: last.id, status, body, took: Math.round(took) };
+}
+
+/** A reply's text, with its line breaks and nothing else that a terminal would obey. */
+function shown(body: string): string {
+  if (body === '') return '';
+  return `${body
+    .split(/\r?\n/)
+    .map((line) => plain(line))
+    .join('\n')
+    .trimEnd()}\n`;
+}

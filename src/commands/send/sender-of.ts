@@ -1,0 +1,130 @@
+import type { Config } from '../../config/load.ts';
+import { readSecretFile } from '../../config/secret-file.ts';
+import { didYouMean } from '../../config/suggest.ts';
+import type { Signer } from '../../webhook/schemes/scheme.ts';
+import { UnusableSecretError } from '../../webhook/schemes/scheme-error.ts';
+import {
+  type ChosenScheme,
+  createSigner,
+  type SchemeName,
+  schemeNames,
+  secretProblem,
+} from '../../webhook/schemes/schemes.ts';
+import { bodyAlone } from '../../webhook/schemes/template.ts';
+import { defaultLayout } from '../../webhook/sources/defaults.ts';
+import { headerName } from '../../webhook/sources/fields.ts';
+import type { SourceLayout, SourceSettings } from '../../webhook/sources/source.ts';
+import { webhookSettings } from '../../webhook-door.ts';
+import type { CommandArguments } from '../command-arguments.ts';
+import { UsageError } from '../usage-error.ts';
+import { sendUsage } from './usage.ts';
+
+/** Who a delivery seems to come from. */
+export interface SendAs {
+  /** The path at the webhook door where such deliveries go. */
+  readonly path: string;
+  /** Whether that path is known to take this scheme; otherwise the user has to say where to. */
+  readonly ownPath: boolean;
+  readonly layout: SourceLayout;
+  readonly sign: Signer;
+}
+
+const misuse = (problem: string) => new UsageError([problem], sendUsage.topic);
+const unsigned: Signer = () => ({});
+
+/** Throws UsageError, or ConfigError when the sources of the configuration cannot be used. */
+export function senderOf(args: CommandArguments, config: Config): SendAs {
+  const name = args.value('--source');
+  const source = name === undefined ? undefined : findSource(name, config);
+  const scheme = schemeOf(args, source);
+  const path = source === undefined ? '/webhook' : `/webhook/${source.name}`;
+  const ownPath = source !== undefined || scheme === 'none' || scheme === 'token';
+  if (scheme === 'none') {
+    const layout = source ?? defaultLayout({ scheme: 'token', params: { header: '' } });
+    return { path, ownPath, layout, sign: unsigned };
+  }
+  const chosen = source?.chosen.scheme === scheme ? source.chosen : chosenOf(scheme, args);
+  const secrets = secretsOf(args, scheme, source, config);
+  const layout = source ?? defaultLayout(chosen);
+  // The token of /webhook is optional, as its secret is.
+  if (secrets.length === 0 && scheme === 'token') return { path, ownPath, layout, sign: unsigned };
+  if (secrets.length === 0) throw misuse(`--scheme ${scheme} needs --secret or --secret-file`);
+  try {
+    return { path, ownPath, layout, sign: createSigner(chosen, secrets) };
+  } catch (error) {
+    if (!(error instanceof UnusableSecretError)) throw error;
+    throw misuse(`${error.message}; give it with --secret or --secret-file`);
+  }
+}
+
+function findSource(name: string, config: Config): SourceSettings {
+  const { sources } = webhookSettings(config);
+  const found = sources.find((source) => source.name === name);
+  if (found !== undefined) return found;
+  const names = sources.map((source) => source.name);
+  const there = names.length === 0 ? 'there is none' : `there are ${names.join(', ')}`;
+  throw misuse(`--source names no sender of webhook.sources${didYouMean(name, names) || `; ${there}`}`);
+}
+
+function schemeOf(args: CommandArguments, source: SourceSettings | undefined): SchemeName | 'none' {
+  const given = args.value('--scheme');
+  if (given === undefined) return source?.chosen.scheme ?? 'token';
+  const known = [...schemeNames, 'none'] as const;
+  const scheme = known.find((each) => each === given);
+  if (scheme === undefined) {
+    throw misuse(`--scheme must be one of ${known.join(', ')}${didYouMean(given, known)}`);
+  }
+  return scheme;
+}
+
+/** A scheme with what holds where nobody says. */
+function chosenOf(scheme: SchemeName, args: CommandArguments): ChosenScheme {
+  const given = args.value('--signature-header');
+  const header = given === undefined ? undefined : headerName(given);
+  if (given !== undefined && header === undefined)
+    throw misuse('--signature-header must be the name of a header');
+  switch (scheme) {
+    case 'standard':
+      return { scheme, params: { headerPrefix: 'webhook', tolerance: 0 } };
+    case 'github':
+      return { scheme, params: {} };
+    case 'stripe':
+    case 'slack':
+      return { scheme, params: { tolerance: 0 } };
+    case 'token':
+      return { scheme, params: { header: header ?? 'x-webhook-token' } };
+    case 'hmac': {
+      if (header === undefined) {
+        throw misuse('--scheme hmac needs --signature-header, or a --source that says how it signs');
+      }
+      const plain = { algorithm: 'sha256', encoding: 'hex', prefix: '', timestampHeader: undefined } as const;
+      return { scheme, params: { header, ...plain, tolerance: 0, template: bodyAlone.fill } };
+    }
+  }
+}
+
+function secretsOf(
+  args: CommandArguments,
+  scheme: SchemeName,
+  source: SourceSettings | undefined,
+  { settings }: Config,
+): readonly string[] {
+  const given = givenSecret(args);
+  if (given !== undefined) {
+    const problem = secretProblem(scheme, given);
+    if (problem !== undefined) throw misuse(`the secret ${problem}`);
+    return [given];
+  }
+  if (source !== undefined) return source.secrets;
+  return scheme === 'token' ? (settings['webhook.secret'] ?? []) : [];
+}
+
+function givenSecret(args: CommandArguments): string | undefined {
+  const file = args.value('--secret-file');
+  const secret = args.value('--secret');
+  if (file === undefined) return secret;
+  if (secret !== undefined) throw misuse('--secret and --secret-file exclude each other');
+  const read = readSecretFile('--secret-file', file, process.cwd());
+  if ('problem' in read) throw misuse(read.problem);
+  return read.text;
+}

@@ -1,0 +1,10 @@
+/** A command was called wrongly; it ends with this message and exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+  readonly code = 'USAGE';
+
+  /** `topic` is what `portico help` says more about. */
+  constructor(problems: readonly string[], topic: string) {
+    super([...problems, `portico help ${topic} tells more.`].join('\n'));
+  }
+}

@@ -1,0 +1,4 @@
+/** The parts of the info endpoint. */
+export const infoParts = ['build', 'git', 'node', 'os', 'process'] as const;
+
+export type InfoPart = (typeof infoParts)[number];

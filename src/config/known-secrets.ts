@@ -1,0 +1,50 @@
+import type { Config } from './load.ts';
+import { optionKeys, optionOf } from './options.ts';
+
+/** Shorter texts stand everywhere by chance; hiding them would tell more than it hides. */
+const SHORTEST = 6;
+
+/** Texts that may be shown nowhere, the longest first; another array once there are more. */
+export interface SecretTexts {
+  readonly texts: readonly string[];
+}
+
+/** The secrets of a process, as far as they are known: those of its configuration, and those added later. */
+export class KnownSecrets implements SecretTexts {
+  #texts: readonly string[] = [];
+
+  constructor(config: Pick<Config, 'settings' | 'code'>) {
+    this.add(configured(config));
+  }
+
+  get texts(): readonly string[] {
+    return this.#texts;
+  }
+
+  /** What is no text, or a short one, is left out. */
+  add(values: Iterable<unknown>): void {
+    const texts = new Set(this.#texts);
+    for (const value of values) if (typeof value === 'string' && value.length >= SHORTEST) texts.add(value);
+    this.#texts = [...texts].sort((a, b) => b.length - a.length);
+  }
+}
+
+/** What secret options hold, the passwords of users, and the one inside the URL of the database. */
+function configured({ settings, code }: Pick<Config, 'settings' | 'code'>): readonly unknown[] {
+  const options = optionKeys.filter((key) => optionOf(key).secret && key !== 'database.url');
+  return [
+    ...options.flatMap((key): unknown => settings[key]),
+    ...code.users.map(({ password }) => password),
+    ...passwordsIn(settings['database.url']),
+  ];
+}
+
+/** As written, and decoded. */
+function passwordsIn(url: string): readonly string[] {
+  const password = URL.parse(url)?.password ?? '';
+  try {
+    return [password, decodeURIComponent(password)];
+  } catch {
+    return [password];
+  }
+}

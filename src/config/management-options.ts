@@ -1,0 +1,110 @@
+import { accessOptions } from './access-options.ts';
+import { builtInEndpoints } from './endpoint-id.ts';
+import { showDetailsChoices } from './health-names.ts';
+import { infoParts } from './info-parts.ts';
+import { choice, count, duration, list, optionalText, path, port, someOf, toggle } from './option.ts';
+import { optionalPassword } from './password-option.ts';
+import { springBootAdminOptions } from './spring-boot-admin-options.ts';
+
+const endpointNames = {
+  expected: 'a list of endpoint names, or *',
+  pattern: /^(?:\*|[a-zA-Z][a-zA-Z0-9.-]*)$/,
+};
+
+/** The options of the management door. */
+export const managementOptions = {
+  'management.port': port({
+    env: 'MANAGEMENT_PORT',
+    default: 8080,
+    description: 'The port of the management door; 0 picks a free one.',
+  }),
+  'management.basePath': path({
+    env: 'MANAGEMENT_BASE_PATH',
+    default: '/actuator',
+    root: true,
+    description: 'The path under which the management endpoints stand.',
+  }),
+  'management.trustForwarded': toggle({
+    env: 'MANAGEMENT_TRUST_FORWARDED',
+    default: false,
+    description:
+      'Whether the links at the base path follow what a proxy says of the request (Forwarded, X-Forwarded-*). Only behind a proxy that sets these itself.',
+  }),
+  'management.include': list({
+    ...endpointNames,
+    env: 'MANAGEMENT_INCLUDE',
+    default: builtInEndpoints,
+    description: 'The management endpoints to expose; * for all.',
+  }),
+  'management.exclude': list({
+    ...endpointNames,
+    env: 'MANAGEMENT_EXCLUDE',
+    default: [],
+    description: 'Management endpoints not to expose even though they are included; * for all.',
+  }),
+  ...accessOptions,
+  'management.user': optionalText({
+    env: 'MANAGEMENT_USER',
+    unset: 'not secured',
+    expected: 'a user name without ":" and control characters',
+    pattern: /^[^:\p{Cc}]+$/u,
+    description: 'The user name that the management endpoints ask for; goes with the password.',
+  }),
+  'management.password': optionalPassword({
+    env: 'MANAGEMENT_PASSWORD',
+    unset: 'not secured',
+    description: 'The password of that user, or its hash as "portico hash-password" prints it.',
+  }),
+  'management.role': optionalText({
+    env: 'MANAGEMENT_ROLE',
+    unset: 'any user may',
+    description: 'The role a user needs to read the management endpoints. The user above has it.',
+  }),
+  'management.maxFailedLogins': count({
+    env: 'MANAGEMENT_MAX_FAILED_LOGINS',
+    default: 10,
+    description: 'The most failed log-ins of one address within a minute; 0 for no limit.',
+  }),
+  'management.showDetails': choice({
+    env: 'MANAGEMENT_SHOW_DETAILS',
+    default: 'when-authorized',
+    choices: showDetailsChoices,
+    description:
+      'When /health shows what its status is made of (never, when-authorized, always). Without users everybody is authorised.',
+  }),
+  'management.diskThresholdBytes': count({
+    env: 'MANAGEMENT_DISK_THRESHOLD_BYTES',
+    default: 10_485_760,
+    description: 'Less free disk space than this, in bytes, is DOWN.',
+  }),
+  'management.eventLoopThreshold': duration({
+    env: 'MANAGEMENT_EVENT_LOOP_THRESHOLD',
+    default: 1_000,
+    min: 1,
+    max: 3_600_000,
+    description:
+      'How many milliseconds late the event loop may be (99th percentile of ten seconds) before it is DOWN.',
+  }),
+  'management.backlogThreshold': duration({
+    env: 'MANAGEMENT_BACKLOG_THRESHOLD',
+    default: 3_600_000,
+    min: 1,
+    max: 31_536_000_000,
+    description:
+      'How many milliseconds a webhook delivery may wait to be handled, retries included, before the backlog is DOWN.',
+  }),
+  'management.info': someOf({
+    env: 'MANAGEMENT_INFO',
+    default: ['build', 'git'],
+    choices: infoParts,
+    description: `What /info shows (${infoParts.join(', ')}).`,
+  }),
+  'management.showValues': choice({
+    env: 'MANAGEMENT_SHOW_VALUES',
+    default: 'never',
+    choices: ['never', 'when-authorized', 'always'],
+    description:
+      'When /env and /configprops show values; those of secrets stay hidden in any case (never, when-authorized, always).',
+  }),
+  ...springBootAdminOptions,
+} as const;

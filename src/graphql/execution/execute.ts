@@ -1,0 +1,31 @@
+import { type ExecutionResult, locatedError } from 'graphql';
+import type { MaybePromise } from '../../users/maybe-promise.ts';
+import { executeFields, executeSerially } from './execute-fields.ts';
+import type { Plans } from './plans.ts';
+import { Run, type RunOptions } from './run.ts';
+
+/**
+ * Runs an operation as GraphQL's "Execution" says; the result comes at once when no resolver is asynchronous.
+ * Errors of the result are GraphQLErrors, with what the program threw as their `originalError`. Never fails.
+ */
+export function execute(options: Omit<RunOptions, 'fragments'>, plans: Plans): MaybePromise<ExecutionResult> {
+  const run = new Run({ ...options, fragments: plans.fragments });
+  const finish = (data: Record<string, unknown> | null): ExecutionResult => {
+    run.finish();
+    return run.errors.length > 0 ? { errors: run.errors, data } : { data };
+  };
+  const fail = (error: unknown): ExecutionResult => {
+    run.add(locatedError(error, undefined, undefined));
+    return finish(null);
+  };
+  try {
+    const selection = plans.find(options.variables);
+    const data =
+      options.definition.operation === 'mutation'
+        ? executeSerially(run, selection, options.rootValue)
+        : executeFields(run, selection, options.rootValue, undefined);
+    return data instanceof Promise ? data.then(finish, fail) : finish(data);
+  } catch (error) {
+    return fail(error);
+  }
+}

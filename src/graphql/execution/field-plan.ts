@@ -1,0 +1,27 @@
+import type { FieldNode, GraphQLField, GraphQLFieldResolver, GraphQLObjectType } from 'graphql';
+import type { ReadArguments } from './arguments.ts';
+import type { OutputPlan } from './output-plan.ts';
+
+/** A field of a selection, with all that is the same in each run. */
+export interface FieldPlan {
+  /** Its name in the result. */
+  readonly key: string;
+  readonly name: string;
+  readonly parent: GraphQLObjectType;
+  readonly definition: GraphQLField<unknown, unknown>;
+  /** Where the document asks for it: more than once, when selections are merged. */
+  readonly nodes: readonly FieldNode[];
+  /** Undefined for a property of its parent's value. */
+  readonly resolve: GraphQLFieldResolver<unknown, unknown> | undefined;
+  readonly readArguments: ReadArguments;
+  readonly output: OutputPlan;
+  /** What is asked of its value, which is an object of this type. */
+  readonly select: (type: GraphQLObjectType) => SelectionPlan;
+}
+
+/** What is asked of an object of one type. */
+export interface SelectionPlan {
+  readonly fields: readonly FieldPlan[];
+  /** Makes an empty part of the result. */
+  readonly create: () => Record<string, unknown>;
+}

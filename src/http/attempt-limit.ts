@@ -1,0 +1,86 @@
+export interface AttemptLimitOptions {
+  /** How many attempts may fail within a window. */
+  readonly max: number;
+  /** From the first failure on, in milliseconds. */
+  readonly windowMs: number;
+  /** How many addresses are remembered; the one that failed first is forgotten for a new one. */
+  readonly maxAddresses: number;
+  /** A clock that never goes back, in milliseconds. */
+  readonly now: () => number;
+}
+
+interface Window {
+  readonly endsAt: number;
+  failures: number;
+}
+
+/** Counts the failed attempts of every address, each in a window of its own. */
+export class AttemptLimit {
+  readonly #options: AttemptLimitOptions;
+  /** In the order of their ends, because every window is equally long. */
+  readonly #windows = new Map<string, Window>();
+
+  constructor(options: AttemptLimitOptions) {
+    this.#options = options;
+  }
+
+  /** How many milliseconds the address has to wait before its next attempt; 0 when it need not. */
+  waitOf(address: string): number {
+    const window = this.#current(address);
+    if (window === undefined || window.failures < this.#options.max) return 0;
+    return window.endsAt - this.#options.now();
+  }
+
+  /** Counts a failure; true when it is the one that reaches the limit. */
+  fail(address: string): boolean {
+    let window = this.#current(address);
+    if (window === undefined) {
+      this.#makeRoom();
+      window = { endsAt: this.#options.now() + this.#options.windowMs, failures: 0 };
+      this.#windows.set(address, window);
+    }
+    window.failures++;
+    return window.failures === this.#options.max;
+  }
+
+  /** Takes a failure back: the attempt was none after all. */
+  forgive(address: string): void {
+    const window = this.#windows.get(address);
+    if (window !== undefined && window.failures > 0) window.failures--;
+  }
+
+  get size(): number {
+    return this.#windows.size;
+  }
+
+  #current(address: string): Window | undefined {
+    const window = this.#windows.get(address);
+    if (window === undefined || window.endsAt > this.#options.now()) return window;
+    this.#windows.delete(address);
+    return undefined;
+  }
+
+  #makeRoom(): void {
+    for (const [address, { endsAt }] of this.#windows) {
+      if (endsAt > this.#options.now() && this.#windows.size < this.#options.maxAddresses) return;
+      this.#windows.delete(address);
+    }
+  }
+}
+
+/** What attempts are counted by: of an IPv6 address the network, since a host has a whole one to choose from. */
+export function attemptSource(address: string): string {
+  if (!address.includes(':')) return address;
+  const mapped = /^::ffff:(\d+(?:\.\d+){3})$/i.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::');
+  const before = groupsOf(head);
+  const after = groupsOf(tail ?? '');
+  const missing = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
+  const groups = [...before, ...Array<string>(missing).fill('0'), ...after];
+  return `${groups.slice(0, 4).join(':')}::/64`;
+}
+
+function groupsOf(text: string): readonly string[] {
+  return text === '' ? [] : text.split(':').map((group) => group.replace(/^0+(?=.)/, ''));
+}

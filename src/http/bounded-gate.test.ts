@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { boundedGate, GateFullError } from './bounded-gate.ts';
+
+test('so many at once, so many waiting, the others refused at once; time and again', async () => {
+  const run = async (atOnce: number, waiting: number, rounds: readonly number[], scheduler: fc.Scheduler) => {
+    const gate = boundedGate(atOnce, waiting);
+    for (const tasks of rounds) {
+      let running = 0;
+      let most = 0;
+      let started = 0;
+      const all = Array.from({ length: tasks }, (_, i) =>
+        gate.run(async () => {
+          started++;
+          most = Math.max(most, ++running);
+          await scheduler.schedule(Promise.resolve());
+          running--;
+          if (i % 3 === 0) throw new Error('its own');
+          return i;
+        }),
+      );
+      const outcomes = await scheduler.waitFor(Promise.allSettled(all));
+      const taken = Math.min(tasks, atOnce + waiting);
+      assert.equal(started, taken);
+      assert.equal(most, Math.min(tasks, atOnce));
+      for (const [i, outcome] of outcomes.entries()) {
+        if (outcome.status === 'fulfilled') assert.equal(outcome.value, i);
+        else if (i >= taken) assert.ok(outcome.reason instanceof GateFullError);
+        else assert.equal(outcome.reason.message, 'its own');
+      }
+    }
+  };
+  const rounds = fc.array(fc.nat(12), { minLength: 2, maxLength: 4 });
+  await fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.nat(5), rounds, fc.scheduler(), run));
+});

@@ -1,0 +1,149 @@
+// As a whole: Node 24 began without argon2, and naming a member that is missing would stop every start.
+import crypto from 'node:crypto';
+
+export type PasswordAlgorithm = 'scrypt' | 'argon2id';
+
+/** A password as a hash that tells how it was made. Memory is in KiB, `hash` what the password must give. */
+export type PasswordHash = {
+  readonly salt: Buffer;
+  readonly hash: Buffer;
+} & (
+  | {
+      readonly algorithm: 'scrypt';
+      readonly logN: number;
+      readonly blockSize: number;
+      readonly parallelism: number;
+    }
+  | {
+      readonly algorithm: 'argon2id';
+      readonly memory: number;
+      readonly passes: number;
+      readonly parallelism: number;
+    }
+);
+
+/** A text that begins like a password hash cannot be checked; it may be a secret, so the message has none of it. */
+export class PasswordHashError extends Error {
+  override readonly name = 'PasswordHashError';
+  readonly code = 'PASSWORD_HASH';
+
+  constructor(why: string) {
+    super(`A password hash ${why}. Make one with "portico hash-password".`);
+  }
+}
+
+/** What a hash may ask of us: a check takes no more memory than this, in KiB, and a second or two. */
+export const MAX_MEMORY = 256 * 1024;
+const MAX_WORK = 1024 * 1024;
+
+/** The cost of new hashes, by the advice of OWASP; scrypt's takes 32 MiB, argon2id's 19. */
+const DEFAULTS = {
+  scrypt: { algorithm: 'scrypt', logN: 15, blockSize: 8, parallelism: 3 },
+  argon2id: { algorithm: 'argon2id', memory: 19_456, passes: 2, parallelism: 1 },
+} as const;
+
+const number = (name: string) => `${name}=([1-9]\\d{0,9})`;
+const base64 = '([A-Za-z0-9+/]+)';
+const SCRYPT = new RegExp(
+  `^\\$scrypt\\$${number('ln')},${number('r')},${number('p')}\\$${base64}\\$${base64}$`,
+);
+const ARGON2ID = new RegExp(
+  `^\\$argon2id\\$v=19\\$${number('m')},${number('t')},${number('p')}\\$${base64}\\$${base64}$`,
+);
+/** The beginnings of hashes, those of other programs too: none of them is anybody's password. */
+const HASHED = /^\$(?:scrypt|argon2(?:i|d|id)?|pbkdf2[\w-]*|bcrypt[\w-]*|2[abxy]?|1|5|6|7|y|gy)\$/;
+
+/** Whether a configured password is meant as a hash. */
+export function isPasswordHash(text: string): boolean {
+  return HASHED.test(text);
+}
+
+/** Reads `$scrypt$ln=,r=,p=$salt$hash` or `$argon2id$v=19$m=,t=,p=$salt$hash`. Throws PasswordHashError. */
+export function parsePasswordHash(text: string): PasswordHash {
+  const scrypt = SCRYPT.exec(text);
+  const argon2id = ARGON2ID.exec(text);
+  const [, first, second, third, salt = '', hash = ''] = scrypt ?? argon2id ?? [];
+  const bytes = { salt: bytesOf(salt, 8, 64), hash: bytesOf(hash, 16, 64) };
+  const [a, b, parallelism] = [Number(first), Number(second), Number(third)];
+  if (scrypt !== null) {
+    return bounded({ algorithm: 'scrypt', logN: a, blockSize: b, parallelism, ...bytes });
+  }
+  if (argon2id !== null) {
+    return bounded({ algorithm: 'argon2id', memory: a, passes: b, parallelism, ...bytes });
+  }
+  throw new PasswordHashError('is neither a whole $scrypt$ nor a whole $argon2id$ one');
+}
+
+/** One text has one spelling: no padding, no stray bits. */
+function bytesOf(text: string, min: number, max: number): Buffer {
+  const bytes = Buffer.from(text, 'base64');
+  if (text !== '' && (toBase64(bytes) !== text || bytes.length < min || bytes.length > max)) {
+    throw new PasswordHashError(`has a part that is not ${min} to ${max} bytes of base64 without padding`);
+  }
+  return bytes;
+}
+
+function toBase64(bytes: Buffer): string {
+  return bytes.toString('base64').replaceAll('=', '');
+}
+
+function bounded(hash: PasswordHash): PasswordHash {
+  if (hash.parallelism > 16) throw new PasswordHashError('asks for a p of more than 16');
+  if (hash.algorithm === 'argon2id') {
+    if (hash.memory < 8 * hash.parallelism)
+      throw new PasswordHashError('asks for an m of less than 8 times p');
+  } else if (hash.logN > 20 || hash.blockSize > 32) {
+    throw new PasswordHashError('asks for an ln of more than 20 or an r of more than 32');
+  }
+  if (memoryOf(hash) > MAX_MEMORY) throw new PasswordHashError('asks for more than 256 MiB');
+  if (costOf(hash) > MAX_WORK) throw new PasswordHashError('asks for more than a second or two');
+  return hash;
+}
+
+function memoryOf(hash: PasswordHash): number {
+  return hash.algorithm === 'argon2id' ? hash.memory : (hash.blockSize * 2 ** hash.logN) / 8;
+}
+
+/** How much work a check is: its memory in KiB by how often it is filled. */
+export function costOf(hash: PasswordHash): number {
+  return memoryOf(hash) * (hash.algorithm === 'argon2id' ? hash.passes : hash.parallelism);
+}
+
+/** Whether the password is the one that was hashed. It may take a second, on a thread of the pool. */
+export async function verifyPassword(password: string, hash: PasswordHash): Promise<boolean> {
+  return crypto.timingSafeEqual(await derive(password, hash), hash.hash);
+}
+
+/** A hash of new random salt that costs the same and that no password gives, for names that do not exist. */
+export function decoyOf(hash: PasswordHash): PasswordHash {
+  return { ...hash, salt: crypto.randomBytes(hash.salt.length), hash: crypto.randomBytes(hash.hash.length) };
+}
+
+/** Hashes a password with a new salt; the text is what parsePasswordHash reads. */
+export async function hashPassword(password: string, algorithm: PasswordAlgorithm): Promise<string> {
+  const salt = crypto.randomBytes(16);
+  const made: PasswordHash = { ...DEFAULTS[algorithm], salt, hash: Buffer.alloc(32) };
+  const parameters =
+    made.algorithm === 'scrypt'
+      ? `scrypt$ln=${made.logN},r=${made.blockSize},p=${made.parallelism}`
+      : `argon2id$v=19$m=${made.memory},t=${made.passes},p=${made.parallelism}`;
+  return `$${parameters}$${toBase64(salt)}$${toBase64(await derive(password, made))}`;
+}
+
+function derive(password: string, made: PasswordHash): Promise<Buffer> {
+  const { salt, parallelism, hash } = made;
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const done = (error: Error | null, derived: Buffer) => (error ? reject(error) : resolve(derived));
+  if (made.algorithm === 'scrypt') {
+    // The limit is for what we allowed already: twice the memory, since OpenSSL counts some more.
+    const options = { N: 2 ** made.logN, r: made.blockSize, p: parallelism, maxmem: 2 * 1024 * MAX_MEMORY };
+    crypto.scrypt(password, salt, hash.length, options, done);
+  } else if (typeof crypto.argon2 === 'function') {
+    const { memory, passes } = made;
+    const options = { message: password, nonce: salt, parallelism, tagLength: hash.length, memory, passes };
+    crypto.argon2('argon2id', options, done);
+  } else {
+    reject(new PasswordHashError('of argon2id needs Node 24.7 or newer'));
+  }
+  return promise;
+}

@@ -1,0 +1,32 @@
+import type { FastifyInstance } from 'fastify';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** On a route that only refuses, or tells what others take: it stands in no list of routes. */
+    readonly unlisted?: true;
+  }
+}
+
+/** A path with the methods that it takes, as the router knows it: `/users/:id`. */
+export interface ListedRoute {
+  readonly path: string;
+  readonly methods: readonly string[];
+}
+
+/**
+ * Notes the routes that are added to an instance from now on, in its plugins too. Call it before any is
+ * added. What it returns gives them by path, in the order in which they were added.
+ */
+export function listRoutes(app: FastifyInstance): () => readonly ListedRoute[] {
+  const routes = new Map<string, Set<string>>();
+  app.addHook('onRoute', ({ url, method, config }) => {
+    if (config?.unlisted) return;
+    // A path that is also taken with a slash behind it is one path to whoever reads the list.
+    const bare = url.replace(/\/$/, '');
+    const path = routes.has(bare) ? bare : url;
+    const methods = routes.get(path) ?? new Set();
+    for (const each of [method].flat()) methods.add(each);
+    routes.set(path, methods);
+  });
+  return () => Array.from(routes, ([path, methods]) => ({ path, methods: [...methods] }));
+}

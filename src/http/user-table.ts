@@ -1,0 +1,93 @@
+import { timingSafeEqual } from 'node:crypto';
+import { type BasicUser, CONTROL, type Credentials, type Principal } from './basic-auth.ts';
+import {
+  costOf,
+  decoyOf,
+  isPasswordHash,
+  type PasswordHash,
+  parsePasswordHash,
+  verifyPassword,
+} from './password-hash.ts';
+import { digestOf, EmptySecretError } from './secret-equal.ts';
+
+/** A user name that no Basic header can carry. */
+export class UserNameError extends Error {
+  override readonly name = 'UserNameError';
+  readonly code = 'USER_NAME';
+}
+
+/** A fixed list of users, some with a password and some with its hash. */
+export interface UserTable {
+  /**
+   * Whom a password proves. Every user is compared, name and password at once, so that the time tells
+   * neither who exists nor how close a guess was.
+   */
+  byPassword(credentials: Credentials): Principal | undefined;
+  /** Whom a hashed password proves; an unknown name takes as long. Undefined when there are no hashes. */
+  readonly byHash: ((credentials: Credentials) => Promise<Principal | undefined>) | undefined;
+}
+
+interface HashedUser {
+  readonly name: string;
+  readonly hash: PasswordHash;
+  readonly principal: Principal | undefined;
+}
+
+/**
+ * Reads the users. Throws UserNameError, EmptySecretError or PasswordHashError for a user that could not
+ * log in, or that everybody could be.
+ */
+export function userTable(users: readonly BasicUser[]): UserTable {
+  for (const { user, password } of users) {
+    if (user === '' || user.includes(':') || CONTROL.test(user)) {
+      throw new UserNameError(
+        `The user name ${JSON.stringify(user)} is empty or has a colon; choose another.`,
+      );
+    }
+    if (password === '') throw new EmptySecretError();
+  }
+  const plain = users
+    .filter(({ password }) => !isPasswordHash(password))
+    .map(({ user, password, roles }) => ({
+      digest: digestPair({ user, password }),
+      principal: { name: user, roles },
+    }));
+  const hashed = users
+    .filter(({ password }) => isPasswordHash(password))
+    .map(({ user, password, roles }) => ({
+      name: user,
+      hash: parsePasswordHash(password),
+      principal: { name: user, roles },
+    }));
+  return {
+    byPassword(credentials) {
+      const digest = digestPair(credentials);
+      let found: Principal | undefined;
+      for (const known of plain) if (timingSafeEqual(known.digest, digest)) found = known.principal;
+      return found;
+    },
+    byHash: hashed.length === 0 ? undefined : hashCheck(hashed),
+  };
+}
+
+function hashCheck(
+  users: readonly HashedUser[],
+): (credentials: Credentials) => Promise<Principal | undefined> {
+  const rounds = Math.max(...users.map(({ name }) => users.filter((other) => other.name === name).length));
+  const { hash: dearest } = users.reduce((a, b) => (costOf(b.hash) > costOf(a.hash) ? b : a));
+  const nobody: HashedUser = { name: '', hash: decoyOf(dearest), principal: undefined };
+
+  return async ({ user, password }) => {
+    const candidates = users.filter(({ name }) => name === user);
+    let found: Principal | undefined;
+    for (let round = 0; round < rounds; round++) {
+      const { hash, principal } = candidates[round] ?? nobody;
+      if (await verifyPassword(password, hash)) found ??= principal;
+    }
+    return found;
+  };
+}
+
+function digestPair({ user, password }: Credentials): Buffer {
+  return Buffer.concat([digestOf(user), digestOf(password)]);
+}

@@ -1,0 +1,88 @@
+import { unescape as decode } from 'node:querystring';
+
+/** What a Spring Boot Admin server is told of an application. */
+export interface AdminApplication {
+  readonly name: string;
+  /** The base path of the management endpoints. */
+  readonly managementUrl: string;
+  readonly healthUrl: string;
+  readonly serviceUrl: string;
+  /** `user.name` and `user.password` are what the server logs in with. */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** A Spring Boot Admin server did not do what it was asked for. */
+export class AdminServerError extends Error {
+  override readonly name = 'AdminServerError';
+  readonly code = 'SPRING_BOOT_ADMIN';
+}
+
+/** The two calls to a Spring Boot Admin server. They fail with AdminServerError, or as `fetch` does. */
+export interface AdminServer {
+  /** Without credentials: for logs. */
+  readonly url: string;
+  /** Resolves to the id of the registration; the same for the same application. */
+  register(application: AdminApplication, signal: AbortSignal): Promise<string>;
+  deregister(id: string, signal: AbortSignal): Promise<void>;
+}
+
+const MAX_REPLY_BYTES = 64 * 1024;
+
+/** The server at a URL, whose user and password are sent as Basic credentials. */
+export function adminServer(url: string): AdminServer {
+  const base = new URL(url);
+  const { username, password } = base;
+  base.username = '';
+  base.password = '';
+  const instances = `${base.href.replace(/\/+$/, '')}/instances`;
+  const headers: Record<string, string> = { accept: 'application/json' };
+  if (username !== '' || password !== '') {
+    const credentials = `${decode(username)}:${decode(password)}`;
+    headers.authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
+  }
+
+  async function ask(path: string, init: RequestInit, alsoGood?: number): Promise<string> {
+    // A log-in page behind a redirect would look like success.
+    const response = await fetch(`${instances}${path}`, { ...init, redirect: 'manual' });
+    const text = await readBounded(response);
+    if (!response.ok && response.status !== alsoGood)
+      throw new AdminServerError(`The server answered ${response.status}`);
+    return text;
+  }
+
+  return {
+    url: base.href,
+    async register(application, signal) {
+      const init = { method: 'POST', body: JSON.stringify(application), signal };
+      const text = await ask('', { ...init, headers: { ...headers, 'content-type': 'application/json' } });
+      return idOf(text);
+    },
+    async deregister(id, signal) {
+      // Forgotten is as good as taken back.
+      await ask(`/${encodeURIComponent(id)}`, { method: 'DELETE', headers, signal }, 404);
+    },
+  };
+}
+
+function idOf(text: string): string {
+  let reply: unknown;
+  try {
+    reply = JSON.parse(text);
+  } catch (cause) {
+    throw new AdminServerError('The server answered no JSON', { cause });
+  }
+  const { id } = Object(reply) as { readonly id?: unknown };
+  if (typeof id !== 'string' || id === '') throw new AdminServerError('The server answered no id');
+  return id;
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > MAX_REPLY_BYTES) throw new AdminServerError('The server answered more than a registration');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

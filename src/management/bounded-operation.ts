@@ -1,0 +1,62 @@
+import { HttpProblem } from '../http/problem.ts';
+import { isThenable } from '../observability/thenable.ts';
+
+/** An operation of a custom endpoint failed; the cause is for the log, never for the client. */
+export class CustomEndpointError extends Error {
+  override readonly name = 'CustomEndpointError';
+  readonly code = 'CUSTOM_ENDPOINT';
+}
+
+/**
+ * Bounds somebody's operation: its failure becomes a CustomEndpointError, an answer that takes longer than
+ * `timeoutMs` an HttpProblem of status 503. Until it has ended after all it is not called again, so that
+ * what hangs does not pile up. `name` is how messages call it.
+ */
+export function boundedOperation<R>(
+  name: string,
+  operation: (request: R) => unknown,
+  timeoutMs: number,
+): (request: R) => unknown {
+  let hanging = 0;
+  const failure = (cause: unknown) => new CustomEndpointError(`${name} failed`, { cause });
+
+  function wait(answer: PromiseLike<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      let late = false;
+      const timer = setTimeout(() => {
+        late = true;
+        hanging++;
+        reject(timeout(`${name} did not answer within ${timeoutMs} ms`));
+      }, timeoutMs);
+      const end = () => {
+        clearTimeout(timer);
+        if (late) hanging--;
+      };
+      answer.then(
+        (value) => {
+          end();
+          resolve(value);
+        },
+        (cause: unknown) => {
+          end();
+          reject(failure(cause));
+        },
+      );
+    });
+  }
+
+  return (request) => {
+    if (hanging > 0) throw timeout(`${name} is still hanging`);
+    let answer: unknown;
+    try {
+      answer = operation(request);
+    } catch (cause) {
+      throw failure(cause);
+    }
+    return isThenable(answer) ? wait(answer) : answer;
+  };
+}
+
+function timeout(message: string): HttpProblem {
+  return new HttpProblem(503, 'CUSTOM_ENDPOINT_TIMEOUT', message);
+}

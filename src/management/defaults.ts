@@ -1,0 +1,63 @@
+import type { FastifyInstance } from 'fastify';
+import { builtInEndpoints } from '../config/endpoint-id.ts';
+import { HealthRegistry } from '../observability/health-registry.ts';
+import { Metrics } from '../observability/metrics.ts';
+import { Readiness } from '../observability/readiness.ts';
+import { observeRuntime } from '../observability/runtime-metrics.ts';
+import type { Environment } from './environment.ts';
+import { nearestBuild } from './nearest-build.ts';
+import type { DoorOptions, ManagementOptions } from './options.ts';
+
+/**
+ * The options with what holds when nobody says: the four standard endpoints and those of `endpoints` at
+ * /actuator, not secured, no values shown; the build of the nearest package.json, no health checks, meters of
+ * the process, the environment; ready while the application listens. What is made here ends with `app`.
+ */
+export function withDefaults(options: ManagementOptions, app: FastifyInstance): DoorOptions {
+  const { endpoints = [] } = options;
+  return {
+    ...options,
+    basePath: options.basePath ?? '/actuator',
+    include: options.include ?? [...builtInEndpoints, ...endpoints.map(({ id }) => id)],
+    exclude: options.exclude ?? [],
+    showValues: options.showValues ?? 'never',
+    users: options.users ?? [],
+    role: options.role,
+    build: options.build ?? nearestBuild(),
+    health: options.health ?? new HealthRegistry([]),
+    readiness: options.readiness ?? readinessOf(app),
+    metrics: options.metrics ?? processMetrics(app),
+    environment: options.environment ?? processEnvironment(process.env),
+    endpoints,
+  };
+}
+
+function readinessOf(app: FastifyInstance): Readiness {
+  const readiness = new Readiness();
+  app.addHook('onListen', async () => readiness.accept());
+  app.addHook('preClose', async () => readiness.refuse());
+  return readiness;
+}
+
+function processMetrics(app: FastifyInstance): Metrics {
+  const metrics = new Metrics({
+    onOverflow: (meter, maxSeries) => app.log.warn({ meter, maxSeries }, 'meter has too many series'),
+  });
+  const runtime = observeRuntime(metrics);
+  app.addHook('onClose', async () => {
+    runtime[Symbol.dispose]();
+    metrics[Symbol.dispose]();
+  });
+  return metrics;
+}
+
+function processEnvironment(env: NodeJS.ProcessEnv): Environment {
+  const properties = Object.entries(env).map(([name, value]) => {
+    const origin = `System Environment Property "${name}"`;
+    return [name, { value, origin, secret: false }] as const;
+  });
+  return {
+    activeProfiles: env.NODE_ENV ? [env.NODE_ENV] : [],
+    propertySources: [{ name: 'systemEnvironment', properties: new Map(properties) }],
+  };
+}

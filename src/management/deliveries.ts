@@ -1,0 +1,143 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ShowDetails } from '../config/health-names.ts';
+import { didYouMean } from '../config/suggest.ts';
+import { HttpProblem } from '../http/problem.ts';
+import { detailJson, summaryJson } from '../inbox/delivery-json.ts';
+import type { DeliveryLog, DeliverySummary } from '../inbox/delivery-log.ts';
+import { deliveryPages } from '../inbox/delivery-pages.ts';
+import { FILTER_FIELDS, readCount, readFilter } from '../inbox/delivery-query.ts';
+import { discardDelivery, type ReplayPlan, replayDelivery } from '../inbox/replay-delivery.ts';
+import type { Endpoint } from './endpoint.ts';
+import { NOT_FOUND } from './error-format.ts';
+import { COMMON_HEADERS, jsonBytes, replyJson } from './json-reply.ts';
+import { addOperations } from './operations.ts';
+import { addReadRoute } from './read-route.ts';
+import { detailsShown } from './show-details.ts';
+
+/** The deliveries of the webhook door, and what is done when one is to be handled again. */
+export interface DeliveriesView {
+  readonly log: DeliveryLog;
+  readonly plan: ReplayPlan;
+}
+
+export interface DeliveriesOptions {
+  /** When bodies and errors are shown. */
+  readonly showDetails: ShowDetails;
+  /** Takes out of an error what nobody may see. */
+  mask(text: string): string;
+}
+
+const FIELDS = [...FILTER_FIELDS, 'limit', 'before'] as const;
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1_000;
+/** A request ends its search after so many pages of the log, found or not; the client goes on with the next one. */
+const MAX_PAGES = 100;
+/** A longer body is cut, in bytes: whoever wants it whole has the command line. */
+const MAX_BODY = 64 * 1024;
+// Nobody else comes past the guard, and where there is none everybody is.
+const AUTHORIZED = true;
+
+type WithId = { readonly Params: { readonly id: string } };
+
+/** The deliveries endpoint: which deliveries came and what became of them; who may write has them handled again. */
+export function deliveriesEndpoint(
+  { log, plan }: DeliveriesView,
+  { showDetails, mask }: DeliveriesOptions,
+): Endpoint {
+  const view = { shown: detailsShown(showDetails, AUTHORIZED), maxBodyBytes: MAX_BODY, mask };
+
+  async function list(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { filter, limit, before } = readQuery(request.query as Query);
+    const cursor = before === undefined ? {} : { cursor: { before } };
+    const items: DeliverySummary[] = [];
+    let next: number | undefined;
+    for await (const page of deliveryPages(log, filter, { limit, pages: MAX_PAGES, ...cursor })) {
+      items.push(...page.items);
+      next = page.next;
+    }
+    return replyJson(reply, jsonBytes({ items: items.map(summaryJson), next: next ?? null }));
+  }
+
+  async function show(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const found = await log.find((request as FastifyRequest<WithId>).params.id);
+    if (found === undefined) throw NOT_FOUND;
+    return replyJson(reply, Buffer.from(detailJson(found, view)));
+  }
+
+  async function act(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const { id } = (request as FastifyRequest<WithId>).params;
+    const action = readAction(request.body);
+    const result =
+      action === 'replay'
+        ? await replayDelivery(log, plan, id, Date.now())
+        : await discardDelivery(log, id, Date.now());
+    if (result === 'not-found') throw NOT_FOUND;
+    if (result !== 'replayed' && result !== 'discarded') throw CONFLICTS[result];
+    request.log.info({ reqId: request.id, delivery: id }, `delivery ${result} on request`);
+    return reply.code(204).headers(COMMON_HEADERS).send();
+  }
+
+  return {
+    id: 'deliveries',
+    about: 'Which webhook deliveries came and what became of them (?status=dead&since=2h).',
+    ownAccess: 'read-only',
+    links: [
+      { name: 'deliveries', path: '/deliveries', templated: false },
+      { name: 'deliveries-id', path: '/deliveries/{id}', templated: true },
+    ],
+    addRoutes(scope, access) {
+      addReadRoute(scope, '/deliveries', list);
+      addOperations(scope, '/deliveries/:id', {
+        GET: show,
+        POST: access === 'unrestricted' ? act : undefined,
+      });
+    },
+  };
+}
+
+const CONFLICTS = {
+  open: new HttpProblem(409, 'DELIVERY_OPEN', 'The delivery is still open; wait for its end, or discard it'),
+  'no-handler': new HttpProblem(409, 'NO_HANDLER', 'Nothing handles this delivery now'),
+  settled: new HttpProblem(409, 'DELIVERY_SETTLED', 'Nothing of the delivery is open or dead'),
+} as const;
+
+function readAction(body: unknown): 'replay' | 'discard' {
+  const members = typeof body === 'object' && body !== null ? Object.entries(body) : [];
+  const [[name, action] = []] = members;
+  if (members.length === 1 && name === 'action' && (action === 'replay' || action === 'discard'))
+    return action;
+  throw new HttpProblem(
+    400,
+    'DELIVERY_ACTION',
+    'The body has to be {"action":"replay"} or {"action":"discard"}',
+  );
+}
+
+type Query = Readonly<Record<string, unknown>>;
+
+/** Throws a problem of status 400 that names all that is wrong. */
+function readQuery(query: Query) {
+  const problems: string[] = [];
+  for (const [name, value] of Object.entries(query)) {
+    if (!FIELDS.some((field) => field === name)) {
+      problems.push(
+        `There is no such parameter${didYouMean(name, FIELDS) || `; there are ${FIELDS.join(', ')}`}`,
+      );
+    } else if (typeof value !== 'string') problems.push(`${name} is given more than once`);
+  }
+  const texts = {
+    text: (field: (typeof FIELDS)[number]) => {
+      const value = query[field];
+      return typeof value === 'string' ? value : undefined;
+    },
+    name: (field: string) => field,
+    problems,
+  };
+  const read = {
+    filter: readFilter(texts, Date.now()),
+    limit: readCount(texts, 'limit', DEFAULT_LIMIT, MAX_LIMIT),
+    before: readCount(texts, 'before', undefined),
+  };
+  if (problems.length > 0) throw new HttpProblem(400, 'DELIVERY_QUERY', problems.join('; '));
+  return read;
+}

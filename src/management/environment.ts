@@ -1,0 +1,63 @@
+import type { PropertySource } from '../config/property-source.ts';
+import type { ShowValue } from './masking.ts';
+
+/** What the process was configured with. */
+export interface Environment {
+  readonly activeProfiles: readonly string[];
+  /** The strongest first. */
+  readonly propertySources: readonly PropertySource[];
+}
+
+/** One property of one source as it is shown. */
+interface Shown {
+  readonly value: unknown;
+  readonly origin: string;
+}
+
+/** All properties of all sources, or those with a name that is wanted. */
+export function describeEnvironment(
+  { activeProfiles, propertySources }: Environment,
+  show: ShowValue,
+  wanted: (name: string) => boolean = () => true,
+) {
+  return {
+    activeProfiles,
+    defaultProfiles: [],
+    propertySources: propertySources.map(({ name, properties }) => ({
+      name,
+      properties: Object.fromEntries(
+        Array.from(properties)
+          .filter(([key]) => wanted(key))
+          .map(([key, { origin, ...property }]): [string, Shown] => [
+            key,
+            { value: show(key, property), origin },
+          ]),
+      ),
+    })),
+  };
+}
+
+/** One property: what it is, and what every source says of it. Undefined when no source knows it. */
+export function describeProperty(environment: Environment, name: string, show: ShowValue) {
+  const { activeProfiles, propertySources } = environment;
+  const sources = propertySources.map((source) => {
+    const found = findProperty(source, name);
+    if (found === undefined) return { name: source.name };
+    return { name: source.name, property: { value: show(found.key, found), origin: found.origin } };
+  });
+  const strongest = sources.find(({ property }) => property !== undefined);
+  if (strongest?.property === undefined) return undefined;
+  return {
+    property: { source: strongest.name, value: strongest.property.value },
+    activeProfiles,
+    defaultProfiles: [],
+    propertySources: sources,
+  };
+}
+
+/** A property by its name in this source, or by the name of the option that it sets: `rest.port` is REST_PORT. */
+export function findProperty({ properties, aliases }: PropertySource, name: string) {
+  const key = properties.has(name) ? name : aliases?.get(name);
+  const property = key === undefined ? undefined : properties.get(key);
+  return key === undefined || property === undefined ? undefined : { ...property, key };
+}

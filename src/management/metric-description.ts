@@ -1,0 +1,69 @@
+import type { Meter, Series, Statistic, Tag } from '../observability/metrics-meter.ts';
+
+/** One meter as the metrics endpoint shows it. */
+export interface MetricDescription {
+  readonly name: string;
+  readonly description: string;
+  readonly baseUnit?: string;
+  readonly measurements: readonly { readonly statistic: Statistic; readonly value: number | string }[];
+  readonly availableTags: readonly { readonly tag: string; readonly values: readonly string[] }[];
+}
+
+/** What a meter has measured while it has no series yet. */
+const NOTHING: Readonly<Record<Meter['type'], readonly Statistic[]>> = {
+  counter: ['COUNT'],
+  gauge: [],
+  timer: ['COUNT', 'TOTAL_TIME', 'MAX'],
+};
+
+/**
+ * What the series of a meter that have all of `tags` measured together: maxima by the largest, all else by
+ * the sum. The tags that are still open come with their values. Undefined when no series has these tags;
+ * without tags there is an answer for every meter.
+ */
+export function describeMetric(meter: Meter, tags: readonly Tag[]): MetricDescription | undefined {
+  const matching = Array.from(meter.series()).filter((series) => tags.every((tag) => hasTag(series, tag)));
+  if (matching.length === 0 && tags.length > 0) return undefined;
+  const { name, description, unit, type } = meter;
+  const merged = matching.length > 0 ? merge(matching) : new Map(NOTHING[type].map((each) => [each, 0]));
+  return {
+    name,
+    description,
+    ...(unit === undefined ? {} : { baseUnit: unit }),
+    measurements: Array.from(merged, ([statistic, value]) => ({
+      statistic,
+      // JSON has no such numbers; Actuator writes their names.
+      value: Number.isFinite(value) ? value : String(value),
+    })),
+    availableTags: openTags(matching, new Set(tags.map(({ key }) => key))),
+  };
+}
+
+function hasTag(series: Series, { key, value }: Tag): boolean {
+  return series.tags.some((tag) => tag.key === key && tag.value === value);
+}
+
+function merge(matching: readonly Series[]): ReadonlyMap<Statistic, number> {
+  const merged = new Map<Statistic, number>();
+  for (const series of matching) {
+    for (const { statistic, value } of series.measure()) {
+      const before = merged.get(statistic);
+      if (before === undefined) merged.set(statistic, value);
+      else merged.set(statistic, statistic === 'MAX' ? Math.max(before, value) : before + value);
+    }
+  }
+  return merged;
+}
+
+function openTags(matching: readonly Series[], given: ReadonlySet<string>) {
+  const values = new Map<string, Set<string>>();
+  for (const { tags } of matching) {
+    for (const { key, value } of tags) {
+      if (given.has(key)) continue;
+      const known = values.get(key);
+      if (known === undefined) values.set(key, new Set([value]));
+      else known.add(value);
+    }
+  }
+  return Array.from(values, ([tag, found]) => ({ tag, values: [...found].sort() }));
+}

@@ -1,0 +1,40 @@
+import type { BoundedCheck } from './bounded-check.ts';
+import type { HealthResult } from './health.ts';
+
+/** A result is served for so many times its time to live at most, while a newer one is being fetched. */
+const MAX_STALENESS = 10;
+
+/**
+ * Keeps the result of a check for `ttlMs`; 0 keeps nothing. Afterwards who asks still gets the old result at once,
+ * and a new one is fetched behind it; a result older than ten times `ttlMs` is not served any more.
+ * States: empty -> fresh -> stale -> expired, and fresh again from each of them once a run ends. In `empty` and
+ * `expired` the run is waited for. `now` is a clock in milliseconds that never goes back.
+ */
+export function cachedCheck(run: BoundedCheck, ttlMs: number, now: () => number): BoundedCheck {
+  if (ttlMs === 0) return run;
+  let last: { readonly result: HealthResult; readonly at: number } | undefined;
+  let fetching: Promise<HealthResult> | undefined;
+
+  function keep(result: HealthResult): HealthResult {
+    last = { result, at: now() };
+    fetching = undefined;
+    return result;
+  }
+
+  function fetch(): HealthResult | Promise<HealthResult> {
+    if (fetching !== undefined) return fetching;
+    const next = run();
+    if (!(next instanceof Promise)) return keep(next);
+    fetching = next.then(keep);
+    return fetching;
+  }
+
+  return () => {
+    if (last === undefined) return fetch();
+    const { result, at } = last;
+    const age = now() - at;
+    if (age < ttlMs) return result;
+    const next = fetch();
+    return next instanceof Promise && age < MAX_STALENESS * ttlMs ? result : next;
+  };
+}

@@ -1,0 +1,33 @@
+import { statfs } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { HealthIndicator, HealthResult } from './health.ts';
+
+export interface DiskSpaceOptions {
+  /** A folder on the disk that is watched. */
+  readonly path: string;
+  /** Less free space than this is DOWN. */
+  readonly thresholdBytes: number;
+}
+
+/** The space that is left on a disk, as Actuator shows it. A folder that is not there is DOWN. */
+export function diskSpaceCheck({ path, thresholdBytes: threshold }: DiskSpaceOptions): HealthIndicator {
+  const absolute = resolve(path);
+
+  function result(total: number, free: number, exists: boolean): HealthResult {
+    const status = exists && free >= threshold ? 'UP' : 'DOWN';
+    return { status, details: { total, free, threshold, path: absolute, exists } };
+  }
+
+  return {
+    name: 'diskSpace',
+    check: () =>
+      statfs(absolute).then(
+        // What is free for those who are not root.
+        ({ bsize, blocks, bavail }) => result(bsize * blocks, bsize * bavail, true),
+        (error: NodeJS.ErrnoException) => {
+          if (error.code !== 'ENOENT') throw error;
+          return result(0, 0, false);
+        },
+      ),
+  };
+}

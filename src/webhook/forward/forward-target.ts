@@ -1,0 +1,51 @@
+import { AttemptError, type Target } from '../../inbox/target.ts';
+import type { TargetDefaults } from '../handler-target.ts';
+import type { Signer } from '../schemes/scheme.ts';
+import type { ForwardSettings } from './forward-settings.ts';
+import type { Poster } from './post.ts';
+import { retryAfterMs } from './retry-after.ts';
+
+/** The name of the target that a forward address is. */
+export function forwardTargetName(name: string): string {
+  return `forward:${name}`;
+}
+
+/** Statuses of receivers that want to be asked again later. */
+const LATER: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
+
+/**
+ * A forward address as a target of the dispatcher: the body goes on as it came, signed anew with Standard Webhooks
+ * under the delivery's own id, so that the receiver can tell a second attempt from a second delivery.
+ */
+export function forwardTarget(
+  settings: ForwardSettings,
+  defaults: TargetDefaults,
+  sign: Signer | undefined,
+  poster: Poster,
+): Target {
+  const { name, url } = settings;
+  return {
+    name: forwardTargetName(name),
+    concurrency: settings.concurrency ?? defaults.concurrency,
+    timeout: settings.timeout ?? defaults.timeout,
+    maxAttempts: settings.attempts ?? defaults.maxAttempts,
+    backoff: defaults.backoff,
+    async run({ delivery: { id, body, contentType }, attempt }, signal) {
+      const timestamp = Math.floor(Date.now() / 1_000);
+      const headers = {
+        'content-type': contentType ?? 'application/json',
+        'user-agent': 'Portico',
+        'webhook-id': id,
+        'webhook-timestamp': String(timestamp),
+        'webhook-attempt': String(attempt),
+        ...sign?.({ id, timestamp, body }),
+      };
+      const { status, retryAfter } = await poster.post({ url, headers, body, signal });
+      if (status >= 200 && status < 300) return;
+      // Standard Webhooks: 410 says that nothing more is wanted.
+      if (status === 410) throw new AttemptError('the receiver answered 410', 'never');
+      const wait = LATER.has(status) ? retryAfterMs(retryAfter, Date.now()) : undefined;
+      throw new AttemptError(`the receiver answered ${status}`, wait);
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
+
+/** Networks that no public server is in (IANA special-purpose address registries). */
+const NETWORKS: readonly (readonly [network: string, prefix: number, family: 'ipv4' | 'ipv6'])[] = [
+  ['0.0.0.0', 8, 'ipv4'],
+  ['10.0.0.0', 8, 'ipv4'],
+  ['100.64.0.0', 10, 'ipv4'],
+  ['127.0.0.0', 8, 'ipv4'],
+  ['169.254.0.0', 16, 'ipv4'],
+  ['172.16.0.0', 12, 'ipv4'],
+  ['192.0.0.0', 24, 'ipv4'],
+  ['192.0.2.0', 24, 'ipv4'],
+  ['192.168.0.0', 16, 'ipv4'],
+  ['198.18.0.0', 15, 'ipv4'],
+  ['198.51.100.0', 24, 'ipv4'],
+  ['203.0.113.0', 24, 'ipv4'],
+  ['224.0.0.0', 3, 'ipv4'],
+  ['::', 127, 'ipv6'],
+  // These carry an IPv4 address that a gateway would take out again.
+  ['64:ff9b::', 96, 'ipv6'],
+  ['64:ff9b:1::', 48, 'ipv6'],
+  ['2001::', 23, 'ipv6'],
+  ['2002::', 16, 'ipv6'],
+  ['2001:db8::', 32, 'ipv6'],
+  ['100::', 64, 'ipv6'],
+  ['fc00::', 7, 'ipv6'],
+  ['fe80::', 9, 'ipv6'],
+  ['ff00::', 8, 'ipv6'],
+];
+
+/** Tells whether an address is of this machine, a private network, or otherwise not of the public Internet. */
+export function privateAddresses(): (address: string) => boolean {
+  const list = new BlockList();
+  for (const [network, prefix, family] of NETWORKS) list.addSubnet(network, prefix, family);
+  return (address) => {
+    const plain = address.replace(/%.*$/, '');
+    if (isIPv4(plain)) return list.check(plain, 'ipv4');
+    // An IPv4 address in IPv6's clothes is looked at as what it is.
+    if (isIPv6(plain)) return list.check(plain, 'ipv6');
+    return true;
+  };
+}

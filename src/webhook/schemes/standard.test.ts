@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type RequestHeaders, type Verdict, verify } from './scheme.ts';
+import { UnsignableError, UnusableSecretError } from './scheme-error.ts';
+import { standard } from './standard.ts';
+
+// The vectors of the Standard Webhooks libraries for JavaScript (v1) and Go (v1a).
+const ID = 'msg_p5jXN8AQM9LWM0D4loKWxJek';
+const TIMESTAMP = 1_614_265_330;
+const NOW = TIMESTAMP * 1000;
+const BODY = Buffer.from('{"test": 2432232314}');
+const SHARED = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+const V1 = 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=';
+const SEED = 'whsk_VEVTVFNJR05JTkdLRVlET05PVFVTRVRISVNGT1JBTlk=';
+const PUBLIC = 'whpk_ZlN4eg7dSSqi0moX9hQUk3orrOouK3QVQSlJa248c/g=';
+const V1A = 'v1a,tQ9V2XOqn7jL/DQenEFpqIugdBVtiMmER5mhSkXBNwM0mkATuDe6KYYUuxqtaiHeYGb7KaaBRdM5WqyeFiL8Ag==';
+const DECOY = 'Ceo5qEr07ixe2NLpvHk3FH9bwy/WavXrAFQ/9tdO6mc=';
+const OTHER = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
+
+const params = { headerPrefix: 'webhook', tolerance: 300 };
+const ok: Verdict = { ok: true };
+const no = (reason: string) => ({ ok: false, reason });
+
+function headersWith(signature: string, more: RequestHeaders = {}): RequestHeaders {
+  return {
+    'webhook-id': ID,
+    'webhook-timestamp': String(TIMESTAMP),
+    'webhook-signature': signature,
+    ...more,
+  };
+}
+
+function check(
+  secrets: readonly string[],
+  headers: RequestHeaders,
+  { body = BODY, now = NOW }: { body?: Uint8Array; now?: number } = {},
+): Verdict {
+  return verify(standard.verifier(secrets, params), headers, body, now);
+}
+
+describe('the public vectors', () => {
+  test('v1', () => {
+    assert.deepEqual(check([SHARED], headersWith(V1)), ok);
+    const sign = standard.signer([SHARED], params);
+    assert.deepEqual(sign({ id: ID, timestamp: TIMESTAMP, body: BODY }), headersWith(V1));
+  });
+
+  test('v1a, with the public key, the seed and the private key that has its public key behind it', () => {
+    const parts = [SEED, PUBLIC].map((text) => Buffer.from(text.slice(5), 'base64'));
+    const both = `whsk_${Buffer.concat(parts).toString('base64')}`;
+    for (const key of [PUBLIC, SEED, both]) assert.deepEqual(check([key], headersWith(V1A)), ok);
+    for (const key of [SEED, both]) {
+      const sign = standard.signer([key], params);
+      assert.deepEqual(sign({ id: ID, timestamp: TIMESTAMP, body: BODY }), headersWith(V1A));
+    }
+  });
+
+  test('the decoy of the libraries', () => {
+    assert.deepEqual(check([SHARED], headersWith(`v1,${DECOY}`)), no('wrong-signature'));
+    assert.deepEqual(check([PUBLIC], headersWith(`v1a,${DECOY}`)), no('malformed-signature'));
+    const among = `v1,${DECOY} v2,${DECOY} ${V1} v1,${DECOY}`;
+    assert.deepEqual(check([SHARED], headersWith(among)), ok);
+    const amongOthers = `v1,${DECOY} v2,${DECOY} ${V1A} v1,${DECOY}`;
+    assert.deepEqual(check([PUBLIC], headersWith(amongOthers)), ok);
+  });
+});
+
+test('any secret and any signature may match, of both kinds at once', () => {
+  assert.deepEqual(check([OTHER, SHARED], headersWith(V1)), ok);
+  assert.deepEqual(check([SHARED, OTHER], headersWith(V1)), ok);
+  assert.deepEqual(check([OTHER, PUBLIC], headersWith(`v1,${DECOY} ${V1A}`)), ok);
+  assert.deepEqual(check([OTHER, PUBLIC, SHARED], headersWith(`${V1} v1a,AAAA`)), ok);
+  assert.deepEqual(check([OTHER], headersWith(V1)), no('wrong-signature'));
+  assert.deepEqual(check([], headersWith(`${V1} ${V1A}`)), no('wrong-signature'));
+});
+
+test('a signature counts for its own kind of key only', () => {
+  assert.deepEqual(check([PUBLIC], headersWith(V1)), no('wrong-signature'));
+  assert.deepEqual(check([SHARED], headersWith(V1A)), no('wrong-signature'));
+  // The public key is known to everybody and must not serve as a shared secret.
+  const forged = standard.signer([PUBLIC.replace('whpk_', 'whsec_')], params);
+  const headers = forged({ id: ID, timestamp: TIMESTAMP, body: BODY });
+  assert.deepEqual(check([PUBLIC], headers), no('wrong-signature'));
+});
+
+test('while a key is rotated both sign, and either side may be ahead', () => {
+  const sign = standard.signer([OTHER, SHARED, SEED], params);
+  const headers = sign({ id: ID, timestamp: TIMESTAMP, body: BODY });
+  for (const key of [OTHER, SHARED, SEED, PUBLIC]) assert.deepEqual(check([key], headers), ok);
+});
+
+test('a missing or malformed header is refused before the body is looked at', () => {
+  const verifier = standard.verifier([SHARED], params);
+  for (const [more, reason] of [
+    [{ 'webhook-id': undefined }, 'no-id'],
+    [{ 'webhook-id': '' }, 'malformed-id'],
+    [{ 'webhook-id': `${ID}, ${ID}` }, 'malformed-id'],
+    [{ 'webhook-id': [ID, ID] }, 'no-id'],
+    [{ 'webhook-id': 'msg.1' }, 'malformed-id'],
+    [{ 'webhook-id': 'msg\u00e9' }, 'malformed-id'],
+    [{ 'webhook-id': 'm'.repeat(257) }, 'malformed-id'],
+    [{ 'webhook-timestamp': undefined }, 'no-timestamp'],
+    [{ 'webhook-timestamp': `${TIMESTAMP}junk` }, 'malformed-timestamp'],
+    [{ 'webhook-timestamp': `${TIMESTAMP}, ${TIMESTAMP}` }, 'malformed-timestamp'],
+    [{ 'webhook-timestamp': String(TIMESTAMP - 301) }, 'too-old'],
+    [{ 'webhook-timestamp': String(TIMESTAMP + 301) }, 'too-new'],
+    [{ 'webhook-signature': undefined }, 'no-signature'],
+    [{ 'webhook-signature': [V1] }, 'no-signature'],
+    [{ 'webhook-signature': `${V1}, ${V1}` }, 'malformed-signature'],
+    [{ 'webhook-signature': '' }, 'malformed-signature'],
+    [{ 'webhook-signature': 'v1,' }, 'malformed-signature'],
+    [{ 'webhook-signature': V1.slice(3) }, 'malformed-signature'],
+    [{ 'webhook-signature': V1.replace('v1', 'v2') }, 'malformed-signature'],
+    [{ 'webhook-signature': V1.slice(0, 10) }, 'malformed-signature'],
+    [{ 'webhook-signature': V1.replace('=', '') }, 'malformed-signature'],
+    // The same bytes in another spelling: the last two bits are not used.
+    [{ 'webhook-signature': V1.replace('OE=', 'OF=') }, 'malformed-signature'],
+    [{ 'webhook-signature': `${`v1,${DECOY} `.repeat(15)}${V1}` }, undefined],
+    [{ 'webhook-signature': `${`v1,${DECOY} `.repeat(16)}${V1}` }, 'too-many-signatures'],
+    [{ 'webhook-signature': `${V1} `.repeat(100_000) }, 'too-many-signatures'],
+    [{ 'webhook-signature': `v1,${'A'.repeat(1_000_000)}` }, 'malformed-signature'],
+  ] as const) {
+    const step = verifier(headersWith(V1, more), NOW);
+    const found = typeof step === 'function' ? undefined : step.reason;
+    assert.equal(found, reason, JSON.stringify(more).slice(0, 80));
+  }
+});
+
+test('the window is as wide as configured, on both sides, and 0 takes it away', () => {
+  const at = (tolerance: number, now: number) =>
+    verify(standard.verifier([SHARED], { ...params, tolerance }), headersWith(V1), BODY, now);
+  assert.deepEqual(at(300, NOW + 300_999), ok);
+  assert.deepEqual(at(300, NOW + 301_000), no('too-old'));
+  assert.deepEqual(at(300, NOW - 300_000), ok);
+  assert.deepEqual(at(300, NOW - 300_001), no('too-new'));
+  assert.deepEqual(at(10, NOW + 11_000), no('too-old'));
+  assert.deepEqual(at(0, NOW + 1e12), ok);
+  assert.deepEqual(at(0, 0), ok);
+});
+
+test('parts of the body cannot pass for parts of the id and the timestamp', () => {
+  const sign = standard.signer([SHARED], params);
+  const signed = sign({ id: 'msg_1', timestamp: 1_600_000_000, body: Buffer.from(`${TIMESTAMP}.{}`) });
+  const shifted = headersWith(signed['webhook-signature'] ?? '', { 'webhook-id': 'msg_1.1600000000' });
+  assert.deepEqual(check([SHARED], shifted, { body: Buffer.from('{}') }), no('malformed-id'));
+});
+
+test('the body counts byte for byte, not as the text it decodes to', () => {
+  const sign = standard.signer([SHARED, SEED], params);
+  const [body, other] = [0xff, 0xfe].map((byte) => Buffer.from([0x22, byte, 0x22]));
+  assert.ok(body && other && body.toString() === other.toString());
+  const headers = sign({ id: ID, timestamp: TIMESTAMP, body });
+  for (const key of [SHARED, PUBLIC]) {
+    assert.deepEqual(check([key], headers, { body }), ok);
+    assert.deepEqual(check([key], headers, { body: other }), no('wrong-signature'));
+  }
+});
+
+test('headers may have another prefix, and then those of the usual name mean nothing', () => {
+  const verifier = standard.verifier([SHARED], { ...params, headerPrefix: 'svix' });
+  const sign = standard.signer([SHARED], { ...params, headerPrefix: 'svix' });
+  const headers = sign({ id: ID, timestamp: TIMESTAMP, body: BODY });
+  assert.deepEqual(Object.keys(headers), ['svix-id', 'svix-timestamp', 'svix-signature']);
+  assert.deepEqual(verify(verifier, headers, BODY, NOW), ok);
+  assert.deepEqual(verify(verifier, headersWith(V1), BODY, NOW), no('no-signature'));
+});
+
+test('what cannot be signed is said', () => {
+  assert.throws(() => standard.signer([PUBLIC], params), UnusableSecretError);
+  assert.throws(() => standard.signer([], params), UnusableSecretError);
+  assert.throws(() => standard.verifier(['secret'], params), UnusableSecretError);
+  const sign = standard.signer([SHARED], params);
+  for (const id of ['', 'a.b', 'a b', 'é', 'x'.repeat(257)]) {
+    assert.throws(() => sign({ id, timestamp: TIMESTAMP, body: BODY }), UnsignableError);
+  }
+});

@@ -1,0 +1,47 @@
+import type { ChosenScheme, SchemeName } from '../schemes/schemes.ts';
+import type { Place, SourceLayout } from './source.ts';
+
+const header = (name: string): Place => ({ kind: 'header', name });
+const pointer = (...tokens: string[]): Place => ({ kind: 'pointer', pointer: tokens });
+const none: ReadonlyMap<string, string> = new Map();
+
+/** The body as the contract has it (contract 2.5). */
+const contract: SourceLayout = {
+  event: pointer('event'),
+  events: none,
+  data: ['data'],
+  dedup: header('idempotency-key'),
+};
+
+/** How each scheme's own sender lays out its requests. */
+const layouts: Readonly<Record<SchemeName, SourceLayout>> = {
+  standard: { event: pointer('type'), events: none, data: ['data'], dedup: undefined },
+  github: {
+    event: header('x-github-event'),
+    events: new Map([['push', 'new_commit']]),
+    data: [],
+    dedup: header('x-github-delivery'),
+  },
+  stripe: {
+    event: pointer('type'),
+    // A payment may come under several of these names; subscribe to one of them at Stripe, or map them here.
+    // checkout.session.completed is not among them: it may come before anything is paid.
+    events: new Map(
+      ['payment_intent.succeeded', 'charge.succeeded', 'invoice.paid', 'invoice.payment_succeeded'].map(
+        (name) => [name, 'payment_received'] as const,
+      ),
+    ),
+    data: ['data'],
+    dedup: pointer('id'),
+  },
+  slack: { event: pointer('event', 'type'), events: none, data: ['event'], dedup: pointer('event_id') },
+  hmac: contract,
+  token: contract,
+};
+
+/** What holds for a source where its configuration is silent. */
+export function defaultLayout(chosen: ChosenScheme): SourceLayout {
+  const layout = layouts[chosen.scheme];
+  if (chosen.scheme !== 'standard') return layout;
+  return { ...layout, dedup: header(`${chosen.params.headerPrefix}-id`) };
+}

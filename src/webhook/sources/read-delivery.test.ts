@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ChosenScheme, SchemeName } from '../schemes/schemes.ts';
+import { bodyAlone } from '../schemes/template.ts';
+import { defaultLayout } from './defaults.ts';
+import { dataOf, readDelivery } from './read-delivery.ts';
+import type { SourceLayout } from './source.ts';
+
+const params = { tolerance: 300 };
+const chosen: { readonly [S in SchemeName]: ChosenScheme<S> } = {
+  standard: { scheme: 'standard', params: { headerPrefix: 'webhook', ...params } },
+  github: { scheme: 'github', params: {} },
+  stripe: { scheme: 'stripe', params },
+  slack: { scheme: 'slack', params },
+  hmac: {
+    scheme: 'hmac',
+    params: {
+      header: 'x-signature',
+      algorithm: 'sha256',
+      encoding: 'hex',
+      prefix: '',
+      timestampHeader: undefined,
+      tolerance: 300,
+      template: bodyAlone.fill,
+    },
+  },
+  token: { scheme: 'token', params: { header: 'x-webhook-token' } },
+};
+
+const sourceOf = (scheme: SchemeName, layout: Partial<SourceLayout> = {}) => ({
+  ...defaultLayout(chosen[scheme]),
+  ...layout,
+  scheme,
+});
+
+test('Standard Webhooks', () => {
+  const body = { type: 'invoice.paid', timestamp: '2022-11-03T20:26:10.344522Z', data: { id: 1 } };
+  assert.deepEqual(readDelivery(sourceOf('standard'), { 'webhook-id': 'msg_1' }, body), {
+    kind: 'delivery',
+    event: 'invoice.paid',
+    data: { id: 1 },
+    dedupKey: 'msg_1',
+  });
+});
+
+test('Standard Webhooks with other header names', () => {
+  const layout = defaultLayout({ scheme: 'standard', params: { headerPrefix: 'svix', ...params } });
+  const source = { ...layout, scheme: 'standard' } as const;
+  const headers = { 'svix-id': 'msg_1', 'webhook-id': 'msg_2' };
+  assert.deepEqual(readDelivery(source, headers, {}), {
+    kind: 'delivery',
+    event: null,
+    data: undefined,
+    dedupKey: 'msg_1',
+  });
+});
+
+test('GitHub: a push is the contract’s new_commit, everything else keeps its name', () => {
+  const body = { ref: 'refs/heads/main', event: 'other' };
+  for (const [theirs, ours] of [
+    ['push', 'new_commit'],
+    ['issues', 'issues'],
+    ['ping', 'ping'],
+    ['constructor', 'constructor'],
+  ]) {
+    const headers = { 'x-github-event': theirs, 'x-github-delivery': 'guid' };
+    assert.deepEqual(readDelivery(sourceOf('github'), headers, body), {
+      kind: 'delivery',
+      event: ours,
+      data: body,
+      dedupKey: 'guid',
+    });
+  }
+});
+
+test('Stripe: payments are payment_received, everything else keeps its name', () => {
+  const data = { object: { id: 'pi_1' }, previous_attributes: {} };
+  const read = (type: string) => readDelivery(sourceOf('stripe'), {}, { id: 'evt_1', type, data });
+  assert.deepEqual(read('payment_intent.succeeded'), {
+    kind: 'delivery',
+    event: 'payment_received',
+    data,
+    dedupKey: 'evt_1',
+  });
+  for (const type of ['charge.succeeded', 'invoice.paid']) {
+    assert.equal((read(type) as { event: string }).event, 'payment_received');
+  }
+  for (const type of ['checkout.session.completed', 'charge.refunded']) {
+    assert.deepEqual(read(type), { kind: 'delivery', event: type, data, dedupKey: 'evt_1' });
+  }
+});
+
+test('Slack: the inner event, and a challenge is answered', () => {
+  const event = { type: 'app_mention', text: 'hello' };
+  const body = { type: 'event_callback', event_id: 'Ev1', event };
+  assert.deepEqual(readDelivery(sourceOf('slack'), {}, body), {
+    kind: 'delivery',
+    event: 'app_mention',
+    data: event,
+    dedupKey: 'Ev1',
+  });
+  const challenge = { type: 'url_verification', token: 'x', challenge: '3eZbrw1aBm' };
+  assert.deepEqual(readDelivery(sourceOf('slack'), {}, challenge), {
+    kind: 'challenge',
+    answer: '3eZbrw1aBm',
+  });
+  assert.equal(readDelivery(sourceOf('standard'), {}, challenge).kind, 'delivery');
+  for (const odd of [{ ...challenge, challenge: 1 }, { challenge: 'x' }, [challenge], null]) {
+    assert.equal(readDelivery(sourceOf('slack'), {}, odd).kind, 'delivery');
+  }
+});
+
+test('hmac and token: the body of the contract', () => {
+  const body = { event: 'new_commit', data: { id: 7 } };
+  for (const scheme of ['hmac', 'token'] as const) {
+    assert.deepEqual(readDelivery(sourceOf(scheme), { 'idempotency-key': '"k"' }, body), {
+      kind: 'delivery',
+      event: 'new_commit',
+      data: { id: 7 },
+      dedupKey: '"k"',
+    });
+  }
+});
+
+test('what is not where it should be is null, and data undefined', () => {
+  const nothing = { kind: 'delivery', event: null, data: undefined, dedupKey: null };
+  for (const body of [null, 1, 'text', [], {}, { event: 1 }, { event: '' }, { event: ['new_commit'] }]) {
+    assert.deepEqual(readDelivery(sourceOf('token'), {}, body), nothing);
+  }
+  const headers = { 'x-github-event': ['push'], 'x-github-delivery': '' };
+  assert.deepEqual(readDelivery(sourceOf('github'), headers, 1), { ...nothing, data: 1 });
+});
+
+test('events, data and keys may stand elsewhere', () => {
+  const source = sourceOf('hmac', {
+    event: { kind: 'header', name: 'x-topic' },
+    events: new Map([['orders/create', 'payment_received']]),
+    data: ['orders', '0'],
+    dedup: { kind: 'pointer', pointer: ['meta', 'number'] },
+  });
+  const body = { orders: [{ id: 1 }], meta: { number: 42 } };
+  assert.deepEqual(readDelivery(source, { 'x-topic': 'orders/create' }, body), {
+    kind: 'delivery',
+    event: 'payment_received',
+    data: { id: 1 },
+    dedupKey: '42',
+  });
+  assert.deepEqual(dataOf(source, body), { id: 1 });
+  const never = { ...source, dedup: undefined };
+  const read = readDelivery(never, { 'x-topic': 'orders/create', 'idempotency-key': 'k' }, body);
+  assert.equal(read.kind === 'delivery' && read.dedupKey, null);
+});
+
+test('a key of any length becomes one of bounded length, and stays one’s own', () => {
+  const keyOf = (key: unknown) => {
+    const read = readDelivery(sourceOf('stripe'), {}, { id: key });
+    return read.kind === 'delivery' ? read.dedupKey : assert.fail();
+  };
+  assert.equal(keyOf('x'.repeat(255)), 'x'.repeat(255));
+  const [one, two] = [keyOf('x'.repeat(256)), keyOf('x'.repeat(257))];
+  assert.match(one ?? '', /^sha256:[0-9a-f]{64}$/);
+  assert.equal(one, keyOf('x'.repeat(256)));
+  assert.notEqual(one, two);
+  for (const none of [null, true, {}, [], '']) assert.equal(keyOf(none), null);
+});

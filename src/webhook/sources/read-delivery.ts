@@ -1,0 +1,61 @@
+import { hash } from 'node:crypto';
+import { valueAt } from '../../http/json-pointer.ts';
+import type { RequestHeaders } from '../schemes/scheme.ts';
+import { type Source, type SourceLayout, valueAtPlace } from './source.ts';
+
+/** Longer keys are stored as their hash. */
+const LONGEST_KEY = 255;
+
+/** What a verified request says. */
+export interface ReadDelivery {
+  readonly kind: 'delivery';
+  /** Under our name; null when the request names none. */
+  readonly event: string | null;
+  /** Undefined when the request has none. */
+  readonly data: unknown;
+  /** Equal for requests that deliver the same event of this source; null when nothing tells. */
+  readonly dedupKey: string | null;
+}
+
+/** Slack asks whether the address is ours; `answer` is the body of the 200 that proves it. */
+export interface Challenge {
+  readonly kind: 'challenge';
+  readonly answer: string;
+}
+
+/** Reads a request that was verified. `body` is its parsed JSON. */
+export function readDelivery(
+  source: SourceLayout & Pick<Source, 'scheme'>,
+  headers: RequestHeaders,
+  body: unknown,
+): ReadDelivery | Challenge {
+  if (source.scheme === 'slack' && valueAt(body, ['type']) === 'url_verification') {
+    const answer = valueAt(body, ['challenge']);
+    if (typeof answer === 'string') return { kind: 'challenge', answer };
+  }
+  return {
+    kind: 'delivery',
+    event: eventOf(source, headers, body),
+    data: dataOf(source, body),
+    dedupKey: dedupKeyOf(source, headers, body),
+  };
+}
+
+/** The data of a request of a source, from its parsed body alone. */
+export function dataOf({ data }: SourceLayout, body: unknown): unknown {
+  return valueAt(body, data);
+}
+
+function eventOf({ event, events }: SourceLayout, headers: RequestHeaders, body: unknown): string | null {
+  const name = valueAtPlace(event, headers, body);
+  if (typeof name !== 'string' || name === '') return null;
+  return events.get(name) ?? name;
+}
+
+function dedupKeyOf({ dedup }: SourceLayout, headers: RequestHeaders, body: unknown): string | null {
+  if (dedup === undefined) return null;
+  const value = valueAtPlace(dedup, headers, body);
+  const key = typeof value === 'number' ? String(value) : value;
+  if (typeof key !== 'string' || key === '') return null;
+  return key.length <= LONGEST_KEY ? key : `sha256:${hash('sha256', key)}`;
+}

@@ -1,0 +1,311 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { buildSchema, getIntrospectionQuery } from 'graphql';
+import { DEFAULT_LIMITS, type DocumentLimits } from '../../src/graphql/document-limits.ts';
+import { Documents } from '../../src/graphql/documents.ts';
+import { createFindOperation } from '../../src/graphql/executor.ts';
+import { ask, type GraphqlDoor, openDoor } from './support/door.ts';
+
+const repeat = (count: number, part: (index: number) => string) =>
+  Array.from({ length: count }, (_, index) => part(index)).join(' ');
+
+/** A schema that is as deep as one likes. */
+const schema = buildSchema(`
+  type Query { leaf: String other: String deep: Query list: [Query] }
+  type Mutation { leaf: String }
+`);
+
+/** The limits that a document passes over under the default limits, and the first message. */
+function judge(query: string, limits: Partial<DocumentLimits> = {}) {
+  const documents = new Documents<{ readonly valid: true }>(
+    {
+      schema,
+      limits: { ...DEFAULT_LIMITS, ...limits },
+      maxCached: 0,
+      introspection: true,
+      suggestions: true,
+    },
+    () => ({ valid: true }),
+  );
+  const found = documents.find(query);
+  const errors = 'errors' in found ? found.errors : [];
+  return {
+    valid: errors.length === 0,
+    limits: errors.map(({ extensions }) => extensions.limit),
+    message: errors[0]?.message,
+  };
+}
+
+const passes = { valid: true, limits: [], message: undefined };
+
+/** Wraps fields so that they come to stand in the operation in another way. */
+const disguises: Readonly<Record<string, (fields: string) => string>> = {
+  plainly: (fields) => `{ ${fields} }`,
+  'in inline fragments': (fields) => `{ ... { ... on Query { ${fields} } } }`,
+  'in a fragment': (fields) => `{ ...A } fragment A on Query { ${fields} }`,
+  'in a fragment within fragments': (fields) =>
+    `{ ...A } fragment A on Query { ...B } fragment B on Query { ...C } fragment C on Query { ${fields} }`,
+  'in a fragment named __schema': (fields) => `{ ...__schema } fragment __schema on Query { ${fields} }`,
+  'in the last of many operations': (fields) =>
+    `${repeat(10, (i) => `query Q${i} { leaf }`)} query Last { ${fields} }`,
+  'in a mutation beside it': (fields) => `query Q { ${fields} } mutation M { leaf }`,
+};
+
+const nested = (depth: number) => `${'deep { '.repeat(depth - 1)}leaf${' }'.repeat(depth - 1)}`;
+
+describe('limits of a document', () => {
+  for (const [how, disguise] of Object.entries(disguises)) {
+    test(`what is at a limit passes, what is past it is refused: ${how}`, () => {
+      assert.deepEqual(judge(disguise(nested(10))), passes);
+      assert.deepEqual(judge(disguise(nested(11))).limits, ['maxDepth']);
+      const aliases = (count: number) => `deep { ${repeat(count, (i) => `a${i}: leaf`)} }`;
+      assert.deepEqual(judge(disguise(aliases(30))), passes);
+      assert.deepEqual(judge(disguise(aliases(31))).limits, ['maxAliases']);
+      const typenames = (count: number) => `deep { ${repeat(count, (i) => `a${i}: __typename`)} }`;
+      assert.deepEqual(judge(disguise(typenames(30))), passes);
+      assert.deepEqual(judge(disguise(typenames(31))).limits, ['maxAliases']);
+      const directives = (count: number) => `deep { ${'leaf @include(if: true) '.repeat(count)} }`;
+      assert.deepEqual(judge(disguise(directives(50))), passes);
+      assert.deepEqual(judge(disguise(directives(51))).limits, ['maxDirectives']);
+      assert.deepEqual(judge(disguise('leaf '.repeat(30))), passes);
+      assert.deepEqual(judge(disguise('leaf '.repeat(31))).limits, ['maxRootFields']);
+    });
+  }
+
+  test('tokens: 1,000 pass, one more is refused', () => {
+    const operations = `${repeat(199, (i) => `query Q${i} { leaf }`)} query Last { leaf`;
+    assert.deepEqual(judge(`${operations} }`), passes);
+    assert.deepEqual(judge(`${operations} } # comments and    white space do not count`), passes);
+    assert.match(judge(`${operations} leaf }`).message ?? '', /more than 1000 tokens/);
+  });
+
+  test('each refusal says how much there is, how much is allowed, and by which limit', () => {
+    const messages: Readonly<Record<string, string>> = {
+      [`{ ${nested(11)} }`]: 'The document is 11 fields deep; at most 10 are allowed (maxDepth)',
+      [`{ deep { ${repeat(31, (i) => `a${i}: leaf`)} } }`]:
+        'The document has 31 aliases; at most 30 are allowed (maxAliases)',
+      [`{ ${'leaf '.repeat(31)} }`]:
+        'The document has 31 root fields; at most 30 are allowed (maxRootFields)',
+      [`{ deep { ${'leaf @skip(if: false) '.repeat(51)} } }`]:
+        'The document has 51 directives; at most 50 are allowed (maxDirectives)',
+    };
+    for (const [query, message] of Object.entries(messages)) assert.equal(judge(query).message, message);
+  });
+
+  test('a fragment counts each time it is spread', () => {
+    const of = (spreads: number, fields: string) =>
+      `{ deep { ${'...A '.repeat(spreads)} } } fragment A on Query { ${fields} }`;
+    assert.deepEqual(
+      judge(
+        of(
+          3,
+          repeat(10, (i) => `a${i}: leaf`),
+        ),
+      ),
+      passes,
+    );
+    assert.deepEqual(
+      judge(
+        of(
+          4,
+          repeat(10, (i) => `a${i}: leaf`),
+        ),
+      ).limits,
+      ['maxAliases'],
+    );
+    assert.deepEqual(judge(of(6, 'leaf @skip(if: false) '.repeat(10))).limits, ['maxDirectives']);
+    assert.deepEqual(
+      judge('{ ...A ...A ...A ...A } fragment A on Query { leaf leaf leaf leaf leaf leaf leaf leaf }').limits,
+      ['maxRootFields'],
+    );
+  });
+
+  test('directives of fragments, operations and spreads count', () => {
+    const skip = '@include(if: true) ';
+    const spreads = `...A ${skip}`.repeat(50);
+    assert.deepEqual(judge(`{ deep { ${spreads} } } fragment A on Query { leaf }`), passes);
+    assert.deepEqual(judge(`{ deep { ${spreads} } } fragment A on Query { leaf ${skip} }`).limits, [
+      'maxDirectives',
+    ]);
+    assert.deepEqual(judge(`query Q ${skip.repeat(51)} { leaf }`).limits, ['maxDirectives']);
+    assert.deepEqual(judge(`{ ...A } fragment A on Query ${skip.repeat(51)} { leaf }`).limits, [
+      'maxDirectives',
+    ]);
+  });
+
+  test('fragments that double at each step', () => {
+    const doubling = (steps: number, fields: string) =>
+      `{ deep { ...F0 } } ${repeat(steps, (i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`)}
+      fragment F${steps} on Query { ${fields} }`;
+    assert.deepEqual(judge(doubling(70, 'leaf')), passes);
+    assert.deepEqual(judge(doubling(70, 'a: leaf')).limits, ['maxAliases']);
+    assert.deepEqual(judge(doubling(4, 'a: leaf')), passes);
+    assert.deepEqual(judge(doubling(5, 'a: leaf')).limits, ['maxAliases']);
+    assert.deepEqual(judge(doubling(6, 'leaf @skip(if: false)')).limits, ['maxDirectives']);
+    const atRoot = `{ ...F0 } ${repeat(70, (i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`)}`;
+    assert.deepEqual(judge(`${atRoot} fragment F70 on Query { leaf }`).limits, ['maxRootFields']);
+    const deeper = repeat(
+      12,
+      (i) => `fragment F${i} on Query { deep { ...F${i + 1} } list { ...F${i + 1} } }`,
+    );
+    assert.deepEqual(judge(`{ ...F0 } ${deeper} fragment F12 on Query { leaf }`).limits, ['maxDepth']);
+  });
+
+  test('fragments that go round in a circle are refused', () => {
+    for (const query of [
+      '{ ...A } fragment A on Query { ...A }',
+      '{ deep { ...A } } fragment A on Query { deep { ...B } } fragment B on Query { deep { ...A } }',
+      `{ ...F0 } ${repeat(60, (i) => `fragment F${i} on Query { ...F${(i + 1) % 60} leaf ...F${(i + 7) % 60} }`)}`,
+    ]) {
+      const { valid, message } = judge(query);
+      assert.equal(valid, false);
+      assert.match(message ?? '', /within itself|root fields/);
+    }
+  });
+
+  test('only introspection may go deeper, not what is named like it', () => {
+    assert.deepEqual(
+      judge(
+        '{ __schema { types { ofType { ofType { ofType { ofType { ofType { ofType { ofType { ofType { name } } } } } } } } } } }',
+      ),
+      passes,
+    );
+    assert.deepEqual(judge(`{ __schema: ${nested(11)} }`).limits, ['maxDepth']);
+    assert.deepEqual(judge(`{ __schema { types { ${repeat(31, (i) => `a${i}: name`)} } } }`).limits, [
+      'maxAliases',
+    ]);
+    const lists =
+      '{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } } } } } } } }';
+    assert.match(judge(lists).message ?? '', /Maximum introspection depth exceeded/);
+  });
+
+  test('the introspection of tools passes', () => {
+    assert.deepEqual(judge(getIntrospectionQuery()), passes);
+    for (const on of [true, false]) {
+      const options = {
+        descriptions: on,
+        specifiedByUrl: on,
+        directiveIsRepeatable: on,
+        schemaDescription: on,
+        inputValueDeprecation: on,
+        experimentalDirectiveDeprecation: on,
+        oneOf: on,
+      };
+      assert.deepEqual(judge(getIntrospectionQuery({ ...options, typeDepth: on ? 9 : 3 })), passes);
+    }
+  });
+});
+
+describe('limits are settings', () => {
+  let door: GraphqlDoor;
+  before(async () => {
+    const env = {
+      GRAPHQL_MAX_TOKENS: '20',
+      GRAPHQL_MAX_DEPTH: '1',
+      GRAPHQL_MAX_ALIASES: '2',
+      GRAPHQL_MAX_DIRECTIVES: '1',
+      GRAPHQL_MAX_ROOT_FIELDS: '3',
+      GRAPHQL_MAX_BODY_BYTES: '400',
+      GRAPHQL_MAX_USERS: '3',
+    };
+    door = await openDoor({ env });
+  });
+  after(() => door[Symbol.asyncDispose]());
+
+  const pairs: readonly (readonly [limit: string, at: string, past: string])[] = [
+    ['tokens', `{ hello ${'# '.repeat(100)}\n }`, `{ user(id: [${'1 '.repeat(20)}]) { id } }`],
+    ['maxDepth', '{ hello }', '{ users { id } }'],
+    ['maxAliases', '{ a: hello b: hello }', '{ a: hello b: hello c: __typename }'],
+    ['maxDirectives', '{ hello @skip(if: false) }', '{ hello @skip(if: false) @include(if: true) }'],
+    ['maxRootFields', '{ hello hello hello }', '{ hello hello hello hello }'],
+  ];
+  for (const [limit, at, past] of pairs) {
+    test(limit, async () => {
+      assert.deepEqual((await ask(door.url, at)).body.errors, undefined);
+      const { status, body } = await ask(door.url, past, { accept: 'application/graphql-response+json' });
+      assert.equal(status, 400);
+      assert.equal(body.errors?.length, 1);
+      assert.match(body.errors[0]?.message ?? '', new RegExp(limit));
+    });
+  }
+
+  test('the body in bytes', async () => {
+    const of = (bytes: number) => {
+      const empty = JSON.stringify({ query: '{ hello }', variables: { x: '' } }).length;
+      return { query: '{ hello }', variables: { x: 'é'.repeat(10) + 'x'.repeat(bytes - empty - 20) } };
+    };
+    assert.equal((await ask(door.url, of(400))).status, 200);
+    assert.equal((await ask(door.url, of(401))).status, 413);
+  });
+
+  test('the users in memory', async () => {
+    const create = 'mutation { createUser(name: "n", email: "e") { __typename } }';
+    await using roomy = await openDoor({ env: { GRAPHQL_MAX_USERS: '3' } });
+    assert.equal((await ask(roomy.url, create)).body.errors, undefined);
+    const { body } = await ask(roomy.url, create);
+    assert.equal(body.data, null);
+    assert.deepEqual(
+      body.errors?.map(({ message, extensions }) => ({ message, extensions })),
+      [{ message: 'There are 3 users already; no more are taken', extensions: { code: 'COLLECTION_FULL' } }],
+    );
+    assert.equal((await ask(roomy.url, '{ users { id } }')).text.match(/"id"/g)?.length, 3);
+  });
+
+  test('introspection off', async () => {
+    await using closed = await openDoor({ env: { GRAPHQL_INTROSPECTION: 'false' } });
+    for (const query of ['{ __schema { queryType { name } } }', '{ __type(name: "User") { name } }']) {
+      assert.match((await ask(closed.url, query)).body.errors?.[0]?.message ?? '', /introspection/i);
+    }
+    assert.deepEqual((await ask(closed.url, '{ __typename }')).body.data, { __typename: 'Query' });
+  });
+
+  test('suggestions off', async () => {
+    const questions = [
+      { query: '{ helo }' },
+      { query: '{ users { nam } }' },
+      { query: '{ user(idd: 1) { id } }' },
+      { query: '{ ...F } fragment F on Usr { id }' },
+      { query: 'query ($id: IDD!) { user(id: $id) { id } }' },
+      { query: 'query ($id: ID!) { user(id: $idd) { id } }' },
+      { query: 'query ($id: ID!) { user(id: $id) { id } }', variables: { id: {} } },
+      { query: '{ hello @skp(if: true) }' },
+      { query: '{ __type(name: "User") { knd } }' },
+    ];
+    await using open = await openDoor();
+    await using closed = await openDoor({ env: { GRAPHQL_SUGGESTIONS: 'false' } });
+    let suggested = 0;
+    for (const question of questions) {
+      if ((await ask(open.url, question)).text.includes('Did you mean')) suggested++;
+      const { text } = await ask(closed.url, question);
+      assert.match(text, /"errors"/);
+      assert.doesNotMatch(text, /did you mean/i);
+    }
+    assert.ok(suggested >= 5, String(suggested));
+  });
+
+  test('suggestions off, in errors of variables too', async () => {
+    const painted = buildSchema(`
+      enum Color { RED GREEN }
+      input Paint { color: Color, gloss: Int }
+      type Query { paint(with: Paint): String }
+      type Subscription { painted(with: Paint): String }
+    `);
+    const options = { schema: painted, limits: DEFAULT_LIMITS, maxCachedDocuments: 10, metrics: undefined };
+    for (const suggestions of [true, false]) {
+      const find = createFindOperation({ ...options, introspection: true, suggestions });
+      for (const paint of [{ color: 'REDD' }, { colour: 'RED' }]) {
+        for (const field of ['query ($p: Paint) { paint', 'subscription ($p: Paint) { painted']) {
+          const variables = { p: paint };
+          const operation = find({ query: `${field}(with: $p) }`, operationName: undefined, variables });
+          assert.ok('run' in operation);
+          const result = field.startsWith('query')
+            ? operation.run(variables, {})
+            : operation.subscribe(variables, {});
+          const text = JSON.stringify(await result);
+          assert.match(text, /has invalid value/);
+          assert.equal(/did you mean/i.test(text), suggestions, text);
+        }
+      }
+    }
+  });
+});

@@ -1,0 +1,29 @@
+import fastify, { type FastifyInstance } from 'fastify';
+import { graphql } from '../../../src/graphql/graphql.ts';
+import { usersSchema } from '../../../src/graphql/users-schema.ts';
+import { MemoryUserCollection } from '../../../src/users/memory-user-collection.ts';
+import { UserFeed } from '../../../src/users/user-feed.ts';
+
+/** The door's plugin in an application of its own, whose feed can be looked at. */
+export interface FeedApp extends AsyncDisposable {
+  readonly app: FastifyInstance;
+  readonly url: string;
+  readonly feed: UserFeed;
+}
+
+export async function startFeedApp(): Promise<FeedApp> {
+  const feed = new UserFeed();
+  const app = fastify();
+  app.register(graphql, { schema: usersSchema(new MemoryUserCollection(feed, 100_000), feed) });
+  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
+  return {
+    app,
+    url: `${origin}/graphql`,
+    feed,
+    async [Symbol.asyncDispose]() {
+      // A test that failed may have left its streams open.
+      app.server.closeAllConnections();
+      await app.close();
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { waitFor } from '../support/wait-for.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const V3 = 'application/vnd.spring-boot.actuator.v3+json';
+
+/** The example as a process of its own, on a free port. */
+async function startExample() {
+  const env = { PATH: process.env.PATH, PORT: '0', NODE_ENV: 'demo', SHOP_TOKEN: 'zq7secret' };
+  const child = spawn(process.execPath, [join(ROOT, 'examples/management-plugin/server.ts')], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const closed = once(child, 'close');
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  const url = await waitFor(
+    'the example to listen',
+    () => {
+      assert.equal(child.exitCode, null, output);
+      return /Server listening at (http:\/\/[\w.:]+)/.exec(output)?.[1];
+    },
+    20_000,
+  );
+  return {
+    url,
+    async stop() {
+      child.kill('SIGTERM');
+      const [code] = await closed;
+      return code as number | null;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill('SIGKILL');
+      await closed;
+    },
+  };
+}
+
+test('the example serves health, info, metrics, environment and their index, with no option given', async () => {
+  await using example = await startExample();
+  const get = async (path: string) => {
+    const response = await fetch(example.url + path);
+    assert.equal(response.status, 200, path);
+    return {
+      type: response.headers.get('content-type'),
+      json: (await response.json()) as Record<string, unknown>,
+    };
+  };
+  const read = async (path: string) => {
+    const { type, json } = await get(path);
+    assert.equal(type, V3, path);
+    return json;
+  };
+  assert.deepEqual((await get('/')).json, { hello: 'world' });
+
+  const { _links: links } = await read('/actuator');
+  const found = Object.entries(links as Record<string, { href: string; templated: boolean }>);
+  for (const name of ['self', 'health', 'info', 'metrics', 'env']) {
+    const href = found.find(([link]) => link === name)?.[1].href;
+    assert.equal(href, `${example.url}/actuator${name === 'self' ? '' : `/${name}`}`);
+  }
+  for (const [name, { href, templated }] of found) {
+    if (!templated) assert.equal((await fetch(href)).status, 200, name);
+  }
+
+  assert.deepEqual(await read('/actuator/health'), { status: 'UP', groups: ['liveness', 'readiness'] });
+  const { name, version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  assert.deepEqual(await read('/actuator/info'), { build: { name, artifact: name, version } });
+  const { names } = await read('/actuator/metrics');
+  assert.ok((names as readonly string[]).includes('process.uptime'));
+
+  const env = await read('/actuator/env');
+  assert.deepEqual(env.activeProfiles, ['demo']);
+  const [source] = env.propertySources as readonly { name: string; properties: Record<string, unknown> }[];
+  assert.equal(source?.name, 'systemEnvironment');
+  assert.deepEqual(source?.properties.PORT, {
+    value: '******',
+    origin: 'System Environment Property "PORT"',
+  });
+  assert.ok(!JSON.stringify(env).includes('zq7secret'));
+
+  assert.equal((await fetch(`${example.url}/livez`)).status, 200);
+  assert.equal((await fetch(`${example.url}/readyz`)).status, 200);
+  assert.equal((await fetch(`${example.url}/actuator/nope`)).status, 404);
+  assert.equal(await example.stop(), 0);
+});
+
+test('what the README of the example shows is what comes back', async () => {
+  await using example = await startExample();
+  const text = readFileSync(join(ROOT, 'examples/management-plugin/README.md'), 'utf8');
+  const shown = [...text.matchAll(/^\$ curl -s (http:\S+)\n(.+)$/gm)];
+  assert.ok(shown.length >= 2);
+  for (const [, url = '', answer] of shown) {
+    const response = await fetch(example.url + new URL(url).pathname);
+    assert.equal(await response.text(), answer, url);
+  }
+});

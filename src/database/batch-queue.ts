@@ -1,0 +1,166 @@
+import { StoreUnavailableError } from './errors.ts';
+import { type DatabaseObserver, unobserved } from './observer.ts';
+
+/** More writes than this make a batch that would keep its first ones waiting. */
+const MAX_BATCH = 1024;
+
+/** How one write ended: the rows it returned, in the form its engine gives them, or why it changed nothing. */
+export type WriteResult<R> =
+  | { readonly rows: R }
+  /** A text becomes a StoreUnavailableError. */
+  | { readonly error: string | StoreUnavailableError };
+
+/** How a batch ended, write by write. With `fatal` no later write can be trusted to be durable. */
+export interface BatchResult<R> {
+  readonly results: readonly WriteResult<R>[];
+  readonly fatal?: string;
+}
+
+/** Takes a batch to the engine, and calls back once it is committed or has failed. */
+export type SendBatch<W, R> = (writes: readonly W[], done: (result: BatchResult<R>) => void) => void;
+
+export interface BatchQueueOptions<W, R> {
+  readonly send: SendBatch<W, R>;
+  /** Called once, when no later write can be trusted. */
+  onFatal?(error: StoreUnavailableError): void;
+  readonly observer?: DatabaseObserver;
+  /** Batches that may be under way at the same time; default 1. */
+  readonly lanes?: number;
+  /** A write that waits longer for its batch is refused, in milliseconds; default: it waits. */
+  readonly maxWait?: number;
+}
+
+interface Waiting<W, R> {
+  readonly write: W;
+  /** When it came, in milliseconds; only where a wait is bounded. */
+  readonly since: number;
+  resolve(rows: R): void;
+  reject(error: Error): void;
+}
+
+/**
+ * Natural group commit: a batch is under way, and whatever gathers meanwhile is the next one. Where there are several
+ * lanes the first write of a turn begins a batch in a free one at the turn's end.
+ */
+export class BatchQueue<W, R> {
+  readonly #send: SendBatch<W, R>;
+  readonly #onFatal: ((error: StoreUnavailableError) => void) | undefined;
+  readonly #observer: DatabaseObserver;
+  readonly #lanes: number;
+  readonly #maxWait: number | undefined;
+  #waiting: Waiting<W, R>[] = [];
+  /** Lanes in which a batch is scheduled or under way. */
+  #busy = 0;
+  #scheduled = false;
+  #refusal: StoreUnavailableError | undefined;
+  #idle: PromiseWithResolvers<void> | undefined;
+  #patience: NodeJS.Timeout | undefined;
+
+  constructor({ send, onFatal, observer = unobserved, lanes = 1, maxWait }: BatchQueueOptions<W, R>) {
+    this.#send = send;
+    this.#onFatal = onFatal;
+    this.#observer = observer;
+    this.#lanes = lanes;
+    this.#maxWait = maxWait;
+  }
+
+  /** Resolves once the write is durable; rejects with StoreUnavailableError. */
+  submit(write: W): Promise<R> {
+    if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
+    const { promise, resolve, reject } = Promise.withResolvers<R>();
+    const since = this.#maxWait === undefined ? 0 : performance.now();
+    this.#waiting.push({ write, since, resolve, reject });
+    if (!this.#scheduled && this.#busy < this.#lanes) {
+      this.#scheduled = true;
+      this.#busy++;
+      // The requests that arrived in this turn of the event loop share the first batch.
+      setImmediate(this.#begin);
+    }
+    if (this.#maxWait !== undefined) this.#patience ??= setTimeout(this.#refuseLate, this.#maxWait);
+    return promise;
+  }
+
+  /** Refuses every waiting and later write, because none can be trusted any more. */
+  fail(error: StoreUnavailableError): void {
+    if (this.#refusal !== undefined) return;
+    this.#refuse(error);
+    this.#onFatal?.(error);
+  }
+
+  /** Refuses every later write, because the database is being closed. */
+  close(): void {
+    if (this.#refusal === undefined) this.#refuse(new StoreUnavailableError('The database is closed'));
+  }
+
+  #refuse(error: StoreUnavailableError): void {
+    this.#refusal = error;
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
+  }
+
+  /** Resolves once nothing waits and nothing is under way. */
+  async idle(): Promise<void> {
+    if (this.#busy === 0) return;
+    this.#idle ??= Promise.withResolvers<void>();
+    await this.#idle.promise;
+  }
+
+  readonly #begin = (): void => {
+    this.#scheduled = false;
+    this.#flush();
+  };
+
+  /** Sends what waits in a lane that is counted as busy already. */
+  #flush(): void {
+    const batch = this.#waiting.splice(0, MAX_BATCH);
+    if (batch.length === 0) {
+      this.#busy--;
+      if (this.#busy > 0) return;
+      clearTimeout(this.#patience);
+      this.#patience = undefined;
+      this.#idle?.resolve();
+      this.#idle = undefined;
+      return;
+    }
+    const began = performance.now();
+    this.#send(
+      batch.map(({ write }) => write),
+      (result) => this.#settle(batch, result, began),
+    );
+  }
+
+  #settle(batch: readonly Waiting<W, R>[], { results, fatal }: BatchResult<R>, began: number): void {
+    let failed = 0;
+    for (const [i, waiting] of batch.entries()) {
+      const result = results[i] ?? { error: 'no result' };
+      if ('rows' in result) waiting.resolve(result.rows);
+      else {
+        failed++;
+        waiting.reject(
+          typeof result.error === 'string'
+            ? new StoreUnavailableError(`The write failed: ${result.error}`)
+            : result.error,
+        );
+      }
+    }
+    this.#observer.batch(batch.length, failed, (performance.now() - began) / 1_000);
+    if (fatal !== undefined) this.fail(new StoreUnavailableError(`The file is no longer durable: ${fatal}`));
+    this.#flush();
+  }
+
+  /** Nothing of what is refused here was sent. */
+  readonly #refuseLate = (): void => {
+    this.#patience = undefined;
+    const { [0]: oldest } = this.#waiting;
+    const maxWait = this.#maxWait;
+    if (oldest === undefined || maxWait === undefined) return;
+    const now = performance.now();
+    const firstInTime = this.#waiting.findIndex(({ since }) => now - since < maxWait);
+    const late = this.#waiting.splice(0, firstInTime === -1 ? this.#waiting.length : firstInTime);
+    const error = new StoreUnavailableError(`The write waited longer than ${maxWait} ms for the database`);
+    for (const { reject } of late) reject(error);
+    const { [0]: next } = this.#waiting;
+    if (next !== undefined) {
+      this.#patience = setTimeout(this.#refuseLate, Math.max(1, maxWait - (now - next.since)));
+    }
+  };
+}

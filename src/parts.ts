@@ -31,9 +31,9 @@ export interface Parts {
   readonly metrics: Metrics;
   readonly events: Events;
   readonly readiness: Readiness;
-  /** Opens the database on first use: GraphQL over its own users needs none. */
+  /** The database, for a door that is known to need it. */
   database(): Database;
-  /** The database if a door has opened it. */
+  /** The database, if one of the open doors needs it. */
   openedDatabase(): Database | undefined;
   /** The users of the database; `storeFeed` tells of each that is created, whichever door created it. */
   storedUsers(): UserStore;

@@ -2,10 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { DestinationStream, Logger } from 'pino';
 import type { Door } from './config/door.ts';
-import { KnownSecrets } from './config/known-secrets.ts';
+import { configuredSecrets, KnownSecrets } from './config/known-secrets.ts';
 import type { Config } from './config/load.ts';
-import { optionOf } from './config/options.ts';
-import type { Database } from './database/database.ts';
+import { optionOf, type Settings } from './config/options.ts';
 import { openDatabase } from './database/open-database.ts';
 import { openGraphqlDoor } from './graphql-door.ts';
 import { createListener, type Listener } from './http/listener.ts';
@@ -57,7 +56,7 @@ export interface Service extends AsyncDisposable {
 export async function createService(config: Config, { logStream }: ServiceOptions = {}): Promise<Service> {
   const { settings } = config;
   await using opening = new AsyncDisposableStack();
-  const secrets = new KnownSecrets(config);
+  const secrets = new KnownSecrets(configuredSecrets(config));
   const log = await openLog({ level: settings['log.level'], stream: logStream, secrets });
   const loggers = opening.use(new Loggers(log));
   const readiness = new Readiness();
@@ -69,11 +68,9 @@ export async function createService(config: Config, { logStream }: ServiceOption
   );
   opening.use(observeRuntime(metrics));
 
-  const opened: { database?: Database } = {};
-  const database = (): Database => {
-    opened.database ??= opening.use(openDatabase(settings['database.url'], databaseMeters(metrics)));
-    return opened.database;
-  };
+  const database = needsDatabase(settings)
+    ? opening.use(await openDatabase(settings['database.url'], databaseMeters(metrics)))
+    : undefined;
   const listeners = new Map<Door, Listener>();
   const doors = new Map<Door, OpenDoor>();
   const healthChecks: HealthIndicator[] = [];
@@ -87,10 +84,10 @@ export async function createService(config: Config, { logStream }: ServiceOption
     metrics,
     readiness,
     events: createEvents(loggers.child('inbox'), metrics),
-    database,
-    openedDatabase: () => opened.database,
+    database: () => database ?? fail('no door was known to need a database'),
+    openedDatabase: () => database,
     storeFeed,
-    storedUsers: () => announcingUserStore(database().users, storeFeed),
+    storedUsers: () => announcingUserStore(parts.database().users, storeFeed),
     healthChecks,
     addHealthCheck: (indicator) => healthChecks.push(indicator),
     onStop: (resource) => opening.use(resource),
@@ -137,7 +134,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const service: Service = {
     doors: Object.fromEntries([...listeners].map(([door, { app }]) => [door, app])),
     log,
-    failed: opened.database?.failed ?? new AbortController().signal,
+    failed: database?.failed ?? new AbortController().signal,
     stopRequested: stopRequest.signal,
     async listen() {
       // All have ended their attempt before one failure closes them: none opens afterwards.
@@ -161,4 +158,14 @@ export async function createService(config: Config, { logStream }: ServiceOption
     [Symbol.asyncDispose]: () => service.stop(),
   };
   return service;
+}
+
+/** Whether one of the open doors works on the database: GraphQL over its own users needs none. */
+function needsDatabase({ interfaces, 'graphql.users': graphqlUsers }: Settings): boolean {
+  const isOpen = (door: Door) => interfaces.includes(door);
+  return isOpen('rest') || isOpen('webhook') || (isOpen('graphql') && graphqlUsers === 'database');
+}
+
+function fail(bug: string): never {
+  throw new Error(bug);
 }

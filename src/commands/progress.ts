@@ -47,6 +47,7 @@ function progressText(done: number, total: number | undefined, elapsed: number):
   const number = done.toLocaleString('en-US');
   if (total === undefined) return number;
   const percent = Math.floor((100 * done) / Math.max(1, total));
-  const left = done === 0 ? '' : `, ${formatSpan((elapsed / done) * (total - done))} left`;
-  return `${number} of ${total.toLocaleString('en-US')} (${percent} %${left})`;
+  const left = done === 0 ? 0 : (elapsed / done) * (total - done);
+  const rest = left < 1_000 ? '' : `, ${formatSpan(left)} left`;
+  return `${number} of ${total.toLocaleString('en-US')} (${percent} %${rest})`;
 }

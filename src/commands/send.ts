@@ -1,18 +1,15 @@
-import { randomUUID } from 'node:crypto';
 import { readArguments } from './command-arguments.ts';
 import { countOf } from './deliveries/filter-arguments.ts';
 import { readConfiguration } from './deliveries/open-deliveries.ts';
 import { INTERRUPTED, interruption } from './interruption.ts';
 import { endWithReader, note } from './output.ts';
 import { showProgress } from './progress.ts';
-import { buildBody } from './send/build-body.ts';
 import { extraHeaders } from './send/extra-headers.ts';
-import { createSender } from './send/post.ts';
 import { readContent, readJson } from './send/read-content.ts';
 import { receiverUrl } from './send/receiver-url.ts';
-import { reportSent, type Sent } from './send/report-sent.ts';
+import { reportSent } from './send/report-sent.ts';
+import { type Sending, type Sent, sendAll } from './send/send-all.ts';
 import { senderOf } from './send/sender-of.ts';
-import { noAnswer, signedHeaders } from './send/signed-headers.ts';
 import { sendUsage } from './send/usage.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -37,28 +34,20 @@ export async function sendCommand(argv: readonly string[]): Promise<number> {
   endWithReader();
 
   using interrupted = interruption();
-  using sender = createSender(url);
   const { signal } = interrupted;
-  const statuses = new Map<number, number>();
-  let last: Sent['last'];
-  let problem: string | undefined;
-  using progress = showProgress('Sending', count);
-  for (let i = 0; i < count && !signal.aborted && problem === undefined; i++) {
-    const id = args.value('--id') ?? randomUUID();
-    const parts = { id, event, body: body ?? buildBody(sendAs.layout, { event, data, id }), headers };
-    const signed = signedHeaders(sendAs, parts);
-    try {
-      const reply = await sender.post(signed, parts.body, signal);
-      statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
-      last = { id, reply };
-    } catch (error) {
-      if (!signal.aborted) problem = noAnswer(url, error);
-    }
-    progress.update(i + 1);
-  }
-  progress[Symbol.dispose]();
-  const code = await reportSent({ url, count, statuses, last, problem }, args.has('--json'));
+  const sending = { url, sendAs, event, data, body, headers, id: args.value('--id'), count };
+  const sent = await sendShown(sending, signal);
+  const code = await reportSent(sent, sending, args.has('--json'));
   if (!signal.aborted) return code;
-  note(`Interrupted after ${[...statuses.values()].reduce((sum, times) => sum + times, 0)} of ${count}.`);
+  note(
+    `Interrupted after ${[...sent.statuses.values()].reduce((sum, times) => sum + times, 0)} of ${count}.`,
+  );
   return INTERRUPTED;
+}
+
+/** The line of progress is gone again before anything else is said. */
+async function sendShown(sending: Sending, signal: AbortSignal): Promise<Sent> {
+  if (sending.count === 1) return sendAll(sending, signal, () => {});
+  using progress = showProgress('Sending', sending.count);
+  return await sendAll(sending, signal, progress.update);
 }

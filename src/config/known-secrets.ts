@@ -9,12 +9,12 @@ export interface SecretTexts {
   readonly texts: readonly string[];
 }
 
-/** The secrets of a process, as far as they are known: those of its configuration, and those added later. */
+/** The secrets of a process, as far as they are known. */
 export class KnownSecrets implements SecretTexts {
   #texts: readonly string[] = [];
 
-  constructor(config: Pick<Config, 'settings' | 'code'>) {
-    this.add(configured(config));
+  constructor(values: Iterable<unknown>) {
+    this.add(values);
   }
 
   get texts(): readonly string[] {
@@ -30,7 +30,7 @@ export class KnownSecrets implements SecretTexts {
 }
 
 /** What secret options hold, the passwords of users, and the one inside the URL of the database. */
-function configured({ settings, code }: Pick<Config, 'settings' | 'code'>): readonly unknown[] {
+export function configuredSecrets({ settings, code }: Config): readonly unknown[] {
   const options = optionKeys.filter((key) => optionOf(key).secret && key !== 'database.url');
   return [
     ...options.flatMap((key): unknown => settings[key]),

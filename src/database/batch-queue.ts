@@ -23,7 +23,7 @@ export interface BatchQueueOptions<W, R> {
   readonly send: SendBatch<W, R>;
   /** Called once, when no later write can be trusted. */
   onFatal?(error: StoreUnavailableError): void;
-  readonly observer?: DatabaseObserver;
+  readonly observer?: DatabaseObserver | undefined;
   /** Batches that may be under way at the same time; default 1. */
   readonly lanes?: number;
   /** A write that waits longer for its batch is refused, in milliseconds; default: it waits. */
@@ -143,14 +143,14 @@ export class BatchQueue<W, R> {
       }
     }
     this.#observer.batch(batch.length, failed, (performance.now() - began) / 1_000);
-    if (fatal !== undefined) this.fail(new StoreUnavailableError(`The file is no longer durable: ${fatal}`));
+    if (fatal !== undefined) this.fail(new StoreUnavailableError(`The store is no longer durable: ${fatal}`));
     this.#flush();
   }
 
   /** Nothing of what is refused here was sent. */
   readonly #refuseLate = (): void => {
     this.#patience = undefined;
-    const { [0]: oldest } = this.#waiting;
+    const oldest = this.#waiting[0];
     const maxWait = this.#maxWait;
     if (oldest === undefined || maxWait === undefined) return;
     const now = performance.now();
@@ -158,7 +158,7 @@ export class BatchQueue<W, R> {
     const late = this.#waiting.splice(0, firstInTime === -1 ? this.#waiting.length : firstInTime);
     const error = new StoreUnavailableError(`The write waited longer than ${maxWait} ms for the database`);
     for (const { reject } of late) reject(error);
-    const { [0]: next } = this.#waiting;
+    const next = this.#waiting[0];
     if (next !== undefined) {
       this.#patience = setTimeout(this.#refuseLate, Math.max(1, maxWait - (now - next.since)));
     }

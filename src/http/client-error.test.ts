@@ -138,6 +138,20 @@ test('garbage behind a request puts no byte into a reply that has begun', async 
   assert.equal(text(), before);
 });
 
+test('a broken body puts no byte into a reply that began before its end', async () => {
+  await using server = await listen((request, response) => {
+    request.on('error', () => {}).resume();
+    response.write('first piece');
+  });
+  const { socket, text, closed } = dial(server.url);
+  socket.write(`POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`);
+  await waitFor('the reply to begin', () => text().includes('first piece'));
+  const before = text();
+  socket.end('ZZ\r\n');
+  await closed;
+  assert.equal(text(), before);
+});
+
 test('garbage behind a request is never answered in the place of its reply', async () => {
   const asked = Promise.withResolvers<void>();
   await using server = await listen(() => asked.resolve());

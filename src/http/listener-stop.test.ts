@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
+import { PassThrough } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
@@ -105,6 +106,26 @@ test('the reply to a request that ran before the drain closes its connection too
   door.listener.drain();
   route.finish();
   assert.equal((await running).headers.connection, 'close');
+});
+
+// Less than an idle connection may live.
+test('a close waits for no connection on which nothing runs any more', { timeout: 4_000 }, async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  await using door = await open((app) => {
+    app.get('/begun', (_request, reply) => {
+      const body = new PassThrough();
+      body.write('begun ');
+      void promise.then(() => body.end('ended'));
+      return reply.send(body);
+    });
+  });
+  using agent = disposable(new Agent({ keepAlive: true }));
+  const [reply] = (await once(get(`${door.url}/begun`, { agent }), 'response')) as [IncomingMessage];
+  assert.equal(reply.headers.connection, 'keep-alive', 'promised before anybody knew');
+  const closing = door.listener.close(never);
+  resolve();
+  assert.equal(await textOf(reply), 'begun ended');
+  await closing;
 });
 
 // Long before the limits of a connection would cut it.

@@ -76,6 +76,8 @@ export function createListener(options: ListenerOptions): Listener {
       connectionsCheckingInterval: LIMITS.checkInterval,
       maxHeaderSize: LIMITS.maxHeaderBytes,
       insecureHTTPParser: false,
+      // Refused by us, in the door's own format.
+      requireHostHeader: false,
     },
   });
   const sockets = new Set<Socket>();

@@ -18,6 +18,9 @@ export function refusedFraming(request: IncomingMessage): HttpProblem | undefine
     if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
   }
   if (hosts > 1) return new HttpProblem(400, 'DUPLICATE_HOST', 'More than one Host header');
+  if (hosts === 0 && request.httpVersionMinor > 0) {
+    return new HttpProblem(400, 'MISSING_HOST', 'The Host header is missing');
+  }
   if (request.httpVersionMinor === 0 && request.headers['transfer-encoding'] !== undefined) {
     return new HttpProblem(400, 'TRANSFER_ENCODING_1_0', 'HTTP/1.0 has no Transfer-Encoding');
   }

@@ -71,7 +71,7 @@ test(
   async (t) => {
     await using folder = await temporaryFolder();
     const url = `sqlite:${join(folder.path, 'test.db')}`;
-    let database = openDatabase(url);
+    let database = await openDatabase(url);
     const { dispatcher, settled, failures } = dispatch(
       t,
       inboxOf(() => database.inbox),
@@ -82,7 +82,7 @@ test(
     dispatcher.start();
     await waitFor('two failures to be reported', () => failures.length >= 2);
     for (const error of failures) assert.equal(Object(error).code, 'STORE_UNAVAILABLE');
-    database = openDatabase(url);
+    database = await openDatabase(url);
     await waitFor('the job to be settled', () => settled.length === 1);
     assert.deepEqual(settled, [{ id, outcome: 'done' }]);
     await dispatcher.stop(never);

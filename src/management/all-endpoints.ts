@@ -1,3 +1,4 @@
+import { KnownSecrets } from '../config/known-secrets.ts';
 import { configPropsEndpoint } from './configprops.ts';
 import { cpuProfileEndpoint } from './cpuprofile.ts';
 import { customEndpoint } from './custom-endpoint.ts';
@@ -29,7 +30,7 @@ export function allEndpoints(options: DoorOptions, health: HealthView): readonly
     deliveries,
     mappings,
     shutDown,
-    secrets = { texts: [] },
+    secrets = new KnownSecrets(options.users.map(({ password }) => password)),
   } = options;
   const { mask, whole } = health;
   const show = valueShower(options.showValues, secrets);

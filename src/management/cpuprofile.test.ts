@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify from 'fastify';
+import { waitFor } from '../../test/support/wait-for.ts';
 import { cpuProfileEndpoint } from './cpuprofile.ts';
 import { refuse } from './error-format.ts';
 
@@ -89,27 +90,24 @@ test('a profiler that fails is 500 and lets the next one begin', async () => {
 
 test('a stop does not wait for it, and neither does it go on for a client who left', async () => {
   const { asked, record } = profiler();
-  const app = open(record);
+  await using app = open(record);
   const url = await app.listen({ port: 0, host: '127.0.0.1' });
   const abort = new AbortController();
   const left = fetch(`${url}/cpuprofile?seconds=60`, { signal: abort.signal });
-  while (asked.length < 1) await new Promise(setImmediate);
+  await waitFor('the profile to begin', () => asked.length === 1);
   abort.abort();
   await assert.rejects(left, { name: 'AbortError' });
   // Only once the first one has ended is there room for another.
-  let reply = await fetch(`${url}/cpuprofile?seconds=0`);
-  const running = (async () => {
-    for (;;) {
-      const response = await fetch(`${url}/cpuprofile?seconds=60`);
-      if (response.status !== 429) return response;
-      await response.body?.cancel();
-    }
-  })();
-  while (asked.length < 2) await new Promise(setImmediate);
+  const replies: Response[] = [];
+  const another = await waitFor('room for another profile', async () => {
+    const reply = fetch(`${url}/cpuprofile?seconds=60`).then((response) => replies.push(response));
+    await waitFor('an answer', () => asked.length === 2 || replies.length > 0);
+    return replies.pop() === undefined ? { reply } : undefined;
+  });
   await app.close();
-  reply = await running;
-  assert.equal(reply.status, 200);
-  assert.equal(await reply.text(), '{"whole":false}');
+  await another.reply;
+  assert.equal(replies[0]?.status, 200);
+  assert.equal(await replies[0].text(), '{"whole":false}');
 });
 
 test('HEAD records nothing', async () => {

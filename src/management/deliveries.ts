@@ -1,14 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ShowDetails } from '../config/health-names.ts';
-import { didYouMean } from '../config/suggest.ts';
 import { HttpProblem } from '../http/problem.ts';
 import { detailJson, summaryJson } from '../inbox/delivery-json.ts';
 import type { DeliveryLog, DeliverySummary } from '../inbox/delivery-log.ts';
 import { deliveryPages } from '../inbox/delivery-pages.ts';
-import { FILTER_FIELDS, readCount, readFilter } from '../inbox/delivery-query.ts';
 import { discardDelivery, type ReplayPlan, replayDelivery } from '../inbox/replay-delivery.ts';
+import { readDeliveriesQuery } from './deliveries-query.ts';
 import type { Endpoint } from './endpoint.ts';
-import { NOT_FOUND } from './error-format.ts';
 import { COMMON_HEADERS, jsonBytes, replyJson } from './json-reply.ts';
 import { addOperations } from './operations.ts';
 import { addReadRoute } from './read-route.ts';
@@ -27,9 +25,6 @@ export interface DeliveriesOptions {
   mask(text: string): string;
 }
 
-const FIELDS = [...FILTER_FIELDS, 'limit', 'before'] as const;
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 1_000;
 /** A request ends its search after so many pages of the log, found or not; the client goes on with the next one. */
 const MAX_PAGES = 100;
 /** A longer body is cut, in bytes: whoever wants it whole has the command line. */
@@ -47,7 +42,7 @@ export function deliveriesEndpoint(
   const view = { shown: detailsShown(showDetails, AUTHORIZED), maxBodyBytes: MAX_BODY, mask };
 
   async function list(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { filter, limit, before } = readQuery(request.query as Query);
+    const { filter, limit, before } = readDeliveriesQuery(request.query as Readonly<Record<string, unknown>>);
     const cursor = before === undefined ? {} : { cursor: { before } };
     const items: DeliverySummary[] = [];
     let next: number | undefined;
@@ -60,7 +55,7 @@ export function deliveriesEndpoint(
 
   async function show(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const found = await log.find((request as FastifyRequest<WithId>).params.id);
-    if (found === undefined) throw NOT_FOUND;
+    if (found === undefined) throw NO_DELIVERY;
     return replyJson(reply, Buffer.from(detailJson(found, view)));
   }
 
@@ -71,7 +66,7 @@ export function deliveriesEndpoint(
       action === 'replay'
         ? await replayDelivery(log, plan, id, Date.now())
         : await discardDelivery(log, id, Date.now());
-    if (result === 'not-found') throw NOT_FOUND;
+    if (result === 'not-found') throw NO_DELIVERY;
     if (result !== 'replayed' && result !== 'discarded') throw CONFLICTS[result];
     request.log.info({ reqId: request.id, delivery: id }, `delivery ${result} on request`);
     return reply.code(204).headers(COMMON_HEADERS).send();
@@ -95,6 +90,7 @@ export function deliveriesEndpoint(
   };
 }
 
+const NO_DELIVERY = new HttpProblem(404, 'NO_DELIVERY', 'There is no such delivery');
 const CONFLICTS = {
   open: new HttpProblem(409, 'DELIVERY_OPEN', 'The delivery is still open; wait for its end, or discard it'),
   'no-handler': new HttpProblem(409, 'NO_HANDLER', 'Nothing handles this delivery now'),
@@ -111,33 +107,4 @@ function readAction(body: unknown): 'replay' | 'discard' {
     'DELIVERY_ACTION',
     'The body has to be {"action":"replay"} or {"action":"discard"}',
   );
-}
-
-type Query = Readonly<Record<string, unknown>>;
-
-/** Throws a problem of status 400 that names all that is wrong. */
-function readQuery(query: Query) {
-  const problems: string[] = [];
-  for (const [name, value] of Object.entries(query)) {
-    if (!FIELDS.some((field) => field === name)) {
-      problems.push(
-        `There is no such parameter${didYouMean(name, FIELDS) || `; there are ${FIELDS.join(', ')}`}`,
-      );
-    } else if (typeof value !== 'string') problems.push(`${name} is given more than once`);
-  }
-  const texts = {
-    text: (field: (typeof FIELDS)[number]) => {
-      const value = query[field];
-      return typeof value === 'string' ? value : undefined;
-    },
-    name: (field: string) => field,
-    problems,
-  };
-  const read = {
-    filter: readFilter(texts, Date.now()),
-    limit: readCount(texts, 'limit', DEFAULT_LIMIT, MAX_LIMIT),
-    before: readCount(texts, 'before', undefined),
-  };
-  if (problems.length > 0) throw new HttpProblem(400, 'DELIVERY_QUERY', problems.join('; '));
-  return read;
 }

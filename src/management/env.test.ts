@@ -97,3 +97,14 @@ test('a pattern that is none, or takes too long, is 400', async () => {
     assert.match(response.json().message, /pattern/i);
   }
 });
+
+test('the passwords of the users are hidden without a word', async () => {
+  const properties = new Map([['COPY', property('is ann-password!', 'env')]]);
+  await using app = await managementApp({
+    environment: { activeProfiles: [], propertySources: [{ name: 'env', properties }] },
+    users: [{ user: 'ann', password: 'ann-password', roles: [] }],
+  });
+  const headers = { authorization: `Basic ${Buffer.from('ann:ann-password').toString('base64')}` };
+  const response = await app.inject({ url: '/actuator/env/COPY', headers });
+  assert.equal(response.json().property.value, 'is ******!');
+});

@@ -16,6 +16,7 @@ import { registerWithAdmin } from './spring-boot-admin.ts';
 // What the options are made of, for those who take only this door.
 export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/custom-endpoint.ts';
 export { ExchangeLog } from '../http/exchange-log.ts';
+export { listRoutes } from '../http/route-list.ts';
 export { codeCheck } from '../observability/code-check.ts';
 export { diskSpaceCheck } from '../observability/disk-space-check.ts';
 export { eventLoopCheck } from '../observability/event-loop-check.ts';

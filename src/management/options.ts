@@ -38,7 +38,7 @@ export interface DoorOptions {
   /** What may be done with the exposed endpoints; each endpoint's own level when absent. */
   readonly access?: AccessRules | undefined;
   readonly showValues: ShowValues;
-  /** What is shown nowhere, whatever it stands in. */
+  /** What is shown nowhere, whatever it stands in; the passwords of `users` when absent. */
   readonly secrets?: SecretTexts | undefined;
   /** Empty: the door is not secured. */
   readonly users: readonly BasicUser[];

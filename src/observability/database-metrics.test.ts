@@ -36,7 +36,7 @@ for (const engine of ['memory', 'file'] as const) {
     using metrics = new Metrics();
     await using folder = await temporaryFolder();
     const url = engine === 'memory' ? 'sqlite::memory:' : `sqlite:${join(folder.path, 'a.db')}`;
-    await using database = openDatabase(url, databaseMeters(metrics));
+    await using database = await openDatabase(url, databaseMeters(metrics));
     const create = (name: string) => database.users.create({ name, email: 'a@b' });
     await Promise.all(['a', 'b', 'c'].map(create));
     await create('d');

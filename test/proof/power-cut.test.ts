@@ -6,12 +6,12 @@ import { copySource } from '../support/source-copy.ts';
 import { withoutStrace } from '../support/strace.ts';
 import { crashStates } from './power-cut/crash-states.ts';
 import { type Life, record } from './power-cut/recording.ts';
+import type { Step } from './power-cut/trace.ts';
 
 // PORTICO_PROOF_STATES: how many crash states; with many, give --test-timeout a longer time too.
 const STATES = proofCount('PORTICO_PROOF_STATES', 300);
 const SEED = proofSeed();
-const TIMEOUT = 60_000 + STATES * 200;
-const skip = withoutStrace();
+const options = { skip: withoutStrace(), timeout: 60_000 + STATES * 200 };
 
 /** From an empty folder, past a clean stop and a kill. */
 const LIVES: readonly Life[] = [
@@ -20,35 +20,75 @@ const LIVES: readonly Life[] = [
   { writes: 150, end: 'SIGTERM' },
 ];
 
-test(`no power cut loses what was acknowledged (${STATES} states)`, {
-  skip,
-  timeout: TIMEOUT,
-}, async (t) => {
+/** A disk that fails for a while: no sync succeeds any more until the process has ended, and the next one finds it well. */
+function failingLives(firstFailure: number): readonly Life[] {
+  return [
+    { writes: 300, end: 'failure', inject: `fsync,fdatasync:error=EIO:when=${firstFailure}+` },
+    { writes: 60, end: 'SIGKILL' },
+    { writes: 30, end: 'SIGTERM' },
+  ];
+}
+
+const isDatabase = ({ call }: Step) => 'path' in call && call.path.endsWith('.db');
+
+test(`no power cut loses what was acknowledged (${STATES} states)`, options, async (t) => {
   t.diagnostic(`PORTICO_PROOF_SEED=${SEED}`);
   const random = seededRandom(SEED);
   const recording = await record(LIVES, random);
+  const { steps, lives, history } = recording;
+  const [first = []] = lives;
+  const folded = first.findIndex(
+    (step) => step.call.kind === 'write' && isDatabase(step) && step.call.offset > 0,
+  );
+  assert.ok(
+    first.slice(folded).some(({ call }) => call.kind === 'reply'),
+    'the log is folded into the file while writes go on',
+  );
+
   const { states, acknowledgements, problems } = await crashStates(recording, STATES, random);
   t.diagnostic(
-    `${recording.history.acknowledged} writes in ${recording.steps.length} steps; ${states} states, ` +
+    `${history.acknowledged} writes in ${steps.length} steps; ${states} states, ` +
       `${acknowledgements} acknowledgements looked for`,
   );
   assert.deepEqual(problems, []);
 });
 
-test('control: without a sync at every commit, power cuts lose what was acknowledged', {
-  skip,
-  timeout: TIMEOUT,
-}, async (t) => {
-  await using copy = await copySource([
-    {
-      file: 'database/sqlite/connection.ts',
-      from: 'PRAGMA synchronous=FULL',
-      to: 'PRAGMA synchronous=NORMAL',
-    },
-  ]);
+test('control: without a sync at every commit, power cuts lose what was acknowledged', options, async (t) => {
+  const normal = { from: 'PRAGMA synchronous=FULL', to: 'PRAGMA synchronous=NORMAL' };
+  await using copy = await copySource([{ file: 'database/sqlite/connection.ts', ...normal }]);
   const random = seededRandom(SEED);
   const recording = await record([{ writes: 100, end: 'SIGTERM' }], random, copy.main);
   const { states, problems } = await crashStates(recording, 50, random);
   t.diagnostic(`${problems.length} of ${states} states had lost something`);
   assert.ok(problems.some((problem) => problem.includes('lost: ')));
 });
+
+test('a power cut after syncs have failed loses nothing either', options, async (t) => {
+  t.diagnostic(`PORTICO_PROOF_SEED=${SEED}`);
+  const random = seededRandom(SEED);
+  const recording = await record(failingLives(12 + random.below(15)), random);
+  const [failing = []] = recording.lives;
+  const failure = failing.findIndex(({ call }) => call.kind === 'sync' && call.failed);
+  const after = failing.slice(failure);
+  assert.ok(failure > 0);
+  assert.ok(!after.some(isDatabase), 'nothing of the log is folded any more');
+  assert.ok(!after.some(({ call }) => call.kind === 'unlink'), 'the log stays');
+
+  const { problems } = await crashStates(recording, Math.ceil(STATES / 2), random);
+  assert.deepEqual(problems, []);
+});
+
+test(
+  'control: a log that is taken over as the system shows it loses what was acknowledged',
+  options,
+  async (t) => {
+    await using copy = await copySource([
+      { file: 'database/sqlite/open.ts', from: 'refreshLog(migrating);', to: '' },
+    ]);
+    const random = seededRandom(SEED);
+    const recording = await record(failingLives(12 + random.below(15)), random, copy.main);
+    const { states, problems } = await crashStates(recording, 100, random);
+    t.diagnostic(`${problems.length} of ${states} states had lost something`);
+    assert.ok(problems.some((problem) => problem.includes('lost: ')));
+  },
+);

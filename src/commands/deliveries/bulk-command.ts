@@ -7,7 +7,7 @@ import { counted, note } from '../output.ts';
 import { showProgress } from '../progress.ts';
 import { UsageError } from '../usage-error.ts';
 import { namedBatches, type Selection, select } from './batches.ts';
-import { runBulk } from './bulk.ts';
+import { type Batches, type BulkResult, runBulk } from './bulk.ts';
 import type { BulkAction } from './bulk-action.ts';
 import { reportBulk } from './bulk-report.ts';
 import { confirmed } from './confirm.ts';
@@ -28,23 +28,33 @@ export async function bulkCommand(
   checkWhich(args, filter, usage);
   const config = await readConfiguration(args.config);
   const action = await actionOf(config);
-  await using database = openExisting(config);
+  await using database = await openExisting(config);
   using interrupted = interruption();
   const { signal } = interrupted;
   const log = database.deliveries;
   const ids = new Set(args.words);
   if (ids.size > 0) {
-    using progress = showProgress(action.doing, ids.size);
-    const result = await runBulk(action, log, namedBatches(ids), signal, progress);
+    const result = await runShown(action, log, namedBatches(ids), ids.size, signal);
     return reportBulk({ action, matched: ids.size, result, named: true, json: args.has('--json') });
   }
   const chosen = await choose(action, log, filter, args.has('--yes'), signal);
   if (typeof chosen === 'number') return chosen;
   const { selection, matched } = chosen;
   if (matched > 0) note(`${action.doing} ${counted(matched, 'delivery', 'deliveries')}.`);
-  using progress = showProgress(action.doing, matched);
-  const result = await runBulk(action, log, selection.batches(), signal, progress);
+  const result = await runShown(action, log, selection.batches(), matched, signal);
   return reportBulk({ action, matched, result, named: false, json: args.has('--json') });
+}
+
+/** The line of progress is gone again before anything else is said. */
+async function runShown(
+  action: BulkAction,
+  log: DeliveryLog,
+  batches: Batches,
+  total: number,
+  signal: AbortSignal,
+): Promise<BulkResult> {
+  using progress = showProgress(action.doing, total);
+  return await runBulk(action, log, batches, signal, progress);
 }
 
 function checkWhich({ words }: CommandArguments, filter: DeliveryFilter, { topic }: CommandUsage): void {

@@ -4,6 +4,9 @@ import type { DeliveryLog } from '../../inbox/delivery-log.ts';
 import type { Progress } from '../progress.ts';
 import type { BulkAction, Refusal } from './bulk-action.ts';
 
+/** Ids, so many of them as are done in one transaction. */
+export type Batches = Iterable<readonly string[]> | AsyncIterable<readonly string[]>;
+
 /** A refusal that is told one by one. */
 export interface Refused {
   readonly id: string;
@@ -27,7 +30,7 @@ const MOST_EXAMPLES = 100;
 export async function runBulk(
   action: BulkAction,
   log: DeliveryLog,
-  batches: Iterable<readonly string[]> | AsyncIterable<readonly string[]>,
+  batches: Batches,
   signal: AbortSignal,
   progress: Progress,
 ): Promise<BulkResult> {

@@ -15,7 +15,7 @@ export async function listDeliveries(argv: readonly string[]): Promise<number> {
   const filter = filterOf(args, listUsage);
   const limit = countOf(args, 'limit', 20, listUsage);
   const before = countOf(args, 'before', undefined, listUsage);
-  await using database = openExisting(await readConfiguration(args.config));
+  await using database = await openExisting(await readConfiguration(args.config));
   const pages = deliveryPages(database.deliveries, filter, {
     limit,
     ...(before !== undefined && { cursor: { before } }),

@@ -12,8 +12,8 @@ export function readConfiguration(argv: readonly string[]): Promise<Config> {
   return loadConfig({ argv, env: process.env, cwd: process.cwd() });
 }
 
-/** Opens the database of a configuration, which must be there already. Throws UsageError or DatabaseOpenError. */
-export function openExisting({ settings }: Config): Database {
+/** Opens the database of a configuration, which must be there already. Fails with UsageError or DatabaseOpenError. */
+export async function openExisting({ settings }: Config): Promise<Database> {
   const url = settings['database.url'];
   if (url === 'sqlite::memory:') {
     throw new UsageError(

@@ -17,7 +17,7 @@ export async function showDelivery(argv: readonly string[]): Promise<number> {
   if (args.has('--raw') && args.has('--json')) {
     throw new UsageError(['--raw and --json exclude each other'], showUsage.topic);
   }
-  await using database = openExisting(await readConfiguration(args.config));
+  await using database = await openExisting(await readConfiguration(args.config));
   const found = await database.deliveries.find(id);
   if (found === undefined) {
     note(`There is no delivery ${plain(id)}; it may have been removed because it was old.`);

@@ -38,26 +38,24 @@ export function renderTable<T>(
   return [line(({ title }) => title), ...rows.map((row) => line(({ text }) => text(row)))];
 }
 
-/** Cuts columns, the widest first, then leaves some out, until the rest fits. */
+/** Cuts columns, the widest first; when that is not enough it leaves one out and begins again. */
 function fit<T>(columns: readonly Sized<T>[], width: number): readonly Sized<T>[] {
-  const total = columns.reduce((sum, { width }) => sum + width + GAP, -GAP);
-  if (total <= width) return columns;
-  const cuttable = columns.filter(({ column, width }) => width > (column.least ?? width));
-  const widest = cuttable.reduce<Sized<T> | undefined>(
-    (widest, each) => (each.width > (widest?.width ?? 0) ? each : widest),
-    undefined,
-  );
-  if (widest !== undefined) {
-    const cut = { ...widest, width: widest.width - 1 };
-    return fit(
-      columns.map((each) => (each === widest ? cut : each)),
-      width,
-    );
+  const cut = columns.map((each) => ({ ...each }));
+  while (totalOf(cut) > width) {
+    const [widest] = cut
+      .filter(({ column, width }) => width > (column.least ?? width))
+      .sort((a, b) => b.width - a.width);
+    if (widest === undefined) break;
+    widest.width--;
   }
-  const dispensable = columns.reduce((most, { column }) => Math.max(most, column.dispensable ?? 0), 0);
-  if (dispensable === 0) return columns;
+  const most = Math.max(...columns.map(({ column }) => column.dispensable ?? 0));
+  if (totalOf(cut) <= width || most === 0) return cut;
   return fit(
-    columns.filter(({ column }) => column.dispensable !== dispensable),
+    columns.filter(({ column }) => column.dispensable !== most),
     width,
   );
+}
+
+function totalOf(columns: readonly { readonly width: number }[]): number {
+  return columns.reduce((sum, { width }) => sum + width + GAP, -GAP);
 }

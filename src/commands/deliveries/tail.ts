@@ -19,7 +19,7 @@ const WATCHED = 5_000;
 export async function tailDeliveries(argv: readonly string[]): Promise<number> {
   const args = readArguments(tailUsage, argv);
   const filter = filterOf(args, tailUsage);
-  await using database = openExisting(await readConfiguration(args.config));
+  await using database = await openExisting(await readConfiguration(args.config));
   using interrupted = interruption();
   const { signal } = interrupted;
   const log = database.deliveries;
@@ -27,7 +27,7 @@ export async function tailDeliveries(argv: readonly string[]): Promise<number> {
   const follow =
     filter.status === undefined ? followArrivals(log, filter, start) : followStatus(log, filter, start);
   const line = args.has('--json') ? jsonLine : textLine;
-  if (process.stderr.isTTY) note('Waiting for deliveries; Ctrl+C ends it.');
+  note('Waiting for deliveries; Ctrl+C ends it.');
   while (!signal.aborted) {
     for await (const items of follow()) {
       for (const item of items) await print(line(item));

@@ -1,22 +1,15 @@
 import { counted, note, plain, print } from '../output.ts';
-import type { Reply } from './post.ts';
-
-/** What came of sending. */
-export interface Sent {
-  readonly url: URL;
-  /** How many were to be sent. */
-  readonly count: number;
-  /** How many were answered with each status. */
-  readonly statuses: ReadonlyMap<number, number>;
-  readonly last: { readonly id: string; readonly reply: Reply } | undefined;
-  /** Why one got no answer; it was the last one then. */
-  readonly problem: string | undefined;
-}
+import type { Sending, Sent } from './send-all.ts';
 
 /** Prints what the receiver answered; resolves to the exit code. */
-export async function reportSent(sent: Sent, json: boolean): Promise<number> {
-  const { url, count, statuses, last, problem } = sent;
-  if (json) await print(`${JSON.stringify(summaryOf(sent))}\n`);
+export async function reportSent(
+  sent: Sent,
+  sending: Pick<Sending, 'url' | 'count'>,
+  json: boolean,
+): Promise<number> {
+  const { statuses, last, problem } = sent;
+  const { url, count } = sending;
+  if (json) await print(`${JSON.stringify(summaryOf(sent, sending))}\n`);
   else if (count > 1) {
     for (const [status, times] of statuses)
       await print(`${status}: ${counted(times, 'delivery', 'deliveries')}\n`);
@@ -42,7 +35,7 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [404, 'The receiver has no such path: is the source in its configuration?'],
 ]);
 
-function summaryOf({ url, count, statuses, last, problem }: Sent) {
+function summaryOf({ statuses, last, problem }: Sent, { url, count }: Pick<Sending, 'url' | 'count'>) {
   const common = { url: url.href, ...(problem !== undefined && { problem }) };
   if (count > 1) return { ...common, statuses: Object.fromEntries(statuses) };
   if (last === undefined) return common;

@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
-import { BatchExecutor, type Step, type Write, type WriteResult } from './batch.ts';
+import type { WriteResult } from '../batch-queue.ts';
+import { BatchExecutor, type Step, type StepRows, type Write } from './batch.ts';
 import { openWriteConnection } from './connection.ts';
 import { migrate } from './migrate.ts';
 
@@ -35,9 +36,9 @@ const names = (db: DatabaseSync) =>
     .all()
     .map(({ name }) => name);
 /** The rows of each step of a write; undefined when it failed. */
-const rowsOf = (result: WriteResult) =>
+const rowsOf = (result: WriteResult<StepRows>) =>
   'rows' in result ? result.rows.map((rows) => rows.map((row) => [...row])) : undefined;
-const isError = (result: WriteResult | undefined) => result !== undefined && 'error' in result;
+const isError = (result: WriteResult<StepRows> | undefined) => result !== undefined && 'error' in result;
 
 test('each write gets its own rows, in the order of the writes', () => {
   using db = open();

@@ -1,4 +1,5 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import type { BatchResult, WriteResult } from '../batch-queue.ts';
 import { WRITES, type WriteName } from './write-statements.ts';
 
 /** The name of a prepared statement and the values bound to it. */
@@ -13,14 +14,8 @@ export type Write = readonly Step[];
 /** A row, column by column. */
 export type Row = readonly SQLOutputValue[];
 
-/** How one write ended: the rows that each step returned, or why it changed nothing. */
-export type WriteResult = { readonly rows: readonly (readonly Row[])[] } | { readonly error: string };
-
-/** How a batch ended. With `fatal` the file can no longer be trusted to be durable. */
-export interface BatchResult {
-  readonly results: readonly WriteResult[];
-  readonly fatal?: string;
-}
+/** The rows that each step of a write returned. */
+export type StepRows = readonly (readonly Row[])[];
 
 /** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC (sqlite.org/rescode.html). */
 const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
@@ -43,7 +38,10 @@ export class BatchExecutor {
   readonly #release: StatementSync;
   readonly #undo: StatementSync;
   readonly #checkpoint: StatementSync;
+  readonly #touch: StatementSync;
   #bytesSinceCheckpoint = 0;
+  /** Whether the last batch was not committed. */
+  #failed = false;
 
   /** Prepares every statement once. */
   constructor(db: DatabaseSync) {
@@ -57,16 +55,20 @@ export class BatchExecutor {
     this.#release = db.prepare('RELEASE write_in_batch');
     this.#undo = db.prepare('ROLLBACK TO write_in_batch');
     this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
+    // Writes a page and changes nothing.
+    this.#touch = db.prepare('PRAGMA user_version = 0');
   }
 
   /** Returns only after COMMIT, hence after the log was synced; nothing was stored when it reports an error. */
-  execute(writes: readonly Write[]): BatchResult {
+  execute(writes: readonly Write[]): BatchResult<StepRows> {
     try {
       this.#begin.run();
       const results = writes.map((write) => this.#write(write));
       this.#commit.run();
+      this.#failed = false;
       return { results };
     } catch (error) {
+      this.#failed = true;
       if (this.#db.isTransaction) this.#rollback.run();
       const message = String(error);
       const results = writes.map(() => ({ error: message }));
@@ -91,13 +93,15 @@ export class BatchExecutor {
     }
   }
 
-  #write(steps: Write): WriteResult {
+  #write(steps: Write): WriteResult<StepRows> {
     this.#savepoint.run();
     try {
       const rows = steps.map(
         ({ statement, values }) =>
           this.#statements.get(statement)?.all(...values) as unknown as readonly Row[],
       );
+      // A write of no steps asks whether writes come through; after one that did not, only another one can tell.
+      if (steps.length === 0 && this.#failed) this.#touch.run();
       this.#release.run();
       return { rows };
     } catch (error) {

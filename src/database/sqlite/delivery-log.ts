@@ -6,25 +6,13 @@ import type {
   DeliveryFilter,
   DeliveryLog,
   DeliveryPage,
-  DeliveryStatus,
   DeliverySummary,
   JobDetail,
 } from '../../inbox/delivery-log.ts';
+import { STATUS } from '../delivery-status.ts';
 import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
 import { readRow, readRows } from './read-row.ts';
 import type { WriteQueue } from './write-queue.ts';
-
-const HAS = (condition: string) => `EXISTS (SELECT 1 FROM jobs WHERE delivery = d.seq AND ${condition})`;
-
-/** The condition that makes a status, in the order in which they are asked. */
-const STATUS_OF: readonly (readonly [DeliveryStatus, string])[] = [
-  ['processing', HAS(`status = 'open' AND owner IS NOT NULL`)],
-  ['pending', HAS(`status = 'open'`)],
-  ['dead', HAS(`status = 'dead'`)],
-  ['done', HAS(`status = 'done'`)],
-  ['discarded', HAS(`status = 'discarded'`)],
-];
-const STATUS = `CASE ${STATUS_OF.map(([status, condition]) => `WHEN ${condition} THEN '${status}'`).join(' ')} ELSE 'unhandled' END`;
 
 const SUMMARY = `
   seq, id, source, event, received_at AS receivedAt, length(body) AS size, ${STATUS} AS status,

@@ -38,6 +38,7 @@ export function openSqlite(file: string, observer: DatabaseObserver = unobserved
     throw new DatabaseOpenError(`The database ${file} cannot be opened: ${reason}`, { cause });
   }
 
+  let closed: Promise<void> | undefined;
   const ping = reads.prepare('SELECT 1 FROM users LIMIT 1');
   return {
     users: new SqliteUserStore(reads, writer.queue, observer),
@@ -51,11 +52,16 @@ export function openSqlite(file: string, observer: DatabaseObserver = unobserved
       await writer.queue.writeAll([]);
     },
     failed: failed.signal,
-    async [Symbol.asyncDispose]() {
-      // The connection that writes closes last and folds the log into the file.
-      if (file !== ':memory:') reads.close();
-      await writer[Symbol.asyncDispose]();
-      if (file === ':memory:') reads.close();
+    [Symbol.asyncDispose]() {
+      closed ??= close();
+      return closed;
     },
   };
+
+  async function close(): Promise<void> {
+    // The connection that writes closes last and folds the log into the file.
+    if (file !== ':memory:') reads.close();
+    await writer[Symbol.asyncDispose]();
+    if (file === ':memory:') reads.close();
+  }
 }

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { BatchResult } from '../batch-queue.ts';
 import { StoreUnavailableError } from '../errors.ts';
-import type { BatchResult, Write } from './batch.ts';
+import type { StepRows, Write } from './batch.ts';
 import { WriteQueue } from './write-queue.ts';
 
 /** A connection whose batches end when the test says so. */
 function manualConnection() {
-  const sent: { writes: readonly Write[]; done: (result: BatchResult) => void }[] = [];
+  const sent: { writes: readonly Write[]; done: (result: BatchResult<StepRows>) => void }[] = [];
   const fatal: StoreUnavailableError[] = [];
   const queue = new WriteQueue(
     (writes, done) => sent.push({ writes, done }),
@@ -18,7 +19,7 @@ function manualConnection() {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 /** Answers every write with its own first value. */
-const echo = (writes: readonly Write[]): BatchResult => ({
+const echo = (writes: readonly Write[]): BatchResult<StepRows> => ({
   results: writes.map(([step]) => ({ rows: [[[Number(step?.values[0])]]] })),
 });
 

@@ -1,9 +1,10 @@
 import { extname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
+import type { BatchResult } from '../batch-queue.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import { type DatabaseObserver, unobserved } from '../observer.ts';
-import { BatchExecutor, type BatchResult } from './batch.ts';
+import { BatchExecutor, type StepRows } from './batch.ts';
 import { WriteQueue } from './write-queue.ts';
 
 /** The writing side of an SQLite database; disposing of it waits for the writes that were accepted. */
@@ -20,7 +21,7 @@ export function openThreadWriter(
   // `.ts` when run from source, `.js` in the built package.
   const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
   const worker = new Worker(script, { name: 'writer', workerData: { file } });
-  let answer: ((result: BatchResult) => void) | undefined;
+  let answer: ((result: BatchResult<StepRows>) => void) | undefined;
   const queue = new WriteQueue(
     (writes, done) => {
       answer = done;
@@ -33,12 +34,12 @@ export function openThreadWriter(
   function fail(reason: string): void {
     queue.fail(new StoreUnavailableError(reason));
   }
-  function settle(result: BatchResult): void {
+  function settle(result: BatchResult<StepRows>): void {
     const done = answer;
     answer = undefined;
     done?.(result);
   }
-  worker.on('message', (message: BatchResult | string) => {
+  worker.on('message', (message: BatchResult<StepRows> | string) => {
     if (typeof message === 'string') fail(`The file is no longer durable: ${message}`);
     else settle(message);
   });

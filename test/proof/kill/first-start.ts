@@ -23,7 +23,7 @@ export async function killFirstStart(random: Random, main?: string): Promise<Fir
   await using portico = startPortico({ cwd: folder.path, env, ...(main !== undefined && { main }) });
   await waitFor('the database file', () => existsSync(file), 20_000);
   // The tables are made within a few milliseconds after the file.
-  if (random.chance(0.8)) await delay(random.below(12));
+  if (random.chance(0.6)) await delay(random.below(4));
   portico.child.kill('SIGKILL');
   assert.equal(await portico.exited(), 'SIGKILL', portico.stderr);
 

@@ -27,9 +27,6 @@ export interface RoundResult {
 
 const CONNECTIONS = 16;
 
-/** What a start takes here at most; kills during a start are spread over it, in milliseconds. */
-const START = 600;
-
 /**
  * One database through many kills and one last run that ends by itself. After each kill the store is compared with
  * what the clients were told, and at the end with what the handlers did.
@@ -42,6 +39,8 @@ export async function killRound({ seed, kills, main }: RoundOptions): Promise<Ro
   const done = new Map<number, StoredJob>();
   const doneBy = new Map<number, number>();
   let acknowledged = 0;
+  /** How long the last whole start took, in milliseconds. */
+  let startTime = 0;
 
   const start = (run: number) =>
     startPortico({
@@ -82,10 +81,12 @@ export async function killRound({ seed, kills, main }: RoundOptions): Promise<Ro
   for (let run = 1; run <= kills; run++) {
     await using portico = start(run);
     if (run > 1 && random.chance(0.25)) {
-      await delay(random.below(START));
+      await delay(random.below(startTime));
       portico.child.kill('SIGKILL');
     } else {
+      const began = performance.now();
       await portico.ready();
+      startTime = performance.now() - began;
       acknowledged += await killUnderLoad(portico, random, (onAcknowledged) =>
         load(portico, run, onAcknowledged),
       );

@@ -25,6 +25,8 @@ const EXITS = { SIGTERM: 0, SIGKILL: 'SIGKILL', failure: 1 } as const;
 /** What a process did to its files in all its lives, and what its clients were told. */
 export interface Recording {
   readonly steps: readonly Step[];
+  /** The steps of each life. */
+  readonly lives: readonly (readonly Step[])[];
   readonly history: History;
 }
 
@@ -32,7 +34,7 @@ export interface Recording {
 export async function record(lives: readonly Life[], random: Random, main?: string): Promise<Recording> {
   await using folder = await temporaryFolder();
   const history = new History();
-  const steps: Step[] = [];
+  const recorded: (readonly Step[])[] = [];
   for (const [i, { writes, end, inject }] of lives.entries()) {
     const trace = join(folder.path, `trace-${i}`);
     const faults = inject === undefined ? [] : ['-e', `inject=${inject}`];
@@ -53,7 +55,7 @@ export async function record(lives: readonly Life[], random: Random, main?: stri
     }
     if (end !== 'failure') process.kill(tracedProcess(portico.child.pid ?? 0), end);
     assert.equal(await portico.exited(), EXITS[end], portico.stderr);
-    steps.push(...readTrace(await readFile(trace, 'latin1'), folder.path));
+    recorded.push(readTrace(await readFile(trace, 'latin1'), folder.path));
   }
-  return { steps, history };
+  return { steps: recorded.flat(), lives: recorded, history };
 }

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { deliveriesUsages } from './deliveries/usages.ts';
+import { help } from './help.ts';
+import { renderUsage } from './render-usage.ts';
+import { sendUsage } from './send/usage.ts';
+
+test('a command is described with its options, a part of one alone', () => {
+  const all = renderUsage(['deliveries'], 100) ?? '';
+  for (const { topic, options } of deliveriesUsages) {
+    assert.ok(all.includes(`Usage: portico ${topic} `), topic);
+    const alone = renderUsage(topic.split(' '), 100) ?? '';
+    assert.equal(alone.split('Usage: ').length, 2);
+    for (const { flag } of options) assert.ok(alone.includes(`\n  ${flag} `), `${topic} ${flag}`);
+  }
+  const send = renderUsage(['send', 'anything'], 100) ?? '';
+  for (const { flag } of sendUsage.options) assert.ok(send.includes(`\n  ${flag} `), flag);
+});
+
+test('no line is longer than the terminal is wide, but for examples', () => {
+  for (const columns of [72, 80, 100]) {
+    for (const words of [['deliveries'], ['send'], ['hash-password']]) {
+      for (const line of (renderUsage(words, columns) ?? '').split('\n')) {
+        if (!line.startsWith('  Try: ')) assert.ok(line.length <= columns, `${columns}: ${line}`);
+      }
+    }
+  }
+});
+
+test('everything else is the general help, and an unknown command a problem', () => {
+  for (const words of [[], ['serve'], ['version'], ['help']]) {
+    assert.match(help(words, 80), /^Usage: portico \[command\]/, words.join());
+  }
+  assert.match(help(['send'], 80), /^Usage: portico send /);
+  assert.throws(() => help(['sned'], 80), /"sned" is not a command; did you mean send\?/);
+});

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { defaultLayout } from '../../webhook/sources/defaults.ts';
+import { readDelivery } from '../../webhook/sources/read-delivery.ts';
+import type { SourceLayout } from '../../webhook/sources/source.ts';
+import { UsageError } from '../usage-error.ts';
+import { buildBody } from './build-body.ts';
+
+const header = { header: '', headerPrefix: 'webhook', tolerance: 0 };
+const layouts = {
+  token: defaultLayout({ scheme: 'token', params: header }),
+  standard: defaultLayout({ scheme: 'standard', params: header }),
+  github: defaultLayout({ scheme: 'github', params: {} }),
+  stripe: defaultLayout({ scheme: 'stripe', params: header }),
+  slack: defaultLayout({ scheme: 'slack', params: header }),
+};
+const build = (layout: SourceLayout, data: unknown) =>
+  JSON.parse(Buffer.from(buildBody(layout, { event: 'paid', data, id: 'evt_1' })).toString());
+
+test('the body of each scheme', () => {
+  const data = { amount: 7 };
+  assert.deepEqual(build(layouts.token, data), { event: 'paid', data });
+  assert.deepEqual(build(layouts.standard, data), { type: 'paid', data });
+  assert.deepEqual(build(layouts.github, data), data);
+  assert.deepEqual(build(layouts.stripe, data), { id: 'evt_1', type: 'paid', data });
+  assert.deepEqual(build(layouts.slack, data), { event_id: 'evt_1', event: { amount: 7, type: 'paid' } });
+});
+
+test('what the receiver reads is what was sent', () => {
+  for (const [scheme, layout] of Object.entries(layouts)) {
+    const body = build(layout, { amount: 7 });
+    const headers = {
+      'x-github-event': 'paid',
+      'x-github-delivery': 'evt_1',
+      'webhook-id': 'evt_1',
+      'idempotency-key': 'evt_1',
+    };
+    const read = readDelivery({ ...layout, scheme: 'token' }, headers, body);
+    assert.ok(read.kind === 'delivery');
+    assert.deepEqual([read.event, read.dedupKey], ['paid', 'evt_1'], scheme);
+    assert.deepEqual(read.data, scheme === 'slack' ? { amount: 7, type: 'paid' } : { amount: 7 }, scheme);
+  }
+});
+
+test('data of any kind, unless the sender puts more into them', () => {
+  assert.deepEqual(build(layouts.token, [1]), { event: 'paid', data: [1] });
+  assert.equal(build(layouts.github, 'text'), 'text');
+  assert.throws(() => build(layouts.slack, 'text'), UsageError);
+  assert.throws(() => build(layouts.slack, [1]), UsageError);
+});

@@ -1,0 +1,154 @@
+import type { ClaimedJob, NewDelivery } from '../../inbox/delivery.ts';
+import type { Appended, Backlog, Inbox, Outcome } from '../../inbox/inbox.ts';
+import type { BatchQueue } from '../batch-queue.ts';
+import type { DatabaseObserver, ReadTally } from '../observer.ts';
+import { appendAll, resize } from './append.ts';
+import { claimJobs } from './claim.ts';
+import { counted } from './counted.ts';
+import { sqlState } from './faults.ts';
+import { type Server, writeFailure } from './server.ts';
+import { type Settlement, settleAll } from './settle.ts';
+import { storable, stored } from './text.ts';
+import type { WorkBell } from './work-bell.ts';
+import { writeQueue } from './write-queue.ts';
+
+/** Appends may be under way on so many connections. */
+const APPEND_LANES = 2;
+const FOREIGN_KEY_VIOLATION = '23503';
+
+const DUE = {
+  name: 'due',
+  text: `
+    SELECT target FROM unnest($1::text[]) AS target
+    WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.target = target AND status = 'open' AND due_at <= $2)`,
+};
+const RENEW = {
+  name: 'renew',
+  text: `UPDATE jobs SET due_at = $1 WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])`,
+};
+// "+ 0" keeps it to the index of what is open: in that of all jobs it would walk through the whole past.
+const BACKLOG = {
+  text: `
+    SELECT (SELECT count(*) FROM jobs WHERE status = 'open'), (SELECT count(*) FROM jobs WHERE status = 'dead'),
+      (SELECT received_at FROM deliveries WHERE seq = (SELECT min(delivery + 0) FROM jobs WHERE status = 'open'))`,
+};
+const PRUNE = {
+  text: `
+    WITH old AS (
+      SELECT seq FROM deliveries
+      WHERE received_at < $1
+        AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq AND status = 'open')
+        AND (NOT $2::boolean OR (EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
+          AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq AND status = 'dead')))
+      ORDER BY seq LIMIT $3 FOR UPDATE SKIP LOCKED),
+    jobs_gone AS (DELETE FROM jobs USING old WHERE delivery = old.seq AND status <> 'open'),
+    gone AS (DELETE FROM deliveries USING old WHERE deliveries.seq = old.seq RETURNING octet_length(body) AS bytes),
+    resized AS (${resize('-', 'gone')})
+    SELECT count(*) FROM gone`,
+};
+const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_size' };
+
+/** The inbox in PostgreSQL: appends and settlements are gathered into one statement each. */
+export class PostgresInbox implements Inbox {
+  readonly #server: Server;
+  readonly #bell: WorkBell;
+  readonly #observer: DatabaseObserver;
+  readonly #appends: BatchQueue<NewDelivery, Appended>;
+  readonly #settlements: BatchQueue<Settlement, boolean>;
+  readonly #tallies: Readonly<Record<'due' | 'deliveries' | 'backlog', ReadTally>>;
+
+  constructor(server: Server, bell: WorkBell, observer: DatabaseObserver) {
+    this.#server = server;
+    this.#bell = bell;
+    this.#observer = observer;
+    this.#appends = writeQueue((deliveries) => appendAll(server, deliveries), APPEND_LANES, observer);
+    this.#settlements = writeQueue((settlements) => settleAll(server, settlements), 1, observer);
+    this.#tallies = {
+      due: observer.reads('inbox.due'),
+      deliveries: observer.reads('inbox.deliveries'),
+      backlog: observer.reads('inbox.backlog'),
+    };
+  }
+
+  async append(delivery: NewDelivery): Promise<Appended> {
+    const appended = await this.#appends.submit(delivery);
+    if (appended === 'revived' || (appended === 'stored' && delivery.jobs.length > 0)) this.#bell.ring();
+    return appended;
+  }
+
+  async due(targets: readonly string[], now: number): Promise<readonly string[]> {
+    const rows = await counted(this.#tallies.due, () =>
+      this.#server.read(DUE, [targets.map((target) => storable(target)), now]),
+    );
+    return rows.map(([target]) => stored(String(target)));
+  }
+
+  claim(
+    target: string,
+    limit: number,
+    owner: string,
+    now: number,
+    leaseEnd: number,
+  ): Promise<readonly ClaimedJob[]> {
+    return this.#write(() => claimJobs(this.#server, { target, limit, owner, now, leaseEnd }));
+  }
+
+  async renew(owner: string, jobs: readonly number[], leaseEnd: number): Promise<void> {
+    await this.#write(() => this.#server.write(RENEW, [leaseEnd, owner, jobs]));
+  }
+
+  settle({ job, attempt }: ClaimedJob, owner: string, outcome: Outcome, now: number): Promise<boolean> {
+    return this.#settlements.submit({ job, owner, attempt, outcome, now });
+  }
+
+  async backlog(): Promise<Backlog> {
+    const [row] = await counted(this.#tallies.backlog, () => this.#server.readAlone(BACKLOG, []));
+    const [open = 0, dead = 0, oldestAt] = (row ?? []) as [number?, number?, (number | null)?];
+    return { open, dead, oldestAt: oldestAt ?? undefined };
+  }
+
+  async prune(before: number, limit: number, settledOnly: boolean): Promise<number> {
+    const values = [before, settledOnly, limit];
+    const [row] = await this.#write(async () => {
+      try {
+        return await this.#server.write(PRUNE, values);
+      } catch (error) {
+        // Somebody opened a job of one of the deliveries again meanwhile.
+        if (sqlState(error) !== FOREIGN_KEY_VIOLATION) throw error;
+        return this.#server.write(PRUNE, values);
+      }
+    });
+    return Number(row?.[0] ?? 0);
+  }
+
+  async size(): Promise<number> {
+    const [row] = await this.#server.readAlone(SIZE, []);
+    return Number(row?.[0] ?? 0);
+  }
+
+  onWork(listener: () => void): Disposable {
+    return this.#bell.onRing(listener);
+  }
+
+  /** Refuses later writes, after those that were accepted. */
+  async close(): Promise<void> {
+    await Promise.all([this.#appends.idle(), this.#settlements.idle()]);
+    this.#appends.close();
+    this.#settlements.close();
+  }
+
+  /** A write that is not gathered with others. */
+  async #write<T>(work: () => Promise<T>): Promise<T> {
+    const began = performance.now();
+    let failed = 1;
+    try {
+      const result = await work();
+      failed = 0;
+      return result;
+    } catch (error) {
+      throw writeFailure(error);
+    } finally {
+      this.#observer.batch(1, failed, (performance.now() - began) / 1_000);
+    }
+  }
+}

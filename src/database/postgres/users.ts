@@ -1,0 +1,151 @@
+import type { NewUser } from '../../users/user.ts';
+import type { UserPage, UserStore } from '../../users/user-store.ts';
+import type { BatchQueue } from '../batch-queue.ts';
+import type { DatabaseObserver, ReadTally } from '../observer.ts';
+import { counted } from './counted.ts';
+import type { Server } from './server.ts';
+import { writeQueue } from './write-queue.ts';
+
+// Text by text: json_build_object would put blanks between them.
+const USER_JSON = `'{"id":' || id || ',"name":' || to_json(name)::text || ',"email":' || to_json(email)::text || '}'`;
+
+const READ = { name: 'user-read', text: `SELECT ${USER_JSON} FROM users WHERE id = $1` };
+const PAGE = {
+  name: 'user-page',
+  text: `
+    SELECT count(*), max(id), string_agg(${USER_JSON}, ',' ORDER BY id)
+    FROM (SELECT id, name, email FROM users WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS page`,
+};
+const LAST_ID = { name: 'user-last-id', text: 'SELECT max(id) FROM users' };
+
+const CREATE = {
+  name: 'user-create',
+  text: `
+    INSERT INTO users (name, email)
+    SELECT name, email FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (name, email, nth) ORDER BY nth
+    RETURNING id`,
+};
+/** A commit that stores nothing waits for the log all the same when it has a message for it. */
+const COMMIT_ONLY = { name: 'commit-only', text: `SELECT pg_logical_emit_message(true, 'portico', '')` };
+// Locked in the order of their ids, so that two updates at the same time do not wait for each other.
+const UPDATE = {
+  name: 'user-update',
+  text: `
+    WITH given AS (
+      SELECT DISTINCT ON (id) id, name, email
+      FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS given (id, name, email, nth)
+      ORDER BY id, nth DESC),
+    locked AS (SELECT id FROM users WHERE id = ANY ($1) ORDER BY id FOR UPDATE)
+    UPDATE users SET name = given.name, email = given.email
+    FROM given JOIN locked USING (id) WHERE users.id = given.id RETURNING users.id`,
+};
+const REMOVE = {
+  name: 'user-remove',
+  text: `
+    WITH locked AS (SELECT id FROM users WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE)
+    DELETE FROM users USING locked WHERE users.id = locked.id RETURNING users.id`,
+};
+
+/** A page of more users has a connection for itself: others would wait behind it. */
+const SHORT_PAGE = 1_000;
+/** Creates may be under way on so many connections. */
+const CREATE_LANES = 2;
+
+type Update = NewUser & { readonly id: number };
+
+/** Users in PostgreSQL: reads share connections, writes are gathered into one statement. */
+export class PostgresUserStore implements UserStore {
+  readonly #server: Server;
+  /** `undefined` stores nothing. */
+  readonly #creates: BatchQueue<NewUser | undefined, number>;
+  readonly #updates: BatchQueue<Update, boolean>;
+  readonly #removals: BatchQueue<number, boolean>;
+  readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
+
+  constructor(server: Server, observer: DatabaseObserver) {
+    this.#server = server;
+    this.#creates = writeQueue((users) => this.#create(users), CREATE_LANES, observer);
+    this.#updates = writeQueue((users) => this.#update(users), 1, observer);
+    this.#removals = writeQueue((ids) => this.#remove(ids), 1, observer);
+    this.#tallies = {
+      read: observer.reads('user.read'),
+      page: observer.reads('user.page'),
+      lastId: observer.reads('user.lastId'),
+    };
+  }
+
+  async readJson(id: number): Promise<string | undefined> {
+    const [row] = await counted(this.#tallies.read, () => this.#server.read(READ, [id]));
+    return row?.[0] as string | undefined;
+  }
+
+  async page(after: number, upTo: number, limit: number): Promise<UserPage> {
+    const values = [after, upTo, limit];
+    const [row] = await counted(this.#tallies.page, () =>
+      limit > SHORT_PAGE ? this.#server.readAlone(PAGE, values) : this.#server.read(PAGE, values),
+    );
+    const [count = 0, lastId, json] = (row ?? []) as [number?, (number | null)?, (string | null)?];
+    return { count, lastId: lastId ?? after, json: json ?? '' };
+  }
+
+  async lastId(): Promise<number> {
+    const [row] = await counted(this.#tallies.lastId, () => this.#server.read(LAST_ID, []));
+    return Number(row?.[0] ?? 0);
+  }
+
+  create(user: NewUser): Promise<number> {
+    return this.#creates.submit(user);
+  }
+
+  update(id: number, user: NewUser): Promise<boolean> {
+    return this.#updates.submit({ id, ...user });
+  }
+
+  remove(id: number): Promise<boolean> {
+    return this.#removals.submit(id);
+  }
+
+  /** Goes the way of a create, storing nothing; as late as one would be. */
+  async commitNothing(): Promise<void> {
+    await this.#creates.submit(undefined);
+  }
+
+  /** Refuses later writes, after those that were accepted. */
+  async close(): Promise<void> {
+    const queues = [this.#creates, this.#updates, this.#removals];
+    await Promise.all(queues.map((queue) => queue.idle()));
+    for (const queue of queues) queue.close();
+  }
+
+  async #create(users: readonly (NewUser | undefined)[]): Promise<readonly number[]> {
+    const given = users.filter((user) => user !== undefined);
+    if (given.length === 0) {
+      await this.#server.write(COMMIT_ONLY, []);
+      return users.map(() => 0);
+    }
+    const columns = [given.map(({ name }) => name), given.map(({ email }) => email)];
+    const rows = await this.#server.write(CREATE, columns);
+    // Ids grow in the order in which the users were given.
+    const ids = rows.map(([id]) => Number(id)).sort((a, b) => a - b);
+    let next = 0;
+    return users.map((user) => (user === undefined ? 0 : (ids[next++] ?? 0)));
+  }
+
+  /** Of several updates of one user the last one counts. */
+  async #update(users: readonly Update[]): Promise<readonly boolean[]> {
+    const rows = await this.#server.write(UPDATE, [
+      users.map(({ id }) => id),
+      users.map(({ name }) => name),
+      users.map(({ email }) => email),
+    ]);
+    const found = new Set(rows.map(([id]) => id));
+    return users.map(({ id }) => found.has(id));
+  }
+
+  /** Of several removals of one user the first one did it. */
+  async #remove(ids: readonly number[]): Promise<readonly boolean[]> {
+    const rows = await this.#server.write(REMOVE, [ids]);
+    const found = new Set(rows.map(([id]) => id));
+    return ids.map((id) => found.delete(id));
+  }
+}

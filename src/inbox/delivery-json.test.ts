@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type DetailView, detailJson } from './delivery-json.ts';
+import type { DeliveryDetail } from './delivery-log.ts';
+
+const view: DetailView = { shown: true, maxBodyBytes: 100, mask: (text) => text.replaceAll('secret', '***') };
+
+function detail(body: string | Uint8Array, changes: Partial<DeliveryDetail> = {}): DeliveryDetail {
+  const bytes = Buffer.from(body);
+  return {
+    seq: 7,
+    id: 'id',
+    source: '',
+    event: 'e',
+    status: 'pending',
+    receivedAt: 1_700_000_000_000,
+    attempts: 2,
+    size: bytes.length,
+    dataPointer: '/data',
+    contentType: null,
+    body: bytes,
+    jobs: [
+      {
+        target: 't',
+        status: 'pending',
+        attempts: 2,
+        dueAt: 1_700_000_001_000,
+        error: 'E: no secret',
+        finishedAt: null,
+      },
+      { target: 'u', status: 'done', attempts: 1, dueAt: 1, error: null, finishedAt: 1_700_000_000_500 },
+    ],
+    ...changes,
+  };
+}
+
+test('a delivery with all there is to know', () => {
+  assert.deepEqual(JSON.parse(detailJson(detail('{"event":"e"}'), view)), {
+    seq: 7,
+    id: 'id',
+    source: '',
+    event: 'e',
+    status: 'pending',
+    receivedAt: '2023-11-14T22:13:20.000Z',
+    attempts: 2,
+    size: 13,
+    contentType: null,
+    dataPointer: '/data',
+    jobs: [
+      {
+        target: 't',
+        status: 'pending',
+        attempts: 2,
+        nextAttemptAt: '2023-11-14T22:13:21.000Z',
+        finishedAt: null,
+        error: 'E: no ***',
+      },
+      {
+        target: 'u',
+        status: 'done',
+        attempts: 1,
+        nextAttemptAt: null,
+        finishedAt: '2023-11-14T22:13:20.500Z',
+        error: null,
+      },
+    ],
+    body: { event: 'e' },
+  });
+});
+
+test('a body keeps its digits, its repeated names and its line breaks do no harm', () => {
+  const text = '{"n":12345678901234567890,\r\n "n":1.10,"s":"a\\nb"}';
+  const json = detailJson(detail(text), view);
+  assert.ok(json.endsWith(',"body":{"n":12345678901234567890,   "n":1.10,"s":"a\\nb"}}'), json);
+  assert.ok(!json.includes('\n'));
+  assert.deepEqual(JSON.parse(detailJson(detail('\ufeff[1]'), view)).body, [1]);
+});
+
+test('what is too long, or no JSON, is base64', () => {
+  const long = JSON.stringify('x'.repeat(200));
+  const read = JSON.parse(detailJson(detail(long), view));
+  assert.equal('body' in read, false);
+  assert.equal(Buffer.from(read.bodyBase64, 'base64').toString(), long.slice(0, 100));
+  assert.equal(read.bodyTruncated, true);
+  for (const body of ['{"a":', Uint8Array.of(0x22, 0xff, 0x22)]) {
+    const { bodyBase64, bodyTruncated } = JSON.parse(detailJson(detail(body), view));
+    assert.deepEqual(Buffer.from(bodyBase64, 'base64'), Buffer.from(body));
+    assert.equal(bodyTruncated, false);
+  }
+});
+
+test('where details are not shown there is no body and no error', () => {
+  const json = detailJson(detail('{"event":"canary"}'), { ...view, shown: false });
+  assert.doesNotMatch(json, /canary|secret|E: no|body/);
+  assert.equal(JSON.parse(json).jobs[0].attempts, 2);
+});

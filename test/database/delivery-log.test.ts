@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict';
+import { randomUUIDv7 } from 'node:crypto';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { Database } from '../../src/database/database.ts';
+import type { NewDelivery, NewJob } from '../../src/inbox/delivery.ts';
+import { DELIVERY_STATUSES, type DeliveryFilter, type DeliveryStatus } from '../../src/inbox/delivery-log.ts';
+import { deliveryPages } from '../../src/inbox/delivery-pages.ts';
+import { discardDelivery, replayDelivery } from '../../src/inbox/replay-delivery.ts';
+import { engines } from '../support/databases.ts';
+
+const NOW = 1_700_000_000_000;
+
+function delivery(changes: Partial<NewDelivery> = {}): NewDelivery {
+  return {
+    id: randomUUIDv7(),
+    source: '',
+    event: 'e',
+    dataPointer: '/data',
+    contentType: 'application/json',
+    body: Buffer.from('{"event":"e","data":1}'),
+    receivedAt: NOW,
+    dedupKey: null,
+    jobs: [{ target: 't', orderKey: null }],
+    ...changes,
+  };
+}
+
+/** Stores a delivery and brings it to a status. */
+async function stored(
+  { inbox, deliveries }: Database,
+  status: DeliveryStatus,
+  changes: Partial<NewDelivery> = {},
+): Promise<NewDelivery> {
+  // A target of its own, so that it is the one that is claimed.
+  const target = randomUUIDv7();
+  const one = delivery({ jobs: status === 'unhandled' ? [] : [{ target, orderKey: null }], ...changes });
+  await inbox.append(one);
+  if (status === 'unhandled' || status === 'pending') return one;
+  if (status === 'discarded') {
+    assert.equal(await deliveries.discard(one.id, NOW), true);
+    return one;
+  }
+  const [job] = await inbox.claim(target, 1, 'me', NOW + 100, NOW + 5_000);
+  assert.ok(job);
+  if (status === 'done') await inbox.settle(job, 'me', { kind: 'done' }, NOW);
+  if (status === 'dead') await inbox.settle(job, 'me', { kind: 'dead', error: 'E: no' }, NOW);
+  return one;
+}
+
+async function all(
+  database: Database,
+  filter: DeliveryFilter,
+  oldestFirst = false,
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  const cursor = oldestFirst ? { cursor: { after: 0 } } : {};
+  for await (const { items } of deliveryPages(database.deliveries, filter, cursor)) {
+    found.push(...items.map(({ id }) => id));
+  }
+  return found;
+}
+
+const targetsOf = async ({ deliveries }: Database, id: string) =>
+  (await deliveries.find(id))?.jobs.map(({ target, status, attempts }) => [target, status, attempts]);
+
+for (const [engine, open] of Object.entries(engines)) {
+  describe(`delivery log in ${engine}`, () => {
+    test('every status has its deliveries', async () => {
+      await using database = await open();
+      const byStatus = new Map<DeliveryStatus, string>();
+      for (const status of DELIVERY_STATUSES) {
+        byStatus.set(status, (await stored(database.current, status)).id);
+      }
+      for (const [status, id] of byStatus) {
+        assert.deepEqual(await all(database.current, { status }), [id], status);
+        assert.equal((await database.current.deliveries.find(id))?.status, status);
+      }
+      assert.deepEqual(await all(database.current, {}), [...byStatus.values()].reverse());
+    });
+
+    test('a list in pages of any size and direction is the whole list, filtered', async () => {
+      await using database = await open();
+      const { deliveries } = database.current;
+      const known: (NewDelivery & { readonly status: DeliveryStatus })[] = [];
+      for (let i = 0; i < 40; i++) {
+        const status = DELIVERY_STATUSES[i % DELIVERY_STATUSES.length] ?? 'done';
+        const event = i % 7 === 0 ? null : i % 2 === 0 ? 'even' : 'odd';
+        const source = i % 3 === 0 ? 'gh' : '';
+        // Not in the order of arrival: a clock can be put back.
+        const receivedAt = NOW + ((i * 7) % 40);
+        known.push({
+          ...(await stored(database.current, status, { event, source, receivedAt })),
+          status,
+        });
+      }
+      const filters = fc.record(
+        {
+          status: fc.constantFrom(...DELIVERY_STATUSES),
+          event: fc.constantFrom('even', 'odd', 'none'),
+          source: fc.constantFrom('', 'gh', 'x'),
+          since: fc.integer({ min: NOW - 1, max: NOW + 41 }),
+          until: fc.integer({ min: NOW - 1, max: NOW + 41 }),
+        },
+        { requiredKeys: [] },
+      );
+      await fc.assert(
+        fc.asyncProperty(
+          filters,
+          fc.integer({ min: 1, max: 45 }),
+          fc.boolean(),
+          async (filter, size, forward) => {
+            const { status, event, source, since, until } = filter;
+            const expected = known.filter(
+              (each) =>
+                (status === undefined || each.status === status) &&
+                (event === undefined || each.event === event) &&
+                (source === undefined || each.source === source) &&
+                (since === undefined || each.receivedAt >= since) &&
+                (until === undefined || each.receivedAt < until),
+            );
+            if (!forward) expected.reverse();
+            const found: string[] = [];
+            let at: number | undefined = forward ? 0 : Number.MAX_SAFE_INTEGER;
+            while (at !== undefined) {
+              const cursor: { after: number } | { before: number } = forward ? { after: at } : { before: at };
+              const page = await deliveries.list(filter, size, cursor);
+              assert.ok(page.items.length <= size);
+              found.push(...page.items.map(({ id }) => id));
+              at = page.next;
+            }
+            assert.deepEqual(
+              found,
+              expected.map(({ id }) => id),
+            );
+          },
+        ),
+        { numRuns: 60 },
+      );
+    });
+
+    test('what a list tells of a delivery', async () => {
+      await using database = await open();
+      const body = Buffer.from('{"event":"e","data":"é"}');
+      const { id } = await stored(database.current, 'dead', { body, source: 'gh' });
+      const { items, next } = await database.current.deliveries.list({}, 10);
+      assert.equal(next, undefined);
+      const [{ seq, ...rest } = { seq: 0 }] = items;
+      assert.ok(seq > 0);
+      assert.deepEqual(rest, {
+        id,
+        source: 'gh',
+        event: 'e',
+        status: 'dead',
+        receivedAt: NOW,
+        attempts: 1,
+        size: body.length,
+      });
+    });
+
+    test('a delivery with two jobs: what died is replayed alone, then all of it', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      const jobs: readonly NewJob[] = ['a', 'b'].map((target) => ({ target, orderKey: null }));
+      const { id } = await stored(database.current, 'pending', { jobs });
+      const plan = () => jobs;
+      const replay = () => replayDelivery(deliveries, plan, id, NOW);
+      const settle = async (target: string, kind: 'done' | 'dead') => {
+        const [job] = await inbox.claim(target, 1, 'me', NOW + 1, NOW + 5_000);
+        assert.ok(job);
+        await inbox.settle(job, 'me', kind === 'done' ? { kind } : { kind, error: 'E: no' }, NOW);
+      };
+      assert.equal(await replay(), 'open');
+      await settle('a', 'done');
+      assert.equal(await replay(), 'open');
+      await settle('b', 'dead');
+      assert.deepEqual(await targetsOf(database.current, id), [
+        ['a', 'done', 1],
+        ['b', 'dead', 1],
+      ]);
+      assert.equal(await replay(), 'replayed');
+      assert.deepEqual(await targetsOf(database.current, id), [
+        ['a', 'done', 1],
+        ['b', 'pending', 0],
+      ]);
+      assert.equal((await deliveries.find(id))?.jobs[1]?.error, null);
+      await settle('b', 'done');
+      assert.equal(await replay(), 'replayed');
+      assert.deepEqual(await targetsOf(database.current, id), [
+        ['a', 'pending', 0],
+        ['b', 'pending', 0],
+      ]);
+    });
+
+    test('nothing is opened beside what is open, even when the log itself is asked', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      const jobs: readonly NewJob[] = ['a', 'b'].map((target) => ({ target, orderKey: null }));
+      const { id } = await stored(database.current, 'pending', { jobs });
+      const [job] = await inbox.claim('a', 1, 'me', NOW + 1, NOW + 5_000);
+      assert.ok(job);
+      await inbox.settle(job, 'me', { kind: 'done' }, NOW);
+      assert.equal(await deliveries.replay(id, jobs, NOW), false);
+      assert.deepEqual(await targetsOf(database.current, id), [
+        ['a', 'done', 1],
+        ['b', 'pending', 0],
+      ]);
+    });
+
+    test('an unhandled delivery gets the jobs that it would get now, with their order', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      const { id } = await stored(database.current, 'unhandled', {
+        body: Buffer.from('{"event":"late","data":{"key":7}}'),
+        event: 'late',
+      });
+      assert.equal(await replayDelivery(deliveries, () => [], id, NOW), 'no-handler');
+      const plan = (event: string | null, body: unknown) => [
+        { target: `handler:${event}`, orderKey: JSON.stringify(Object(body).data.key) },
+        { target: 'forward:x', orderKey: null },
+      ];
+      assert.equal(await replayDelivery(deliveries, plan, id, NOW), 'replayed');
+      assert.deepEqual(await targetsOf(database.current, id), [
+        ['handler:late', 'pending', 0],
+        ['forward:x', 'pending', 0],
+      ]);
+      // A second one with the same key waits for the first.
+      const second = await stored(database.current, 'unhandled', {
+        body: Buffer.from('{"event":"late","data":{"key":7}}'),
+        event: 'late',
+      });
+      assert.equal(await replayDelivery(deliveries, plan, second.id, NOW), 'replayed');
+      const claimed = await inbox.claim('handler:late', 10, 'me', NOW + 1, NOW + 5_000);
+      assert.deepEqual(
+        claimed.map((job) => job.delivery.id),
+        [id],
+      );
+    });
+
+    test('a job whose target is gone stays as it is', async () => {
+      await using database = await open();
+      const { deliveries } = database.current;
+      const { id } = await stored(database.current, 'dead');
+      const before = await targetsOf(database.current, id);
+      assert.equal(
+        await replayDelivery(deliveries, () => [{ target: 'other', orderKey: null }], id, NOW),
+        'no-handler',
+      );
+      assert.deepEqual(await targetsOf(database.current, id), before);
+    });
+
+    test('discarding gives up what is open or dead, and fences off whoever has it in hand', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      const discard = (id: string) => discardDelivery(deliveries, id, NOW);
+      const held = await stored(database.current, 'pending', { jobs: [{ target: 't', orderKey: null }] });
+      const [job] = await inbox.claim('t', 1, 'me', NOW + 1, NOW + 5_000);
+      assert.ok(job);
+      assert.equal(await discard(held.id), 'discarded');
+      assert.equal(await inbox.settle(job, 'me', { kind: 'done' }, NOW), false);
+      assert.equal((await deliveries.find(held.id))?.status, 'discarded');
+      assert.equal(await discard(held.id), 'settled');
+      assert.equal(await discard((await stored(database.current, 'dead')).id), 'discarded');
+      assert.equal(await discard((await stored(database.current, 'done')).id), 'settled');
+      assert.equal(await discard((await stored(database.current, 'unhandled')).id), 'settled');
+      assert.equal(await discard(randomUUIDv7()), 'not-found');
+      assert.equal(await replayDelivery(deliveries, () => [], randomUUIDv7(), NOW), 'not-found');
+    });
+
+    test('the only one of many is found, in both directions', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      const rare = await stored(database.current, 'unhandled', { event: 'rare' });
+      await Promise.all(Array.from({ length: 6_000 }, () => inbox.append(delivery({ jobs: [] }))));
+      assert.deepEqual(await all(database.current, { event: 'rare' }), [rare.id]);
+      assert.deepEqual(await all(database.current, { event: 'rare' }, true), [rare.id]);
+      assert.equal((await all(database.current, {})).length, 6_001);
+    });
+  });
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { appendFile, cp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { hastyInbox } from '../support/hasty-inbox.ts';
+import { startPortico } from '../support/portico-process.ts';
+import { openSmallDisk, type SmallDisk, withoutSmallDisk } from '../support/small-disk.ts';
+import { copySource } from '../support/source-copy.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { DiskProbe } from './disk/probe.ts';
+import { readStore } from './kill/store-reader.ts';
+
+const skip = withoutSmallDisk();
+const MEGABYTE = 2 ** 20;
+
+/** Takes all the room that is left. */
+async function fill(file: string): Promise<void> {
+  for (let size = MEGABYTE / 2; size >= 512; size /= 2) {
+    try {
+      for (;;) await appendFile(file, Buffer.alloc(size));
+    } catch (error) {
+      assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC');
+    }
+  }
+}
+
+/** Writes until a write is refused. */
+async function fillWith(write: () => Promise<boolean>): Promise<void> {
+  for (let count = 0; await write(); count++) assert.ok(count < 1_000, 'the disk never gets full');
+}
+
+/** Copies a database out of the namespace of its disk: SQLite does not find its way through it. */
+async function readCopy(disk: SmallDisk, probe: DiskProbe): Promise<void> {
+  await using folder = await temporaryFolder();
+  await cp(disk.outside, folder.path, { recursive: true });
+  using store = readStore(join(folder.path, 'portico.db'));
+  store.checkIntegrity();
+  probe.check(store.content());
+}
+
+function startOn({ path, wrapper }: SmallDisk, main?: string) {
+  return startPortico({
+    cwd: path,
+    env: {
+      INTERFACES: 'rest,webhook,management',
+      DATABASE_URL: `sqlite:${join(path, 'portico.db')}`,
+      MANAGEMENT_DISK_THRESHOLD_BYTES: String(64 * 1024),
+    },
+    wrapper,
+    ...(main !== undefined && { main }),
+  });
+}
+
+/** A disk becomes full, by others or by the program's own data; later there is room again. */
+async function fillAndFree(byOthers: boolean, main?: string): Promise<void> {
+  await using disk = await openSmallDisk(8 * MEGABYTE);
+  const database = join(disk.outside, 'portico.db');
+  const filler = join(disk.outside, 'filler');
+  await appendFile(filler, Buffer.alloc(6 * MEGABYTE));
+  {
+    await using portico = startOn(disk, main);
+    await portico.ready();
+    const probe = new DiskProbe(portico);
+    for (let i = 0; i < 4; i++) assert.ok(await probe.create());
+    assert.ok(await probe.remove());
+    assert.ok(await probe.deliver(100));
+    assert.equal((await probe.health()).whole, 'UP');
+
+    if (byOthers) await fill(filler);
+    else for (const size of [60_000, 8_000, 0]) await fillWith(() => probe.deliver(size));
+    await fillWith(() => probe.create());
+    assert.equal(await probe.create(), false);
+    assert.equal(await probe.update(), false);
+    assert.equal(await probe.deliver(10_000), false, 'a delivery is refused');
+    const all = await Promise.all(Array.from({ length: 20 }, () => probe.deliver(4_000)));
+    assert.ok(!all.includes(true));
+    assert.equal(await probe.remove(), false);
+    const { whole, writer, db } = await probe.health();
+    assert.deepEqual({ whole, writer, db }, { whole: 'DOWN', writer: 'DOWN', db: 'UP' });
+    await probe.checkReads();
+
+    await rm(filler);
+    assert.ok(await probe.create(), 'there is room again');
+    assert.ok(await probe.update());
+    assert.ok(await probe.deliver(10_000));
+    assert.ok(await probe.remove());
+    assert.equal((await probe.health()).whole, 'UP');
+    await probe.checkReads();
+    await waitFor('all deliveries to be handled', () => {
+      const handled = portico.logs().filter(({ msg }) => msg === 'commit notification processed');
+      return new Set(handled.map(({ delivery }) => delivery)).size === probe.acknowledgedDeliveries;
+    });
+    portico.child.kill('SIGKILL');
+    await portico.exited();
+    await readCopy(disk, probe);
+  }
+  await using next = startOn(disk, main);
+  await next.ready();
+  next.child.kill('SIGTERM');
+  assert.equal(await next.exited(), 0);
+  assert.ok(!existsSync(`${database}-wal`), 'the log is folded into the file');
+}
+
+test('a disk that others fill: writes are refused, reads go on, and all is well once there is room', {
+  skip,
+}, async () => {
+  await fillAndFree(true);
+});
+
+test('a disk that deliveries fill: writes are refused, reads go on, and all is well once there is room', {
+  skip,
+}, async () => {
+  await fillAndFree(false);
+});
+
+test('control: a program that acknowledges before it commits is found out on a full disk', {
+  skip,
+}, async () => {
+  await using copy = await copySource([hastyInbox]);
+  await assert.rejects(fillAndFree(true, copy.main), /a delivery is refused/);
+});

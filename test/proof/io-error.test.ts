@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { startPortico } from '../support/portico-process.ts';
+import { attachStrace, withoutStrace } from '../support/strace.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { DiskProbe } from './disk/probe.ts';
+import { readStore } from './kill/store-reader.ts';
+
+const skip = withoutStrace();
+
+/** Calls of one kind fail: the n-th one of each thread, or with a plus that and all later ones. */
+const failing = (calls: string, error: string, when: string) => [
+  ...['-e', `trace=${calls}`],
+  ...['-e', `inject=${calls}:error=${error}:when=${when}`],
+];
+
+/** So many calls take place at the least while a few writes are stored. */
+const SURE = 8;
+
+for (const error of ['EIO', 'ENOSPC', 'EROFS']) {
+  test(`${error} at any write, once and for a while: no false success, and no restart is needed`, {
+    skip,
+  }, async () => {
+    await using folder = await temporaryFolder();
+    await using portico = startPortico({ cwd: folder.path, env: { INTERFACES: 'rest,webhook,management' } });
+    await portico.ready();
+    const probe = new DiskProbe(portico);
+    for (let i = 0; i < 30; i++) assert.ok(await probe.create());
+    for (let n = 1; n <= 20; n++) {
+      for (const when of [`${n}`, `${n}+`]) {
+        {
+          await using _faults = await attachStrace(portico.child.pid ?? 0, failing('pwrite64', error, when));
+          const writes = [
+            await probe.create(),
+            await probe.deliver(500),
+            await probe.update(),
+            await probe.remove(),
+          ];
+          if (n <= SURE) assert.ok(writes.includes(false), `${when}: a write was refused`);
+          if (when.endsWith('+') && n <= SURE) {
+            const { whole, writer } = await probe.health();
+            assert.deepEqual({ whole, writer }, { whole: 'DOWN', writer: 'DOWN' });
+          }
+          await probe.checkReads();
+        }
+        assert.ok(await probe.create(), `${when}: the next write is stored`);
+        assert.ok(await probe.deliver(500));
+        assert.equal((await probe.health()).whole, 'UP');
+      }
+    }
+    portico.child.kill('SIGKILL');
+    await portico.exited();
+    using store = readStore(join(folder.path, 'portico.db'));
+    store.checkIntegrity();
+    probe.check(store.content());
+  });
+}
+
+test('errors of reading are 503 or nobody sees them, and they leave nothing behind', { skip }, async () => {
+  await using folder = await temporaryFolder();
+  await using portico = startPortico({ cwd: folder.path, env: { INTERFACES: 'rest,webhook,management' } });
+  await portico.ready();
+  const probe = new DiskProbe(portico);
+  for (let i = 0; i < 30; i++) assert.ok(await probe.create());
+  let refused = 0;
+  for (let n = 1; n <= 6; n++) {
+    {
+      await using _faults = await attachStrace(portico.child.pid ?? 0, failing('pread64', 'EIO', `${n}+`));
+      await probe.create();
+      const list = await fetch(`${portico.urls.rest}/users`);
+      if (list.status === 503) {
+        refused++;
+        assert.equal(await list.text(), '{"status":"error","message":"Service Unavailable"}');
+      } else assert.equal(list.status, 200);
+      await probe.deliver(500);
+    }
+    await probe.checkReads();
+    assert.ok(await probe.create());
+  }
+  assert.ok(refused > 0, 'a read failed');
+  portico.child.kill('SIGTERM');
+  assert.equal(await portico.exited(), 0);
+  using store = readStore(join(folder.path, 'portico.db'));
+  store.checkIntegrity();
+  probe.check(store.content());
+});
+
+test('a sync that fails while the log is folded ends the process; what was acknowledged is there', {
+  skip,
+}, async () => {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, 'portico.db');
+  await using portico = startPortico({ cwd: folder.path, env: { INTERFACES: 'rest,webhook' } });
+  await portico.ready();
+  const probe = new DiskProbe(portico);
+  assert.ok(await probe.create());
+  {
+    // Only those of the database file: the log itself is synced as ever.
+    const words = ['-P', file, ...failing('fsync,fdatasync', 'EIO', '1+')];
+    await using _faults = await attachStrace(portico.child.pid ?? 0, words);
+    await waitFor(
+      'a write to be refused',
+      async () => !(await probe.deliver(500_000).catch(() => false)),
+      30_000,
+    );
+    assert.equal(await portico.exited(), 1);
+  }
+  assert.ok(probe.acknowledgedDeliveries >= 4);
+
+  await using next = startPortico({ cwd: folder.path, env: { INTERFACES: 'rest,webhook' } });
+  await next.ready();
+  next.child.kill('SIGTERM');
+  assert.equal(await next.exited(), 0);
+  using store = readStore(file);
+  store.checkIntegrity();
+  probe.check(store.content());
+});
+
+/** Which calls of a first start fail, and how many of them there are at the most. */
+const STARTS: readonly (readonly [string, string, number])[] = [
+  ['pwrite64', 'EIO', 40],
+  ['pwrite64', 'ENOSPC', 40],
+  ['fsync,fdatasync', 'EIO', 12],
+  ['ftruncate', 'EIO', 2],
+];
+
+for (const [calls, error, count] of STARTS) {
+  test(`a first start in which any ${calls} fails (${error}) says so, and the next one goes well`, {
+    skip,
+  }, async () => {
+    const script = join(import.meta.dirname, 'disk/open-and-create.ts');
+    let failures = 0;
+    for (let n = 1; n <= count; n += n < 8 ? 1 : 3) {
+      await using folder = await temporaryFolder();
+      const words = ['-f', '--seccomp-bpf', '-o', '/dev/null', ...failing(calls, error, `${n}`)];
+      const { status, stdout, stderr } = spawnSync('strace', [...words, process.execPath, script], {
+        cwd: folder.path,
+        encoding: 'utf8',
+      });
+      const created = stdout === 'created';
+      if (status === 0) assert.ok(created);
+      else {
+        failures++;
+        assert.match(stderr, /cannot be opened: |The write failed: |no longer durable: /);
+      }
+
+      const file = join(folder.path, 'portico.db');
+      await using database = openDatabase(`sqlite:${file}`);
+      const page = await database.users.page(0, 10, 10);
+      if (created) assert.equal(page.count, 1, 'what was acknowledged is there');
+      assert.ok((await database.users.create({ name: 'next', email: 'a@b' })) > 0);
+      using store = readStore(file);
+      store.checkIntegrity();
+    }
+    assert.ok(failures > 0, 'some starts failed');
+  });
+}

@@ -1,0 +1,15 @@
+import type { SourceEdit } from './source-copy.ts';
+
+/** Acknowledges deliveries before they are committed. */
+export const hastyInbox: SourceEdit = {
+  file: 'database/sqlite/open.ts',
+  from: 'inbox: new SqliteInbox(reads, writer.queue, observer),',
+  to: `inbox: ((inbox) => {
+      const append = inbox.append.bind(inbox);
+      inbox.append = async (delivery) => {
+        append(delivery).catch(() => {});
+        return 'stored';
+      };
+      return inbox;
+    })(new SqliteInbox(reads, writer.queue, observer)),`,
+};

@@ -1,0 +1,38 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { MAIN } from './portico-process.ts';
+
+export interface CommandOptions {
+  /** The working folder: where the database and the configuration module are. */
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** What it gets on standard input; default nothing. */
+  readonly input?: string;
+}
+
+/** How a `portico` command ended. */
+export interface CommandResult {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a `portico` command to its end. */
+export async function runPortico(
+  args: readonly string[],
+  { cwd, env = {}, input = '' }: CommandOptions,
+): Promise<CommandResult> {
+  const child = spawn(process.execPath, [MAIN, ...args], { cwd, env: { PATH: process.env.PATH, ...env } });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  // A command that reads nothing may be gone before it is written to.
+  child.stdin.on('error', () => {}).end(input);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr };
+}

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { randomUUIDv7 } from 'node:crypto';
+import type { Database } from '../../src/database/database.ts';
+import type { NewDelivery } from '../../src/inbox/delivery.ts';
+
+/** Stores deliveries of one event, as if they had come now; resolves to their ids, the oldest first. */
+export async function storeDeliveries(
+  { inbox }: Database,
+  event: string,
+  count: number,
+  changes: Partial<NewDelivery> = {},
+): Promise<readonly string[]> {
+  const ids = Array.from({ length: count }, () => randomUUIDv7());
+  const append = (id: string, i: number) =>
+    inbox.append({
+      id,
+      source: '',
+      event,
+      dataPointer: '/data',
+      contentType: 'application/json',
+      body: Buffer.from(JSON.stringify({ event, data: i })),
+      receivedAt: Date.now(),
+      dedupKey: null,
+      jobs: [{ target: `handler:${event}`, orderKey: null }],
+      ...changes,
+    });
+  await Promise.all(ids.map(append));
+  return ids;
+}
+
+/** Ends all deliveries of an event that wait for their handler. */
+export async function settleAll({ inbox }: Database, event: string, kind: 'done' | 'dead'): Promise<void> {
+  const now = Date.now() + 1_000;
+  const jobs = await inbox.claim(`handler:${event}`, 1_000_000, 'test', now, now + 60_000);
+  const outcome = kind === 'done' ? { kind } : { kind, error: 'Error: not today' };
+  const settled = await Promise.all(jobs.map((job) => inbox.settle(job, 'test', outcome, now)));
+  assert.ok(settled.every(Boolean));
+}

@@ -6,6 +6,7 @@ import { configuredSecrets, KnownSecrets } from './config/known-secrets.ts';
 import type { Config } from './config/load.ts';
 import { optionOf, type Settings } from './config/options.ts';
 import { openDatabase } from './database/open-database.ts';
+import type { Replica } from './database/replica.ts';
 import { openGraphqlDoor } from './graphql-door.ts';
 import { createListener, type Listener } from './http/listener.ts';
 import { listRoutes } from './http/route-list.ts';
@@ -69,7 +70,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   opening.use(observeRuntime(metrics));
 
   const database = needsDatabase(settings)
-    ? opening.use(await openDatabase(settings['database.url'], databaseMeters(metrics)))
+    ? opening.use(await openDatabase(settings['database.url'], databaseMeters(metrics), replicaOf(settings)))
     : undefined;
   const listeners = new Map<Door, Listener>();
   const doors = new Map<Door, OpenDoor>();
@@ -164,6 +165,11 @@ export async function createService(config: Config, { logStream }: ServiceOption
 function needsDatabase({ interfaces, 'graphql.users': graphqlUsers }: Settings): boolean {
   const isOpen = (door: Door) => interfaces.includes(door);
   return isOpen('rest') || isOpen('webhook') || (isOpen('graphql') && graphqlUsers === 'database');
+}
+
+function replicaOf(settings: Settings): Replica | undefined {
+  const url = settings['database.readUrl'];
+  return url === undefined ? undefined : { url, readYourWrites: settings['database.readYourWrites'] };
 }
 
 function fail(bug: string): never {

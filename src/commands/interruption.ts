@@ -6,11 +6,16 @@ export interface Interruption extends Disposable {
 /** The exit code of a command that was interrupted before its end, as shells have it for SIGINT. */
 export const INTERRUPTED = 130;
 
+/** Some wrappers signal a process and then its group: what comes so soon, in milliseconds, is no second wish. */
+const ECHO = 1_000;
+
 /** From now on Ctrl+C and SIGTERM abort the signal instead of ending the process. */
 export function interruption(): Interruption {
   const controller = new AbortController();
+  let first: number | undefined;
   const onSignal = () => {
-    if (controller.signal.aborted) process.exit(INTERRUPTED);
+    first ??= performance.now();
+    if (performance.now() - first > ECHO) process.exit(INTERRUPTED);
     controller.abort();
   };
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);

@@ -29,6 +29,15 @@ test('user and password go together', () => {
   ]);
 });
 
+test('only PostgreSQL has a replica', () => {
+  const replica = { 'database.readUrl': 'postgres://replica/x' };
+  assert.deepEqual(check(replica), [
+    'database.readUrl is set but database.url is no postgres:// URL; only PostgreSQL has replicas',
+  ]);
+  assert.deepEqual(check({ ...replica, 'database.url': 'postgres://primary/x' }), []);
+  assert.deepEqual(check(replica, { broken: ['database.url'] }), []);
+});
+
 test('a role needs a user', () => {
   const role = { 'management.role': 'ADMIN' };
   assert.deepEqual(check(role), [

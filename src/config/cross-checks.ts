@@ -31,6 +31,7 @@ export function crossCheck(together: Together): readonly string[] {
     ...userNames(together),
     ...ports(together),
     ...endpointAccess(together),
+    ...replica(together),
   ];
 }
 
@@ -100,4 +101,11 @@ function endpointAccess({ settings, broken, endpoints = [] }: Together): readonl
     named.add(same);
     return [];
   });
+}
+
+function replica({ settings, broken }: Together): readonly string[] {
+  if (broken.has('database.url') || broken.has('database.readUrl')) return [];
+  if (settings['database.readUrl'] === undefined || settings['database.url'].startsWith('postgres'))
+    return [];
+  return ['database.readUrl is set but database.url is no postgres:// URL; only PostgreSQL has replicas'];
 }

@@ -20,6 +20,7 @@ test('secrets of every kind, the longest first', async () => {
   }`;
   const env = {
     DATABASE_URL: 'postgres://me:pass%40word@host/db',
+    DATABASE_READ_URL: 'postgres://me:replica-word@replica/db',
     MANAGEMENT_USER: 'operator',
     MANAGEMENT_PASSWORD_FILE: 'file',
   };
@@ -29,6 +30,7 @@ test('secrets of every kind, the longest first', async () => {
     'from-a-file',
     'pass%40word',
     'pass@word',
+    'replica-word',
     'secret-one',
     'secret-one-two',
   ]);

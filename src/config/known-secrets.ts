@@ -1,5 +1,5 @@
 import type { Config } from './load.ts';
-import { optionKeys, optionOf } from './options.ts';
+import { type OptionKey, optionKeys, optionOf } from './options.ts';
 
 /** Shorter texts stand everywhere by chance; hiding them would tell more than it hides. */
 const SHORTEST = 6;
@@ -29,13 +29,16 @@ export class KnownSecrets implements SecretTexts {
   }
 }
 
-/** What secret options hold, the passwords of users, and the one inside the URL of the database. */
+const URLS = ['database.url', 'database.readUrl'] as const satisfies readonly OptionKey[];
+
+/** What secret options hold, the passwords of users, and those inside the URLs of databases. */
 export function configuredSecrets({ settings, code }: Config): readonly unknown[] {
-  const options = optionKeys.filter((key) => optionOf(key).secret && key !== 'database.url');
+  const urls: readonly OptionKey[] = URLS;
+  const options = optionKeys.filter((key) => optionOf(key).secret && !urls.includes(key));
   return [
     ...options.flatMap((key): unknown => settings[key]),
     ...code.users.map(({ password }) => password),
-    ...passwordsIn(settings['database.url']),
+    ...URLS.flatMap((key) => passwordsIn(settings[key] ?? '')),
   ];
 }
 

@@ -68,6 +68,7 @@ test('the secrets are the ones that can hold a password', () => {
   const secrets = optionKeys.filter((key) => optionOf(key).secret);
   assert.deepEqual(secrets, [
     'database.url',
+    'database.readUrl',
     'management.password',
     'management.springBootAdmin.url',
     'management.springBootAdmin.password',

@@ -7,6 +7,7 @@ import {
   list,
   type Option,
   optionalList,
+  optionalText,
   path,
   port,
   someOf,
@@ -38,6 +39,23 @@ export const options = {
     expected: 'sqlite:<file>, sqlite::memory: or postgres://<user>:<password>@<host>/<database>',
     pattern: /^(?:sqlite:(?=\P{Cc}*[^\p{Cc}\s])\P{Cc}+|postgres(?:ql)?:\/\/[^\p{Cc}\s]+)$/u,
     description: 'Where users and deliveries are kept: sqlite:<file>, sqlite::memory: or postgres://...',
+  }),
+  'database.readUrl': optionalText({
+    env: 'DATABASE_READ_URL',
+    unset: 'the same database',
+    placeholder: 'url',
+    secret: true,
+    expected: 'postgres://<user>:<password>@<host>/<database>',
+    pattern: /^postgres(?:ql)?:\/\/[^\p{Cc}\s]+$/u,
+    description: 'A replica of the PostgreSQL database, from which users are read.',
+  }),
+  'database.readYourWrites': duration({
+    env: 'DATABASE_READ_YOUR_WRITES',
+    default: 1_000,
+    min: 0,
+    max: 3_600_000,
+    description:
+      'For how many milliseconds after a write of its own a process reads no user from the replica, which may not have it yet.',
   }),
   'graphql.port': port({
     env: 'GRAPHQL_PORT',
@@ -104,7 +122,7 @@ export const options = {
   'graphql.maxCachedDocuments': count({
     env: 'GRAPHQL_MAX_CACHED_DOCUMENTS',
     default: 1_000,
-    description: 'How many documents are remembered, parsed, validated and compiled.',
+    description: 'How many documents are remembered, parsed, validated and planned.',
   }),
   'graphql.maxUsers': count({
     env: 'GRAPHQL_MAX_USERS',

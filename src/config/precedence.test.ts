@@ -29,6 +29,8 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
     item.map((text) => `sqlite:${text}`),
     fc.constant('postgres://u:p@h:1/d'),
   ),
+  'database.readUrl': fc.domain().map((host) => `postgres://u:p@${host}/d`),
+  'database.readYourWrites': fc.integer({ min: 0, max: 3_600_000 }),
   'graphql.port': fc.integer({ min: 1, max: 16_000 }),
   'graphql.path': path,
   'graphql.users': fc.constantFrom('memory', 'database'),
@@ -95,7 +97,9 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
 
 type Values = Readonly<Record<string, unknown>>;
 
-const some = fc.record(values, { requiredKeys: [] }) as fc.Arbitrary<Values>;
+// A replica makes sense only where the database is not a file, whichever source names that.
+const { 'database.readUrl': _replica, ...mixable } = values;
+const some = fc.record(mixable, { requiredKeys: [] }) as fc.Arbitrary<Values>;
 /** In the weakest source, so that neither is ever there without the other. */
 const credentials = fc.record({
   'management.user': values['management.user'],
@@ -105,6 +109,7 @@ const credentials = fc.record({
 });
 
 const needs: { readonly [K in OptionKey]?: Values } = {
+  'database.readUrl': { 'database.url': 'postgres://u@h/d' },
   'management.user': { 'management.password': 'p' },
   'management.password': { 'management.user': 'u' },
   'management.role': { 'management.user': 'u', 'management.password': 'p' },

@@ -12,8 +12,6 @@ const HEADERS = {
   'cache-control': 'no-store',
   // nginx would gather events otherwise.
   'x-accel-buffering': 'no',
-  // Nothing comes after the stream, and a stop waits for no connection that is kept.
-  connection: 'close',
 };
 
 /** The event streams of one door, so that a stop can end them. */

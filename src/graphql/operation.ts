@@ -11,7 +11,7 @@ import {
 import { type MaybePromise, whenReady } from '../users/maybe-promise.ts';
 import { execute } from './execution/execute.ts';
 import { Plans } from './execution/plans.ts';
-import { type Inputs, VariableReader } from './execution/variables.ts';
+import { type Inputs, MAX_VARIABLE_ERRORS, VariableReader } from './execution/variables.ts';
 import type { OperationMeter } from './operation-meters.ts';
 
 export interface OperationOptions {
@@ -65,6 +65,7 @@ export class Operation {
       variableValues: inputs ?? null,
       contextValue: context,
       hideSuggestions: !suggestions,
+      options: { maxCoercionErrors: MAX_VARIABLE_ERRORS },
     });
     if (!('schema' in args)) return { errors: args };
     return whenReady(createSourceEventStream(args), (source) =>

@@ -82,12 +82,13 @@ function request(fields: readonly (readonly [string, string])[], httpVersionMino
   return message;
 }
 
-test('one Host passes, and so does none: that is for the parser to judge', () => {
+test('one Host passes; none is a 400 except in HTTP/1.0', () => {
   assert.equal(refusedFraming(request([['Host', 'a']])), undefined);
-  assert.equal(refusedFraming(request([])), undefined);
+  assert.equal(refusedFraming(request([]))?.code, 'MISSING_HOST');
+  assert.equal(refusedFraming(request([], 0)), undefined);
 });
 
-test('more than one Host is a 400, in any case, anywhere, with the same value or not', () => {
+test('no Host and more than one are a 400, in any case, anywhere, with the same value or not', () => {
   const host = fc.tuple(fc.mixedCase(fc.constant('host')), fc.constantFrom('a', 'b', ''));
   const other = fc.tuple(fc.constantFrom('Accept', 'X-Host', 'hosts', 'hos', 'ho st'), fc.constant('host'));
   fc.assert(
@@ -99,8 +100,9 @@ test('more than one Host is a 400, in any case, anywhere, with the same value or
         const place = at % (others.length + 1);
         const fields = [...others.slice(0, place), ...hosts, ...others.slice(place)];
         const refused = refusedFraming(request(fields));
-        assert.equal(refused?.code, hosts.length > 1 ? 'DUPLICATE_HOST' : undefined);
-        assert.equal(refused?.status, hosts.length > 1 ? 400 : undefined);
+        const code = hosts.length > 1 ? 'DUPLICATE_HOST' : 'MISSING_HOST';
+        assert.equal(refused?.code, hosts.length === 1 ? undefined : code);
+        assert.equal(refused?.status, hosts.length === 1 ? undefined : 400);
       },
     ),
   );
@@ -120,7 +122,7 @@ test('a value that reads Host is no Host', () => {
 });
 
 test(`${LIMITS.maxHeaders} header fields are too many, as some could have been dropped`, () => {
-  const fields = (count: number) => Array.from({ length: count }, (_, i) => [`x-${i}`, '1'] as const);
+  const fields = (count: number) => Array.from({ length: count }, (_, i) => [i === 0 ? 'host' : `x-${i}`, '1'] as const);
   assert.equal(refusedFraming(request(fields(LIMITS.maxHeaders - 1))), undefined);
   assert.equal(refusedFraming(request(fields(LIMITS.maxHeaders)))?.status, 431);
   assert.equal(refusedFraming(request(fields(LIMITS.maxHeaders)))?.code, 'TOO_MANY_HEADERS');

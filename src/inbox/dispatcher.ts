@@ -26,6 +26,10 @@ export class Dispatcher {
   readonly #lease: number;
   readonly #interval: number;
   #looking: NodeJS.Timeout | undefined;
+  #told: Disposable | undefined;
+  /** Whether a look is under way, and whether it may have missed what came since. */
+  #isLooking = false;
+  #lookAgain = false;
   #renewing: NodeJS.Timeout | undefined;
 
   constructor({ inbox, targets, events, lease = 5_000, interval = 500 }: DispatcherOptions) {
@@ -40,10 +44,11 @@ export class Dispatcher {
 
   /** Begins to handle whatever waits. */
   start(): void {
-    this.#looking = setInterval(() => this.#look(), this.#interval);
+    this.#looking = setInterval(() => this.#lookForWork(), this.#interval);
+    this.#told = this.#inbox.onWork?.(() => this.#lookForWork());
     // Three chances to renew a lease before it ends.
     this.#renewing = setInterval(() => this.#renew(), this.#lease / 3);
-    this.#look();
+    this.#lookForWork();
   }
 
   /** Says that a target has a new job. */
@@ -57,16 +62,26 @@ export class Dispatcher {
    */
   async stop(deadline: AbortSignal): Promise<void> {
     clearInterval(this.#looking);
+    this.#told?.[Symbol.dispose]();
     await Promise.all([...this.#lanes.values()].map((lane) => lane.stop(deadline)));
     clearInterval(this.#renewing);
   }
 
-  async #look(): Promise<void> {
+  async #lookForWork(): Promise<void> {
+    if (this.#isLooking) {
+      this.#lookAgain = true;
+      return;
+    }
+    this.#isLooking = true;
     try {
       for (const target of await this.#inbox.due([...this.#lanes.keys()], Date.now())) this.wake(target);
     } catch (error) {
       this.#events.storeFailed(error);
     }
+    this.#isLooking = false;
+    if (!this.#lookAgain) return;
+    this.#lookAgain = false;
+    void this.#lookForWork();
   }
 
   async #renew(): Promise<void> {

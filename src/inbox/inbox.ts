@@ -51,4 +51,6 @@ export interface Inbox {
   prune(before: number, limit: number, settledOnly: boolean): Promise<number>;
   /** How much the store holds, in bytes. */
   size(): MaybePromise<number>;
+  /** Calls a listener when other processes have work for this one; without it only a look tells. */
+  onWork?(listener: () => void): Disposable;
 }

@@ -10,7 +10,7 @@ const UNRESTRICTED = { access: { endpoints: new Map<string, Access>([['deliverie
 
 /** A door over a database with one delivery for each event. */
 async function open(events: readonly string[], changes: Partial<ManagementOptions> = {}) {
-  const database = openDatabase('sqlite::memory:');
+  const database = await openDatabase('sqlite::memory:');
   const { inbox, deliveries } = database;
   for (const [i, event] of events.entries()) {
     const body = Buffer.from(`{"event":"${event}","data":{"n":12345678901234567890}}`);
@@ -222,7 +222,7 @@ test('a page on another site cannot replay', async () => {
 
 test('a long body is cut', async () => {
   const event = 'x'.repeat(70_000);
-  await using long = openDatabase('sqlite::memory:');
+  await using long = await openDatabase('sqlite::memory:');
   const body = Buffer.from(JSON.stringify({ event }));
   await long.inbox.append({
     id: 'long',

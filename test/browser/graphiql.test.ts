@@ -5,11 +5,8 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import fastify from 'fastify';
-import { buildSchema, graphql } from 'graphql';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { openGraphiql } from '../../src/graphql/graphiql/graphiql.ts';
-import { prefersHtml } from '../../src/graphql/graphiql/prefers-html.ts';
+import { startTestService } from '../support/service.ts';
 
 const executablePath = '/usr/bin/chromium';
 const skip = existsSync(executablePath)
@@ -18,56 +15,19 @@ const skip = existsSync(executablePath)
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-interface Operation {
-  readonly query: string;
-  readonly variables?: Record<string, unknown>;
-  readonly operationName?: string;
-}
-
-/** A GraphQL server with the tool at `path`; `asked` lists the paths that were requested. */
+/** A service whose GraphQL door is at `path`; `asked` lists the paths that were requested. */
 async function startServer(path: string) {
-  const schema = buildSchema(`
-    type Query { hello: String! users: [User!]! user(id: ID!): User }
-    type Mutation { createUser(name: String!, email: String!): User! }
-    type User { id: ID! name: String! email: String! }
-  `);
-  const users = [
-    { id: '1', name: 'Grace Hopper', email: 'grace@example.com' },
-    { id: '2', name: 'Alan Turing', email: 'alan@example.com' },
-  ];
-  const rootValue = {
-    hello: 'Hello from Portico',
-    users,
-    user: ({ id }: { id: string }) => users.find((user) => user.id === id) ?? null,
-    createUser: (user: { name: string; email: string }) => {
-      const created = { ...user, id: String(users.length + 1) };
-      users.push(created);
-      return created;
-    },
-  };
-  const graphiql = openGraphiql(path);
+  const service = await startTestService({ env: { INTERFACES: 'graphql', GRAPHQL_PATH: path } });
   const asked: string[] = [];
-  const app = fastify();
-  app.addHook('onRequest', async (request) => {
+  service.current.doors.graphql?.addHook('onRequest', async (request) => {
     asked.push(`${request.method} ${request.url}`);
   });
-  app.register(graphiql.assets);
-  app.get(path, (request, reply) =>
-    prefersHtml(request.headers.accept)
-      ? reply.headers(graphiql.page.headers).send(graphiql.page.html)
-      : reply.code(406).send(),
-  );
-  app.post<{ Body: Operation }>(path, async ({ body }) =>
-    graphql({
-      schema,
-      rootValue,
-      source: body.query,
-      variableValues: body.variables ?? null,
-      operationName: body.operationName ?? null,
-    }),
-  );
-  const origin = await app.listen({ host: '127.0.0.1', port: 0 });
-  return { url: origin + path, asked, [Symbol.asyncDispose]: () => app.close() };
+  await service.listen();
+  return {
+    url: `${service.urls.graphql}${path}`,
+    asked,
+    [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
+  };
 }
 
 /** Opens the page and gathers what must not happen: console errors, refusals by the policy, foreign requests. */
@@ -105,6 +65,12 @@ async function runQuery(page: Page): Promise<string> {
   await page.getByRole('button', { name: /^Execute query/ }).click();
   await page.locator(resultLine, { hasText: 'email' }).first().waitFor();
   return result(page);
+}
+
+/** GraphiQL takes over a tab's operation a moment later than it shows it, together with what it stores. */
+async function stored(page: Page, path: string, start: string): Promise<void> {
+  const query = `localStorage.getItem('portico:${path}:graphiql:query')?.startsWith(${JSON.stringify(start)})`;
+  while (!(await page.evaluate<boolean>(query))) await setTimeout(20);
 }
 
 /** The fields that the documentation explorer lists for a root type. */
@@ -145,11 +111,12 @@ describe('GraphiQL in a browser', { skip, timeout: 60_000 }, () => {
     const { page, troubles } = await openPage(context, server.url);
     assert.equal(await page.title(), 'Portico GraphQL');
 
-    assert.match(await runQuery(page), /"hello": "Hello from Portico"[\s\S]*"name": "Grace Hopper"/);
+    assert.match(await runQuery(page), /"hello": "Hello from Portico!"[\s\S]*"name": "Ada Lovelace"/);
 
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
     assert.deepEqual(await documentedFields(page, 'Query'), ['hello', 'users', 'user']);
     assert.deepEqual(await documentedFields(page, 'Mutation'), ['createUser']);
+    assert.deepEqual(await documentedFields(page, 'Subscription'), ['userCreated']);
     await page.screenshot({ path: `${root}build/graphiql.png` });
 
     await page.locator(queryEditor).click();
@@ -181,13 +148,36 @@ describe('GraphiQL in a browser', { skip, timeout: 60_000 }, () => {
     await page.locator(`${queryEditor}.vs-dark`).waitFor();
 
     await page.getByRole('tab', { name: 'CreateUser' }).click();
-    // GraphiQL takes over a tab's operation a moment later, together with what it stores.
-    const stored = "localStorage.getItem('portico:/api/query:graphiql:query')?.startsWith('mutation')";
-    while (!(await page.evaluate<boolean>(stored))) await setTimeout(20);
+    await stored(page, '/api/query', 'mutation');
     assert.match(await runQuery(page), /"createUser": \{\s+"id": "3",\s+"name": "Ada"/);
     await page.screenshot({ path: `${root}build/graphiql-dark.png` });
 
     assert.equal(server.asked.filter((request) => request === 'POST /api/query').length, 3);
+    assert.deepEqual(troubles, []);
+  });
+
+  it('shows each event of a subscription, until it is stopped', async () => {
+    await using server = await startServer('/graphql');
+    await using context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+    const { page, troubles } = await openPage(context, server.url);
+    await page.locator(queryEditor).waitFor();
+    await page.getByRole('tab', { name: 'UserCreated' }).click();
+    await stored(page, '/graphql', '# Shows each user');
+    const opened = page.waitForResponse((response) => response.request().method() === 'POST');
+    await page.getByRole('button', { name: /^Execute query/ }).click();
+    assert.equal((await opened).headers()['content-type'], 'text/event-stream; charset=utf-8');
+    for (const name of ['Grace', 'Edsger']) {
+      const query = `mutation { createUser(name: "${name}", email: "${name}@example.org") { id } }`;
+      const headers = { 'content-type': 'application/json' };
+      await fetch(server.url, { method: 'POST', headers, body: JSON.stringify({ query }) });
+      await page.locator(resultLine, { hasText: name }).first().waitFor();
+      assert.match(await result(page), new RegExp(`"userCreated": \\{\\s+"id": "\\d",\\s+"name": "${name}"`));
+    }
+    await page.screenshot({ path: `${root}build/graphiql-subscription.png` });
+    const ended = page.waitForEvent('requestfailed');
+    await page.getByRole('button', { name: /^Stop query/ }).click();
+    await ended;
+    await page.getByRole('button', { name: /^Execute query/ }).waitFor();
     assert.deepEqual(troubles, []);
   });
 

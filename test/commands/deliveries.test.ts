@@ -14,7 +14,7 @@ import { waitFor } from '../support/wait-for.ts';
 async function folderWith(fill: (database: Database) => Promise<void>) {
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.use(await temporaryFolder());
-  await using database = openDatabase(`sqlite:${join(folder.path, 'portico.db')}`);
+  await using database = await openDatabase(`sqlite:${join(folder.path, 'portico.db')}`);
   await fill(database);
   const rest = cleanup.move();
   const portico = (...args: readonly string[]) => runPortico(args, { cwd: folder.path });

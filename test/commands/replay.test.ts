@@ -46,7 +46,7 @@ async function count({ deliveries }: Database, filter: DeliveryFilter): Promise<
 
 test('by id: what can be replayed is, the rest is said', async () => {
   await using folder = await workingFolder();
-  await using database = folder.open();
+  await using database = await folder.open();
   const dead = await storeDeliveries(database, 'paid', 2);
   await settleAll(database, 'paid', 'dead');
   const done = await storeDeliveries(database, 'paid', 1);
@@ -86,7 +86,7 @@ test('by id: what can be replayed is, the rest is said', async () => {
 
 test('an unhandled delivery gets the handler that there is now', async () => {
   await using folder = await workingFolder();
-  await using database = folder.open();
+  await using database = await folder.open();
   const late = await storeDeliveries(database, 'late', 2, { jobs: [] });
   const never = await storeDeliveries(database, 'never', 1, { jobs: [] });
   const { code, stdout } = await folder.portico('deliveries', 'replay', '--status', 'unhandled');
@@ -103,7 +103,7 @@ test('an unhandled delivery gets the handler that there is now', async () => {
 
 test('in bulk only what matches, and never what is open', async () => {
   await using folder = await workingFolder();
-  await using database = folder.open();
+  await using database = await folder.open();
   const old = Date.now() - 7_200_000;
   await storeDeliveries(database, 'paid', 3, { receivedAt: old });
   await storeDeliveries(database, 'paid', 5);
@@ -132,7 +132,7 @@ test('in bulk only what matches, and never what is open', async () => {
 
 test('discard: what is open or dead, nothing else', async () => {
   await using folder = await workingFolder();
-  await using database = folder.open();
+  await using database = await folder.open();
   const done = await storeDeliveries(database, 'paid', 1);
   await settleAll(database, 'paid', 'done');
   const open = await storeDeliveries(database, 'paid', 3);
@@ -147,7 +147,7 @@ test('discard: what is open or dead, nothing else', async () => {
 
 test('what the configuration cannot say stops a replay before it begins', async () => {
   await using folder = await workingFolder();
-  await using database = folder.open();
+  await using database = await folder.open();
   await storeDeliveries(database, 'paid', 1);
   await settleAll(database, 'paid', 'dead');
   await writeFile(
@@ -186,7 +186,7 @@ test('5,000 dead deliveries, while a service handles them and takes new ones', {
   skip: noTerminal,
 }, async () => {
   await using folder = await workingFolder();
-  await using database = folder.open();
+  await using database = await folder.open();
   const dead = await storeDeliveries(database, 'paid', 5_000);
   await settleAll(database, 'paid', 'dead');
   await using service = startPortico({ cwd: folder.path, args: ['serve', '--log-level', 'warn'] });
@@ -207,7 +207,7 @@ test('5,000 dead deliveries, while a service handles them and takes new ones', {
 
 test('on a terminal the number is confirmed first', { skip: noTerminal }, async () => {
   await using folder = await workingFolder();
-  await using database = folder.open();
+  await using database = await folder.open();
   await storeDeliveries(database, 'paid', 3);
   await settleAll(database, 'paid', 'dead');
   for (const answer of ['n\r', '\r', '\x03', '\x04', 'yess\r']) {
@@ -224,11 +224,13 @@ test('on a terminal the number is confirmed first', { skip: noTerminal }, async 
 
 test('Ctrl+C ends a long replay between two batches, which says how far it came', async () => {
   await using folder = await workingFolder();
-  await using database = folder.open();
+  await using database = await folder.open();
   await storeDeliveries(database, 'paid', 15_000);
   await settleAll(database, 'paid', 'dead');
   await using replay = startPortico({ cwd: folder.path, args: ['deliveries', 'replay', '--dead'] });
   await waitFor('it to begin', () => replay.stderr.includes('Replaying 15,000 deliveries.'), 20_000);
+  // Twice, as wrappers send it that signal the group too.
+  replay.child.kill('SIGINT');
   replay.child.kill('SIGINT');
   assert.equal(await replay.exited(), 130);
   const [, told = ''] = /^Stopped after ([\d,]+) of 15,000;/m.exec(replay.stdout) ?? [];
@@ -240,7 +242,7 @@ test('Ctrl+C ends a long replay between two batches, which says how far it came'
 
 test('a service beside a long replay goes on taking deliveries', async () => {
   await using folder = await workingFolder();
-  await using database = folder.open();
+  await using database = await folder.open();
   await storeDeliveries(database, 'paid', 4_000);
   await settleAll(database, 'paid', 'dead');
   await using service = startPortico({ cwd: folder.path });

@@ -13,7 +13,7 @@ async function waiting(tail: PorticoProcess): Promise<void> {
 
 test('tail shows what is new, each once and in order, until Ctrl+C', async () => {
   await using folder = await temporaryFolder();
-  await using database = openDatabase(`sqlite:${join(folder.path, 'portico.db')}`);
+  await using database = await openDatabase(`sqlite:${join(folder.path, 'portico.db')}`);
   await storeDeliveries(database, 'old', 3);
   await using tail = startPortico({ cwd: folder.path, args: ['deliveries', 'tail', '--json'] });
   await waiting(tail);
@@ -58,7 +58,7 @@ test('tail sees what a running service takes', async () => {
 
 test('tail --status shows a delivery once it has that status, and again when it has it again', async () => {
   await using folder = await temporaryFolder();
-  await using database = openDatabase(`sqlite:${join(folder.path, 'portico.db')}`);
+  await using database = await openDatabase(`sqlite:${join(folder.path, 'portico.db')}`);
   await storeDeliveries(database, 'paid', 1);
   await settleAll(database, 'paid', 'dead');
   const args = ['deliveries', 'tail', '--status', 'dead', '--json'];

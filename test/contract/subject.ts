@@ -1,3 +1,4 @@
+import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { startTestService } from '../support/service.ts';
 import type { Check, Door, DoorName, Needs, Subject } from './check.ts';
 import { inProcessDoor, socketDoor } from './doors.ts';
@@ -5,7 +6,7 @@ import { inProcessDoor, socketDoor } from './doors.ts';
 /** One column of the matrix. */
 export interface Cell {
   readonly transport: 'in process' | 'socket';
-  readonly database: 'memory' | 'file';
+  readonly database: 'memory' | 'file' | 'postgres';
 }
 
 export const cells: readonly Cell[] = [
@@ -13,6 +14,7 @@ export const cells: readonly Cell[] = [
   { transport: 'in process', database: 'file' },
   { transport: 'socket', database: 'memory' },
   { transport: 'socket', database: 'file' },
+  ...(withoutPostgres === undefined ? [{ transport: 'socket', database: 'postgres' } as const] : []),
 ];
 
 /** Whether the cell has what the check needs. */
@@ -22,10 +24,11 @@ export function fits({ needs = {} }: Check, cell: Cell): boolean {
 
 /** Starts a service as the check and the cell ask for it, with all its doors open. Disposing of the subject stops it. */
 export async function openSubject(cell: Cell, needs: Needs): Promise<Subject & AsyncDisposable> {
-  const { env, module } = needs;
+  const { module } = needs;
+  const { database } = cell;
   const service = await startTestService({
-    database: cell.database,
-    ...(env === undefined ? {} : { env }),
+    database: database === 'memory' ? 'memory' : 'file',
+    env: { ...(database === 'postgres' ? { DATABASE_URL: await postgresUrl() } : {}), ...needs.env },
     ...(module === undefined ? {} : { module }),
   });
   // In process too: what runs behind the answers, such as handlers, starts when the doors open.

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { randomUUIDv7 } from 'node:crypto';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { describe, test } from 'node:test';
+import fc from 'fast-check';
 import type { NewDelivery } from '../../src/inbox/delivery.ts';
 import type { Appended, Inbox } from '../../src/inbox/inbox.ts';
 import { engines } from '../support/databases.ts';
@@ -163,6 +164,99 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.ok(again && again.job === head.job);
       await inbox.settle(again, 'me', { kind: 'done' }, LATER);
       assert.deepEqual(ids(await claim(inbox)), [all[1]?.id]);
+    });
+
+    test('a dead job that is opened again waits for the one of its order that is in hand', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      const jobs = [{ target: 't', orderKey: 'a' }];
+      for (let i = 0; i < 3; i++) await inbox.append(delivery({ jobs }));
+      const [first] = await claim(inbox);
+      assert.ok(first && (await inbox.settle(first, 'me', { kind: 'dead', error: 'x' }, LATER)));
+      const [second] = await claim(inbox);
+      assert.ok(second);
+      assert.equal(await deliveries.replay(first.delivery.id, jobs, LATER), true);
+      assert.deepEqual(await claim(inbox), []);
+      assert.ok(await inbox.settle(second, 'me', { kind: 'done' }, LATER));
+      const [again] = await claim(inbox);
+      assert.equal(again?.job, first.job);
+    });
+
+    test('a dead job that is opened again does not wait for a lease that has ended', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      const jobs = [{ target: 't', orderKey: 'a' }];
+      for (let i = 0; i < 2; i++) await inbox.append(delivery({ jobs }));
+      const [first] = await claim(inbox);
+      assert.ok(first && (await inbox.settle(first, 'me', { kind: 'dead', error: 'x' }, LATER)));
+      const [second] = await claim(inbox);
+      assert.equal(await deliveries.replay(first.delivery.id, jobs, LATER), true);
+      assert.deepEqual(await claim(inbox, 10, 'other', LEASE_END - 1), []);
+      const claimed = await inbox.claim('t', 10, 'other', LEASE_END, LEASE_END + 5_000);
+      assert.deepEqual(ids(claimed), [first.delivery.id]);
+      assert.ok(claimed[0] && (await inbox.settle(claimed[0], 'other', { kind: 'done' }, LEASE_END)));
+      const [next] = await inbox.claim('t', 10, 'other', LEASE_END, LEASE_END + 5_000);
+      assert.deepEqual([next?.job, next?.attempt], [second?.job, 2]);
+    });
+
+    test('any text can be an event, a source, a key, a target or an error', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 8 });
+      const odd = fc.oneof(
+        text,
+        fc.constantFrom('\0', '\u0010', '\u00100', '\0\u00101', 'sha256:', '"', '\\', '{}', 'NULL'),
+      );
+      await fc.assert(
+        fc.asyncProperty(odd, odd, odd, odd, odd, async (event, source, key, target, error) => {
+          const jobs = [{ target, orderKey: key }];
+          const given = delivery({
+            event,
+            source,
+            dedupKey: `${key}${randomUUIDv7()}`,
+            jobs,
+            contentType: key,
+          });
+          assert.equal(await inbox.append(given), 'stored');
+          assert.equal(await inbox.append({ ...given, id: randomUUIDv7() }), 'duplicate');
+          assert.deepEqual(await inbox.due([`${target}x`, target], LATER), [target]);
+          const [job] = await inbox.claim(target, 1, 'me', LATER, LEASE_END);
+          assert.deepEqual(
+            [job?.delivery.event, job?.delivery.source, job?.delivery.contentType],
+            [event, source, key],
+          );
+          assert.ok(job && (await inbox.settle(job, 'me', { kind: 'dead', error }, LATER)));
+          assert.equal((await deliveries.find(given.id))?.jobs[0]?.error, error);
+          const found = await deliveries.list({ event, source, status: 'dead' }, 1);
+          assert.equal(found.items[0]?.id, given.id);
+        }),
+        { numRuns: 60 },
+      );
+    });
+
+    test('keys of any length are told apart, and dead ends of one are not those of another', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      const long = randomBytes(8_000).toString('hex');
+      const keyed = (key: string) => delivery({ dedupKey: key, jobs: [{ target: 't', orderKey: key }] });
+      assert.equal(await inbox.append(keyed(`${long}a`)), 'stored');
+      assert.equal(await inbox.append(keyed(`${long}b`)), 'stored');
+      assert.equal(await inbox.append(keyed(`${long}a`)), 'duplicate');
+      assert.equal((await claim(inbox)).length, 2);
+    });
+
+    test('bodies of any bytes and sizes that are stored at the same time come back byte for byte', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      const sizes = [0, 1, 2, 255, 3_000, 1_000_000, 0, 7];
+      const given = sizes.map((size) => delivery({ body: randomBytes(size) }));
+      await Promise.all(given.map((each) => inbox.append(each)));
+      const claimed = await claim(inbox, 20);
+      assert.deepEqual(ids(claimed), ids(given.map((each) => ({ delivery: each }))));
+      for (const [i, { delivery: got }] of claimed.entries()) {
+        assert.ok(Buffer.from(got.body).equals(given[i]?.body ?? Buffer.alloc(1)), `body ${i}`);
+        assert.equal((await deliveries.find(got.id))?.size, sizes[i]);
+      }
     });
 
     test('claims at the same time share the jobs among them', async () => {

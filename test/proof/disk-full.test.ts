@@ -27,7 +27,7 @@ async function fill(file: string): Promise<void> {
 }
 
 /** Writes until a write is refused. */
-async function fillWith(write: () => Promise<boolean>): Promise<void> {
+async function writeUntilRefused(write: () => Promise<boolean>): Promise<void> {
   for (let count = 0; await write(); count++) assert.ok(count < 1_000, 'the disk never gets full');
 }
 
@@ -68,17 +68,22 @@ async function fillAndFree(byOthers: boolean, main?: string): Promise<void> {
     assert.ok(await probe.deliver(100));
     assert.equal((await probe.health()).whole, 'UP');
 
-    if (byOthers) await fill(filler);
-    else for (const size of [60_000, 8_000, 0]) await fillWith(() => probe.deliver(size));
-    await fillWith(() => probe.create());
-    assert.equal(await probe.create(), false);
-    assert.equal(await probe.update(), false);
-    assert.equal(await probe.deliver(10_000), false, 'a delivery is refused');
-    const all = await Promise.all(Array.from({ length: 20 }, () => probe.deliver(4_000)));
-    assert.ok(!all.includes(true));
-    assert.equal(await probe.remove(), false);
-    const { whole, writer, db } = await probe.health();
-    assert.deepEqual({ whole, writer, db }, { whole: 'DOWN', writer: 'DOWN', db: 'UP' });
+    if (byOthers) {
+      await fill(filler);
+      assert.equal(await probe.create(), false);
+      assert.equal(await probe.update(), false);
+      assert.equal(await probe.deliver(10_000), false, 'a delivery is refused');
+      const all = await Promise.all(Array.from({ length: 20 }, () => probe.deliver(4_000)));
+      assert.ok(!all.includes(true));
+      assert.equal(await probe.remove(), false);
+      const { whole, writer, db } = await probe.health();
+      assert.deepEqual({ whole, writer, db }, { whole: 'DOWN', writer: 'DOWN', db: 'UP' });
+    } else {
+      // The log gives room back now and then, when it is folded into the file.
+      for (const size of [60_000, 8_000, 0]) await writeUntilRefused(() => probe.deliver(size));
+      await writeUntilRefused(() => probe.create());
+      await writeUntilRefused(() => probe.update());
+    }
     await probe.checkReads();
 
     await rm(filler);

@@ -149,7 +149,7 @@ for (const [calls, error, count] of STARTS) {
       }
 
       const file = join(folder.path, 'portico.db');
-      await using database = openDatabase(`sqlite:${file}`);
+      await using database = await openDatabase(`sqlite:${file}`);
       const page = await database.users.page(0, 10, 10);
       if (created) assert.equal(page.count, 1, 'what was acknowledged is there');
       assert.ok((await database.users.create({ name: 'next', email: 'a@b' })) > 0);

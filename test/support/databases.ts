@@ -1,6 +1,9 @@
 import { join } from 'node:path';
+import { after } from 'node:test';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { type PostgresServer, startPostgres } from './postgres.ts';
+import { missingPostgres } from './postgres-binaries.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** A database of its own for one test. */
@@ -11,28 +14,58 @@ export interface TestDatabase extends AsyncDisposable {
   readonly reopen: (() => Promise<void>) | undefined;
 }
 
-/** The engines that every database test runs on. */
-export const engines: Readonly<Record<string, () => Promise<TestDatabase>>> = {
+type OpenTestDatabase = () => Promise<TestDatabase>;
+
+/** A database that `url` names, until it is disposed of; `cleanup` removes it. */
+async function openAt(url: string, cleanup: () => Promise<void>): Promise<TestDatabase> {
+  let current = await openDatabase(url);
+  return {
+    get current() {
+      return current;
+    },
+    async reopen() {
+      await current[Symbol.asyncDispose]();
+      current = await openDatabase(url);
+    },
+    async [Symbol.asyncDispose]() {
+      await current[Symbol.asyncDispose]();
+      await cleanup();
+    },
+  };
+}
+
+const embedded: Readonly<Record<string, OpenTestDatabase>> = {
   'sqlite in memory': async () => {
     const current = openDatabase('sqlite::memory:');
     return { current, reopen: undefined, [Symbol.asyncDispose]: () => current[Symbol.asyncDispose]() };
   },
   'sqlite file': async () => {
     const folder = await temporaryFolder();
-    const url = `sqlite:${join(folder.path, 'test.db')}`;
-    let current = openDatabase(url);
-    return {
-      get current() {
-        return current;
-      },
-      async reopen() {
-        await current[Symbol.asyncDispose]();
-        current = openDatabase(url);
-      },
-      async [Symbol.asyncDispose]() {
-        await current[Symbol.asyncDispose]();
-        await folder[Symbol.asyncDispose]();
-      },
-    };
+    return openAt(`sqlite:${join(folder.path, 'test.db')}`, async () => folder[Symbol.asyncDispose]());
   },
+};
+
+/** One server for the tests of a file, started by the first one that needs it. */
+let server: Promise<PostgresServer> | undefined;
+after(async () => {
+  await (await server)?.[Symbol.asyncDispose]();
+});
+
+/** The URL of an empty PostgreSQL database. */
+export async function postgresUrl(): Promise<string> {
+  server ??= startPostgres();
+  return (await server).createSchema();
+}
+
+const distributed: Readonly<Record<string, OpenTestDatabase>> = {
+  postgres: async () => openAt(await postgresUrl(), async () => {}),
+};
+
+/** Why the tests do not run on PostgreSQL; undefined when they do. */
+export const withoutPostgres = await missingPostgres();
+
+/** The engines that every database test runs on. */
+export const engines: Readonly<Record<string, OpenTestDatabase>> = {
+  ...embedded,
+  ...(withoutPostgres === undefined ? distributed : {}),
 };

@@ -86,7 +86,8 @@ export function startPortico({
       const entry = await waitFor(
         'the process to be ready',
         () => {
-          if (child.exitCode !== null) throw new Error(`exited with ${child.exitCode}: ${stderr}`);
+          const end = child.exitCode ?? child.signalCode;
+          if (end !== null) throw new Error(`ended with ${end}: ${stderr}`);
           return logs().find(({ msg }) => msg === 'ready');
         },
         20_000,

@@ -24,7 +24,7 @@ export interface BulkResult {
   readonly stopped: 'interrupted' | StoreUnavailableError | undefined;
 }
 
-const MOST_EXAMPLES = 100;
+const MOST_EXAMPLES = 10_000;
 
 /** Does something with deliveries, batch by batch, until they are through or the signal is aborted. */
 export async function runBulk(

@@ -42,17 +42,17 @@ export async function tailDeliveries(argv: readonly string[]): Promise<number> {
 /** Gives what is new since it was called last. */
 type Follow = () => AsyncIterable<readonly DeliverySummary[]>;
 
-/** Every delivery once, as it arrives. */
-function followArrivals(log: DeliveryLog, filter: DeliveryFilter, start: number): Follow {
+/** Every delivery once, as it arrives. All are looked at, so that each is looked at once. */
+function followArrivals(log: DeliveryLog, { event, source }: DeliveryFilter, start: number): Follow {
   let after = start;
   return async function* () {
-    // What does not match is not looked at again either.
-    const newest = (await log.list({}, 1)).items[0]?.seq ?? after;
-    for await (const { items } of deliveryPages(log, filter, { cursor: { after } })) {
+    for await (const { items } of deliveryPages(log, {}, { cursor: { after } })) {
       after = items.at(-1)?.seq ?? after;
-      yield items;
+      yield items.filter(
+        (item) =>
+          (event === undefined || item.event === event) && (source === undefined || item.source === source),
+      );
     }
-    after = Math.max(after, newest);
   };
 }
 

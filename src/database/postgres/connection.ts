@@ -159,5 +159,7 @@ export class Connection implements AsyncDisposable {
 
 /** The driver's own parsers, but for integers. */
 function parserOf(type: number, format: 'text' | 'binary'): (value: string) => unknown {
-  return type === INT8 ? Number : (pg.types.getTypeParser(type, format as 'text') as (value: string) => unknown);
+  return type === INT8
+    ? Number
+    : (pg.types.getTypeParser(type, format as 'text') as (value: string) => unknown);
 }

@@ -39,7 +39,9 @@ function listing(forward: boolean): Listing {
   // Who follows the order of arrival must not pass over what is stored but not yet committed: the window ends
   // before the first delivery that is as young as the oldest transaction under way.
   const settled = `age(xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)`;
-  const until = forward ? 'WHERE seq < coalesce((SELECT min(seq) FROM looked WHERE NOT settled), seq + 1)' : '';
+  const until = forward
+    ? 'WHERE seq < coalesce((SELECT min(seq) FROM looked WHERE NOT settled), seq + 1)'
+    : '';
   return {
     window: {
       text: `

@@ -13,8 +13,11 @@ export class ConnectionLostError extends Error {
 const UNSURE = /^(?:08|53|57P|58|XX)/;
 /** serialization_failure and deadlock_detected: rolled back, and likely to come through when tried again. */
 const PASSING: ReadonlySet<unknown> = new Set(['40001', '40P01']);
-/** read_only_sql_transaction, and statements that are prepared no longer: another connection may do better. */
-const STALE: ReadonlySet<unknown> = new Set(['25006', '26000', '0A000']);
+/**
+ * operator_intervention that ends the connection, read_only_sql_transaction, and statements that are prepared no
+ * longer: another connection may do better.
+ */
+const STALE = /^(?:57P|25P03|25006|26000|0A000)/;
 /** data_exception, integrity_constraint_violation, program_limit_exceeded: the values themselves are to blame. */
 const VALUES = /^(?:22|23|54)/;
 
@@ -36,7 +39,7 @@ export function isPassing(error: unknown): boolean {
 
 /** Whether a connection is of no more use after this error. */
 export function isStale(error: unknown): boolean {
-  return STALE.has(sqlState(error));
+  return STALE.test(sqlState(error) ?? '');
 }
 
 /** Whether a statement failed for the values in it. */

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ClaimedJob, NewDelivery } from '../../inbox/delivery.ts';
 import type { Appended, Backlog, Inbox, Outcome } from '../../inbox/inbox.ts';
 import type { BatchQueue } from '../batch-queue.ts';
@@ -7,20 +8,23 @@ import { claimJobs } from './claim.ts';
 import { counted } from './counted.ts';
 import { sqlState } from './faults.ts';
 import { type Server, writeFailure } from './server.ts';
-import { type Settlement, settleAll } from './settle.ts';
+import { isSettled, type Settlement, settleAll } from './settle.ts';
 import { storable, stored } from './text.ts';
 import type { WorkBell } from './work-bell.ts';
 import { writeQueue } from './write-queue.ts';
 
 /** Appends may be under way on so many connections. */
 const APPEND_LANES = 2;
+/** For how long, and after up to how many milliseconds again, the end of an attempt is tried to be recorded. */
+const SETTLE_TIME = 5_000;
+const SETTLE_PAUSE = 500;
 const FOREIGN_KEY_VIOLATION = '23503';
 
 const DUE = {
   name: 'due',
   text: `
-    SELECT target FROM unnest($1::text[]) AS target
-    WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.target = target AND status = 'open' AND due_at <= $2)`,
+    SELECT target FROM unnest($1::text[]) AS wanted (target)
+    WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= $2)`,
 };
 const RENEW = {
   name: 'renew',
@@ -55,6 +59,7 @@ export class PostgresInbox implements Inbox {
   readonly #observer: DatabaseObserver;
   readonly #appends: BatchQueue<NewDelivery, Appended>;
   readonly #settlements: BatchQueue<Settlement, boolean>;
+  #closed = false;
   readonly #tallies: Readonly<Record<'due' | 'deliveries' | 'backlog', ReadTally>>;
 
   constructor(server: Server, bell: WorkBell, observer: DatabaseObserver) {
@@ -97,8 +102,22 @@ export class PostgresInbox implements Inbox {
     await this.#write(() => this.#server.write(RENEW, [leaseEnd, owner, jobs]));
   }
 
-  settle({ job, attempt }: ClaimedJob, owner: string, outcome: Outcome, now: number): Promise<boolean> {
-    return this.#settlements.submit({ job, owner, attempt, outcome, now });
+  /**
+   * The fence makes it harmless to ask again, so an attempt that is over is not made again for a server that was
+   * away for a moment.
+   */
+  async settle({ job, attempt }: ClaimedJob, owner: string, outcome: Outcome, now: number): Promise<boolean> {
+    const settlement = { job, owner, attempt, outcome, now };
+    const deadline = performance.now() + SETTLE_TIME;
+    for (let first = true; ; first = false) {
+      try {
+        if (await this.#settlements.submit(settlement)) return true;
+        return !first && (await isSettled(this.#server, settlement));
+      } catch (error) {
+        if (this.#closed || performance.now() > deadline) throw error;
+        await delay(Math.random() * SETTLE_PAUSE);
+      }
+    }
   }
 
   async backlog(): Promise<Backlog> {
@@ -132,6 +151,7 @@ export class PostgresInbox implements Inbox {
 
   /** Refuses later writes, after those that were accepted. */
   async close(): Promise<void> {
+    this.#closed = true;
     await Promise.all([this.#appends.idle(), this.#settlements.idle()]);
     this.#appends.close();
     this.#settlements.close();

@@ -1,12 +1,14 @@
 import type { Database } from '../database.ts';
 import { DatabaseOpenError } from '../errors.ts';
 import { type DatabaseObserver, unobserved } from '../observer.ts';
+import type { Replica } from '../replica.ts';
 import { Connection } from './connection.ts';
 import { PostgresDeliveryLog } from './delivery-log.ts';
 import { describeFault, sqlState } from './faults.ts';
 import { PostgresInbox } from './inbox.ts';
 import { migrate } from './migrate.ts';
 import { Server } from './server.ts';
+import { UserReads } from './user-reads.ts';
 import { PostgresUserStore } from './users.ts';
 import { WorkBell } from './work-bell.ts';
 
@@ -29,7 +31,11 @@ const PING = { name: 'ping', text: 'SELECT 1 FROM users LIMIT 1' };
  * Opens a PostgreSQL database, migrated and ready. Any number of processes may have it open.
  * Fails with DatabaseOpenError.
  */
-export async function openPostgres(url: string, observer: DatabaseObserver = unobserved): Promise<Database> {
+export async function openPostgres(
+  url: string,
+  observer: DatabaseObserver = unobserved,
+  replica?: Replica,
+): Promise<Database> {
   try {
     await using connection = await Connection.open({ url });
     await checkServer(connection);
@@ -45,7 +51,8 @@ export async function openPostgres(url: string, observer: DatabaseObserver = uno
   const server = new Server(url);
   const bell = new WorkBell(url);
   await bell.open();
-  const users = new PostgresUserStore(server, observer);
+  const reads = new UserReads(server, replica);
+  const users = new PostgresUserStore(server, reads, observer);
   const inbox = new PostgresInbox(server, bell, observer);
   return {
     users,
@@ -59,7 +66,7 @@ export async function openPostgres(url: string, observer: DatabaseObserver = uno
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {
       await Promise.all([users.close(), inbox.close()]);
-      await Promise.all([bell[Symbol.asyncDispose](), server[Symbol.asyncDispose]()]);
+      await Promise.all([bell, reads, server].map((each) => each[Symbol.asyncDispose]()));
     },
   };
 }

@@ -69,7 +69,8 @@ export class Pool implements AsyncDisposable {
     this.#closed = true;
     clearInterval(this.#watch);
     clearTimeout(this.#retry);
-    for (const { refuse } of this.#waiting.splice(0)) refuse(new StoreUnavailableError('The database is closed'));
+    for (const { refuse } of this.#waiting.splice(0))
+      refuse(new StoreUnavailableError('The database is closed'));
     await Promise.all(this.#connections.map((connection) => connection[Symbol.asyncDispose]()));
   }
 
@@ -102,6 +103,8 @@ export class Pool implements AsyncDisposable {
     const timer = setTimeout(() => {
       this.#waiting = this.#waiting.filter((other) => other !== waiting);
       reject(this.#unavailable());
+      // Nobody else waits in vain.
+      if (this.#down !== undefined) this.#down = { ...this.#down, since: Number.NEGATIVE_INFINITY };
     }, MAX_WAIT);
     this.#waiting.push(waiting);
     return promise;

@@ -27,6 +27,13 @@ const SETTLE = {
     RETURNING given.nth`,
 };
 
+const IS_SETTLED = {
+  name: 'is-settled',
+  text: `
+    SELECT 1 FROM jobs
+    WHERE seq = $1 AND owner IS NULL AND attempts = $2 AND coalesce(finished_at, due_at) = $3`,
+};
+
 /** Records how attempts ended, in one statement; resolves to whether each was recorded. */
 export async function settleAll(
   server: Server,
@@ -49,4 +56,14 @@ export async function settleAll(
 function dueAt(outcome: Outcome, now: number): number | null {
   if (outcome.kind === 'retry') return outcome.dueAt;
   return outcome.kind === 'released' ? now : null;
+}
+
+/** Whether this very end is recorded: an earlier try may have come through without an answer. */
+export async function isSettled(
+  server: Server,
+  { job, attempt, outcome, now }: Settlement,
+): Promise<boolean> {
+  const attempts = outcome.kind === 'released' ? attempt - 1 : attempt;
+  const rows = await server.read(IS_SETTLED, [job, attempts, dueAt(outcome, now) ?? now]);
+  return rows.length > 0;
 }

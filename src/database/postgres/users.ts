@@ -2,8 +2,10 @@ import type { NewUser } from '../../users/user.ts';
 import type { UserPage, UserStore } from '../../users/user-store.ts';
 import type { BatchQueue } from '../batch-queue.ts';
 import type { DatabaseObserver, ReadTally } from '../observer.ts';
+import type { Row, Statement } from './connection.ts';
 import { counted } from './counted.ts';
 import type { Server } from './server.ts';
+import type { UserReads } from './user-reads.ts';
 import { writeQueue } from './write-queue.ts';
 
 // Text by text: json_build_object would put blanks between them.
@@ -56,14 +58,16 @@ type Update = NewUser & { readonly id: number };
 /** Users in PostgreSQL: reads share connections, writes are gathered into one statement. */
 export class PostgresUserStore implements UserStore {
   readonly #server: Server;
+  readonly #reads: UserReads;
   /** `undefined` stores nothing. */
   readonly #creates: BatchQueue<NewUser | undefined, number>;
   readonly #updates: BatchQueue<Update, boolean>;
   readonly #removals: BatchQueue<number, boolean>;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor(server: Server, observer: DatabaseObserver) {
+  constructor(server: Server, reads: UserReads, observer: DatabaseObserver) {
     this.#server = server;
+    this.#reads = reads;
     this.#creates = writeQueue((users) => this.#create(users), CREATE_LANES, observer);
     this.#updates = writeQueue((users) => this.#update(users), 1, observer);
     this.#removals = writeQueue((ids) => this.#remove(ids), 1, observer);
@@ -75,21 +79,19 @@ export class PostgresUserStore implements UserStore {
   }
 
   async readJson(id: number): Promise<string | undefined> {
-    const [row] = await counted(this.#tallies.read, () => this.#server.read(READ, [id]));
+    const [row] = await counted(this.#tallies.read, () => this.#reads.run(READ, [id]));
     return row?.[0] as string | undefined;
   }
 
   async page(after: number, upTo: number, limit: number): Promise<UserPage> {
     const values = [after, upTo, limit];
-    const [row] = await counted(this.#tallies.page, () =>
-      limit > SHORT_PAGE ? this.#server.readAlone(PAGE, values) : this.#server.read(PAGE, values),
-    );
+    const [row] = await counted(this.#tallies.page, () => this.#reads.run(PAGE, values, limit > SHORT_PAGE));
     const [count = 0, lastId, json] = (row ?? []) as [number?, (number | null)?, (string | null)?];
     return { count, lastId: lastId ?? after, json: json ?? '' };
   }
 
   async lastId(): Promise<number> {
-    const [row] = await counted(this.#tallies.lastId, () => this.#server.read(LAST_ID, []));
+    const [row] = await counted(this.#tallies.lastId, () => this.#reads.run(LAST_ID, []));
     return Number(row?.[0] ?? 0);
   }
 
@@ -117,6 +119,14 @@ export class PostgresUserStore implements UserStore {
     for (const queue of queues) queue.close();
   }
 
+  async #write(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+    try {
+      return await this.#server.write(statement, values);
+    } finally {
+      this.#reads.wrote();
+    }
+  }
+
   async #create(users: readonly (NewUser | undefined)[]): Promise<readonly number[]> {
     const given = users.filter((user) => user !== undefined);
     if (given.length === 0) {
@@ -124,7 +134,7 @@ export class PostgresUserStore implements UserStore {
       return users.map(() => 0);
     }
     const columns = [given.map(({ name }) => name), given.map(({ email }) => email)];
-    const rows = await this.#server.write(CREATE, columns);
+    const rows = await this.#write(CREATE, columns);
     // Ids grow in the order in which the users were given.
     const ids = rows.map(([id]) => Number(id)).sort((a, b) => a - b);
     let next = 0;
@@ -133,7 +143,7 @@ export class PostgresUserStore implements UserStore {
 
   /** Of several updates of one user the last one counts. */
   async #update(users: readonly Update[]): Promise<readonly boolean[]> {
-    const rows = await this.#server.write(UPDATE, [
+    const rows = await this.#write(UPDATE, [
       users.map(({ id }) => id),
       users.map(({ name }) => name),
       users.map(({ email }) => email),
@@ -144,7 +154,7 @@ export class PostgresUserStore implements UserStore {
 
   /** Of several removals of one user the first one did it. */
   async #remove(ids: readonly number[]): Promise<readonly boolean[]> {
-    const rows = await this.#server.write(REMOVE, [ids]);
+    const rows = await this.#write(REMOVE, [ids]);
     const found = new Set(rows.map(([id]) => id));
     return ids.map((id) => found.delete(id));
   }

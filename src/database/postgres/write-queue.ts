@@ -24,10 +24,7 @@ export function writeQueue<W, R>(
 }
 
 /** A batch that fails for the values in it is halved until the bad write fails alone: nothing of it was stored. */
-async function results<W, R>(
-  run: RunBatch<W, R>,
-  writes: readonly W[],
-): Promise<readonly WriteResult<R>[]> {
+async function results<W, R>(run: RunBatch<W, R>, writes: readonly W[]): Promise<readonly WriteResult<R>[]> {
   try {
     return (await run(writes)).map((rows) => ({ rows }));
   } catch (error) {

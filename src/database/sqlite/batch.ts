@@ -77,12 +77,16 @@ export class BatchExecutor {
   }
 
   /**
-   * Folds the log back into the file when it has grown; called between batches, so no answer waits for it.
+   * Folds the log when it has grown; called between batches, so no answer waits for it.
    * Returns the error after which the file can no longer be trusted, if any.
    */
   maintain(writes: readonly Write[]): string | undefined {
     this.#bytesSinceCheckpoint += COMMIT_BYTES + writes.reduce((sum, write) => sum + sizeOf(write), 0);
-    if (this.#bytesSinceCheckpoint < CHECKPOINT_BYTES) return undefined;
+    return this.#bytesSinceCheckpoint < CHECKPOINT_BYTES ? undefined : this.fold();
+  }
+
+  /** Folds the log back into the file. Returns what `maintain` does. */
+  fold(): string | undefined {
     this.#bytesSinceCheckpoint = 0;
     try {
       this.#checkpoint.run();

@@ -19,16 +19,23 @@ export const WRITES = {
     WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
     RETURNING seq`,
 
+  // Of the jobs with one key only the first may be claimed, and not while another one is in hand: one that was dead
+  // and is opened again comes before it. What is in hand is few; what is open with one key can be many.
   claimJobs: `
-    UPDATE jobs SET owner = ?, due_at = ?, attempts = attempts + 1
+    UPDATE jobs SET owner = ?1, due_at = ?2, attempts = attempts + 1
     WHERE seq IN (
       SELECT seq FROM jobs AS due
-      WHERE target = ? AND status = 'open' AND due_at <= ?
-        AND (order_key IS NULL OR NOT EXISTS (
-          SELECT 1 FROM jobs AS earlier
-          WHERE earlier.target = due.target AND earlier.order_key = due.order_key
-            AND earlier.status = 'open' AND earlier.seq < due.seq))
-      ORDER BY due_at, seq LIMIT ?)
+      WHERE target = ?3 AND status = 'open' AND due_at <= ?4
+        AND (order_key IS NULL OR (
+          NOT EXISTS (
+            SELECT 1 FROM jobs AS earlier
+            WHERE earlier.target = due.target AND earlier.order_key = due.order_key
+              AND earlier.status = 'open' AND earlier.seq < due.seq)
+          AND NOT EXISTS (
+            SELECT 1 FROM jobs AS held INDEXED BY jobs_held
+            WHERE held.owner IS NOT NULL AND held.status = 'open' AND held.due_at > ?4
+              AND held.target = due.target AND held.order_key = due.order_key)))
+      ORDER BY due_at, seq LIMIT ?5)
     RETURNING seq, attempts, delivery`,
   renewLeases: `
     UPDATE jobs SET due_at = ?

@@ -11,6 +11,8 @@ const { file } = workerData as { readonly file: string };
 const db = openWriteConnection(file);
 const executor = new BatchExecutor(db);
 let failed = false;
+// A process that is killed again and again never gets to it: whatever the log holds is folded at the start.
+check(executor.fold());
 
 /** A batch is answered with its BatchResult; a string says why the file can no longer be trusted. */
 port.on('message', (writes: readonly Write[] | 'close') => {
@@ -24,10 +26,14 @@ port.on('message', (writes: readonly Write[] | 'close') => {
   failed ||= result.fatal !== undefined;
   port.postMessage(result);
   if (failed) return;
-  const fatal = executor.maintain(writes);
-  failed = fatal !== undefined;
-  if (failed) port.postMessage(fatal);
+  check(executor.maintain(writes));
 });
+
+function check(fatal: string | undefined): void {
+  if (fatal === undefined) return;
+  failed = true;
+  port?.postMessage(fatal);
+}
 
 /**
  * A connection that only reads: with it open the other one does not fold the log into the file and delete it when it

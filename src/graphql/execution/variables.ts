@@ -13,8 +13,8 @@ import {
 /** What a client sent for the variables. */
 export type Inputs = Readonly<Record<string, unknown>>;
 
-/** More mistakes than these are not listed. */
-const MAX_ERRORS = 10;
+/** More mistakes in variables than these are not listed. */
+export const MAX_VARIABLE_ERRORS = 10;
 
 /** Coerces the variables of one operation. Strings and Booleans, which stay as they are, spare GraphQL.js. */
 export class VariableReader {
@@ -44,7 +44,7 @@ export class VariableReader {
     const unchanged = this.#readUnchanged(inputs);
     if (unchanged !== undefined) return unchanged;
     const { variableValues, errors } = getVariableValues(this.#schema, this.#definitions, inputs, {
-      maxErrors: MAX_ERRORS,
+      maxErrors: MAX_VARIABLE_ERRORS,
       hideSuggestions: this.#hideSuggestions,
     });
     if (errors !== undefined) return { errors };

@@ -124,12 +124,12 @@ async function killUnderLoad(
 ): Promise<number> {
   const kill = () => child.kill('SIGKILL');
   if (random.chance(0.5)) {
-    const last = 1 + random.below(150);
+    const last = 1 + random.below(400);
     return await load((count) => {
       if (count === last) kill();
     });
   }
-  const timer = setTimeout(kill, random.below(random.chance(0.1) ? 1_000 : 150));
+  const timer = setTimeout(kill, random.below(random.chance(0.1) ? 1_500 : 300));
   try {
     return await load(() => {});
   } finally {

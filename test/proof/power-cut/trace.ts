@@ -25,6 +25,8 @@ export const TRACE_WORDS = [
 ];
 
 const LINE = /^(\d+) +(?:<\.\.\. (\w+) resumed>|(\w+)\()(.*)$/s;
+/** What strace says of a call in which the process ended. */
+const NEVER_RETURNED = / = \?$/;
 const FD_PATH = /^\d+<([^>]*)>/;
 const TEXT = /"((?:\\x[0-9a-f]{2})*)"/g;
 
@@ -46,7 +48,7 @@ export function readTrace(trace: string, folder: string): readonly Step[] {
         begun.set(thread, { args: rest.slice(0, -'<unfinished ...>'.length), call });
         continue;
       }
-      order.push({ phase: 'end', call });
+      if (!NEVER_RETURNED.test(rest)) order.push({ phase: 'end', call });
       const read = readCall(name, rest, folder);
       if (read !== undefined) calls.set(call, read);
       continue;
@@ -54,7 +56,7 @@ export function readTrace(trace: string, folder: string): readonly Step[] {
     const open = begun.get(thread);
     begun.delete(thread);
     if (open === undefined) continue;
-    order.push({ phase: 'end', call: open.call });
+    if (!NEVER_RETURNED.test(rest)) order.push({ phase: 'end', call: open.call });
     const read = readCall(name, open.args + rest, folder);
     if (read !== undefined) calls.set(open.call, read);
   }
@@ -76,7 +78,9 @@ function* linesOf(text: string): Generator<string> {
 /** `rest` is what follows the opening bracket: the arguments and the result. */
 function readCall(name: string, rest: string, folder: string): Call | undefined {
   const equals = rest.lastIndexOf(' = ');
-  const returned = Number.parseInt(rest.slice(equals + 3), 10);
+  const returned = NEVER_RETURNED.test(rest)
+    ? Number.MAX_SAFE_INTEGER
+    : Number.parseInt(rest.slice(equals + 3), 10);
   if (Number.isNaN(returned)) throw new Error(`no result: ${name}(${rest.slice(-200)}`);
   if (name === 'openat' || name === 'unlink' || name === 'rename') {
     const path = bytes(rest).toString();

@@ -1,45 +1,41 @@
-/** What GraphiQL asks to be executed. */
-interface Operation {
-  readonly query: string;
-  readonly operationName?: string | null;
-  readonly variables?: unknown;
-}
+import {
+  type FetcherOptions,
+  failure,
+  isSubscription,
+  type Operation,
+  send,
+  UNREACHABLE,
+} from './operation.ts';
+import { streamOperation } from './stream-operation.ts';
 
-interface FetcherOptions {
-  /** From the headers editor. */
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/** GraphiQL shows it where the result would stand. */
-function failure(message: string): object {
-  return { errors: [{ message }] };
-}
+const JSON_TYPES = 'application/graphql-response+json, application/json';
 
 /**
- * Sends queries and mutations by POST and gives back the result. Never fails: what the server answers
- * instead of JSON becomes an error in the result.
+ * Runs what GraphiQL asks for: a query or a mutation gives its result, a subscription one after the other.
+ * Never fails: what the server answers instead becomes an error in the result.
  */
-export function postOperation(endpoint: string) {
-  return async (operation: Operation, options?: FetcherOptions): Promise<unknown> => {
-    let response: Response | undefined;
-    try {
-      response = await fetch(endpoint, {
-        method: 'POST',
-        headers: {
-          accept: 'application/graphql-response+json, application/json',
-          'content-type': 'application/json',
-          ...options?.headers,
-        },
-        body: JSON.stringify(operation),
-      });
-      // The status does not matter here: a GraphQL result says itself what went wrong.
-      return await response.json();
-    } catch {
-      return failure(
-        response === undefined
-          ? 'The server cannot be reached. Check that it runs, then try again.'
-          : `The server answered ${response.status} ${response.statusText} without JSON.`,
-      );
-    }
-  };
+export function runOperation(endpoint: string) {
+  return (operation: Operation, options?: FetcherOptions): unknown =>
+    isSubscription(operation, options)
+      ? streamOperation(endpoint, operation, options)
+      : postOperation(endpoint, operation, options);
+}
+
+async function postOperation(
+  endpoint: string,
+  operation: Operation,
+  options?: FetcherOptions,
+): Promise<unknown> {
+  let response: Response | undefined;
+  try {
+    response = await send(endpoint, operation, JSON_TYPES, { headers: options?.headers });
+    // The status does not matter here: a GraphQL result says itself what went wrong.
+    return await response.json();
+  } catch {
+    return failure(
+      response === undefined
+        ? UNREACHABLE
+        : `The server answered ${response.status} ${response.statusText} without JSON.`,
+    );
+  }
 }

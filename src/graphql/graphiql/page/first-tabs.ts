@@ -44,6 +44,19 @@ query Users {
   "email": "ada@example.com"
 }`,
   },
+  {
+    query: `# Shows each user that is created from now on,
+# here or in another window.
+
+subscription UserCreated {
+  userCreated {
+    id
+    name
+    email
+  }
+}
+`,
+  },
 ] as const;
 
 /** What a tab holds that the user opens. */

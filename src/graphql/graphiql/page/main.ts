@@ -11,7 +11,7 @@ import './page.css';
 import { GraphiQL } from 'graphiql';
 import { createElement } from 'react';
 import { createRoot } from 'react-dom/client';
-import { postOperation } from './fetcher.ts';
+import { runOperation } from './fetcher.ts';
 import { firstTabs, newTab } from './first-tabs.ts';
 import { logo } from './logo.ts';
 import { ownStorage } from './own-storage.ts';
@@ -29,7 +29,7 @@ createRoot(container).render(
   createElement(
     GraphiQL,
     {
-      fetcher: postOperation(endpoint),
+      fetcher: runOperation(endpoint),
       defaultTabs: firstTabs,
       defaultQuery: newTab,
       defaultEditorToolsVisibility: true,

@@ -1,0 +1,48 @@
+import type { DocumentNode, OperationDefinitionNode } from 'graphql';
+
+/** What GraphiQL asks to be executed. */
+export interface Operation {
+  readonly query: string;
+  readonly operationName?: string | null | undefined;
+  readonly variables?: unknown;
+}
+
+/** What it knows besides. */
+export interface FetcherOptions {
+  /** From the headers editor. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The parsed query; absent while it does not parse. */
+  readonly documentAST?: DocumentNode | undefined;
+}
+
+/** Whether the operation that is to run, the only one or the one with the given name, is a subscription. */
+export function isSubscription({ operationName }: Operation, { documentAST }: FetcherOptions = {}): boolean {
+  const operations =
+    documentAST?.definitions.filter(
+      (node): node is OperationDefinitionNode => node.kind === 'OperationDefinition',
+    ) ?? [];
+  const named = operations.find(({ name }) => name?.value === operationName);
+  return (named ?? operations[0])?.operation === 'subscription';
+}
+
+/** A result that GraphiQL shows where the real one would stand. */
+export function failure(message: string): object {
+  return { errors: [{ message }] };
+}
+
+export const UNREACHABLE = 'The server cannot be reached. Check that it runs, then try again.';
+
+/** Sends an operation by POST. */
+export function send(
+  endpoint: string,
+  operation: Operation,
+  accept: string,
+  { headers, signal }: { headers?: FetcherOptions['headers']; signal?: AbortSignal } = {},
+): Promise<Response> {
+  return fetch(endpoint, {
+    method: 'POST',
+    headers: { accept, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(operation),
+    ...(signal && { signal }),
+  });
+}

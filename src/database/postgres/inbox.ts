@@ -66,8 +66,12 @@ export class PostgresInbox implements Inbox {
     this.#server = server;
     this.#bell = bell;
     this.#observer = observer;
-    this.#appends = writeQueue((deliveries) => appendAll(server, deliveries), APPEND_LANES, observer);
-    this.#settlements = writeQueue((settlements) => settleAll(server, settlements), 1, observer);
+    this.#appends = writeQueue((deliveries) => appendAll(server, deliveries), {
+      lanes: APPEND_LANES,
+      observer,
+      sizeOf: ({ body }) => body.byteLength,
+    });
+    this.#settlements = writeQueue((settlements) => settleAll(server, settlements), { observer });
     this.#tallies = {
       due: observer.reads('inbox.due'),
       deliveries: observer.reads('inbox.deliveries'),

@@ -68,9 +68,9 @@ export class PostgresUserStore implements UserStore {
   constructor(server: Server, reads: UserReads, observer: DatabaseObserver) {
     this.#server = server;
     this.#reads = reads;
-    this.#creates = writeQueue((users) => this.#create(users), CREATE_LANES, observer);
-    this.#updates = writeQueue((users) => this.#update(users), 1, observer);
-    this.#removals = writeQueue((ids) => this.#remove(ids), 1, observer);
+    this.#creates = writeQueue((users) => this.#create(users), { lanes: CREATE_LANES, observer });
+    this.#updates = writeQueue((users) => this.#update(users), { observer });
+    this.#removals = writeQueue((ids) => this.#remove(ids), { observer });
     this.#tallies = {
       read: observer.reads('user.read'),
       page: observer.reads('user.page'),

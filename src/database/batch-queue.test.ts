@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type BatchResult, BatchQueue } from './batch-queue.ts';
+import { StoreUnavailableError } from './errors.ts';
+
+/** An engine whose batches end when the test says so. */
+function manualEngine(lanes: number, maxWait?: number) {
+  const sent: { writes: readonly number[]; done: (result: BatchResult<number>) => void }[] = [];
+  const queue = new BatchQueue<number, number>({
+    send: (writes, done) => sent.push({ writes, done }),
+    lanes,
+    ...(maxWait === undefined ? {} : { maxWait }),
+  });
+  return { queue, sent };
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+const echo = (writes: readonly number[]): BatchResult<number> => ({ results: writes.map((rows) => ({ rows })) });
+
+test('what arrives in one turn is one batch, and a free lane takes the next one', async () => {
+  const { queue, sent } = manualEngine(2);
+  const first = [queue.submit(1), queue.submit(2)];
+  await turn();
+  const second = [queue.submit(3)];
+  await turn();
+  const third = [queue.submit(4), queue.submit(5)];
+  await turn();
+  assert.deepEqual(
+    sent.map(({ writes }) => writes),
+    [[1, 2], [3]],
+  );
+  sent[1]?.done(echo([3]));
+  assert.deepEqual(await Promise.all(second), [3]);
+  assert.deepEqual(sent[2]?.writes, [4, 5], 'the lane that became free takes what gathered');
+  sent[0]?.done(echo([1, 2]));
+  sent[2]?.done(echo([4, 5]));
+  assert.deepEqual(await Promise.all([...first, ...third]), [1, 2, 4, 5]);
+  await queue.idle();
+});
+
+test('what waits too long is refused and never sent; what is sent is waited for', async () => {
+  const { queue, sent } = manualEngine(1, 20);
+  const sentWrite = queue.submit(1);
+  await turn();
+  const late = [queue.submit(2), queue.submit(3)];
+  for (const each of late) await assert.rejects(each, /waited longer than 20 ms/);
+  sent[0]?.done(echo([1]));
+  assert.equal(await sentWrite, 1);
+  const next = queue.submit(4);
+  await turn();
+  assert.deepEqual(sent[1]?.writes, [4]);
+  sent[1]?.done(echo([4]));
+  assert.equal(await next, 4);
+});
+
+test('an error of the engine reaches its write as it is, a text becomes one', async () => {
+  const { queue, sent } = manualEngine(1);
+  const error = new StoreUnavailableError('as it is');
+  const writes = [queue.submit(1), queue.submit(2), queue.submit(3)];
+  await turn();
+  sent[0]?.done({ results: [{ error }, { error: 'why' }] });
+  const [own, text, missing] = await Promise.allSettled(writes);
+  assert.equal(own?.status === 'rejected' && own.reason, error);
+  assert.match(String(text?.status === 'rejected' && text.reason), /The write failed: why/);
+  assert.match(String(missing?.status === 'rejected' && missing.reason), /no result/);
+});
+
+test('whatever happens, each write is settled once, lanes are never exceeded, and idle comes at the end', async () => {
+  const step = fc.constantFrom('write' as const, 'answer' as const, 'answer the last' as const, 'turn' as const);
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 80 }), async (lanes, steps) => {
+      const { queue, sent } = manualEngine(lanes);
+      const open = () => sent.filter((batch) => !answered.has(batch));
+      const answered = new Set<unknown>();
+      const results: Promise<number>[] = [];
+      const answer = (batch = open()[0]) => {
+        if (batch === undefined) return;
+        answered.add(batch);
+        batch.done(echo(batch.writes));
+      };
+      for (const kind of steps) {
+        if (kind === 'write') results.push(queue.submit(results.length));
+        else if (kind === 'turn') await turn();
+        else answer(kind === 'answer' ? undefined : open().at(-1));
+        assert.ok(open().length <= lanes);
+      }
+      const idle = queue.idle();
+      while (answered.size < sent.length || sent.flatMap(({ writes }) => writes).length < results.length) {
+        await turn();
+        answer();
+      }
+      await idle;
+      assert.deepEqual(
+        await Promise.all(results),
+        results.map((_, i) => i),
+      );
+    }),
+    { numRuns: 200 },
+  );
+});

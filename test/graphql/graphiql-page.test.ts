@@ -99,6 +99,7 @@ describe('what the page runs', () => {
     server.app.server.closeAllConnections();
     assert.match(JSON.stringify((await broken).value), /The server broke off/);
     assert.equal((await cut.next()).done, true);
+    await waitFor('no subscription', () => server.feed.subscribers === 0);
     const complete = run() as AsyncIterableIterator<unknown>;
     const last = complete.next();
     await waitFor('the subscription', () => server.feed.subscribers === 1);

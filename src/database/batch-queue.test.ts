@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type BatchResult, BatchQueue } from './batch-queue.ts';
+import { BatchQueue, type BatchResult } from './batch-queue.ts';
 import { StoreUnavailableError } from './errors.ts';
 
 /** An engine whose batches end when the test says so. */
@@ -16,7 +16,9 @@ function manualEngine(lanes: number, maxWait?: number) {
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
-const echo = (writes: readonly number[]): BatchResult<number> => ({ results: writes.map((rows) => ({ rows })) });
+const echo = (writes: readonly number[]): BatchResult<number> => ({
+  results: writes.map((rows) => ({ rows })),
+});
 
 test('what arrives in one turn is one batch, and a free lane takes the next one', async () => {
   const { queue, sent } = manualEngine(2);
@@ -67,35 +69,44 @@ test('an error of the engine reaches its write as it is, a text becomes one', as
 });
 
 test('whatever happens, each write is settled once, lanes are never exceeded, and idle comes at the end', async () => {
-  const step = fc.constantFrom('write' as const, 'answer' as const, 'answer the last' as const, 'turn' as const);
+  const step = fc.constantFrom(
+    'write' as const,
+    'answer' as const,
+    'answer the last' as const,
+    'turn' as const,
+  );
   await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 80 }), async (lanes, steps) => {
-      const { queue, sent } = manualEngine(lanes);
-      const open = () => sent.filter((batch) => !answered.has(batch));
-      const answered = new Set<unknown>();
-      const results: Promise<number>[] = [];
-      const answer = (batch = open()[0]) => {
-        if (batch === undefined) return;
-        answered.add(batch);
-        batch.done(echo(batch.writes));
-      };
-      for (const kind of steps) {
-        if (kind === 'write') results.push(queue.submit(results.length));
-        else if (kind === 'turn') await turn();
-        else answer(kind === 'answer' ? undefined : open().at(-1));
-        assert.ok(open().length <= lanes);
-      }
-      const idle = queue.idle();
-      while (answered.size < sent.length || sent.flatMap(({ writes }) => writes).length < results.length) {
-        await turn();
-        answer();
-      }
-      await idle;
-      assert.deepEqual(
-        await Promise.all(results),
-        results.map((_, i) => i),
-      );
-    }),
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 4 }),
+      fc.array(step, { maxLength: 80 }),
+      async (lanes, steps) => {
+        const { queue, sent } = manualEngine(lanes);
+        const open = () => sent.filter((batch) => !answered.has(batch));
+        const answered = new Set<unknown>();
+        const results: Promise<number>[] = [];
+        const answer = (batch = open()[0]) => {
+          if (batch === undefined) return;
+          answered.add(batch);
+          batch.done(echo(batch.writes));
+        };
+        for (const kind of steps) {
+          if (kind === 'write') results.push(queue.submit(results.length));
+          else if (kind === 'turn') await turn();
+          else answer(kind === 'answer' ? undefined : open().at(-1));
+          assert.ok(open().length <= lanes);
+        }
+        const idle = queue.idle();
+        while (answered.size < sent.length || sent.flatMap(({ writes }) => writes).length < results.length) {
+          await turn();
+          answer();
+        }
+        await idle;
+        assert.deepEqual(
+          await Promise.all(results),
+          results.map((_, i) => i),
+        );
+      },
+    ),
     { numRuns: 200 },
   );
 });

@@ -166,6 +166,25 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.deepEqual(ids(await claim(inbox)), [all[1]?.id]);
     });
 
+    test('what can be claimed is found behind any number of jobs that wait for their order', async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      const keyed = (orderKey: string | null, receivedAt: number) =>
+        inbox.append(delivery({ receivedAt, jobs: [{ target: 't', orderKey }] }));
+      for (let i = 0; i < 1_200; i += 100) {
+        await Promise.all(Array.from({ length: 100 }, () => keyed('many', NOW)));
+      }
+      for (const key of ['a', null, 'a', 'b']) await keyed(key, NOW + 1);
+      const first = await claim(inbox, 2);
+      const rest = await claim(inbox, 10);
+      assert.deepEqual([first.length, rest.length], [2, 2], 'one of each key, and the one without');
+      assert.deepEqual(await claim(inbox, 10), []);
+      const [head] = first;
+      assert.ok(head && (await inbox.settle(head, 'me', { kind: 'done' }, LATER)));
+      const [next, ...others] = await claim(inbox, 10);
+      assert.deepEqual([next?.job, others.length], [head.job + 1, 0]);
+    });
+
     test('a dead job that is opened again waits for the one of its order that is in hand', async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;

@@ -7,7 +7,7 @@ import { copySource } from '../support/source-copy.ts';
 import { killFirstStart } from './kill/first-start.ts';
 import { killRound } from './kill/round.ts';
 
-// PORTICO_PROOF_KILLS: how many kills; with many, give --test-timeout a longer time too.
+// PORTICO_PROOF_KILLS: how many kills.
 const KILLS = proofCount('PORTICO_PROOF_KILLS', 200);
 const SEED = proofSeed();
 /** One kill in five hits a process that is about to make its database. */

@@ -1,5 +1,8 @@
-import { existsSync, readFileSync, symlinkSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { cp } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+
+const EXECUTE_BY_OTHERS = 0o001;
 
 /** The programs of PostgreSQL, as paths. */
 export interface Binaries {
@@ -23,6 +26,16 @@ export async function postgresBinaries(): Promise<Binaries> {
   const found = (await import(name)) as Binaries;
   linkLibraries(dirname(dirname(dirname(found.postgres))));
   return found;
+}
+
+/** The same binaries where every user can reach them: a copy in `folder` when the project is in one that is closed to others. */
+export async function reachableBinaries(found: Binaries, folder: string): Promise<Binaries> {
+  const parents: string[] = [];
+  for (let path = dirname(found.postgres); path !== dirname(path); path = dirname(path)) parents.push(path);
+  if (parents.every((path) => (statSync(path).mode & EXECUTE_BY_OTHERS) !== 0)) return found;
+  const bin = join(folder, 'native/bin');
+  await cp(dirname(dirname(found.postgres)), dirname(bin), { recursive: true, verbatimSymlinks: true });
+  return { initdb: join(bin, basename(found.initdb)), postgres: join(bin, basename(found.postgres)) };
 }
 
 /** Makes the links between the libraries, which a package from npm cannot have. */

@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { postgresBinaries } from './postgres-binaries.ts';
+import { postgresBinaries, reachableBinaries } from './postgres-binaries.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
 /** The user that a server runs as when the tests run as root, which PostgreSQL refuses. */
@@ -48,11 +48,12 @@ export async function startPostgres({
   settings = {},
   replicaOf,
 }: PostgresOptions = {}): Promise<PostgresServer> {
-  const { initdb, postgres } = await postgresBinaries();
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.use(await temporaryFolder()).path;
   const data = join(folder, 'data');
   const asUser = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : undefined;
+  const found = await postgresBinaries();
+  const { initdb, postgres } = asUser === undefined ? found : await reachableBinaries(found, folder);
   await mkdir(data, { mode: 0o700 });
   if (asUser !== undefined) {
     await chmod(folder, 0o711);

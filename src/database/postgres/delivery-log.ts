@@ -73,7 +73,7 @@ const REPLAY_JOBS = {
   text: `
     UPDATE jobs SET status = 'open', attempts = 0, due_at = $1, error = NULL, finished_at = NULL
     WHERE delivery = (SELECT seq FROM deliveries WHERE id = $2) AND target = ANY ($3::text[])
-      AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')
+      AND (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs AS other WHERE other.delivery = jobs.delivery) = 0
     RETURNING seq`,
 };
 const REPLAY_UNHANDLED = {

@@ -39,12 +39,12 @@ const BACKLOG = {
 const PRUNE = {
   text: `
     WITH old AS (
-      SELECT seq FROM deliveries
-      WHERE received_at < $1
-        AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq AND status = 'open')
-        AND (NOT $2::boolean OR (EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
-          AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq AND status = 'dead')))
-      ORDER BY seq LIMIT $3 FOR UPDATE SKIP LOCKED),
+      SELECT d.seq FROM deliveries AS d, LATERAL (
+        SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'open') AS open,
+          count(*) FILTER (WHERE status = 'dead') AS dead
+        FROM jobs WHERE delivery = d.seq) AS has
+      WHERE d.received_at < $1 AND has.open = 0 AND (NOT $2::boolean OR (has.jobs > 0 AND has.dead = 0))
+      ORDER BY d.seq LIMIT $3 FOR UPDATE OF d SKIP LOCKED),
     jobs_gone AS (DELETE FROM jobs USING old WHERE delivery = old.seq AND status <> 'open'),
     gone AS (DELETE FROM deliveries USING old WHERE deliveries.seq = old.seq RETURNING octet_length(body) AS bytes),
     resized AS (${resize('-', 'gone')})

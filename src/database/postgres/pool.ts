@@ -20,6 +20,8 @@ export interface PoolOptions {
   readonly depth: number;
   /** A connection that gives no answer for so long is given up, in milliseconds. */
   readonly patience: number;
+  /** Told when a server that was away has been reached again. */
+  onBack?(): void;
 }
 
 interface Waiting {
@@ -63,6 +65,15 @@ export class Pool implements AsyncDisposable {
     const connection = this.#pick();
     if (connection !== undefined) return connection.transaction(steps);
     return this.#later((late) => late.transaction(steps));
+  }
+
+  /** Says that somebody else has reached the server: whoever comes waits for a connection again. */
+  serverIsBack(): void {
+    if (this.#down === undefined) return;
+    this.#down = undefined;
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    this.#grow();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -140,10 +151,12 @@ export class Pool implements AsyncDisposable {
       void connection[Symbol.asyncDispose]();
       return;
     }
+    const wasDown = this.#down !== undefined;
     this.#down = undefined;
     this.#connections = [...this.#connections, connection];
     connection.onChange = () => this.#changed(connection);
     this.#changed(connection);
+    if (wasDown) this.#options.onBack?.();
   }
 
   #failed(cause: unknown): void {

@@ -28,8 +28,15 @@ export class Server implements AsyncDisposable {
       size: READERS,
       depth: READS_PER_CONNECTION,
       patience: READ_PATIENCE,
+      onBack: () => this.#writers.serverIsBack(),
     });
-    this.#writers = new Pool({ open, size: WRITERS, depth: 1, patience: WRITE_PATIENCE });
+    this.#writers = new Pool({
+      open,
+      size: WRITERS,
+      depth: 1,
+      patience: WRITE_PATIENCE,
+      onBack: () => this.#readers.serverIsBack(),
+    });
   }
 
   /** A short read. */

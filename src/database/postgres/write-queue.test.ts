@@ -44,6 +44,9 @@ test('no statement is larger than the server takes, unless one write is', async 
   const MIB = 1024 * 1024;
   const { queue, batches } = refusing('22021', (write) => write * MIB);
   await submitAll(queue, [10, 20, 10, 100, 1, 1]);
-  assert.ok(batches.every((batch) => batch.length === 1 || batch.reduce((a, b) => a + b) <= 32), String(batches));
+  assert.ok(
+    batches.every((batch) => batch.length === 1 || batch.reduce((a, b) => a + b) <= 32),
+    String(batches),
+  );
   assert.deepEqual(batches.flat(), [10, 20, 10, 100, 1, 1]);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startPortico } from '../../support/portico-process.ts';
+import { type PorticoProcess, startPortico } from '../../support/portico-process.ts';
 import type { Random } from '../../support/random.ts';
 import { tracedProcess } from '../../support/strace.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
@@ -45,6 +45,7 @@ export async function record(lives: readonly Life[], random: Random, main?: stri
       ...(main !== undefined && { main }),
     });
     await portico.ready();
+    await using _node = endTraced(portico);
     const { rest = '', webhook = '' } = portico.urls;
     const mayFail = end === 'failure';
     await sendWrites({ rest, webhook, history, random, prefix: `life-${i}`, count: writes, mayFail });
@@ -54,8 +55,20 @@ export async function record(lives: readonly Life[], random: Random, main?: stri
       await waitFor('all deliveries to be handled', () => store.openJobs() === 0, 20_000);
     }
     if (end !== 'failure') process.kill(tracedProcess(portico.child.pid ?? 0), end);
+    else await waitFor('the process to end by itself', () => portico.child.exitCode !== null, 30_000);
     assert.equal(await portico.exited(), EXITS[end], portico.stderr);
     recorded.push(readTrace(await readFile(trace, 'latin1'), folder.path));
   }
   return { steps: recorded.flat(), lives: recorded, history };
+}
+
+/** Kills the traced process if it still runs: it would outlive its tracer. */
+function endTraced({ child, exited }: PorticoProcess): AsyncDisposable {
+  return {
+    async [Symbol.asyncDispose]() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      process.kill(tracedProcess(child.pid ?? 0), 'SIGKILL');
+      await exited();
+    },
+  };
 }

@@ -90,7 +90,7 @@ const DROP_ENDED_LEASES = {
 export async function claimJobs(server: Server, claim: Claim): Promise<readonly ClaimedJob[]> {
   const { isFull, jobs } = await claimBy(CLAIM, server, claim);
   const missing = claim.limit - jobs.length;
-  return jobs;
+  if (!isFull || missing === 0) return jobs;
   try {
     const { jobs: more } = await claimBy(CLAIM_FIRSTS, server, { ...claim, limit: missing });
     return [...jobs, ...more].sort((a, b) => a.job - b.job);

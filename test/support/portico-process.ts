@@ -91,7 +91,9 @@ export function startPortico({
           return logs().find(({ msg }) => msg === 'ready');
         },
         20_000,
-      );
+      ).catch((error: Error) => {
+        throw new Error(`${error.message}; it said: ${stderr}${stdout.slice(-2_000)}`, { cause: error });
+      });
       urls = Object.fromEntries(
         Object.entries(entry.doors as Record<string, string>).map(([door, url]) => [
           door,

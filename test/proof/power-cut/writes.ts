@@ -22,7 +22,7 @@ export interface WriteOptions {
 const CONNECTIONS = 8;
 
 /** So many of the deliveries are large, so that the log grows until it is folded into the file. */
-const LARGE = 0.4;
+const LARGE = 0.5;
 
 /** Sends writes of all kinds over several connections, one at a time on each. */
 export async function sendWrites(options: WriteOptions): Promise<void> {

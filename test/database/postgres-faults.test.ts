@@ -112,7 +112,7 @@ describe('faults of PostgreSQL', { skip: withoutPostgres ?? false }, () => {
     await Promise.all(Object.values(calls(database)).map((call) => within(SOON, call)));
     await Promise.all(
       Object.values(calls(database)).map(async (call) => {
-        const error = await within(300, call);
+        const error = await within(700, call);
         assert.match(error.message, /cannot be reached: .*ECONNREFUSED/);
       }),
     );
@@ -217,31 +217,32 @@ describe('faults of PostgreSQL', { skip: withoutPostgres ?? false }, () => {
       client.on('close', () => upstream.destroy());
       upstream.on('close', () => client.destroy());
     }).listen(0, '127.0.0.1');
+    using cleanup = new DisposableStack();
+    cleanup.defer(() => {
+      wire.close();
+      for (const socket of sockets) socket.destroy();
+    });
     await once(wire, 'listening');
     const { port } = wire.address() as { readonly port: number };
     const url = open.url.replace(`:${target}/`, `:${port}/`);
-    {
-      await using database = await openDatabase(url);
-      await database.users.create(USER);
-      cut = true;
-      const { error } = await failure(() => database.users.create(USER));
-      assert.match(error.message, /outcome is unknown/);
-      cut = false;
-      assert.equal(await database.users.lastId(), 2, 'it was stored, and not twice');
-      assert.equal(await database.users.create(USER), 3);
+    await using database = await openDatabase(url);
+    await database.users.create(USER);
+    cut = true;
+    const { error } = await failure(() => database.users.create(USER));
+    assert.match(error.message, /outcome is unknown/);
+    cut = false;
+    assert.equal(await database.users.lastId(), 2, 'it was stored, and not twice');
+    assert.equal(await database.users.create(USER), 3);
 
-      await database.inbox.append({ ...delivery(), jobs: [{ target: 't', orderKey: null }] });
-      const now = Date.now();
-      const [job] = await database.inbox.claim('t', 1, 'me', now, now + 60_000);
-      assert.ok(job);
-      cut = true;
-      const settled = database.inbox.settle(job, 'me', { kind: 'done' }, Date.now());
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      cut = false;
-      assert.equal(await settled, true, 'the end of an attempt is asked for until it is known');
-    }
-    for (const socket of sockets) socket.destroy();
-    wire.close();
+    await database.inbox.append({ ...delivery(), jobs: [{ target: 't', orderKey: null }] });
+    const now = Date.now();
+    const [job] = await database.inbox.claim('t', 1, 'me', now, now + 60_000);
+    assert.ok(job);
+    cut = true;
+    const settled = database.inbox.settle(job, 'me', { kind: 'done' }, Date.now());
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    cut = false;
+    assert.equal(await settled, true, 'the end of an attempt is asked for until it is known');
   });
 
   test('a bad value fails alone', async () => {
@@ -263,7 +264,7 @@ describe('faults of PostgreSQL', { skip: withoutPostgres ?? false }, () => {
     const create = database.users.create(USER);
     await database[Symbol.asyncDispose]();
     assert.equal(await create, 1, 'what was accepted is stored');
-    for (const call of Object.values(calls(database))) await within(300, call);
+    for (const call of Object.values(calls(database))) await within(700, call);
     const other = await openDatabase(url);
     server.freeze(true);
     try {

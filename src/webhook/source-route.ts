@@ -33,20 +33,18 @@ export function addSourceRoute(app: FastifyInstance, source: Source, options: So
         done(typeof step === 'function' ? undefined : refuse(step.reason));
       },
     },
-    async (request, reply) => {
+    (request, reply) => {
       const body = bodyOf(request);
       const verdict = verify(verifier, request.headers, body, Date.now());
       if (!verdict.ok) throw refuse(verdict.reason);
       const parsed = parseJsonBody(body);
       const read = readDelivery(source, request.headers, parsed);
-      if (read.kind === 'challenge') return reply.type(TEXT_TYPE).send(read.answer);
+      if (read.kind === 'challenge') {
+        reply.type(TEXT_TYPE).send(read.answer);
+        return;
+      }
       const { event, dedupKey } = read;
-      return acceptDelivery(
-        options,
-        { source: name, event, dataPointer, dedupKey, body, parsed },
-        request,
-        reply,
-      );
+      acceptDelivery(options, { source: name, event, dataPointer, dedupKey, body, parsed }, request, reply);
     },
   );
 }

@@ -28,7 +28,7 @@ export const webhook: FastifyPluginCallback<WebhookOptions> = (app, options, rea
   limitBytesInFlight(app, maxBytesInFlight, maxBodyBytes);
   app.setErrorHandler((error, request, reply) => sendProblem(webhookErrors, error, request, reply));
 
-  app.post('/webhook', { onRequest: tokenGuard(secrets) }, async (request, reply) => {
+  app.post('/webhook', { onRequest: tokenGuard(secrets) }, (request, reply) => {
     const body = bodyOf(request);
     const parsed = parseJsonBody(body);
     const received = {
@@ -37,7 +37,7 @@ export const webhook: FastifyPluginCallback<WebhookOptions> = (app, options, rea
       dataPointer: '/data',
       dedupKey: dedupKeyOf(request),
     };
-    return acceptDelivery(options, { ...received, body, parsed }, request, reply);
+    acceptDelivery(options, { ...received, body, parsed }, request, reply);
   });
   for (const source of sources) addSourceRoute(app, source, options);
 

@@ -1,0 +1,23 @@
+import type { Row } from './row.ts';
+import { graphqlUser } from './rows/graphql-user.ts';
+import { graphqlUsers } from './rows/graphql-users.ts';
+import { health } from './rows/health.ts';
+import { prometheus } from './rows/prometheus.ts';
+import { restCreate } from './rows/rest-create.ts';
+import { restList } from './rows/rest-list.ts';
+import { restLongList } from './rows/rest-long-list.ts';
+import { restUser } from './rows/rest-user.ts';
+import { webhook } from './rows/webhook.ts';
+
+/** In the order of the report. */
+export const rows: readonly Row[] = [
+  graphqlUser,
+  graphqlUsers,
+  restUser,
+  restList,
+  restLongList,
+  restCreate,
+  webhook,
+  health,
+  prometheus,
+];

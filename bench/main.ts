@@ -46,6 +46,7 @@ async function main(): Promise<number> {
     const outcome = await runRow(row, { cores, tool, pace, say: progress.say });
     progress.end();
     outcomes.push(outcome);
+    if ('seconds' in outcome) process.stderr.write(`${row.name}: ${outcome.seconds.toFixed(0)} s\n`);
     process.stdout.write(`${textOf(outcome)}\n`);
   }
   const failed = outcomes.filter((outcome) => 'error' in outcome);

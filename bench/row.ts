@@ -31,6 +31,8 @@ export interface Finding {
   /** The lowest and the highest of the rounds. */
   readonly spread?: readonly [low: number, high: number] | undefined;
   readonly target?: Target | undefined;
+  /** What else belongs to it. */
+  readonly remark?: string;
 }
 
 /** `x` is a ratio. */

@@ -23,6 +23,12 @@ export interface WorkbenchOptions {
   readonly say: (text: string) => void;
 }
 
+export type StartOptions = Pick<ServerOptions, 'command' | 'env'> & {
+  /** Default an empty one. */
+  readonly folder?: string;
+  readonly onAllCores?: boolean;
+};
+
 /** What a row works with. Disposing of it stops all servers that it started and removes all of its files. */
 export class Workbench implements AsyncDisposable {
   readonly pace: Pace;
@@ -50,9 +56,10 @@ export class Workbench implements AsyncDisposable {
     return mkdtempSync(join(this.#root, 'f-'));
   }
 
-  async start(options: Omit<ServerOptions, 'folder' | 'cores'> & Partial<ServerOptions>): Promise<Server> {
-    const cores = options.onAllCores === true ? undefined : this.cores.server;
-    return this.use(await startServer({ folder: this.folder(), cores, ...options }));
+  /** Starts a server on the core of the servers, unless it is to have all cores. */
+  async start({ onAllCores = false, ...options }: StartOptions): Promise<Server> {
+    const cores = onAllCores ? this.cores.all : this.cores.server;
+    return this.use(await startServer({ cores, folder: this.folder(), ...options }));
   }
 
   load(load: Omit<Load, 'folder' | 'cores'>): Promise<LoadResult> {

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { onCore } from '../machine/cores.ts';
+import { onCores } from '../machine/cores.ts';
 import type { Load, LoadResult } from './load.ts';
 import { runProcess } from './run-process.ts';
 
 /** Loads with autocannon in a process of its own. */
 export async function runCannon(load: Load): Promise<LoadResult> {
   const script = join(import.meta.dirname, '../peers/cannon.ts');
-  const output = await runProcess([...onCore(load.cores), process.execPath, script], {
+  const output = await runProcess([...onCores(load.cores), process.execPath, script], {
     input: JSON.stringify(load),
   });
   return JSON.parse(output) as LoadResult;

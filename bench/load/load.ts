@@ -19,7 +19,7 @@ export interface Load {
   readonly seconds: number;
   /** For files of the tool. */
   readonly folder: string;
-  readonly cores: number | undefined;
+  readonly cores: string | undefined;
 }
 
 /** Latencies are in milliseconds. */

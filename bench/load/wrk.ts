@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onCore } from '../machine/cores.ts';
+import { onCores } from '../machine/cores.ts';
 import type { HttpRequest, Load, LoadResult } from './load.ts';
 import { runProcess } from './run-process.ts';
 
@@ -19,7 +19,7 @@ export async function runWrk(load: Load): Promise<LoadResult> {
   const script = join(load.folder, 'load.lua');
   writeFileSync(script, luaScript(load.requests));
   const output = await runProcess([
-    ...onCore(load.cores),
+    ...onCores(load.cores),
     ...['wrk', '-t', '1', '-c', String(load.connections), '-d', `${load.seconds}s`, '--timeout', '20s'],
     ...['-s', script, load.origin],
   ]);

@@ -2,27 +2,31 @@ import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { hasTool } from './tools.ts';
 
-/** The core that a process is bound to; undefined where binding is not possible or there is one core only. */
+/** Cores by number, as `taskset` takes them; undefined where binding is not possible or there is one core only. */
 export interface Cores {
-  readonly server: number | undefined;
-  readonly load: number | undefined;
+  readonly server: string | undefined;
+  readonly load: string | undefined;
+  /** Those that a program has when it is not bound. */
+  readonly all: string | undefined;
 }
 
 /** Gives servers one core and all else, this process too, another one. */
 export function divideCores(): Cores {
-  if (availableParallelism() < 2 || !hasTool('taskset', '--version')) {
-    return { server: undefined, load: undefined };
+  const count = availableParallelism();
+  if (count < 2 || !hasTool('taskset', '--version')) {
+    return { server: undefined, load: undefined, all: undefined };
   }
-  execFileSync('taskset', ['-a', '-c', '-p', '1', String(process.pid)], { stdio: 'ignore' });
-  return { server: 0, load: 1 };
+  moveTo('1', process.pid);
+  return { server: '0', load: '1', all: `0-${count - 1}` };
 }
 
-/** The words that bind a command to a core, or none. */
-export function onCore(core: number | undefined): readonly string[] {
-  return core === undefined ? [] : ['taskset', '-c', String(core)];
+/** The words that bind a command, or none. */
+export function onCores(cores: string | undefined): readonly string[] {
+  return cores === undefined ? [] : ['taskset', '-c', cores];
 }
 
-/** The words that give a command all cores again, which a child of a bound process has not. */
-export function onAllCores(cores: Cores): readonly string[] {
-  return cores.server === undefined ? [] : ['taskset', '-c', '0-1'];
+/** Binds a process that runs, and what it starts from now on. */
+export function moveTo(cores: string | undefined, pid: number): void {
+  if (cores !== undefined)
+    execFileSync('taskset', ['-a', '-c', '-p', cores, String(pid)], { stdio: 'ignore' });
 }

@@ -49,3 +49,15 @@ function ticksPerSecond(): number {
     return 100;
   }
 }
+
+/** The time that all programs together took on a core so far, in seconds; NaN where there is no /proc or no core. */
+export function coreTime(core: string | undefined): number {
+  if (core === undefined) return Number.NaN;
+  try {
+    const line = new RegExp(`^cpu${core} (.*)$`, 'm').exec(readFileSync('/proc/stat', 'utf8'))?.[1];
+    const [user = 0, nice = 0, system = 0, , , , , steal = 0] = line?.split(' ').map(Number) ?? [];
+    return (user + nice + system + steal) / TICKS;
+  } catch {
+    return Number.NaN;
+  }
+}

@@ -1,5 +1,5 @@
 import type { HttpRequest, LoadResult } from '../load/load.ts';
-import { cpuTime, forgetPeak, memoryUse } from '../machine/process-use.ts';
+import { coreTime, cpuTime, forgetPeak, memoryUse } from '../machine/process-use.ts';
 import type { Server } from '../servers/server.ts';
 import type { Workbench } from '../workbench.ts';
 
@@ -19,11 +19,13 @@ export interface Round extends LoadResult {
   readonly cpu: number;
   /** The most memory that it held, in megabytes; NaN where the system does not tell. */
   readonly memory: number;
+  /** How much of the server's core others took meanwhile, in percent; NaN where the system does not tell. */
+  readonly disturbed: number;
 }
 
 export interface CompareOptions {
   readonly connections: number;
-  /** Work to do beside each load; its end is not waited for. */
+  /** How long a round takes; default what the pace says. */
   readonly seconds?: number;
 }
 
@@ -59,13 +61,18 @@ async function loadOnce(
   seconds: number,
 ): Promise<Round> {
   forgetPeak(server.pid);
-  const before = cpuTime(server.pid);
+  const core = bench.cores.server;
+  const before = { own: cpuTime(server.pid), all: coreTime(core), at: performance.now() };
   const result = await bench.load({ origin: server.origin, requests, connections, seconds });
-  const cpu = ((cpuTime(server.pid) - before) / result.requests) * 1e6;
+  const elapsed = (performance.now() - before.at) / 1e3;
+  const own = cpuTime(server.pid) - before.own;
+  const cpu = (own / result.requests) * 1e6;
+  const others = coreTime(core) - before.all - own;
+  const disturbed = Math.max(0, (others / elapsed) * 100);
   const memory = memoryUse(server.pid)?.peak ?? Number.NaN;
   server.trimLog();
   if (result.failed > 0 || result.requests === 0) {
     throw new Error(`${label}: ${result.failed} of ${result.requests} requests failed`);
   }
-  return { ...result, cpu, memory };
+  return { ...result, cpu, memory, disturbed };
 }

@@ -23,8 +23,23 @@ export function summarise({ measured, name, title, targets = {}, notes = [] }: S
       return rateRatio(first, peer, atLeast === undefined ? undefined : { atLeast });
     }),
     plots: [ratePlot(measured, name, title)],
-    notes,
+    notes: [...disturbance(measured), ...notes],
   };
+}
+
+/** Above this share of the server's core, in percent, others are mentioned. */
+const DISTURBED = 5;
+
+/** Says so when the machine was not ours alone. */
+export function disturbance(measured: readonly Measured[]): readonly string[] {
+  const shares = measured
+    .flatMap((one) => valuesOf(one, 'disturbed'))
+    .filter((share) => Number.isFinite(share));
+  if (shares.length === 0 || Math.max(...shares) < DISTURBED) return [];
+  const most = Math.max(...shares).toFixed(0);
+  return [
+    `The machine was busy with other things: they took ${median(shares).toFixed(0)} % of the servers' core, ${most} % in the worst round.`,
+  ];
 }
 
 export function rateRatio(one: Measured, other: Measured, target?: Target): Finding {
@@ -33,6 +48,7 @@ export function rateRatio(one: Measured, other: Measured, target?: Target): Find
     unit: 'x',
     ...ratio(valuesOf(one, 'perSecond'), valuesOf(other, 'perSecond')),
     target,
+    remark: `by CPU time per request ${ratio(valuesOf(other, 'cpu'), valuesOf(one, 'cpu')).value.toFixed(2)}x`,
   };
 }
 

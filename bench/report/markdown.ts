@@ -15,13 +15,13 @@ export function tableLines({ head, lines }: Table): readonly string[] {
 }
 
 /** A list item such as `- Portico / Express: 1.42x (1.38-1.45), to reach 1.2x: reached`. */
-export function findingLine({ what, value, unit, spread, target }: Finding): string {
+export function findingLine({ what, value, unit, spread, target, remark }: Finding): string {
   const range = spread === undefined ? '' : ` (${spread.map((end) => amount(end, unit)).join(' to ')})`;
   const wanted =
     target === undefined
       ? ''
       : `, ${wish(target, unit)}: **${isReached(value, target) ? 'reached' : 'NOT reached'}**`;
-  return `- ${what}: ${amount(value, unit)}${range}${wanted}`;
+  return `- ${what}: ${amount(value, unit)}${range}${wanted}${remark === undefined ? '' : `; ${remark}`}`;
 }
 
 export function isReached(value: number, target: Target): boolean {

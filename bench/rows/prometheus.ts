@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { HttpRequest } from '../load/load.ts';
-import { probeDuring } from '../load/probe.ts';
+import { offerDuring } from '../load/offer.ts';
 import { compare } from '../measure/compare.ts';
 import { ask } from '../measure/same-answers.ts';
 import { median, spread } from '../measure/statistics.ts';
@@ -57,7 +57,7 @@ async function stall(bench: Workbench, label: string, { origin }: Server, path: 
     bench.say(`stalls, round ${round + 1} of ${bench.pace.rounds}: ${label}`);
     const { seconds } = bench.pace;
     const scrapes = bench.load({ origin, requests: [scrape], connections: 1, seconds });
-    longest.push(Math.max(...(await probeDuring(origin + path, scrapes)).latencies));
+    longest.push(Math.max(...(await offerDuring({ origin, request: { method: 'GET', path } }, scrapes))));
   }
   const what = `${label}: longest wait of another request meanwhile`;
   return { what, value: median(longest), spread: spread(longest), unit: 'ms' };

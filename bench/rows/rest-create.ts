@@ -21,7 +21,7 @@ export const restCreate: Row = {
   async run(bench) {
     const servers = {
       Portico: await startPorticoUsers(bench, 1),
-      'Portico, both cores': await startPorticoUsers(bench, 1, { onAllCores: true }),
+      'Portico, not bound': await startPorticoUsers(bench, 1, { onAllCores: true }),
       Express: await startUsersPeer(bench, 'express-users', 1),
       Fastify: await startUsersPeer(bench, 'fastify-users', 1),
     };

@@ -1,5 +1,5 @@
 import type { HttpRequest } from '../load/load.ts';
-import { probeDuring } from '../load/probe.ts';
+import { offerDuring } from '../load/offer.ts';
 import { type Contender, compare } from '../measure/compare.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { median, percentile, spread } from '../measure/statistics.ts';
@@ -11,6 +11,7 @@ import type { Workbench } from '../workbench.ts';
 const USERS = 100_000;
 const CONNECTIONS = 4;
 const requests: readonly HttpRequest[] = [{ method: 'GET', path: '/users' }];
+const ONE: HttpRequest = { method: 'GET', path: '/users/1' };
 
 export const restLongList: Row = {
   name: 'rest-long-list',
@@ -51,8 +52,7 @@ async function othersMeanwhile(bench: Workbench, { label, server }: Contender): 
     const { origin } = server;
     const { seconds } = bench.pace;
     const lists = bench.load({ origin, requests, connections: CONNECTIONS, seconds });
-    const { latencies } = await probeDuring(`${origin}/users/1`, lists);
-    p99s.push(percentile(latencies, 99));
+    p99s.push(percentile(await offerDuring({ origin, request: ONE }, lists), 99));
   }
   return p99s;
 }

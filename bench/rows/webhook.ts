@@ -29,7 +29,7 @@ export const webhook: Row = {
   async run(bench) {
     const plain: Record<string, Server> = {
       Portico: await startPortico(bench, 'webhook'),
-      'Portico, both cores': await startPortico(bench, 'webhook', { onAllCores: true }),
+      'Portico, not bound': await startPortico(bench, 'webhook', { onAllCores: true }),
       Express: await startPeer(bench, 'express-receiver'),
     };
     const go = await startGoWebhook(bench);

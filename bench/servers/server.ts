@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync, truncateSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { onCores } from '../machine/cores.ts';
 
 const START_TIMEOUT = 20_000;
 const STOP_TIMEOUT = 10_000;
@@ -15,10 +16,8 @@ export interface ServerOptions {
   readonly env: (port: number) => Readonly<Record<string, string>>;
   /** The working folder. */
   readonly folder: string;
-  /** The core it is bound to. */
-  readonly cores: number | undefined;
-  /** Both cores instead of one, for what has more than one thread. */
-  readonly onAllCores?: boolean;
+  /** The cores it is bound to, as `taskset` takes them. */
+  readonly cores: string | undefined;
 }
 
 /** A server in a process of its own. */
@@ -36,14 +35,12 @@ export interface Server extends AsyncDisposable {
 
 /** Starts a server and waits until it takes connections. Its output goes to a file, as that of a service does. */
 export async function startServer(options: ServerOptions): Promise<Server> {
-  const { command, env, folder, cores, onAllCores = false } = options;
+  const { command, env, folder, cores } = options;
   const port = await freePort();
   const log = join(folder, 'stdout.log');
   const errors = join(folder, 'stderr.log');
   const files = [openSync(log, 'a'), openSync(errors, 'a')];
-  // A child of a bound process is bound too, so even all cores have to be asked for.
-  const binding = cores !== undefined ? ['taskset', '-c', String(cores)] : onAllCores ? ALL_CORES : [];
-  const [program = '', ...words] = [...binding, ...command];
+  const [program = '', ...words] = [...onCores(cores), ...command];
   const begin = performance.now();
   const child = spawn(program, words, {
     cwd: folder,
@@ -87,8 +84,6 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     [Symbol.asyncDispose]: stop,
   };
 }
-
-const ALL_CORES = ['taskset', '-c', '0-1'];
 
 /** `taskset` becomes the program that it starts, so the pid is the server's. */
 function pidOf(child: ChildProcess): number {

@@ -2,12 +2,16 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { divideCores } from './machine/cores.ts';
+import { describeMachine } from './machine/machine.ts';
 import { hasTool } from './machine/tools.ts';
+import { describeVersions } from './machine/versions.ts';
 import { createProgress } from './progress.ts';
 import { findingLine, tableLines } from './report/markdown.ts';
+import { writePage } from './report/page.ts';
 import type { Row } from './row.ts';
 import { rows } from './rows.ts';
 import { type RowOutcome, runRow } from './run-row.ts';
+import { sqliteDriver } from './servers/sqlite-driver.ts';
 import { FULL, QUICK } from './workbench.ts';
 
 const USAGE = `npm run bench -- [--quick] [--only <row>,...] [--write]
@@ -40,6 +44,7 @@ async function main(): Promise<number> {
   const cores = divideCores();
   const tool = hasTool('wrk', '-v') ? 'wrk' : 'autocannon';
   const pace = values.quick ? QUICK : FULL;
+  const machine = describeMachine();
   const outcomes: RowOutcome[] = [];
   for (const [index, row] of chosen.entries()) {
     const progress = createProgress(`[${index + 1}/${chosen.length}] ${row.name}`);
@@ -48,6 +53,22 @@ async function main(): Promise<number> {
     outcomes.push(outcome);
     if ('seconds' in outcome) process.stderr.write(`${row.name}: ${outcome.seconds.toFixed(0)} s\n`);
     process.stdout.write(`${textOf(outcome)}\n`);
+  }
+  if (values.write) {
+    const { seconds, rounds, warmUp } = pace;
+    const driver = sqliteDriver();
+    writePage(outcomes, {
+      machine,
+      tool,
+      versions: describeVersions(),
+      sqlite:
+        driver.reason === undefined
+          ? driver.name
+          : `${driver.name}, because better-sqlite3 fails: ${driver.reason}`,
+      pace: `${rounds} rounds of ${seconds} s for each server, after ${warmUp} s to warm up.`,
+      date: new Date().toISOString().slice(0, 10),
+    });
+    process.stdout.write('docs/PERFORMANCE.md and docs/performance are written\n');
   }
   const failed = outcomes.filter((outcome) => 'error' in outcome);
   for (const { row } of failed) process.stdout.write(`FAILED: ${row.name}\n`);

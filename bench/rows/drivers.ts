@@ -19,7 +19,11 @@ export const drivers: Row = {
   async run(bench) {
     const server = await startDatabaseServer(bench);
     bench.say('all rounds of both drivers');
-    const job = { url: await server.createDatabase(), ...bench.pace };
+    const job = {
+      url: await server.createDatabase(),
+      seconds: bench.pace.seconds / 2,
+      rounds: bench.pace.rounds,
+    };
     const script = join(import.meta.dirname, '../peers/drivers.ts');
     const output = await runProcess([...onCores(bench.cores.server), process.execPath, script], {
       input: JSON.stringify(job),

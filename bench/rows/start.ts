@@ -18,8 +18,8 @@ const FIRST = graphqlPost('{ hello }');
 const LOAD: readonly HttpRequest[] = [
   graphqlPost('query ($id: ID!) { user(id: $id) { id name email } }', { id: '1' }),
 ];
-/** What a process allocated at the start is returned by then, in milliseconds. */
-const SETTLE = 1_000;
+/** Those that are loaded too; the first two when it must be quick. */
+const LOADED = ['Portico', 'Mercurius + JIT', 'Yoga', 'Apollo', 'bare node:http'];
 
 type Starter = () => Promise<Server>;
 
@@ -40,30 +40,16 @@ export const start: Row = {
     const starters = startersOf(bench);
     const starts = new Map<string, Start[]>(Object.keys(starters).map((label) => [label, []]));
     const rounds = bench.pace.quick ? 2 : 7;
+    const settle = bench.pace.quick ? 300 : 1_000;
     // The first start of each only fills caches, but for those that begin without.
     for (const starter of Object.values(starters)) await (await starter()).stop();
     for (let round = 0; round < rounds; round++) {
       for (const [label, starter] of Object.entries(starters)) {
         bench.say(`start ${round + 1} of ${rounds}: ${label}`);
-        starts.get(label)?.push(await observe(starter));
+        starts.get(label)?.push(await observe(starter, settle));
       }
     }
-    const [portico, mercurius, yoga, apollo, bare] = [
-      'Portico',
-      'Mercurius + JIT',
-      'Yoga',
-      'Apollo',
-      'bare node:http',
-    ];
-    const loaded = new Map<string, number>();
-    for (const label of [portico, mercurius, yoga, apollo, bare]) {
-      const starter = label === undefined ? undefined : starters[label];
-      if (label === undefined || starter === undefined) continue;
-      const server = await starter();
-      const [measured] = await compare(bench, [{ label, server, requests: LOAD }], { connections: 64 });
-      if (measured !== undefined) loaded.set(label, Math.max(...valuesOf(measured, 'memory')));
-      await server.stop();
-    }
+    const loaded = await memoryUnderLoad(bench, starters);
     const firstAnswers = (label: string) => (starts.get(label) ?? []).map((each) => each.firstAnswer);
     const idle = (label: string) => (starts.get(label) ?? []).map((each) => each.idle);
     const own = firstAnswers('Portico');
@@ -145,14 +131,30 @@ function startersOf(bench: Workbench): Readonly<Record<string, Starter>> {
   };
 }
 
+/** The most memory that a process held while it was loaded, in megabytes, by label. */
+async function memoryUnderLoad(
+  bench: Workbench,
+  starters: Readonly<Record<string, Starter>>,
+): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  for (const label of LOADED.slice(0, bench.pace.quick ? 2 : undefined)) {
+    const server = await starters[label]?.();
+    if (server === undefined) throw new Error(`there is no ${label}`);
+    const [measured] = await compare(bench, [{ label, server, requests: LOAD }], { connections: 64 });
+    if (measured !== undefined) found.set(label, Math.max(...valuesOf(measured, 'memory')));
+    await server.stop();
+  }
+  return found;
+}
+
 /** Starts a server, asks it once, waits, looks at its memory and stops it. */
-async function observe(starter: Starter): Promise<Start> {
+async function observe(starter: Starter, settle: number): Promise<Start> {
   const server = await starter();
   const asked = performance.now();
   const { status, text } = await ask(server, FIRST);
   if (status !== 200 || !text.includes('Hello')) throw new Error(`the first answer was ${status}: ${text}`);
   const firstAnswer = server.listeningAfter + performance.now() - asked;
-  await delay(SETTLE);
+  await delay(settle);
   const idle = memoryUse(server.pid)?.now ?? Number.NaN;
   await server.stop();
   return { firstAnswer, idle };

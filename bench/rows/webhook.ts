@@ -1,4 +1,5 @@
 import type { HttpRequest } from '../load/load.ts';
+import { hasTool } from '../machine/tools.ts';
 import { type Contender, compare } from '../measure/compare.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { summarise } from '../measure/summary.ts';
@@ -29,11 +30,13 @@ export const webhook: Row = {
   async run(bench) {
     const plain: Record<string, Server> = {
       Portico: await startPortico(bench, 'webhook'),
-      'Portico, not bound': await startPortico(bench, 'webhook', { onAllCores: true }),
       Express: await startPeer(bench, 'express-receiver'),
     };
-    const go = await startGoWebhook(bench);
+    const go = bench.pace.quick ? undefined : await startGoWebhook(bench);
     if (go !== undefined) plain['webhook (Go)'] = go;
+    if (!bench.pace.quick) {
+      plain['Portico, not bound'] = await startPortico(bench, 'webhook', { onAllCores: true });
+    }
     const handling = await startPortico(bench, 'webhook');
     await checkSameAnswers({ ...plain, handling }, PLAIN);
     const contenders: Contender[] = Object.entries(plain).map(([label, server]) => ({
@@ -41,10 +44,13 @@ export const webhook: Row = {
       server,
       requests: PLAIN,
     }));
-    contenders.push({ label: 'Portico, handled too', server: handling, requests: HANDLED });
+    if (!bench.pace.quick) {
+      contenders.push({ label: 'Portico, handled too', server: handling, requests: HANDLED });
+    }
     const measured = await compare(bench, contenders, { connections: 64 });
-    const notes =
-      go === undefined ? ['`webhook` (Debian package) is not installed, so it was left out.'] : [];
+    const notes = hasTool('webhook', '-version')
+      ? []
+      : ['`webhook` (Debian package) is not installed, so it was left out.'];
     return summarise({ measured, targets: { Express: 1.2 }, notes, name: this.name, title: this.title });
   },
 };

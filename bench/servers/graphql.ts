@@ -27,11 +27,11 @@ export async function startGraphqlServers(
   const servers: Record<string, Server> = {
     Portico: await startPortico(bench, 'graphql'),
     'Mercurius + JIT': await startPeer(bench, 'mercurius', { env }),
-    Yoga: await startPeer(bench, 'yoga', { env }),
     'Yoga + JIT': await startPeer(bench, 'yoga', { env: { ...env, JIT: 'yes' } }),
     'Apollo (Fastify)': await startPeer(bench, 'apollo-fastify', { env }),
   };
   if (!bench.pace.quick) {
+    servers.Yoga = await startPeer(bench, 'yoga', { env });
     servers['Apollo (standalone)'] = await startPeer(bench, 'apollo-standalone', { env });
   }
   const { Portico: portico } = servers;

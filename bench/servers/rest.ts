@@ -29,7 +29,7 @@ export async function startUsersPeer(
   return server;
 }
 
-/** Portico, Express and Fastify with the same users. */
+/** Portico, Express and (but when it must be quick) Fastify with the same users. */
 export async function startUsersServers(
   bench: Workbench,
   users: number,
@@ -37,7 +37,7 @@ export async function startUsersServers(
   return {
     Portico: await startPorticoUsers(bench, users),
     Express: await startUsersPeer(bench, 'express-users', users),
-    Fastify: await startUsersPeer(bench, 'fastify-users', users),
+    ...(bench.pace.quick ? {} : { Fastify: await startUsersPeer(bench, 'fastify-users', users) }),
   };
 }
 

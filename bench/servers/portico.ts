@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Workbench } from '../workbench.ts';
 import type { Server } from './server.ts';
 
-export const MAIN = join(import.meta.dirname, '../../src/main.ts');
+export const MAIN = join(import.meta.dirname, '../../bin/portico.js');
 
 export type Door = 'graphql' | 'rest' | 'management' | 'webhook';
 

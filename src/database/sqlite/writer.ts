@@ -14,11 +14,18 @@ export interface Writer extends AsyncDisposable {
   readonly queue: WriteQueue;
 }
 
-/** Writes from a thread of its own. `onFatal` is called once, when no later write can be trusted. */
+export interface ThreadWriterOptions {
+  /** Called once, when no later write can be trusted. */
+  onFatal(error: StoreUnavailableError): void;
+  readonly observer?: DatabaseObserver;
+  /** Called when a batch has ended, before any of its writes is acknowledged. */
+  onBatchEnd?(): void;
+}
+
+/** Writes from a thread of its own. */
 export function openThreadWriter(
   file: string,
-  onFatal: (error: StoreUnavailableError) => void,
-  observer: DatabaseObserver = unobserved,
+  { onFatal, observer = unobserved, onBatchEnd }: ThreadWriterOptions,
 ): Writer {
   // `.ts` when run from source, `.js` in the built package.
   const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
@@ -40,6 +47,7 @@ export function openThreadWriter(
   function settle(result: BatchResult<StepRows>): void {
     const done = answer;
     answer = undefined;
+    onBatchEnd?.();
     done?.(result);
   }
   worker.on('message', (message: PackedResult | string) => {

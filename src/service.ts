@@ -103,6 +103,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       // The framework makes a logger of its own from the one that it is given.
       loggers.add(door, created.app.log);
       doors.set(door, { app: created.app, routes: listRoutes(created.app) });
+      created.watchHooks();
       listeners.set(door, created);
       return created.app;
     },

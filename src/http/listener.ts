@@ -9,6 +9,7 @@ import Fastify, {
 } from 'fastify';
 import type { Logger } from 'pino';
 import { answerClientError } from './client-error.ts';
+import { DirectLane } from './direct-lane.ts';
 import { type ErrorFormat, sendProblem } from './error-format.ts';
 import { LIMITS } from './limits.ts';
 import { ListenError } from './listen-error.ts';
@@ -32,6 +33,8 @@ export interface ListenerOptions {
 export interface Listener extends AsyncDisposable {
   readonly door: string;
   readonly app: FastifyInstance;
+  /** From now on a hook that is added to `app` and has to see requests sees all of them: the direct lane is closed. */
+  watchHooks(): void;
   /** Starts to listen and resolves to the base URL; fails with ListenError, or with what keeps the door from being built. */
   listen(): Promise<string>;
   /** From now on every reply closes its connection, so that clients go elsewhere for the next request. */
@@ -49,13 +52,14 @@ export function createListener(options: ListenerOptions): Listener {
   let draining = false;
   const idPrefix = randomBytes(4).toString('hex');
   let requests = 0;
+  const nextId = () => `${idPrefix}-${(++requests).toString(36)}`;
 
   const app: FastifyInstance = Fastify({
     loggerInstance: options.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     // A child logger per request costs more than the request; entries carry `reqId` themselves.
     childLoggerFactory: (logger) => logger,
-    genReqId: () => `${idPrefix}-${(++requests).toString(36)}`,
+    genReqId: nextId,
     requestIdHeader: false,
     rewriteUrl: (request) => originForm(request.url ?? '/'),
     routerOptions: { maxParamLength: LIMITS.maxHeaderBytes },
@@ -79,6 +83,12 @@ export function createListener(options: ListenerOptions): Listener {
       // Refused by us, in the door's own format.
       requireHostHeader: false,
     },
+  });
+  const lane = new DirectLane(app, {
+    errors,
+    log: options.log,
+    nextId,
+    mustSee: (request) => draining || refusedFraming(request) !== undefined,
   });
   const sockets = new Set<Socket>();
   app.server.on('connection', (socket) => {
@@ -129,9 +139,11 @@ export function createListener(options: ListenerOptions): Listener {
   return {
     door,
     app,
+    watchHooks: () => lane.watchHooks(app),
     async listen() {
       // A door that cannot be built fails with its own error, not with one about the port.
       await app.ready();
+      lane.install(app);
       try {
         await app.listen({ host, port: options.port, listenTextResolver: () => `${door} door listens` });
       } catch (cause) {

@@ -1,5 +1,6 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import { refuseCrossSiteWrites } from '../http/cross-site.ts';
+import type { DirectExchange } from '../http/direct-exchange.ts';
 import { asIs, sendProblem } from '../http/error-format.ts';
 import { HttpProblem } from '../http/problem.ts';
 import { readJsonBodies } from '../http/read-bodies.ts';
@@ -46,7 +47,7 @@ export const rest: FastifyPluginCallback<RestOptions> = (app, { users, bodyLimit
       const id = await users.create(newUser(request.body));
       return json(reply.header('location', `${app.prefix}/users/${id}`), CREATED);
     });
-    app.get<WithId>(`/users/:id${slash}`, (request, reply) => {
+    app.get<WithId>(`/users/:id${slash}`, slash === '' ? { config: { direct } } : {}, (request, reply) => {
       const id = readUserId(request.params.id);
       // contract 7: an unknown user is an error in the body of a 200
       if (id === undefined) return json(reply, USER_NOT_FOUND);
@@ -69,6 +70,15 @@ export const rest: FastifyPluginCallback<RestOptions> = (app, { users, bodyLimit
     });
   }
   ready();
+
+  function direct(exchange: DirectExchange): boolean {
+    const id = readUserId(exchange.param);
+    if (id === undefined) return false;
+    exchange.answer(users.readJson(id), (user) =>
+      exchange.send(200, JSON_TYPE, user === undefined ? USER_NOT_FOUND : data(user)),
+    );
+    return true;
+  }
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const answer = unrouted(request.url.slice(app.prefix.length));

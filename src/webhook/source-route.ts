@@ -26,7 +26,7 @@ export function addSourceRoute(app: FastifyInstance, source: Source, options: So
   };
 
   app.post(
-    `/webhook/${name}`,
+    `/${name}`,
     {
       onRequest(request, _reply, done) {
         const step = verifier(request.headers, Date.now());

@@ -41,6 +41,7 @@ export function openWebhookDoor({
     forwards,
     defaults: targetDefaults(settings),
     lease: settings['webhook.lease'],
+    handlerGrace: settings['webhook.handlerGrace'],
     retention: settings['webhook.retention'] * 86_400_000,
     retentionBytes: settings['webhook.retentionBytes'],
     log,

@@ -17,6 +17,7 @@ const NUMBERS = [
   'backoff',
   'maxBackoff',
   'lease',
+  'handlerGrace',
   'maxBodyBytes',
   'maxBytesInFlight',
   'retention',

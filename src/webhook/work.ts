@@ -1,3 +1,4 @@
+import { Attendance } from '../inbox/attendance.ts';
 import type { NewDelivery } from '../inbox/delivery.ts';
 import { Dispatcher } from '../inbox/dispatcher.ts';
 import type { HandlerLog, HandlerSpec } from '../inbox/handler.ts';
@@ -25,6 +26,8 @@ export interface WorkOptions {
   /** How jobs are run where a handler or forward address says nothing else. */
   readonly defaults: TargetDefaults;
   readonly lease: number;
+  /** How long a delivery waits for a handler or forward address that no process has any more; 0: for ever. */
+  readonly handlerGrace: number;
   /** How long deliveries are kept, and how many bytes of them; 0: without end. */
   readonly retention: number;
   readonly retentionBytes: number;
@@ -46,23 +49,33 @@ export interface WebhookWork {
 export function createWork(options: WorkOptions): WebhookWork {
   const { inbox, handlers, forwards, defaults, lease, log, events } = options;
   const posters = new DisposableStack();
-  const dispatcher = new Dispatcher({
-    inbox,
-    targets: [
-      ...[...handlers].map(([event, spec]) =>
-        handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
-          log.child({ delivery: id, event, attempt }),
-        ),
+  const targets = [
+    ...[...handlers].map(([event, spec]) =>
+      handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
+        log.child({ delivery: id, event, attempt }),
       ),
-      ...forwards.map((forward) => {
-        const { secrets, allowPrivate } = forward;
-        const scheme = { scheme: 'standard', params: { headerPrefix: 'webhook', tolerance: 0 } } as const;
-        const sign = secrets.length === 0 ? undefined : createSigner(scheme, secrets);
-        return forwardTarget(forward, defaults, sign, posters.use(createPoster({ allowPrivate })));
-      }),
-    ],
-    lease,
-    events,
+    ),
+    ...forwards.map((forward) => {
+      const { secrets, allowPrivate } = forward;
+      const scheme = { scheme: 'standard', params: { headerPrefix: 'webhook', tolerance: 0 } } as const;
+      const sign = secrets.length === 0 ? undefined : createSigner(scheme, secrets);
+      return forwardTarget(forward, defaults, sign, posters.use(createPoster({ allowPrivate })));
+    }),
+  ];
+  const dispatcher = new Dispatcher({ inbox, targets, lease, events });
+  const attendance = new Attendance({
+    inbox,
+    targets: targets.map(({ name }) => name),
+    grace: options.handlerGrace,
+    onAbandoned(jobs) {
+      for (const [target, count] of jobs) {
+        log.error(
+          { target, jobs: count },
+          'nothing runs this any more: its deliveries are dead; put it back and replay them',
+        );
+      }
+    },
+    onError: events.storeFailed,
   });
   const retention = new Retention({
     inbox,
@@ -78,10 +91,11 @@ export function createWork(options: WorkOptions): WebhookWork {
     },
     start() {
       dispatcher.start();
+      attendance.start();
       retention.start();
     },
     async stop(deadline) {
-      await Promise.all([dispatcher.stop(deadline), retention.stop()]);
+      await Promise.all([dispatcher.stop(deadline), attendance.stop(), retention.stop()]);
       posters.dispose();
     },
   };

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readGitInfo } from '../src/observability/git-info.ts';
 
@@ -15,13 +15,15 @@ run('scripts/build-graphiql.ts', []);
 run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json', '--outDir', join(DIST, 'src')]);
 for (const file of globSync('src/**/*.sql', { cwd: ROOT })) cpSync(join(ROOT, file), join(DIST, file));
 cpSync(join(ROOT, 'build/graphiql'), join(DIST, 'build/graphiql'), { recursive: true });
+mkdirSync(join(DIST, 'bin'));
+const command = readFileSync(join(ROOT, 'bin/portico.js'), 'utf8');
+writeFileSync(join(DIST, 'bin/portico.js'), command.replace('main.ts', 'main.js'), { mode: 0o755 });
 // What /info says of the package.
 const info = { time: new Date().toISOString(), git: readGitInfo(ROOT) };
 writeFileSync(join(DIST, 'build/build-info.json'), `${JSON.stringify(info)}\n`);
 for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE']) cpSync(join(ROOT, file), join(DIST, file));
 
 interface Manifest {
-  readonly bin: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string>>;
   readonly [field: string]: unknown;
 }
@@ -34,9 +36,8 @@ const manifest = {
   ...kept,
   // Installing the sources works on any Node that npm supports, because they bring their own; the package does not.
   engines: { node: '>=24' },
-  bin: Object.fromEntries(Object.entries(root.bin).map(([name, path]) => [name, built(path)])),
   exports: Object.fromEntries(Object.entries(root.exports).map(([name, path]) => [name, entry(path)])),
-  files: ['src', 'build'],
+  files: ['bin', 'src', 'build'],
 };
 writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
 process.stdout.write(`The package is ready: npm publish ${DIST}\n`);

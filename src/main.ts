@@ -1,10 +1,5 @@
-#!/usr/bin/env node
-import { enableCompileCache } from 'node:module';
 import { parseCommandLine } from './config/command-line.ts';
 import { ConfigError } from './config/config-error.ts';
-
-// Compiled modules are kept in the system's temporary folder, which halves the time of the next start.
-enableCompileCache();
 
 /** Exit codes: 0 a clean stop, 1 the service could not start or failed, 2 it was called or configured wrongly; commands say theirs. */
 async function main(argv: readonly string[]): Promise<number> {

@@ -1,6 +1,8 @@
-import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import type { SecretTexts } from '../config/known-secrets.ts';
 import { lineCleaner } from './clean-line.ts';
+import { gatherWrites } from './gather-writes.ts';
+import { isoTimestamp } from './log-time.ts';
 
 export interface LogOptions {
   /** A pino level, or `silent`. */
@@ -17,9 +19,14 @@ const formatters = { level: (label: string) => ({ level: label }) };
 /** Opens the process's log. */
 export async function openLog({ level, stream, secrets = { texts: [] } }: LogOptions): Promise<Logger> {
   const hooks = { streamWrite: lineCleaner(secrets) };
-  const options = { level, base: null, timestamp: stdTimeFunctions.isoTime, hooks, formatters };
+  const options = { level, base: null, timestamp: isoTimestamp(), hooks, formatters };
   if (stream !== undefined) return pino(options, stream);
-  if (!process.stdout.isTTY) return pino(options, pino.destination({ dest: 1, sync: true }));
+  if (!process.stdout.isTTY) {
+    const gathering = gatherWrites(pino.destination({ dest: 1, sync: true }));
+    // Also when an error that nobody caught ends the process.
+    process.once('exit', () => gathering.flushSync());
+    return pino(options, gathering);
+  }
   // Loaded only where somebody looks.
   const { default: pretty } = await import('pino-pretty');
   return pino(options, pretty({ colorize: true, sync: true, translateTime: 'SYS:HH:MM:ss.l' }));

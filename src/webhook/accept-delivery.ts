@@ -24,13 +24,16 @@ export interface Received {
   readonly parsed: unknown;
 }
 
-/** Stores a delivery and only then acknowledges it; a duplicate is acknowledged as well (contract 4.4). */
-export async function acceptDelivery(
+/**
+ * Stores a delivery and only then acknowledges it; a duplicate is acknowledged as well (contract 4.4). What fails is
+ * answered by the door's error handler.
+ */
+export function acceptDelivery(
   { inbox, plan, onAppended }: AcceptOptions,
   { parsed, ...received }: Received,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<FastifyReply> {
+): void {
   const delivery: NewDelivery = {
     id: randomUUIDv7(),
     ...received,
@@ -38,8 +41,13 @@ export async function acceptDelivery(
     receivedAt: Date.now(),
     jobs: plan(received.event, parsed),
   };
-  onAppended(delivery, await inbox.append(delivery));
-  return reply.type(TEXT_TYPE).send('Webhook received');
+  inbox
+    .append(delivery)
+    .then((appended) => {
+      onAppended(delivery, appended);
+      reply.type(TEXT_TYPE).send('Webhook received');
+    })
+    .catch((error: unknown) => reply.send(error));
 }
 
 /** The body of a request as it came; empty when there was none. */

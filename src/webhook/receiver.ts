@@ -31,7 +31,7 @@ export const receiver: FastifyPluginCallback<ReceiverOptions> = (app, options, r
   limitBytesInFlight(app, maxBytesInFlight, maxBodyBytes);
   app.setErrorHandler((error, request, reply) => sendProblem(webhookErrors, error, request, reply));
 
-  app.post('', { onRequest: tokenGuard(secrets) }, async (request, reply) => {
+  app.post('', { onRequest: tokenGuard(secrets) }, (request, reply) => {
     const body = bodyOf(request);
     const parsed = parseJsonBody(body);
     const received = {
@@ -40,7 +40,7 @@ export const receiver: FastifyPluginCallback<ReceiverOptions> = (app, options, r
       dataPointer: '/data',
       dedupKey: dedupKeyOf(request),
     };
-    return acceptDelivery(options, { ...received, body, parsed }, request, reply);
+    acceptDelivery(options, { ...received, body, parsed }, request, reply);
   });
   for (const source of sources) addSourceRoute(app, source, options);
 

@@ -38,21 +38,19 @@ export function addSourceRoute(app: FastifyInstance, source: Source, options: So
         done();
       },
     },
-    async (request, reply) => {
+    (request, reply) => {
       const body = bodyOf(request);
       const verdict = checks.get(request)?.(body);
       if (verdict?.ok !== true) throw refuse(verdict?.reason ?? 'no-signature');
       const parsed = parseDeliveryBody({ source: name, contentType: contentTypeOf(request), body });
       const read = readDelivery(source, request.headers, parsed);
-      if (read.kind === 'challenge') return reply.type(TEXT_TYPE).send(read.answer);
+      if (read.kind === 'challenge') {
+        reply.type(TEXT_TYPE).send(read.answer);
+        return;
+      }
       const { event, dedupKey } = read;
       const dataPointer = read.pointer === source.data ? usualPointer : formatPointer(read.pointer);
-      return acceptDelivery(
-        options,
-        { source: name, event, dataPointer, dedupKey, body, parsed },
-        request,
-        reply,
-      );
+      acceptDelivery(options, { source: name, event, dataPointer, dedupKey, body, parsed }, request, reply);
     },
   );
 }

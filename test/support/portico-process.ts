@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { waitFor } from './wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-export const MAIN = join(ROOT, 'src/main.ts');
+export const MAIN = join(ROOT, 'bin/portico.js');
 
 export interface ProcessOptions {
   /** The working folder: where the database and the configuration module are. */

@@ -23,7 +23,7 @@ export interface SourceCopy extends AsyncDisposable {
 export async function copySource(edits: readonly SourceEdit[]): Promise<SourceCopy> {
   await using cleanup = new AsyncDisposableStack();
   const { path } = cleanup.use(await temporaryFolder());
-  await cp(join(ROOT, 'src'), join(path, 'src'), { recursive: true });
+  for (const folder of ['bin', 'src']) await cp(join(ROOT, folder), join(path, folder), { recursive: true });
   await cp(join(ROOT, 'package.json'), join(path, 'package.json'));
   await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
   for (const { file, from, to } of edits) {
@@ -33,5 +33,5 @@ export async function copySource(edits: readonly SourceEdit[]): Promise<SourceCo
     await writeFile(target, parts.join(to));
   }
   const rest = cleanup.move();
-  return { main: join(path, 'src/main.ts'), [Symbol.asyncDispose]: () => rest.disposeAsync() };
+  return { main: join(path, 'bin/portico.js'), [Symbol.asyncDispose]: () => rest.disposeAsync() };
 }

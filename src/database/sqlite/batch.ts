@@ -25,8 +25,8 @@ const CHECKPOINT_BYTES = 4 * 1024 * 1024;
 const COMMIT_BYTES = 12 * 1024;
 
 /**
- * Runs batches of writes on one connection: one transaction per batch, a savepoint per write, so that
- * a bad write fails alone. Whoever opened the connection closes it.
+ * Runs batches of writes on one connection, one transaction per batch. A batch in which a write fails is undone and
+ * run again with a savepoint per write, so that the bad one fails alone. Whoever opened the connection closes it.
  */
 export class BatchExecutor {
   readonly #db: DatabaseSync;
@@ -63,7 +63,7 @@ export class BatchExecutor {
   execute(writes: readonly Write[]): BatchResult<StepRows> {
     try {
       this.#begin.run();
-      const results = writes.map((write) => this.#write(write));
+      const results = this.#all(writes) ?? this.#oneByOne(writes);
       this.#commit.run();
       this.#failed = false;
       return { results };
@@ -97,24 +97,46 @@ export class BatchExecutor {
     }
   }
 
-  #write(steps: Write): WriteResult<StepRows> {
-    this.#savepoint.run();
+  /** Undefined, and everything undone, when a write failed. */
+  #all(writes: readonly Write[]): WriteResult<StepRows>[] | undefined {
     try {
-      const rows = steps.map(
-        ({ statement, values }) =>
-          this.#statements.get(statement)?.all(...values) as unknown as readonly Row[],
-      );
-      // A write of no steps asks whether writes come through; after one that did not, only another one can tell.
-      if (steps.length === 0 && this.#failed) this.#touch.run();
-      this.#release.run();
-      return { rows };
+      return writes.map((steps) => ({ rows: this.#run(steps) }));
     } catch (error) {
-      // An error that ended the transaction itself (a full disk, an I/O error) fails the whole batch.
-      if (!this.#db.isTransaction || isFsyncFailure(error)) throw error;
-      this.#undo.run();
-      this.#release.run();
-      return { error: String(error) };
+      this.#throwIfOver(error);
+      this.#rollback.run();
+      this.#begin.run();
+      return undefined;
     }
+  }
+
+  #oneByOne(writes: readonly Write[]): WriteResult<StepRows>[] {
+    return writes.map((steps) => {
+      this.#savepoint.run();
+      try {
+        const rows = this.#run(steps);
+        this.#release.run();
+        return { rows };
+      } catch (error) {
+        this.#throwIfOver(error);
+        this.#undo.run();
+        this.#release.run();
+        return { error: String(error) };
+      }
+    });
+  }
+
+  #run(steps: Write): StepRows {
+    const rows = steps.map(
+      ({ statement, values }) => this.#statements.get(statement)?.all(...values) as unknown as readonly Row[],
+    );
+    // A write of no steps asks whether writes come through; after one that did not, only another one can tell.
+    if (steps.length === 0 && this.#failed) this.#touch.run();
+    return rows;
+  }
+
+  /** An error that ended the transaction itself (a full disk, an I/O error) fails the whole batch. */
+  #throwIfOver(error: unknown): void {
+    if (!this.#db.isTransaction || isFsyncFailure(error)) throw error;
   }
 }
 

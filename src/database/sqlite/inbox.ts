@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ClaimedJob, NewDelivery, StoredDelivery } from '../../inbox/delivery.ts';
 import type { Appended, Backlog, Inbox, Outcome } from '../../inbox/inbox.ts';
 import type { DatabaseObserver, ReadTally } from '../observer.ts';
-import type { Row } from './batch.ts';
+import type { Row, Step } from './batch.ts';
 import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
 import { counted, readRow, readRows } from './read-row.ts';
 import type { WriteQueue } from './write-queue.ts';
@@ -48,19 +48,22 @@ export class SqliteInbox implements Inbox {
       FROM pragma_page_count, pragma_freelist_count, pragma_page_size`);
   }
 
-  async append(delivery: NewDelivery): Promise<Appended> {
+  append(delivery: NewDelivery): Promise<Appended> {
     const { id, source, event, dataPointer, contentType, body, receivedAt, dedupKey, jobs } = delivery;
     const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey];
-    const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, orderKey]));
-    const [stored = [], , revived = []] = await this.#writes.writeAll([
-      { statement: 'appendDelivery', values },
-      ...(jobs.length > 0 ? [{ statement: 'addJobs', values: [receivedAt, targets] } as const] : []),
-      ...(dedupKey === null
-        ? []
-        : [{ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] } as const]),
-    ]);
-    if (stored.length > 0) return 'stored';
-    return revived.length > 0 ? 'revived' : 'duplicate';
+    const steps: Step[] = [{ statement: 'appendDelivery', values }];
+    if (jobs.length > 0) {
+      const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, orderKey]));
+      steps.push({ statement: 'addJobs', values: [receivedAt, targets] });
+    }
+    if (dedupKey !== null) {
+      steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });
+    }
+    return this.#writes.writeAll(steps).then((rows) => {
+      const [stored = []] = rows;
+      if (stored.length > 0) return 'stored';
+      return dedupKey !== null && (rows.at(-1) ?? []).length > 0 ? 'revived' : 'duplicate';
+    });
   }
 
   due(targets: readonly string[], now: number): readonly string[] {

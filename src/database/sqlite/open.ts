@@ -8,6 +8,7 @@ import { SqliteInbox } from './inbox.ts';
 import { migrate } from './migrate.ts';
 import { readRow } from './read-row.ts';
 import { refreshLog } from './refresh-log.ts';
+import { TurnSnapshot } from './turn-snapshot.ts';
 import { SqliteUserStore } from './users.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from './writer.ts';
 
@@ -20,6 +21,7 @@ export function openSqlite(file: string, observer: DatabaseObserver = unobserved
   const onFatal = (error: Error) => failed.abort(error);
   let reads: DatabaseSync;
   let writer: Writer;
+  let snapshot: TurnSnapshot | undefined;
   try {
     if (file === ':memory:') {
       reads = new DatabaseSync(file);
@@ -31,7 +33,8 @@ export function openSqlite(file: string, observer: DatabaseObserver = unobserved
       refreshLog(migrating);
       migrate(migrating);
       reads = openReadConnection(file);
-      writer = openThreadWriter(file, onFatal, observer);
+      snapshot = new TurnSnapshot(reads);
+      writer = openThreadWriter(file, { onFatal, observer, onBatchEnd: snapshot.refresh });
     }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
@@ -41,7 +44,7 @@ export function openSqlite(file: string, observer: DatabaseObserver = unobserved
   let closed: Promise<void> | undefined;
   const ping = reads.prepare('SELECT 1 FROM users LIMIT 1');
   return {
-    users: new SqliteUserStore(reads, writer.queue, observer),
+    users: new SqliteUserStore(reads, writer.queue, observer, snapshot?.enter),
     inbox: new SqliteInbox(reads, writer.queue, observer),
     deliveries: new SqliteDeliveryLog(reads, writer.queue),
     ping() {

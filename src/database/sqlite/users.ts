@@ -9,13 +9,21 @@ const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
 
 /** Users in SQLite: reads on the caller's thread, writes through the queue. */
 export class SqliteUserStore implements UserStore {
+  readonly #beforeRead: () => void;
   readonly #writes: WriteQueue;
   readonly #read: StatementSync;
   readonly #page: StatementSync;
   readonly #lastId: StatementSync;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor(reads: DatabaseSync, writes: WriteQueue, observer: DatabaseObserver) {
+  /** `beforeRead` is called before each read. */
+  constructor(
+    reads: DatabaseSync,
+    writes: WriteQueue,
+    observer: DatabaseObserver,
+    beforeRead: () => void = () => {},
+  ) {
+    this.#beforeRead = beforeRead;
     this.#writes = writes;
     this.#tallies = {
       read: observer.reads('user.read'),
@@ -31,11 +39,13 @@ export class SqliteUserStore implements UserStore {
   }
 
   readJson(id: number): string | undefined {
+    this.#beforeRead();
     const row = counted(this.#tallies.read, () => readRow<{ json: string }>(this.#read, id));
     return row?.json;
   }
 
   page(after: number, upTo: number, limit: number): UserPage {
+    this.#beforeRead();
     const row = counted(this.#tallies.page, () =>
       readRow<{ count: number; lastId: number | null; json: string | null }>(this.#page, after, upTo, limit),
     );
@@ -43,6 +53,7 @@ export class SqliteUserStore implements UserStore {
   }
 
   lastId(): number {
+    this.#beforeRead();
     return counted(this.#tallies.lastId, () => readRow<{ lastId: number | null }>(this.#lastId))?.lastId ?? 0;
   }
 

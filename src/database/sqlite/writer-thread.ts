@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
-import { BatchExecutor, type Write } from './batch.ts';
+import { BatchExecutor } from './batch.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
+import { type PackedWrites, packResult, unpackWrites } from './packed.ts';
 
 // The one thread that owns the writing connection: a slow sync stalls it, never the event loop of the doors.
 const port = parentPort;
@@ -14,17 +15,18 @@ let failed = false;
 // A process that is killed again and again never gets to it: whatever the log holds is folded at the start.
 check(executor.fold());
 
-/** A batch is answered with its BatchResult; a string says why the file can no longer be trusted. */
-port.on('message', (writes: readonly Write[] | 'close') => {
-  if (writes === 'close') {
+/** A batch is answered with how it ended; a string says why the file can no longer be trusted. */
+port.on('message', (message: PackedWrites | 'close') => {
+  if (message === 'close') {
     using _last = failed ? logKeeper() : undefined;
     db.close();
     port.close();
     return;
   }
+  const writes = unpackWrites(message);
   const result = executor.execute(writes);
   failed ||= result.fatal !== undefined;
-  port.postMessage(result);
+  port.postMessage(packResult(result));
   if (failed) return;
   check(executor.maintain(writes));
 });

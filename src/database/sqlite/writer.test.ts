@@ -42,7 +42,7 @@ async function migratedFile(): Promise<
 async function openThread(file: string): Promise<Opened> {
   const fatal: StoreUnavailableError[] = [];
   const started = once(process, 'worker');
-  const writer = openThreadWriter(file, (error) => fatal.push(error));
+  const writer = openThreadWriter(file, { onFatal: (error) => void fatal.push(error) });
   const [thread] = (await started) as [Worker];
   return { writer, fatal, thread, [Symbol.asyncDispose]: () => writer[Symbol.asyncDispose]() };
 }

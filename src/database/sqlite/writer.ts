@@ -1,10 +1,12 @@
-import { extname } from 'node:path';
+import { getCompileCacheDir } from 'node:module';
+import { dirname, extname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import type { BatchResult } from '../batch-queue.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import { type DatabaseObserver, unobserved } from '../observer.ts';
 import { BatchExecutor, type StepRows } from './batch.ts';
+import { type PackedResult, packWrites, unpackResult } from './packed.ts';
 import { WriteQueue } from './write-queue.ts';
 
 /** The writing side of an SQLite database; disposing of it waits for the writes that were accepted. */
@@ -12,20 +14,28 @@ export interface Writer extends AsyncDisposable {
   readonly queue: WriteQueue;
 }
 
-/** Writes from a thread of its own. `onFatal` is called once, when no later write can be trusted. */
+export interface ThreadWriterOptions {
+  /** Called once, when no later write can be trusted. */
+  onFatal(error: StoreUnavailableError): void;
+  readonly observer?: DatabaseObserver;
+  /** Called when a batch has ended, before any of its writes is acknowledged. */
+  onBatchEnd?(): void;
+}
+
+/** Writes from a thread of its own. */
 export function openThreadWriter(
   file: string,
-  onFatal: (error: StoreUnavailableError) => void,
-  observer: DatabaseObserver = unobserved,
+  { onFatal, observer = unobserved, onBatchEnd }: ThreadWriterOptions,
 ): Writer {
   // `.ts` when run from source, `.js` in the built package.
   const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
-  const worker = new Worker(script, { name: 'writer', workerData: { file } });
+  const worker = new Worker(script, { name: 'writer', workerData: { file }, env: threadEnvironment() });
   let answer: ((result: BatchResult<StepRows>) => void) | undefined;
   const queue = new WriteQueue(
     (writes, done) => {
       answer = done;
-      worker.postMessage(writes);
+      const packed = packWrites(writes);
+      worker.postMessage(packed, [packed.bytes.buffer]);
     },
     onFatal,
     observer,
@@ -37,11 +47,12 @@ export function openThreadWriter(
   function settle(result: BatchResult<StepRows>): void {
     const done = answer;
     answer = undefined;
+    onBatchEnd?.();
     done?.(result);
   }
-  worker.on('message', (message: BatchResult<StepRows> | string) => {
+  worker.on('message', (message: PackedResult | string) => {
     if (typeof message === 'string') fail(`The file is no longer durable: ${message}`);
-    else settle(message);
+    else settle(unpackResult(message));
   });
   worker.on('error', (error) => {
     fail(`The writer thread failed: ${error}`);
@@ -62,6 +73,12 @@ export function openThreadWriter(
       await ended.promise;
     },
   };
+}
+
+/** A thread has the cache of compiled modules only from its environment. */
+function threadEnvironment(): NodeJS.ProcessEnv {
+  const cache = getCompileCacheDir();
+  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
 }
 
 /** Writes on the caller's thread and connection: a database in memory belongs to one connection. */

@@ -1,0 +1,13 @@
+import { join } from 'node:path';
+import { onCores } from '../machine/cores.ts';
+import type { Load, LoadResult } from './load.ts';
+import { runProcess } from './run-process.ts';
+
+/** Loads with autocannon in a process of its own. */
+export async function runCannon(load: Load): Promise<LoadResult> {
+  const script = join(import.meta.dirname, '../peers/cannon.ts');
+  const output = await runProcess([...onCores(load.cores), process.execPath, script], {
+    input: JSON.stringify(load),
+  });
+  return JSON.parse(output) as LoadResult;
+}

@@ -1,0 +1,27 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** Runs a program to its end and resolves to its output; `input` goes to its standard input. It ends with this process. */
+export async function runProcess(
+  command: readonly string[],
+  { input = '', cwd }: { readonly input?: string; readonly cwd?: string } = {},
+): Promise<string> {
+  const [program = '', ...words] = command;
+  const child = spawn(program, words, { stdio: 'pipe', cwd });
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  let output = '';
+  let errors = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors += text;
+  });
+  child.stdin.on('error', () => {});
+  child.stdin.end(input);
+  const [code] = await once(child, 'close');
+  process.off('exit', kill);
+  if (code !== 0) throw new Error(`${program} ended with ${code}: ${errors || output}`);
+  return output;
+}

@@ -1,0 +1,63 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+
+/** Memory in megabytes (2^20 bytes) that a process holds now, and the most it held since it began or was told to forget. */
+export interface MemoryUse {
+  readonly now: number;
+  readonly peak: number;
+}
+
+/** Undefined where there is no /proc. */
+export function memoryUse(pid: number): MemoryUse | undefined {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const megabytes = (name: string) =>
+      Number(new RegExp(`^${name}:\\s*(\\d+)`, 'm').exec(status)?.[1]) / 1024;
+    return { now: megabytes('VmRSS'), peak: megabytes('VmHWM') };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Makes the peak begin anew. */
+export function forgetPeak(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  } catch {
+    // The peak since the start is shown instead.
+  }
+}
+
+/** Ticks of the clock that /proc counts CPU time in, per second. */
+const TICKS = ticksPerSecond();
+
+/** The CPU time that a process and its threads took so far, in seconds; NaN where there is no /proc. */
+export function cpuTime(pid: number): number {
+  try {
+    const [, after = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
+    const fields = after.split(' ');
+    return (Number(fields[11]) + Number(fields[12])) / TICKS;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+function ticksPerSecond(): number {
+  try {
+    return Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+  } catch {
+    return 100;
+  }
+}
+
+/** The time that all programs together took on a core so far, in seconds; NaN where there is no /proc or no core. */
+export function coreTime(core: string | undefined): number {
+  if (core === undefined) return Number.NaN;
+  try {
+    const line = new RegExp(`^cpu${core} (.*)$`, 'm').exec(readFileSync('/proc/stat', 'utf8'))?.[1];
+    const [user = 0, nice = 0, system = 0, , , , , steal = 0] = line?.split(' ').map(Number) ?? [];
+    return (user + nice + system + steal) / TICKS;
+  } catch {
+    return Number.NaN;
+  }
+}

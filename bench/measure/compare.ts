@@ -1,0 +1,80 @@
+import type { HttpRequest, LoadResult } from '../load/load.ts';
+import { coreTime, cpuTime, forgetPeak, memoryUse } from '../machine/process-use.ts';
+import type { Server } from '../servers/server.ts';
+import type { Workbench } from '../workbench.ts';
+
+export interface Contender {
+  readonly label: string;
+  readonly server: Server;
+  readonly requests: readonly HttpRequest[];
+}
+
+export interface Measured {
+  readonly label: string;
+  readonly rounds: readonly Round[];
+}
+
+export interface Round extends LoadResult {
+  /** CPU time of the server's process for one request, in microseconds. */
+  readonly cpu: number;
+  /** The most memory that it held, in megabytes; NaN where the system does not tell. */
+  readonly memory: number;
+  /** How much of the server's core others took meanwhile, in percent; NaN where the system does not tell. */
+  readonly disturbed: number;
+}
+
+export interface CompareOptions {
+  readonly connections: number;
+  /** How long a round takes; default what the pace says. */
+  readonly seconds?: number;
+}
+
+/**
+ * Loads all contenders in turn, several rounds, every second one in the opposite order, so that what changes on the
+ * machine meanwhile meets them all. Fails when a reply is no success.
+ */
+export async function compare(
+  bench: Workbench,
+  contenders: readonly Contender[],
+  { connections, seconds = bench.pace.seconds }: CompareOptions,
+): Promise<readonly Measured[]> {
+  const { rounds, warmUp } = bench.pace;
+  for (const contender of contenders) {
+    bench.say(`warming up ${contender.label}`);
+    await loadOnce(bench, contender, connections, warmUp);
+  }
+  const found = new Map<string, Round[]>(contenders.map(({ label }) => [label, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (const contender of round % 2 === 0 ? contenders : contenders.toReversed()) {
+      const { label } = contender;
+      bench.say(`round ${round + 1} of ${rounds}: ${label}`);
+      const measured = await loadOnce(bench, contender, connections, seconds);
+      if (measured.requests === 0) throw new Error(`${label} answered nothing within ${seconds} s`);
+      found.get(label)?.push(measured);
+    }
+  }
+  return [...found].map(([label, rounds]) => ({ label, rounds }));
+}
+
+async function loadOnce(
+  bench: Workbench,
+  { label, server, requests }: Contender,
+  connections: number,
+  seconds: number,
+): Promise<Round> {
+  forgetPeak(server.pid);
+  const core = bench.cores.server;
+  const before = { own: cpuTime(server.pid), all: coreTime(core), at: performance.now() };
+  const result = await bench.load({ origin: server.origin, requests, connections, seconds });
+  const elapsed = (performance.now() - before.at) / 1e3;
+  const own = cpuTime(server.pid) - before.own;
+  const cpu = (own / result.requests) * 1e6;
+  const others = coreTime(core) - before.all - own;
+  const disturbed = Math.max(0, (others / elapsed) * 100);
+  const memory = memoryUse(server.pid)?.peak ?? Number.NaN;
+  server.trimLog();
+  if (result.failed > 0) {
+    throw new Error(`${label}: ${result.failed} of ${result.requests} requests failed`);
+  }
+  return { ...result, cpu, memory, disturbed };
+}

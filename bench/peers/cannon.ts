@@ -1,0 +1,28 @@
+import { text } from 'node:stream/consumers';
+import autocannon from 'autocannon';
+import type { Load, LoadResult } from '../load/load.ts';
+
+// Where there is no wrk: reads what to do from its input and writes what came of it.
+const { origin, requests, connections, seconds } = JSON.parse(await text(process.stdin)) as Load;
+const found = await autocannon({
+  url: origin,
+  connections,
+  duration: seconds,
+  timeout: 20,
+  requests: requests.map(({ method, path, headers, body }) => ({
+    method,
+    path,
+    ...(headers && { headers }),
+    ...(body !== undefined && { body }),
+  })),
+});
+const { latency, errors, timeouts, non2xx } = found;
+const result: LoadResult = {
+  requests: found.requests.total,
+  perSecond: found.requests.total / found.duration,
+  p50: latency.p50,
+  p99: latency.p99,
+  max: latency.max,
+  failed: errors + timeouts + non2xx,
+};
+process.stdout.write(JSON.stringify(result));

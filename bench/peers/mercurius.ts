@@ -1,0 +1,9 @@
+import Fastify from 'fastify';
+import mercurius from 'mercurius';
+import { resolvers, typeDefs } from './graphql-users.ts';
+import { address } from './listen.ts';
+
+// `jit: 1` compiles a query once it has run once.
+const app = Fastify({ logger: false });
+await app.register(mercurius.default, { schema: typeDefs, resolvers, jit: 1, graphiql: false });
+await app.listen(address);

@@ -1,0 +1,40 @@
+import { grouped } from '../measure/summary.ts';
+import type { Finding, Table, Target, Unit } from '../row.ts';
+
+/** A Markdown table whose columns stand under each other in plain text too; numbers are to the right. */
+export function tableLines({ head, lines }: Table): readonly string[] {
+  const widths = head.map((cell, column) =>
+    Math.max(3, cell.length, ...lines.map((line) => line[column]?.length ?? 0)),
+  );
+  const row = (cells: readonly string[]) =>
+    `| ${widths
+      .map((width, i) => (i === 0 ? (cells[i] ?? '').padEnd(width) : (cells[i] ?? '').padStart(width)))
+      .join(' | ')} |`;
+  const rule = `| ${widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`;
+  return [row(head), rule, ...lines.map(row)];
+}
+
+/** A list item such as `- Portico / Express: 1.42x (1.38-1.45), to reach 1.2x: reached`. */
+export function findingLine({ what, value, unit, spread, target, remark }: Finding): string {
+  const range = spread === undefined ? '' : ` (${spread.map((end) => amount(end, unit)).join(' to ')})`;
+  const wanted =
+    target === undefined
+      ? ''
+      : `, ${wish(target, unit)}: **${isReached(value, target) ? 'reached' : 'NOT reached'}**`;
+  return `- ${what}: ${amount(value, unit)}${range}${wanted}${remark === undefined ? '' : `; ${remark}`}`;
+}
+
+export function isReached(value: number, target: Target): boolean {
+  return 'atLeast' in target ? value >= target.atLeast : value <= target.atMost;
+}
+
+function wish(target: Target, unit: Unit): string {
+  return 'atLeast' in target
+    ? `to reach ${amount(target.atLeast, unit)}`
+    : `at most ${amount(target.atMost, unit)}`;
+}
+
+function amount(value: number, unit: Unit): string {
+  if (unit === 'x') return `${value.toFixed(2)}x`;
+  return `${grouped(value)} ${unit}`;
+}

@@ -1,0 +1,97 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Machine } from '../machine/machine.ts';
+import { grouped } from '../measure/summary.ts';
+import type { Plot, RowResult } from '../row.ts';
+import type { RowOutcome } from '../run-row.ts';
+import { drawBars } from './bars.ts';
+import { drawLines } from './lines.ts';
+import { findingLine, isReached, tableLines } from './markdown.ts';
+
+const DOCS = join(import.meta.dirname, '../../docs');
+const PAGE = join(DOCS, 'PERFORMANCE.md');
+const PLOTS = 'performance';
+const BEGIN = '<!-- bench: begin (written by npm run bench -- --write) -->';
+const END = '<!-- bench: end -->';
+
+/** How a run was made. */
+export interface Conditions {
+  readonly machine: Machine;
+  readonly versions: readonly string[];
+  readonly tool: string;
+  /** The driver of the peers that use SQLite, and why when it is not the usual one. */
+  readonly sqlite: string;
+  readonly pace: string;
+  readonly date: string;
+}
+
+/** Puts the report of a run between the marks of docs/PERFORMANCE.md, and its plots beside it. */
+export function writePage(outcomes: readonly RowOutcome[], conditions: Conditions): void {
+  const folder = join(DOCS, PLOTS);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const outcome of outcomes) {
+    if (!('result' in outcome)) continue;
+    for (const plot of outcome.result.plots) writeFileSync(join(folder, `${plot.file}.svg`), draw(plot));
+  }
+  writeFileSync(PAGE, withSection(readFileSync(PAGE, 'utf8'), section(outcomes, conditions)));
+}
+
+/** The page with another text between the marks. Throws when the marks are not there. */
+export function withSection(page: string, text: string): string {
+  const begin = page.indexOf(BEGIN);
+  const end = page.indexOf(END);
+  if (begin === -1 || end < begin) throw new Error(`docs/PERFORMANCE.md needs the lines ${BEGIN} and ${END}`);
+  return `${page.slice(0, begin + BEGIN.length)}\n\n${text}\n\n${page.slice(end)}`;
+}
+
+function draw(plot: Plot): string {
+  return plot.kind === 'bars' ? drawBars(plot) : drawLines(plot);
+}
+
+function section(outcomes: readonly RowOutcome[], conditions: Conditions): string {
+  return [conditionLines(conditions), goals(outcomes), ...outcomes.map(rowSection)].join('\n\n');
+}
+
+function conditionLines({ machine, versions, tool, sqlite, pace, date }: Conditions): string {
+  const { cpu, cores, memory, system, sync } = machine;
+  return `${date}. ${cpu}, ${cores} cores, ${memory.toFixed(0)} GB of memory, ${system}. A write of 4 KiB and its sync take ${sync.toFixed(2)} ms on its disk. ${pace} Load: ${tool}. SQLite in the peers: ${sqlite}.
+
+Versions: ${versions.join(', ')}.`;
+}
+
+/** All targets at a glance. */
+function goals(outcomes: readonly RowOutcome[]): string {
+  const lines = outcomes.flatMap((outcome) =>
+    'result' in outcome
+      ? outcome.result.findings
+          .filter(({ target }) => target !== undefined)
+          .map((finding) => [outcome.row.title, ...goalCells(finding)])
+      : [[outcome.row.title, 'the row failed', '', '', 'no']],
+  );
+  return tableLines({ head: ['path', 'what', 'measured', 'to reach', 'reached'], lines }).join('\n');
+}
+
+function goalCells({ what, value, unit, target }: RowResult['findings'][number]): readonly string[] {
+  if (target === undefined) return [];
+  const suffix = unit === 'x' ? 'x' : ` ${unit}`;
+  const amount = (number: number) => `${unit === 'x' ? number.toFixed(2) : grouped(number)}${suffix}`;
+  const wish = 'atLeast' in target ? `>= ${amount(target.atLeast)}` : `<= ${amount(target.atMost)}`;
+  return [what, amount(value), wish, isReached(value, target) ? 'yes' : 'no'];
+}
+
+function rowSection(outcome: RowOutcome): string {
+  const { row } = outcome;
+  const head = `### ${row.title}\n\n${row.about} (\`--only ${row.name}\`)`;
+  if ('error' in outcome) return `${head}\n\n**This row failed:** ${outcome.error.split('\n', 1)[0]}`;
+  const { tables, findings, plots, notes } = outcome.result;
+  return [
+    head,
+    ...plots.map(({ file, title }) => `![${title}](${PLOTS}/${file}.svg)`),
+    ...tables.map((table) => tableLines(table).join('\n')),
+    findings.map(findingLine).join('\n'),
+    ...notes,
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n');
+}

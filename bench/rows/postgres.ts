@@ -1,0 +1,89 @@
+import type { HttpRequest } from '../load/load.ts';
+import { compare, type Measured } from '../measure/compare.ts';
+import { checkSameAnswers } from '../measure/same-answers.ts';
+import { ratePlot, rateRatio, rates } from '../measure/summary.ts';
+import type { Row, Table } from '../row.ts';
+import { startDatabaseServer } from '../servers/database-server.ts';
+import { startPeer } from '../servers/peer.ts';
+import { pgbench } from '../servers/pgbench.ts';
+import { startPortico } from '../servers/portico.ts';
+
+const USERS = 1_000;
+const creates: readonly HttpRequest[] = Array.from({ length: 100 }, (_, i) => ({
+  method: 'POST',
+  path: '/users',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ name: `Grace Hopper ${i}`, email: `grace${i}@example.com` }),
+}));
+const reads: readonly HttpRequest[] = Array.from({ length: USERS }, (_, i) => ({
+  method: 'GET',
+  path: `/users/${i + 1}`,
+}));
+const INSERT = `INSERT INTO users (name, email) VALUES ('Grace Hopper', 'grace@example.com');`;
+const SELECT = `\\set id random(1, ${USERS})\nSELECT id, name, email FROM users WHERE id = :id;`;
+
+export const postgres: Row = {
+  name: 'postgres',
+  title: 'PostgreSQL: durable creates, and reads',
+  about:
+    'The REST door with `DATABASE_URL=postgres://...`, 64 connections, PostgreSQL on the same machine with `fsync=on`, free to use all cores. ' +
+    'The peer is Fastify with a pool of 10 connections of the same driver (pg), named statements, one statement per ' +
+    'request. pgbench (64 clients, prepared statements, no HTTP) shows what the server can do.',
+  async run(bench) {
+    const server = await startDatabaseServer(bench);
+    const urls = { portico: await server.createDatabase(), peer: await server.createDatabase() };
+    const servers = {
+      Portico: await startPortico(bench, 'rest', { env: { DATABASE_URL: urls.portico } }),
+      'Fastify + pg': await startPeer(bench, 'fastify-postgres', { env: { DATABASE_URL: urls.peer } }),
+    };
+    for (const url of Object.values(urls)) {
+      await server.sql(
+        `INSERT INTO users (name, email) SELECT 'User ' || i, 'user' || i || '@example.com' FROM generate_series(1, ${USERS}) i`,
+        url,
+      );
+    }
+    await checkSameAnswers(servers, [...reads.slice(0, 5), ...creates.slice(0, 1)]);
+    const contend = (requests: readonly HttpRequest[]) =>
+      compare(
+        bench,
+        Object.entries(servers).map(([label, server]) => ({ label, server, requests })),
+        { connections: 64 },
+      );
+    const created = await contend(creates);
+    const read = await contend(reads);
+    const ceiling = {
+      creates: await pgbench(bench, urls.peer, INSERT),
+      reads: await pgbench(bench, urls.peer, SELECT),
+    };
+    const notes =
+      ceiling.creates === undefined
+        ? ['pgbench is not installed, so the ceiling is not shown.']
+        : [
+            `pgbench, one INSERT per transaction: ${ceiling.creates.toFixed(0)}/s; one SELECT: ${ceiling.reads?.toFixed(0)}/s.`,
+          ];
+    const [porticoCreates, peerCreates] = created;
+    const [porticoReads, peerReads] = read;
+    if (!porticoCreates || !peerCreates || !porticoReads || !peerReads)
+      throw new Error('nothing was measured');
+    return {
+      tables: [titled('creates', created), titled('reads', read)],
+      findings: [
+        {
+          ...rateRatio(porticoCreates, peerCreates, { atLeast: 4 }),
+          what: 'creates: Portico / Fastify + pg',
+        },
+        { ...rateRatio(porticoReads, peerReads), what: 'reads: Portico / Fastify + pg' },
+      ],
+      plots: [
+        ratePlot(created, 'postgres-creates', 'PostgreSQL: durable creates'),
+        ratePlot(read, 'postgres-reads', 'PostgreSQL: reads'),
+      ],
+      notes,
+    };
+  },
+};
+
+function titled(title: string, measured: readonly Measured[]): Table {
+  const { head, lines } = rates(measured);
+  return { head: [title, ...head.slice(1)], lines };
+}

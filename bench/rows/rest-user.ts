@@ -1,0 +1,28 @@
+import type { HttpRequest } from '../load/load.ts';
+import { compare } from '../measure/compare.ts';
+import { checkSameAnswers } from '../measure/same-answers.ts';
+import { summarise } from '../measure/summary.ts';
+import type { Row } from '../row.ts';
+import { startBare } from '../servers/bare.ts';
+import { startUsersServers } from '../servers/rest.ts';
+
+const USERS = 1_000;
+const requests: readonly HttpRequest[] = Array.from({ length: USERS }, (_, i) => ({
+  method: 'GET',
+  path: `/users/${i + 1}`,
+}));
+
+export const restUser: Row = {
+  name: 'rest-user',
+  title: 'REST: one user by id',
+  about: `GET \`/users/<id>\` with ${USERS} ids in turn, users on disk in SQLite, 64 connections.`,
+  async run(bench) {
+    const servers = await startUsersServers(bench, USERS);
+    const answer = await checkSameAnswers(servers, requests.slice(0, 20));
+    const all = { ...servers, 'bare node:http': await startBare(bench, answer) };
+    const contenders = Object.entries(all).map(([label, server]) => ({ label, server, requests }));
+    const measured = await compare(bench, contenders, { connections: 64 });
+    const targets = { Express: 1.6, 'bare node:http': 0.75 };
+    return summarise({ measured, targets, name: this.name, title: this.title });
+  },
+};

@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import type { HttpRequest, LoadResult } from '../load/load.ts';
+import { offerDuring } from '../load/offer.ts';
+import { hasTool } from '../machine/tools.ts';
+import { median, percentile, ratio, spread } from '../measure/statistics.ts';
+import type { Row } from '../row.ts';
+import { fill } from '../servers/rest.ts';
+import { startTracedPortico } from '../servers/traced-portico.ts';
+
+const USERS = 1_000;
+/** How long a sync is held, in milliseconds. */
+const DELAY = 20;
+const reads: readonly HttpRequest[] = Array.from({ length: USERS }, (_, i) => ({
+  method: 'GET',
+  path: `/users/${i + 1}`,
+}));
+const create: HttpRequest = {
+  method: 'POST',
+  path: '/users',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ name: 'Grace Hopper', email: 'grace@example.com' }),
+};
+const CREATES_AT_A_TIME = 5;
+
+interface Sample {
+  readonly gets: LoadResult;
+  /** Latencies of the creates, in milliseconds. */
+  readonly creates: readonly number[];
+}
+
+export const slowDisk: Row = {
+  name: 'slow-disk',
+  title: 'A slow disk',
+  about:
+    `Reads (GET \`/users/<id>\`, 8 connections) while ${CREATES_AT_A_TIME * 100} users a second are created, with each sync ` +
+    `held for ${DELAY} ms by strace and with none held. Both run under strace, which looks at syncs only.`,
+  async run(bench) {
+    if (!hasTool('strace', '-V')) throw new Error('This row needs strace (Debian package strace)');
+    const servers = {
+      'syncs as they are': await startTracedPortico(bench, undefined),
+      [`syncs held for ${DELAY} ms`]: await startTracedPortico(bench, DELAY),
+    };
+    const samples = new Map<string, Sample[]>();
+    for (const [label, server] of Object.entries(servers)) {
+      fill(join(server.folder, 'portico.db'), USERS);
+      samples.set(label, []);
+      bench.say(`warming up: ${label}`);
+      await bench.load({ ...server, requests: reads, connections: 8, seconds: bench.pace.warmUp });
+    }
+    for (let round = 0; round < bench.pace.rounds; round++) {
+      for (const [label, server] of Object.entries(servers)) {
+        bench.say(`round ${round + 1} of ${bench.pace.rounds}: ${label}`);
+        const { origin } = server;
+        const load = bench.load({ origin, requests: reads, connections: 8, seconds: bench.pace.seconds });
+        const creates = await offerDuring({ origin, request: create, batch: CREATES_AT_A_TIME }, load);
+        const gets = await load;
+        if (gets.failed > 0) throw new Error(`${label}: ${gets.failed} reads failed`);
+        samples.get(label)?.push({ gets, creates });
+      }
+    }
+    const [plain = [], slow = []] = [...samples.values()];
+    const createMedian = (all: readonly Sample[]) =>
+      median(all.map(({ creates }) => percentile(creates, 50)));
+    if (createMedian(slow) < DELAY) throw new Error('The syncs were not held: creates came faster than that');
+    const p99s = (all: readonly Sample[]) => all.map(({ gets }) => gets.p99);
+    return {
+      tables: [
+        {
+          head: ['', 'GETs/s', 'GET p50 ms', 'GET p99 ms', 'lowest-highest', 'POST p50 ms', 'POST p99 ms'],
+          lines: [...samples].map(([label, all]) => [
+            label,
+            median(all.map(({ gets }) => gets.perSecond)).toFixed(0),
+            median(all.map(({ gets }) => gets.p50)).toFixed(2),
+            median(p99s(all)).toFixed(2),
+            spread(p99s(all))
+              .map((p99) => p99.toFixed(2))
+              .join('-'),
+            createMedian(all).toFixed(1),
+            median(all.map(({ creates }) => percentile(creates, 99))).toFixed(1),
+          ]),
+        },
+      ],
+      findings: [
+        {
+          what: 'GET p99, slow disk / fast disk',
+          unit: 'x',
+          ...ratio(p99s(slow), p99s(plain)),
+          target: { atMost: 2 },
+        },
+      ],
+      plots: [
+        {
+          kind: 'bars',
+          file: this.name,
+          title: 'p99 of reads while users are created',
+          unit: 'ms',
+          bars: [...samples].map(([label, all]) => ({ label, values: p99s(all) })),
+        },
+      ],
+      notes: [],
+    };
+  },
+};

@@ -1,0 +1,161 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { HttpRequest } from '../load/load.ts';
+import { memoryUse } from '../machine/process-use.ts';
+import { compare } from '../measure/compare.ts';
+import { ask } from '../measure/same-answers.ts';
+import { median, ratio, spread } from '../measure/statistics.ts';
+import { grouped, valuesOf } from '../measure/summary.ts';
+import type { Finding, Row } from '../row.ts';
+import { graphqlPost } from '../servers/graphql.ts';
+import { startPeer } from '../servers/peer.ts';
+import { type Door, startPortico } from '../servers/portico.ts';
+import type { Server } from '../servers/server.ts';
+import type { Workbench } from '../workbench.ts';
+
+const DOORS: readonly Door[] = ['graphql', 'rest', 'management', 'webhook'];
+const FIRST = graphqlPost('{ hello }');
+const LOAD: readonly HttpRequest[] = [
+  graphqlPost('query ($id: ID!) { user(id: $id) { id name email } }', { id: '1' }),
+];
+/** Those that are loaded too; the first two when it must be quick. */
+const LOADED = ['Portico', 'Mercurius + JIT', 'Yoga', 'Apollo', 'bare node:http'];
+
+type Starter = () => Promise<Server>;
+
+interface Start {
+  /** From the start of the process to the end of its first answer, in milliseconds. */
+  readonly firstAnswer: number;
+  readonly idle: number;
+}
+
+export const start: Row = {
+  name: 'start',
+  title: 'Start and memory',
+  about:
+    'From the start of the process to its first GraphQL answer, and the memory (RSS) that it holds one second later ' +
+    'and under load (64 connections, one user by id). Portico opens all four doors and its database, and keeps ' +
+    'compiled code in a cache of Node; Mercurius is shown with such a cache as well.',
+  async run(bench) {
+    const starters = startersOf(bench);
+    const starts = new Map<string, Start[]>(Object.keys(starters).map((label) => [label, []]));
+    const rounds = bench.pace.quick ? 2 : 7;
+    const settle = bench.pace.quick ? 300 : 1_000;
+    // The first start of each only fills caches, but for those that begin without.
+    for (const starter of Object.values(starters)) await (await starter()).stop();
+    for (let round = 0; round < rounds; round++) {
+      for (const [label, starter] of Object.entries(starters)) {
+        bench.say(`start ${round + 1} of ${rounds}: ${label}`);
+        starts.get(label)?.push(await observe(starter, settle));
+      }
+    }
+    const loaded = await memoryUnderLoad(bench, starters);
+    const firstAnswers = (label: string) => (starts.get(label) ?? []).map((each) => each.firstAnswer);
+    const idle = (label: string) => (starts.get(label) ?? []).map((each) => each.idle);
+    const own = firstAnswers('Portico');
+    const findings: Finding[] = [
+      {
+        what: 'Portico, four doors: first answer',
+        value: median(own),
+        spread: spread(own),
+        unit: 'ms',
+        target: { atMost: 200 },
+      },
+      {
+        what: 'Portico, four doors: memory when idle',
+        value: median(idle('Portico')),
+        spread: spread(idle('Portico')),
+        unit: 'MB',
+        target: { atMost: 100 },
+      },
+      {
+        what: 'first answer of Portico / Mercurius + JIT',
+        unit: 'x',
+        ...ratio(own, firstAnswers('Mercurius + JIT')),
+        target: { atMost: 1 },
+      },
+    ];
+    return {
+      tables: [
+        {
+          head: ['', 'first answer ms', 'lowest-highest', 'idle MB', 'under load MB'],
+          lines: [...starts.keys()].map((label) => [
+            label,
+            median(firstAnswers(label)).toFixed(0),
+            spread(firstAnswers(label)).map(grouped).join('-'),
+            median(idle(label)).toFixed(0),
+            loaded.get(label)?.toFixed(0) ?? '',
+          ]),
+        },
+      ],
+      findings,
+      plots: [
+        {
+          kind: 'bars',
+          file: 'start',
+          title: 'Start to first answer',
+          unit: 'ms',
+          bars: [...starts.keys()].map((label) => ({ label, values: firstAnswers(label) })),
+        },
+        {
+          kind: 'bars',
+          file: 'memory',
+          title: 'Memory when idle',
+          unit: 'MB',
+          bars: [...starts.keys()].map((label) => ({ label, values: idle(label) })),
+        },
+      ],
+      notes: [],
+    };
+  },
+};
+
+function startersOf(bench: Workbench): Readonly<Record<string, Starter>> {
+  const folder = bench.folder();
+  const peerCache = bench.folder();
+  const env = { NODE_COMPILE_CACHE: bench.folder() };
+  return {
+    Portico: () => startPortico(bench, 'graphql', { folder, env, doors: DOORS }),
+    'Portico, very first start': () =>
+      startPortico(bench, 'graphql', { env: { NODE_COMPILE_CACHE: bench.folder() }, doors: DOORS }),
+    'Mercurius + JIT': () => startPeer(bench, 'mercurius'),
+    'Mercurius + JIT, with a compile cache': () =>
+      startPeer(bench, 'mercurius', { env: { NODE_COMPILE_CACHE: peerCache } }),
+    Yoga: () => startPeer(bench, 'yoga'),
+    Apollo: () => startPeer(bench, 'apollo-fastify'),
+    'bare node:http': () =>
+      bench.start({
+        command: [process.execPath, join(import.meta.dirname, '../peers/hello.ts')],
+        env: (port) => ({ PORT: String(port) }),
+      }),
+  };
+}
+
+/** The most memory that a process held while it was loaded, in megabytes, by label. */
+async function memoryUnderLoad(
+  bench: Workbench,
+  starters: Readonly<Record<string, Starter>>,
+): Promise<ReadonlyMap<string, number>> {
+  const found = new Map<string, number>();
+  for (const label of LOADED.slice(0, bench.pace.quick ? 2 : undefined)) {
+    const server = await starters[label]?.();
+    if (server === undefined) throw new Error(`there is no ${label}`);
+    const [measured] = await compare(bench, [{ label, server, requests: LOAD }], { connections: 64 });
+    if (measured !== undefined) found.set(label, Math.max(...valuesOf(measured, 'memory')));
+    await server.stop();
+  }
+  return found;
+}
+
+/** Starts a server, asks it once, waits, looks at its memory and stops it. */
+async function observe(starter: Starter, settle: number): Promise<Start> {
+  const server = await starter();
+  const asked = performance.now();
+  const { status, text } = await ask(server, FIRST);
+  if (status !== 200 || !text.includes('Hello')) throw new Error(`the first answer was ${status}: ${text}`);
+  const firstAnswer = server.listeningAfter + performance.now() - asked;
+  await delay(settle);
+  const idle = memoryUse(server.pid)?.now ?? Number.NaN;
+  await server.stop();
+  return { firstAnswer, idle };
+}

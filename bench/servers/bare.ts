@@ -1,0 +1,13 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Answer } from '../measure/same-answers.ts';
+import type { Workbench } from '../workbench.ts';
+import { startPeer } from './peer.ts';
+import type { Server } from './server.ts';
+
+/** Starts a plain `node:http` server that answers everything with the bytes of one answer. */
+export function startBare(bench: Workbench, { type, text }: Answer): Promise<Server> {
+  const folder = bench.folder();
+  writeFileSync(join(folder, 'reply.json'), JSON.stringify({ type, body: text }));
+  return startPeer(bench, 'bare', { folder });
+}

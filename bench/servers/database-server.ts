@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts';
+import { moveTo } from '../machine/cores.ts';
+import type { Workbench } from '../workbench.ts';
+
+/** A PostgreSQL server that syncs what it commits. It may use all cores, as it would have a machine of its own. */
+export async function startDatabaseServer(bench: Workbench): Promise<PostgresServer> {
+  const server = bench.use(await startPostgres({ sync: true, settings: { shared_buffers: '128MB' } }));
+  const [pid] = readFileSync(join(server.data, 'postmaster.pid'), 'utf8').split('\n');
+  moveTo(bench.cores.all, Number(pid));
+  return server;
+}

@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import type { Workbench } from '../workbench.ts';
+import type { Server } from './server.ts';
+
+export interface PeerOptions {
+  readonly folder?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly onAllCores?: boolean;
+}
+
+/** Starts a server of bench/peers by the name of its file. */
+export function startPeer(
+  bench: Workbench,
+  name: string,
+  { env = {}, ...options }: PeerOptions = {},
+): Promise<Server> {
+  return bench.start({
+    command: [process.execPath, join(import.meta.dirname, '../peers', `${name}.ts`)],
+    env: (port) => ({ PORT: String(port), ...env }),
+    ...options,
+  });
+}

@@ -1,0 +1,43 @@
+// Portico's management door with ten thousand series, as a script of its own: a service gets them only over time.
+import pino from 'pino';
+import { createListener } from '../../src/http/listener.ts';
+import { managementErrors } from '../../src/management/error-format.ts';
+import { management } from '../../src/management/management.ts';
+import { HealthRegistry } from '../../src/observability/health-registry.ts';
+import { Metrics } from '../../src/observability/metrics.ts';
+import { Readiness } from '../../src/observability/readiness.ts';
+import { METERS, SERIES_OF_METER } from './series.ts';
+
+const metrics = new Metrics();
+const counters = Array.from({ length: METERS }, (_, i) =>
+  metrics.counter(`bench.${i}`, { description: 'Counts', tags: ['one', 'two'] }),
+);
+const count = (series: number) => {
+  for (const counter of counters) counter.with('one', `value-${series}`, 'two', 'fixed').increment();
+};
+for (let series = 0; series < SERIES_OF_METER; series++) count(series);
+setInterval(() => count(0), 100);
+
+const { app, listen } = createListener({
+  door: 'management',
+  host: '127.0.0.1',
+  port: Number(process.env.PORT),
+  portHint: 'PORT',
+  log: pino(),
+  errors: managementErrors,
+});
+app.register(management, {
+  basePath: '/actuator',
+  include: ['*'],
+  exclude: [],
+  showValues: 'never',
+  users: [],
+  role: undefined,
+  build: { version: '0', artifact: 'portico', name: 'Portico' },
+  health: new HealthRegistry([]),
+  readiness: new Readiness(),
+  metrics,
+  environment: { activeProfiles: [], propertySources: [] },
+  endpoints: [],
+});
+await listen();

@@ -1,0 +1,45 @@
+import { join } from 'node:path';
+import type { Workbench } from '../workbench.ts';
+import type { Server } from './server.ts';
+
+export const MAIN = join(import.meta.dirname, '../../bin/portico.js');
+
+export type Door = 'graphql' | 'rest' | 'management' | 'webhook';
+
+const PORT_VARIABLE: Readonly<Record<Door, string>> = {
+  graphql: 'GRAPHQL_PORT',
+  rest: 'REST_PORT',
+  management: 'MANAGEMENT_PORT',
+  webhook: 'PORT',
+};
+
+export interface PorticoOptions {
+  /** A folder with a database made before. */
+  readonly folder?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly onAllCores?: boolean;
+  /** The doors that are open; default the one. */
+  readonly doors?: readonly Door[];
+}
+
+/** Starts Portico as it is shipped, with its defaults; its origin is that of `door`. */
+export function startPortico(
+  bench: Workbench,
+  door: Door,
+  { env = {}, doors = [door], ...options }: PorticoOptions = {},
+): Promise<Server> {
+  return bench.start({
+    command: [process.execPath, MAIN, 'serve'],
+    env: (port) => ({
+      INTERFACES: doors.join(','),
+      GRAPHQL_PORT: '0',
+      REST_PORT: '0',
+      MANAGEMENT_PORT: '0',
+      PORT: '0',
+      SHUTDOWN_LINGER: '0',
+      [PORT_VARIABLE[door]]: String(port),
+      ...env,
+    }),
+    ...options,
+  });
+}

@@ -1,0 +1,54 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import type { Workbench } from '../workbench.ts';
+import { type PeerOptions, startPeer } from './peer.ts';
+import { type PorticoOptions, startPortico } from './portico.ts';
+import type { Server } from './server.ts';
+import { sqliteDriver } from './sqlite-driver.ts';
+
+/** Portico's REST door over so many users on disk. */
+export async function startPorticoUsers(
+  bench: Workbench,
+  users: number,
+  options: PorticoOptions = {},
+): Promise<Server> {
+  const server = await startPortico(bench, 'rest', options);
+  fill(join(server.folder, 'portico.db'), users);
+  return server;
+}
+
+/** Peers over so many users on disk, in a file like Portico's. */
+export async function startUsersPeer(
+  bench: Workbench,
+  name: 'express-users' | 'fastify-users',
+  users: number,
+  options: PeerOptions = {},
+): Promise<Server> {
+  const server = await startPeer(bench, name, { ...options, env: { SQLITE: sqliteDriver().name } });
+  fill(join(server.folder, 'users.db'), users);
+  return server;
+}
+
+/** Portico, Express and (but when it must be quick) Fastify with the same users. */
+export async function startUsersServers(
+  bench: Workbench,
+  users: number,
+): Promise<Readonly<Record<string, Server>>> {
+  return {
+    Portico: await startPorticoUsers(bench, users),
+    Express: await startUsersPeer(bench, 'express-users', users),
+    ...(bench.pace.quick ? {} : { Fastify: await startUsersPeer(bench, 'fastify-users', users) }),
+  };
+}
+
+/** Adds users to the table that a server has made, up to this id. */
+export function fill(file: string, users: number): void {
+  const db = new DatabaseSync(file, { timeout: 20_000 });
+  db.exec('PRAGMA synchronous=OFF');
+  db.exec(`WITH RECURSIVE ids (id) AS (
+      SELECT coalesce(max(id), 0) + 1 FROM users UNION ALL SELECT id + 1 FROM ids WHERE id < ${users})
+    INSERT INTO users (id, name, email)
+    SELECT id, 'User ' || id, 'user' || id || '@example.com' FROM ids WHERE id <= ${users}`);
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  db.close();
+}

@@ -1,0 +1,112 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync, truncateSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { onCores } from '../machine/cores.ts';
+
+const START_TIMEOUT = 20_000;
+const STOP_TIMEOUT = 10_000;
+
+export interface ServerOptions {
+  /** The command and its words. */
+  readonly command: readonly string[];
+  /** Environment, given the port to listen on. */
+  readonly env: (port: number) => Readonly<Record<string, string>>;
+  /** The working folder. */
+  readonly folder: string;
+  /** The cores it is bound to, as `taskset` takes them. */
+  readonly cores: string | undefined;
+}
+
+/** A server in a process of its own. */
+export interface Server extends AsyncDisposable {
+  readonly pid: number;
+  /** Such as `http://127.0.0.1:4000`. */
+  readonly origin: string;
+  readonly folder: string;
+  /** From the start of the process until it took a connection, in milliseconds. */
+  readonly listeningAfter: number;
+  /** Empties the file that its standard output goes to. */
+  trimLog(): void;
+  stop(): Promise<void>;
+}
+
+/** Starts a server and waits until it takes connections. Its output goes to a file, as that of a service does. */
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const { command, env, folder, cores } = options;
+  const port = await freePort();
+  const log = join(folder, 'stdout.log');
+  const errors = join(folder, 'stderr.log');
+  const files = [openSync(log, 'a'), openSync(errors, 'a')];
+  const [program = '', ...words] = [...onCores(cores), ...command];
+  const begin = performance.now();
+  const child = spawn(program, words, {
+    cwd: folder,
+    env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env(port) },
+    stdio: ['ignore', ...files],
+  });
+  for (const file of files) closeSync(file);
+  const exit = once(child, 'exit');
+  exit.catch(() => {});
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+
+  async function stop(): Promise<void> {
+    process.off('exit', kill);
+    if (hasEnded()) return;
+    child.kill('SIGTERM');
+    const timer = setTimeout(kill, STOP_TIMEOUT);
+    await exit;
+    clearTimeout(timer);
+  }
+
+  try {
+    while (!(await takesConnections(port))) {
+      if (hasEnded() || performance.now() - begin > START_TIMEOUT) {
+        throw new Error(`${command.join(' ')} did not start: ${readFileSync(errors, 'utf8').slice(-2_000)}`);
+      }
+      await delay(2);
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    pid: pidOf(child),
+    origin: `http://127.0.0.1:${port}`,
+    folder,
+    listeningAfter: performance.now() - begin,
+    trimLog: () => truncateSync(log),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+/** `taskset` becomes the program that it starts, so the pid is the server's. */
+function pidOf(child: ChildProcess): number {
+  if (child.pid === undefined) throw new Error('a server has no process');
+  return child.pid;
+}
+
+function takesConnections(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+}
+
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  if (typeof address !== 'object' || address === null) throw new Error('the system gave no port');
+  return address.port;
+}

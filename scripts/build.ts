@@ -1,18 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { readGitInfo } from '../src/observability/git-info.ts';
 
 // Makes dist/, the package as it is published: the same layout as the sources, because Node strips types
-// only outside node_modules.
+// only outside node_modules. An argument names another folder.
 const ROOT = join(import.meta.dirname, '..');
-const DIST = join(ROOT, 'dist');
+const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'));
 const run = (script: string, args: readonly string[]) =>
   execFileSync(process.execPath, [join(ROOT, script), ...args], { cwd: ROOT, stdio: 'inherit' });
 
 rmSync(DIST, { recursive: true, force: true });
 run('scripts/build-graphiql.ts', []);
-run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json']);
+run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json', '--outDir', join(DIST, 'src')]);
 for (const file of globSync('src/**/*.sql', { cwd: ROOT })) cpSync(join(ROOT, file), join(DIST, file));
 cpSync(join(ROOT, 'build/graphiql'), join(DIST, 'build/graphiql'), { recursive: true });
 mkdirSync(join(DIST, 'bin'));
@@ -40,4 +40,4 @@ const manifest = {
   files: ['bin', 'src', 'build'],
 };
 writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-process.stdout.write('dist/ is ready: npm publish ./dist\n');
+process.stdout.write(`The package is ready: npm publish ${DIST}\n`);

@@ -2,30 +2,21 @@ import { ConfigError } from './config/config-error.ts';
 import { liveSecret } from './config/live-secret.ts';
 import type { Config } from './config/load.ts';
 import type { Settings } from './config/options.ts';
-import { Dispatcher } from './inbox/dispatcher.ts';
+import { sendProblem } from './http/error-format.ts';
+import { HttpProblem, reasonPhrase } from './http/problem.ts';
 import type { HandlerSpec } from './inbox/handler.ts';
-import { Retention } from './inbox/retention.ts';
 import { addBacklogMetrics } from './observability/backlog-metrics.ts';
 import type { Parts } from './parts.ts';
 import { contractHandlers } from './webhook/contract-handlers.ts';
 import { webhookErrors } from './webhook/error-format.ts';
-import { forwardTarget } from './webhook/forward/forward-target.ts';
-import { createPoster } from './webhook/forward/post.ts';
-import { handlerTarget, type TargetDefaults } from './webhook/handler-target.ts';
+import type { TargetDefaults } from './webhook/handler-target.ts';
 import { createJobPlan, type JobPlan } from './webhook/job-plan.ts';
-import { createSigner } from './webhook/schemes/schemes.ts';
+import { RECEIVER_PATH, receiver } from './webhook/receiver.ts';
 import { readWebhookSettings, type WebhookSettings } from './webhook/settings.ts';
 import { createSource } from './webhook/sources/source.ts';
-import { webhook } from './webhook/webhook.ts';
+import { createWork, type WebhookWork } from './webhook/work.ts';
 
-/** What works behind the webhook door, from the moment all doors listen. */
-export interface WebhookWork {
-  start(): void;
-  /** `deadline` cuts the attempts under way and gives their jobs back. */
-  stop(deadline: AbortSignal): Promise<void>;
-}
-
-/** Wires the webhook door. Throws ConfigError. */
+/** Wires the webhook door; what works behind it starts once all doors listen. Throws ConfigError. */
 export function openWebhookDoor({
   config,
   secrets,
@@ -35,7 +26,7 @@ export function openWebhookDoor({
   database,
   listener,
   onStop,
-}: Parts): WebhookWork {
+}: Parts): Pick<WebhookWork, 'start' | 'stop'> {
   const { settings } = config;
   const log = loggers.child('inbox');
   const { inbox } = database();
@@ -44,31 +35,17 @@ export function openWebhookDoor({
   const handlers = handlersOf(config);
   addBacklogMetrics(metrics, inbox);
 
-  const defaults = targetDefaults(settings);
-  const dispatcher = new Dispatcher({
+  const work = createWork({
     inbox,
-    targets: [
-      ...[...handlers].map(([event, spec]) =>
-        handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
-          log.child({ delivery: id, event, attempt }),
-        ),
-      ),
-      ...forwards.map((forward) => {
-        const { secrets, allowPrivate } = forward;
-        const scheme = { scheme: 'standard', params: { headerPrefix: 'webhook', tolerance: 0 } } as const;
-        const sign = secrets.length === 0 ? undefined : createSigner(scheme, secrets);
-        return forwardTarget(forward, defaults, sign, onStop(createPoster({ allowPrivate })));
-      }),
-    ],
+    handlers,
+    forwards,
+    defaults: targetDefaults(settings),
     lease: settings['webhook.lease'],
+    handlerGrace: settings['webhook.handlerGrace'],
+    retention: settings['webhook.retention'] * 86_400_000,
+    retentionBytes: settings['webhook.retentionBytes'],
+    log,
     events,
-  });
-  const retention = new Retention({
-    inbox,
-    maxAge: settings['webhook.retention'] * 86_400_000,
-    maxBytes: settings['webhook.retentionBytes'],
-    onPruned: (removed) => log.info({ removed }, 'old deliveries removed'),
-    onError: events.storeFailed,
   });
 
   const secret = onStop(
@@ -80,28 +57,25 @@ export function openWebhookDoor({
     }),
   );
   const none: readonly string[] = [];
-  listener('webhook', webhookErrors).register(webhook, {
+  const app = listener('webhook', webhookErrors);
+  app.setNotFoundHandler((request, reply) =>
+    sendProblem(webhookErrors, new HttpProblem(404, 'NO_ROUTE', reasonPhrase(404)), request, reply),
+  );
+  app.register(receiver, {
+    prefix: RECEIVER_PATH,
     inbox,
     secrets: () => secret.current ?? none,
     sources: sources.map(createSource),
-    plan: createJobPlan(handlers, forwards),
+    plan: work.plan,
     maxBodyBytes: settings['webhook.maxBodyBytes'],
     maxBytesInFlight: settings['webhook.maxBytesInFlight'],
     onAppended(delivery, appended) {
       events.appended(delivery, appended);
-      for (const { target } of delivery.jobs) dispatcher.wake(target);
+      work.wake(delivery);
     },
     onRefused: events.refused,
   });
-  return {
-    start() {
-      dispatcher.start();
-      retention.start();
-    },
-    async stop(deadline) {
-      await Promise.all([dispatcher.stop(deadline), retention.stop()]);
-    },
-  };
+  return work;
 }
 
 /** Which jobs a delivery would get now. */

@@ -1,4 +1,5 @@
-import { type StatsListener, unwatchFile, watchFile } from 'node:fs';
+import { stat } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './load.ts';
 import { type OptionKey, optionOf, type Settings } from './options.ts';
 import { parseText } from './parse.ts';
@@ -12,7 +13,7 @@ export interface LiveSecret<T> extends Disposable {
   readonly current: T;
 }
 
-/** Told of each change: undefined when the new value was taken, else why the old one stays. */
+/** Told of each change: undefined when a new value was taken, else why the old one stays. */
 export type OnSecretChange = (problem: string | undefined) => void;
 
 /**
@@ -30,22 +31,45 @@ export function liveSecret<K extends OptionKey>(
 
   const option = optionOf(key);
   const variable = `${option.env}_FILE`;
-  const listener: StatsListener = (now, before) => {
-    if (now.mtimeMs === before.mtimeMs && now.ino === before.ino && now.size === before.size) return;
+  const place = { name: `the file that ${variable} names`, drop: `unset ${variable}` };
+  let problem: string | undefined;
+  const readAgain = () => {
     const content = readSecretFile(variable, path, '/');
-    if ('problem' in content) return onChange(content.problem);
-    const place = { name: `the file that ${variable} names`, drop: `unset ${variable}` };
-    const parsed = parseText(option, place, content.text);
-    if ('problem' in parsed) return onChange(parsed.problem);
-    current = parsed.value as Settings[K];
-    onChange(undefined);
+    const parsed = 'problem' in content ? content : parseText(option, place, content.text);
+    const before = problem;
+    problem = 'problem' in parsed ? parsed.problem : undefined;
+    if ('value' in parsed) {
+      if (before === undefined && isDeepStrictEqual(parsed.value, current)) return;
+      current = parsed.value as Settings[K];
+    }
+    onChange(problem);
   };
-  // Looking at the file also follows a link that is exchanged, as Kubernetes does; and it keeps no process alive.
-  watchFile(path, { interval: INTERVAL, persistent: false }, listener);
+
+  // Not known before the first look: the file may have changed since the configuration was read.
+  let known: string | undefined;
+  let isLooking = false;
+  let closed = false;
+  const look = () => {
+    // A folder of the network may take its time.
+    if (isLooking) return;
+    isLooking = true;
+    // Looking at the file also follows a link that is exchanged, as Kubernetes does.
+    stat(path, (error, stats) => {
+      isLooking = false;
+      const state = error === null ? `${stats.ino} ${stats.size} ${stats.mtimeMs}` : String(error.code);
+      if (closed || state === known) return;
+      known = state;
+      readAgain();
+    });
+  };
+  const timer = setInterval(look, INTERVAL).unref();
   return {
     get current() {
       return current;
     },
-    [Symbol.dispose]: () => unwatchFile(path, listener),
+    [Symbol.dispose]() {
+      closed = true;
+      clearInterval(timer);
+    },
   };
 }

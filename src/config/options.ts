@@ -189,6 +189,14 @@ export const options = {
     max: 600_000,
     description: 'How many milliseconds after a process died another one takes over what it had in hand.',
   }),
+  'webhook.handlerGrace': duration({
+    env: 'WEBHOOK_HANDLER_GRACE',
+    default: 900_000,
+    min: 0,
+    max: 2_592_000_000,
+    description:
+      'How many milliseconds a delivery waits for a handler or forward address that no process has any more before it is dead; 0: for ever.',
+  }),
   'webhook.maxBodyBytes': count({
     env: 'WEBHOOK_MAX_BODY_BYTES',
     default: 1_048_576,

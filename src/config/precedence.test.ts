@@ -90,6 +90,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'webhook.backoff': fc.integer({ min: 0, max: 86_400_000 }),
   'webhook.maxBackoff': fc.integer({ min: 0, max: 604_800_000 }),
   'webhook.lease': fc.integer({ min: 500, max: 600_000 }),
+  'webhook.handlerGrace': fc.integer({ min: 0, max: 2_592_000_000 }),
   'log.level': fc.constantFrom('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   profiles: fc.array(item, { maxLength: 3 }),
   'shutdown.linger': fc.integer({ min: 0, max: 300_000 }),

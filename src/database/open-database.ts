@@ -5,6 +5,9 @@ import type { DatabaseObserver } from './observer.ts';
 import type { Replica } from './replica.ts';
 import { openSqlite } from './sqlite/open.ts';
 
+export type { Database } from './database.ts';
+export { DatabaseOpenError, StoreUnavailableError } from './errors.ts';
+
 const SQLITE = 'sqlite:';
 
 /**

@@ -10,6 +10,7 @@ export interface BackoffOptions {
  * failed together do not come back together. `random` is from 0 to below 1.
  */
 export function backoff(attempt: number, { base, cap }: BackoffOptions, random: number): number {
-  const longest = Math.min(cap, base * 2 ** (attempt - 1));
+  // No cap is reached later than that, and beyond it numbers end.
+  const longest = Math.min(cap, base * 2 ** Math.min(attempt - 1, 50));
   return Math.floor(random * longest);
 }

@@ -58,6 +58,8 @@ function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
     claim: (...args) => current().claim(...args),
     renew: (owner, jobs, leaseEnd) => current().renew(owner, jobs, leaseEnd),
     settle: (...args) => current().settle(...args),
+    attend: (targets, now) => current().attend(targets, now),
+    abandon: (...args) => current().abandon(...args),
     backlog: () => current().backlog(),
     prune: (...args) => current().prune(...args),
     size: () => current().size(),

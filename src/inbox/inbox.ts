@@ -43,6 +43,16 @@ export interface Inbox {
   renew(owner: string, jobs: readonly number[], leaseEnd: number): Promise<void>;
   /** Records how an attempt ended; resolves to false when the lease was lost and nothing was recorded. */
   settle(job: ClaimedJob, owner: string, outcome: Outcome, now: number): Promise<boolean>;
+  /**
+   * Records that this process runs the jobs of `targets`. Those of open jobs that no process has ever run are known
+   * from then on, as if one had run them until now.
+   */
+  attend(targets: readonly string[], now: number): Promise<void>;
+  /**
+   * Ends as dead what nobody runs: up to `limit` open jobs that have been due since `before`, of targets that no
+   * process has attended since. Resolves to the target of each.
+   */
+  abandon(before: number, limit: number, error: string, now: number): Promise<readonly string[]>;
   backlog(): MaybePromise<Backlog>;
   /**
    * Removes up to `limit` deliveries received before `before` of which nothing is open;

@@ -1,5 +1,5 @@
-import { parseJsonBody } from '../http/json-body.ts';
 import type { NewJob } from './delivery.ts';
+import { parseDeliveryBody } from './delivery-body.ts';
 import type { DeliveryDetail, DeliveryLog, DeliveryStatus } from './delivery-log.ts';
 
 /** Which jobs a delivery would get now, from its event and its parsed body. */
@@ -47,17 +47,18 @@ export async function discardDelivery(
 }
 
 /** A job whose handler or forward address is gone would stay open for ever, so it is left alone. */
-function jobsToOpen({ event, body, jobs }: DeliveryDetail, plan: ReplayPlan): readonly NewJob[] {
-  const planned = plan(event, parsed(body));
+function jobsToOpen(delivery: DeliveryDetail, plan: ReplayPlan): readonly NewJob[] {
+  const { jobs } = delivery;
+  const planned = plan(delivery.event, parsed(delivery));
   if (jobs.length === 0) return planned;
   const dead = jobs.filter(({ status }) => status === 'dead');
   const targets = new Set((dead.length > 0 ? dead : jobs).map(({ target }) => target));
   return planned.filter(({ target }) => targets.has(target));
 }
 
-function parsed(body: Uint8Array): unknown {
+function parsed(delivery: DeliveryDetail): unknown {
   try {
-    return parseJsonBody(body);
+    return parseDeliveryBody(delivery);
   } catch {
     // Only the key of an order is looked for in it.
     return undefined;

@@ -23,7 +23,7 @@ const MAX_NAME = 200;
 /** From one sync of a fast disk to what senders no longer wait for, in seconds. */
 const ACKNOWLEDGED_IN = [0.002, 0.005, 0.025, 0.1, 0.5, 1, 5];
 
-export function createEvents(log: Logger, metrics: Metrics): Events {
+export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metrics: Metrics): Events {
   const deliveries = metrics.counter('webhook.deliveries', {
     description:
       'Deliveries that were acknowledged: stored, known already (duplicate), or known and dead (revived)',

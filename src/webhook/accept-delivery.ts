@@ -20,7 +20,7 @@ export interface Received {
   readonly dataPointer: string;
   readonly dedupKey: string | null;
   readonly body: Uint8Array;
-  /** The body as parsed JSON. */
+  /** What the body says. */
   readonly parsed: unknown;
 }
 
@@ -56,7 +56,7 @@ export function bodyOf({ body }: FastifyRequest): Uint8Array {
 }
 
 /** The body is read whatever it is labelled, so its label stands only where it came in. */
-function contentTypeOf({ raw: { rawHeaders } }: FastifyRequest): string | null {
+export function contentTypeOf({ raw: { rawHeaders } }: FastifyRequest): string | null {
   const name = rawHeaders.findIndex((text, i) => i % 2 === 0 && text.toLowerCase() === 'content-type');
   return name === -1 ? null : (rawHeaders[name + 1] ?? null);
 }

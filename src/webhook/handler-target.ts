@@ -1,6 +1,6 @@
-import { parseJsonBody } from '../http/json-body.ts';
 import { parsePointer, valueAt } from '../http/json-pointer.ts';
 import type { ClaimedJob, Delivery } from '../inbox/delivery.ts';
+import { parseDeliveryBody } from '../inbox/delivery-body.ts';
 import type { HandlerLog, HandlerSpec } from '../inbox/handler.ts';
 import type { Target } from '../inbox/target.ts';
 
@@ -31,7 +31,7 @@ export function handlerTarget(
 }
 
 function deliveryOf({ attempt, delivery }: ClaimedJob, event: string): Delivery {
-  const { id, source, body, dataPointer, receivedAt } = delivery;
-  const data = valueAt(parseJsonBody(body), parsePointer(dataPointer) ?? []);
+  const { id, source, dataPointer, receivedAt } = delivery;
+  const data = valueAt(parseDeliveryBody(delivery), parsePointer(dataPointer) ?? []);
   return { id, source, event, data, receivedAt: new Date(receivedAt), attempt };
 }

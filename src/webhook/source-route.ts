@@ -1,10 +1,10 @@
-import type { FastifyInstance } from 'fastify';
-import { parseJsonBody } from '../http/json-body.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { formatPointer } from '../http/json-pointer.ts';
 import { HttpProblem } from '../http/problem.ts';
-import { type AcceptOptions, acceptDelivery, bodyOf } from './accept-delivery.ts';
+import { parseDeliveryBody } from '../inbox/delivery-body.ts';
+import { type AcceptOptions, acceptDelivery, bodyOf, contentTypeOf } from './accept-delivery.ts';
 import { TEXT_TYPE } from './error-format.ts';
-import { type Refusal, verify } from './schemes/scheme.ts';
+import type { BodyCheck, Refusal } from './schemes/scheme.ts';
 import { readDelivery } from './sources/read-delivery.ts';
 import type { Source } from './sources/source.ts';
 
@@ -19,31 +19,37 @@ export interface SourceRouteOptions extends AcceptOptions {
  */
 export function addSourceRoute(app: FastifyInstance, source: Source, options: SourceRouteOptions): void {
   const { name, verifier } = source;
-  const dataPointer = formatPointer(source.data);
+  const usualPointer = formatPointer(source.data);
   const refuse = (reason: Refusal): HttpProblem => {
     options.onRefused(name, reason);
     return new HttpProblem(401, 'REFUSED', 'Unauthorized', { headers: { connection: 'close' } });
   };
 
+  /** What checks the body of a request whose headers were in order. */
+  const checks = new WeakMap<FastifyRequest, BodyCheck>();
+
   app.post(
-    `/webhook/${name}`,
+    `/${name}`,
     {
       onRequest(request, _reply, done) {
         const step = verifier(request.headers, Date.now());
-        done(typeof step === 'function' ? undefined : refuse(step.reason));
+        if (typeof step !== 'function') return done(refuse(step.reason));
+        checks.set(request, step);
+        done();
       },
     },
     (request, reply) => {
       const body = bodyOf(request);
-      const verdict = verify(verifier, request.headers, body, Date.now());
-      if (!verdict.ok) throw refuse(verdict.reason);
-      const parsed = parseJsonBody(body);
+      const verdict = checks.get(request)?.(body);
+      if (verdict?.ok !== true) throw refuse(verdict?.reason ?? 'no-signature');
+      const parsed = parseDeliveryBody({ source: name, contentType: contentTypeOf(request), body });
       const read = readDelivery(source, request.headers, parsed);
       if (read.kind === 'challenge') {
         reply.type(TEXT_TYPE).send(read.answer);
         return;
       }
       const { event, dedupKey } = read;
+      const dataPointer = read.pointer === source.data ? usualPointer : formatPointer(read.pointer);
       acceptDelivery(options, { source: name, event, dataPointer, dedupKey, body, parsed }, request, reply);
     },
   );

@@ -1,69 +1,63 @@
-import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
-import { limitBytesInFlight } from '../http/byte-budget.ts';
-import { sendProblem } from '../http/error-format.ts';
-import { parseJsonBody } from '../http/json-body.ts';
-import { HttpProblem, reasonPhrase } from '../http/problem.ts';
-import { readRawBodies } from '../http/read-bodies.ts';
-import { acceptDelivery, bodyOf } from './accept-delivery.ts';
-import { webhookErrors } from './error-format.ts';
-import { addSourceRoute, type SourceRouteOptions } from './source-route.ts';
-import type { Source } from './sources/source.ts';
-import { tokenGuard } from './token-guard.ts';
+import type { FastifyPluginAsync } from 'fastify';
+import type { ReplayPlan } from '../inbox/replay-delivery.ts';
+import { addBacklogMetrics } from '../observability/backlog-metrics.ts';
+import { createEvents } from '../observability/events.ts';
+import { Metrics } from '../observability/metrics.ts';
+import { createJobPlan } from './job-plan.ts';
+import { readOptions, readWork, type WebhookOptions } from './options.ts';
+import { RECEIVER_PATH, receiver } from './receiver.ts';
+import { createSource } from './sources/source.ts';
+import { createWork } from './work.ts';
 
-export interface WebhookOptions extends SourceRouteOptions {
-  /** The shared secrets that are accepted in x-webhook-token; none: not secured. Asked at each request. */
-  secrets(): readonly string[];
-  /** Signed sources, each at /webhook/<name>; default none. */
-  readonly sources?: readonly Source[];
-  /** Largest body in bytes; default 1 MiB. A larger one is a 413. */
-  readonly maxBodyBytes?: number;
-  /** Bytes of all bodies in hand at the same time; default 64 MiB. What does not fit is a 503. */
-  readonly maxBytesInFlight?: number;
-}
+// What the options are made of, for those who take only this door.
+export type { ForwardConfig, SourceConfig } from '../config/webhook-sources.ts';
+export { backlogCheck } from '../inbox/backlog-check.ts';
+export type { Delivery } from '../inbox/delivery.ts';
+export type { DeliveryHandler, HandlerContext, HandlerSpec } from '../inbox/handler.ts';
+export type { ReplayPlan } from '../inbox/replay-delivery.ts';
+export type { WebhookOptions } from './options.ts';
 
-/** The webhook receiver (contract 4.4) as a Fastify plugin. */
-export const webhook: FastifyPluginCallback<WebhookOptions> = (app, options, ready) => {
-  const { secrets, sources = [], maxBodyBytes = 1024 * 1024, maxBytesInFlight = 64 * 1024 * 1024 } = options;
-  readRawBodies(app, { bodyLimit: maxBodyBytes });
-  limitBytesInFlight(app, maxBytesInFlight, maxBodyBytes);
-  app.setErrorHandler((error, request, reply) => sendProblem(webhookErrors, error, request, reply));
+/**
+ * The webhook door (contract 4.4) as a Fastify plugin: it receives deliveries from when the application listens,
+ * handles them from when it is ready, and ends what is under way when it closes. Who opened the inbox closes it
+ * after that. Fails with ConfigError when the options make no door.
+ */
+export const webhook: FastifyPluginAsync<WebhookOptions> = async (app, given) => {
+  const { inbox, metrics } = given;
+  const options = readOptions(given);
+  const log = app.log;
+  // Meters of our own are looked at by nobody.
+  const meters = metrics ?? new Metrics();
+  if (metrics !== undefined) addBacklogMetrics(metrics, inbox);
+  const events = createEvents(log, meters);
+  const work = createWork({ ...options, inbox, log, events });
 
-  app.post('/webhook', { onRequest: tokenGuard(secrets) }, (request, reply) => {
-    const body = bodyOf(request);
-    const parsed = parseJsonBody(body);
-    const received = {
-      source: '',
-      event: eventOf(parsed),
-      dataPointer: '/data',
-      dedupKey: dedupKeyOf(request),
-    };
-    acceptDelivery(options, { ...received, body, parsed }, request, reply);
+  app.addHook('onReady', async () => work.start());
+  app.addHook('onClose', async () => {
+    await work.stop(AbortSignal.timeout(options.stopTimeout));
+    if (metrics === undefined) meters[Symbol.dispose]();
   });
-  for (const source of sources) addSourceRoute(app, source, options);
-
-  const paths = new Set(['/webhook', ...sources.map(({ name }) => `/webhook/${name}`)]);
-  app.setNotFoundHandler((request, reply) => {
-    const known = paths.has(request.url.slice(app.prefix.length).split('?', 1)[0] ?? '');
-    const status = known ? 405 : 404;
-    const headers = known ? { allow: 'POST' } : {};
-    const problem = new HttpProblem(status, 'NO_ROUTE', reasonPhrase(status), { headers });
-    return sendProblem(webhookErrors, problem, request, reply);
+  await app.register(receiver, {
+    prefix: RECEIVER_PATH,
+    inbox,
+    secrets: options.secrets,
+    sources: options.sources.map(createSource),
+    plan: work.plan,
+    maxBodyBytes: options.maxBodyBytes,
+    maxBytesInFlight: options.maxBytesInFlight,
+    onAppended(delivery, appended) {
+      events.appended(delivery, appended);
+      work.wake(delivery);
+    },
+    onRefused: events.refused,
   });
-  ready();
 };
 
-/** The `event` of a body (contract 2.5); null when the body is any other JSON value. */
-function eventOf(body: unknown): string | null {
-  if (typeof body !== 'object' || body === null) return null;
-  const { event } = body as { readonly event?: unknown };
-  return typeof event === 'string' ? event : null;
-}
-
-/** Longer keys are no keys: a sender would fill the index with them. */
-const MAX_KEY = 255;
-
-/** A sender that repeats a delivery may say so (Standard Webhooks, draft-ietf-httpapi-idempotency-key-header). */
-function dedupKeyOf({ headers }: FastifyRequest): string | null {
-  const key = headers['webhook-id'] ?? headers['idempotency-key'];
-  return typeof key === 'string' && key !== '' && key.length <= MAX_KEY ? key : null;
+/**
+ * Which jobs a delivery would get with these options: what `deliveries` of portico/management needs beside the log,
+ * to have one handled again. Throws ConfigError.
+ */
+export function replayPlan(options: Pick<WebhookOptions, 'handlers' | 'forward'>): ReplayPlan {
+  const { handlers, forwards } = readWork(options);
+  return createJobPlan(handlers, forwards);
 }

@@ -143,6 +143,14 @@ test('discard: what is open or dead, nothing else', async () => {
   assert.equal(rest.stdout, '2 deliveries discarded.\n');
   assert.equal(await count(database, { status: 'discarded' }), 3);
   assert.equal(await count(database, { status: 'done' }), 1);
+
+  const dead = await storeDeliveries(database, 'late', 2);
+  await settleAll(database, 'late', 'dead');
+  const json = await folder.portico('deliveries', 'discard', '--dead', '--json');
+  const { matched, discarded } = JSON.parse(json.stdout);
+  assert.deepEqual([json.code, matched, discarded], [0, 2, 2]);
+  const again = await folder.portico('deliveries', 'discard', ...dead, '--json');
+  assert.deepEqual([again.code, JSON.parse(again.stdout).refused], [1, { settled: 2 }]);
 });
 
 test('what the configuration cannot say stops a replay before it begins', async () => {

@@ -4,6 +4,7 @@ import type { Appended, Backlog, Inbox, Outcome } from '../../inbox/inbox.ts';
 import type { BatchQueue } from '../batch-queue.ts';
 import type { DatabaseObserver, ReadTally } from '../observer.ts';
 import { appendAll, resize } from './append.ts';
+import { abandonJobs, attendTargets } from './attendance.ts';
 import { claimJobs } from './claim.ts';
 import { counted } from './counted.ts';
 import { sqlState } from './faults.ts';
@@ -122,6 +123,14 @@ export class PostgresInbox implements Inbox {
         await delay(Math.random() * SETTLE_PAUSE);
       }
     }
+  }
+
+  async attend(targets: readonly string[], now: number): Promise<void> {
+    await this.#write(() => attendTargets(this.#server, targets, now));
+  }
+
+  abandon(before: number, limit: number, error: string, now: number): Promise<readonly string[]> {
+    return this.#write(() => abandonJobs(this.#server, { before, limit, error, now }));
   }
 
   async backlog(): Promise<Backlog> {

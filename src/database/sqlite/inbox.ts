@@ -117,6 +117,18 @@ export class SqliteInbox implements Inbox {
     }
   }
 
+  async attend(targets: readonly string[], now: number): Promise<void> {
+    await this.#writes.writeAll([
+      { statement: 'attendTargets', values: [now, JSON.stringify(targets)] },
+      { statement: 'awaitTargets', values: [now] },
+    ]);
+  }
+
+  async abandon(before: number, limit: number, error: string, now: number): Promise<readonly string[]> {
+    const rows = await this.#writes.write('abandonJobs', error, now, before, limit);
+    return rows.map(([target]) => String(target));
+  }
+
   backlog(): Backlog {
     const row = counted(this.#tallies.backlog, () =>
       readRow<{ open: number; dead: number; oldestAt: number | null }>(this.#backlog),

@@ -1,3 +1,5 @@
+import { WAITING_TARGETS } from '../waiting-targets.ts';
+
 /** Every statement that writes, by its name; the connection that writes prepares each of them once. */
 export const WRITES = {
   createUser: 'INSERT INTO users (name, email) VALUES (?, ?) RETURNING id',
@@ -49,6 +51,20 @@ export const WRITES = {
   releaseJob: `
     UPDATE jobs SET due_at = ?, attempts = attempts - 1, owner = NULL
     WHERE seq = ? AND owner = ? AND attempts = ? RETURNING seq`,
+
+  attendTargets: `
+    INSERT INTO targets (name, seen_at) SELECT DISTINCT value, ?1 FROM json_each(?2) WHERE true
+    ON CONFLICT (name) DO UPDATE SET seen_at = max(seen_at, excluded.seen_at)`,
+  awaitTargets: `
+    ${WAITING_TARGETS}
+    INSERT INTO targets (name, seen_at) SELECT target, ? FROM waiting WHERE target IS NOT NULL
+    ON CONFLICT (name) DO NOTHING`,
+  abandonJobs: `
+    UPDATE jobs SET status = 'dead', error = ?1, finished_at = ?2, owner = NULL
+    WHERE seq IN (
+      SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
+      WHERE targets.seen_at <= ?3 AND jobs.status = 'open' AND jobs.due_at <= ?3 LIMIT ?4)
+    RETURNING target`,
 
   replayJobs: `
     UPDATE jobs SET status = 'open', attempts = 0, due_at = ?, error = NULL, finished_at = NULL

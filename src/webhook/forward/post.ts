@@ -17,6 +17,8 @@ export interface PostReply {
 
 /** A reply is read so that the connection can be used again, but no further than this, in bytes. */
 const MAX_REPLY = 64 * 1024;
+/** Nor for longer, in milliseconds: the attempt is over by then, and nobody else would let go of the connection. */
+const MAX_REPLY_TIME = 5_000;
 
 /** Sends POST requests over kept connections; redirects are not followed. */
 export interface Poster extends Disposable {
@@ -24,7 +26,13 @@ export interface Poster extends Disposable {
   post(post: Post): Promise<PostReply>;
 }
 
-export function createPoster({ allowPrivate }: { readonly allowPrivate: boolean }): Poster {
+export interface PosterOptions {
+  readonly allowPrivate: boolean;
+  /** How long the body of a reply may take, in milliseconds; default 5,000. */
+  readonly replyTime?: number;
+}
+
+export function createPoster({ allowPrivate, replyTime = MAX_REPLY_TIME }: PosterOptions): Poster {
   const http = new HttpAgent({ keepAlive: true });
   const https = new HttpsAgent({ keepAlive: true });
   return {
@@ -40,7 +48,7 @@ export function createPoster({ allowPrivate }: { readonly allowPrivate: boolean 
         ...(!allowPrivate && { lookup: guardedLookup }),
       });
       request.on('response', (reply) => {
-        drain(reply);
+        drain(reply, replyTime);
         resolve({ status: reply.statusCode ?? 0, retryAfter: reply.headers['retry-after'] });
       });
       request.on('error', reject);
@@ -54,7 +62,9 @@ export function createPoster({ allowPrivate }: { readonly allowPrivate: boolean 
   };
 }
 
-function drain(reply: IncomingMessage): void {
+function drain(reply: IncomingMessage, time: number): void {
+  const timer = setTimeout(() => reply.destroy(), time).unref();
+  reply.on('close', () => clearTimeout(timer));
   let read = 0;
   reply.on('data', (chunk: Buffer) => {
     read += chunk.length;

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { valueAt } from '../../http/json-pointer.ts';
 import type { ChosenScheme, SchemeName } from '../schemes/schemes.ts';
 import { bodyAlone } from '../schemes/template.ts';
 import { defaultLayout } from './defaults.ts';
-import { dataOf, readDelivery } from './read-delivery.ts';
+import { readDelivery as read } from './read-delivery.ts';
 import type { SourceLayout } from './source.ts';
 
 const params = { tolerance: 300 };
@@ -32,6 +33,14 @@ const sourceOf = (scheme: SchemeName, layout: Partial<SourceLayout> = {}) => ({
   ...layout,
   scheme,
 });
+
+/** What is read, with the data that the pointer points to. */
+function readDelivery(...[source, headers, body]: Parameters<typeof read>) {
+  const found = read(source, headers, body);
+  if (found.kind === 'challenge') return found;
+  const { pointer, ...rest } = found;
+  return { ...rest, data: valueAt(body, pointer) };
+}
 
 test('Standard Webhooks', () => {
   const body = { type: 'invoice.paid', timestamp: '2022-11-03T20:26:10.344522Z', data: { id: 1 } };
@@ -145,7 +154,6 @@ test('events, data and keys may stand elsewhere', () => {
     data: { id: 1 },
     dedupKey: '42',
   });
-  assert.deepEqual(dataOf(source, body), { id: 1 });
   const never = { ...source, dedup: undefined };
   const read = readDelivery(never, { 'x-topic': 'orders/create', 'idempotency-key': 'k' }, body);
   assert.equal(read.kind === 'delivery' && read.dedupKey, null);
@@ -162,4 +170,22 @@ test('a key of any length becomes one of bounded length, and stays one’s own',
   assert.equal(one, keyOf('x'.repeat(256)));
   assert.notEqual(one, two);
   for (const none of [null, true, {}, [], '']) assert.equal(keyOf(none), null);
+});
+
+test('Slack: interactions and commands are events too, with all of their body', () => {
+  const click = { type: 'block_actions', actions: [{ value: '1' }] };
+  const command = { command: '/deploy', text: 'now', type: 'ignored' };
+  const renamed = sourceOf('slack', { events: new Map([['/deploy', 'deploy']]) });
+  for (const [source, body, event] of [
+    [sourceOf('slack'), click, 'block_actions'],
+    [sourceOf('slack'), command, '/deploy'],
+    [renamed, command, 'deploy'],
+    [sourceOf('slack'), { ssl_check: '1' }, null],
+    [sourceOf('slack'), { type: 1 }, null],
+  ] as const) {
+    const found = readDelivery(source, {}, body);
+    assert.ok(found.kind === 'delivery');
+    assert.equal(found.event, event);
+    if (event !== null) assert.deepEqual(found.data, body);
+  }
 });

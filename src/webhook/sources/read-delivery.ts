@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { valueAt } from '../../http/json-pointer.ts';
+import { type JsonPointer, valueAt } from '../../http/json-pointer.ts';
 import type { RequestHeaders } from '../schemes/scheme.ts';
 import { type Source, type SourceLayout, valueAtPlace } from './source.ts';
 
@@ -11,8 +11,8 @@ export interface ReadDelivery {
   readonly kind: 'delivery';
   /** Under our name; null when the request names none. */
   readonly event: string | null;
-  /** Undefined when the request has none. */
-  readonly data: unknown;
+  /** Where in the body its data are. */
+  readonly pointer: JsonPointer;
   /** Equal for requests that deliver the same event of this source; null when nothing tells. */
   readonly dedupKey: string | null;
 }
@@ -23,7 +23,7 @@ export interface Challenge {
   readonly answer: string;
 }
 
-/** Reads a request that was verified. `body` is its parsed JSON. */
+/** Reads a request that was verified. `body` is what its body says. */
 export function readDelivery(
   source: SourceLayout & Pick<Source, 'scheme'>,
   headers: RequestHeaders,
@@ -33,21 +33,19 @@ export function readDelivery(
     const answer = valueAt(body, ['challenge']);
     if (typeof answer === 'string') return { kind: 'challenge', answer };
   }
-  return {
-    kind: 'delivery',
-    event: eventOf(source, headers, body),
-    data: dataOf(source, body),
-    dedupKey: dedupKeyOf(source, headers, body),
-  };
+  const dedupKey = dedupKeyOf(source, headers, body);
+  const event = eventOf(source, valueAtPlace(source.event, headers, body));
+  const other = event === null && source.scheme === 'slack' ? slackEvent(body) : undefined;
+  if (other !== undefined) return { kind: 'delivery', event: eventOf(source, other), pointer: [], dedupKey };
+  return { kind: 'delivery', event, pointer: source.data, dedupKey };
 }
 
-/** The data of a request of a source, from its parsed body alone. */
-export function dataOf({ data }: SourceLayout, body: unknown): unknown {
-  return valueAt(body, data);
+/** Beside events Slack sends interactions, which have a type, and commands: both with data all over the body. */
+function slackEvent(body: unknown): unknown {
+  return valueAt(body, ['command']) ?? valueAt(body, ['type']);
 }
 
-function eventOf({ event, events }: SourceLayout, headers: RequestHeaders, body: unknown): string | null {
-  const name = valueAtPlace(event, headers, body);
+function eventOf({ events }: SourceLayout, name: unknown): string | null {
   if (typeof name !== 'string' || name === '') return null;
   return events.get(name) ?? name;
 }

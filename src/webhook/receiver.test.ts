@@ -5,7 +5,7 @@ import fastify, { type FastifyInstance } from 'fastify';
 import type { Database } from '../database/database.ts';
 import { openDatabase } from '../database/open-database.ts';
 import type { ClaimedJob, NewDelivery } from '../inbox/delivery.ts';
-import { type WebhookOptions, webhook } from './webhook.ts';
+import { RECEIVER_PATH, type ReceiverOptions, receiver } from './receiver.ts';
 
 interface Receiver extends AsyncDisposable {
   readonly app: FastifyInstance;
@@ -23,7 +23,7 @@ interface Receiver extends AsyncDisposable {
   bodies(): Promise<readonly string[]>;
 }
 
-type Options = Partial<Omit<WebhookOptions, 'secrets'>> & { readonly secrets?: readonly string[] };
+type Options = Partial<Omit<ReceiverOptions, 'secrets'>> & { readonly secrets?: readonly string[] };
 
 /** The receiver on a real inbox; every event but `other` has a handler. */
 async function receive({ secrets = [], ...options }: Options = {}): Promise<Receiver> {
@@ -32,7 +32,8 @@ async function receive({ secrets = [], ...options }: Options = {}): Promise<Rece
   closing.use(database);
   const app = fastify();
   const stored: NewDelivery[] = [];
-  await app.register(webhook, {
+  await app.register(receiver, {
+    prefix: RECEIVER_PATH,
     inbox: database.inbox,
     secrets: () => secrets,
     plan: (event) => (event === null || event === 'other' ? [] : [{ target: 't', orderKey: null }]),

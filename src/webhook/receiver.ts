@@ -1,0 +1,73 @@
+import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
+import { limitBytesInFlight } from '../http/byte-budget.ts';
+import { sendProblem } from '../http/error-format.ts';
+import { parseJsonBody } from '../http/json-body.ts';
+import { HttpProblem, reasonPhrase } from '../http/problem.ts';
+import { readRawBodies } from '../http/read-bodies.ts';
+import { acceptDelivery, bodyOf } from './accept-delivery.ts';
+import { webhookErrors } from './error-format.ts';
+import { addSourceRoute, type SourceRouteOptions } from './source-route.ts';
+import type { Source } from './sources/source.ts';
+import { tokenGuard } from './token-guard.ts';
+
+export interface ReceiverOptions extends SourceRouteOptions {
+  /** The shared secrets that are accepted in x-webhook-token; none: not secured. Asked at each request. */
+  secrets(): readonly string[];
+  /** Signed sources, each at /webhook/<name>; default none. */
+  readonly sources?: readonly Source[];
+  /** Largest body in bytes; default 1 MiB. A larger one is a 413. */
+  readonly maxBodyBytes?: number;
+  /** Bytes of all bodies in hand at the same time; default 64 MiB. What does not fit is a 503. */
+  readonly maxBytesInFlight?: number;
+}
+
+/** Where deliveries come in. */
+export const RECEIVER_PATH = '/webhook';
+
+/** Receives deliveries and stores them (contract 4.4); registered with RECEIVER_PATH as its prefix. */
+export const receiver: FastifyPluginCallback<ReceiverOptions> = (app, options, ready) => {
+  const { secrets, sources = [], maxBodyBytes = 1024 * 1024, maxBytesInFlight = 64 * 1024 * 1024 } = options;
+  readRawBodies(app, { bodyLimit: maxBodyBytes });
+  limitBytesInFlight(app, maxBytesInFlight, maxBodyBytes);
+  app.setErrorHandler((error, request, reply) => sendProblem(webhookErrors, error, request, reply));
+
+  app.post('', { onRequest: tokenGuard(secrets) }, (request, reply) => {
+    const body = bodyOf(request);
+    const parsed = parseJsonBody(body);
+    const received = {
+      source: '',
+      event: eventOf(parsed),
+      dataPointer: '/data',
+      dedupKey: dedupKeyOf(request),
+    };
+    acceptDelivery(options, { ...received, body, parsed }, request, reply);
+  });
+  for (const source of sources) addSourceRoute(app, source, options);
+
+  // Whoever builds the application answers for every other path of it.
+  const paths = new Set(['', ...sources.map(({ name }) => `/${name}`)]);
+  app.setNotFoundHandler((request, reply) => {
+    const known = paths.has(request.url.slice(app.prefix.length).split('?', 1)[0] ?? '');
+    const status = known ? 405 : 404;
+    const headers = known ? { allow: 'POST' } : {};
+    const problem = new HttpProblem(status, 'NO_ROUTE', reasonPhrase(status), { headers });
+    return sendProblem(webhookErrors, problem, request, reply);
+  });
+  ready();
+};
+
+/** The `event` of a body (contract 2.5); null when the body is any other JSON value. */
+function eventOf(body: unknown): string | null {
+  if (typeof body !== 'object' || body === null) return null;
+  const { event } = body as { readonly event?: unknown };
+  return typeof event === 'string' ? event : null;
+}
+
+/** Longer keys are no keys: a sender would fill the index with them. */
+const MAX_KEY = 255;
+
+/** A sender that repeats a delivery may say so (Standard Webhooks, draft-ietf-httpapi-idempotency-key-header). */
+function dedupKeyOf({ headers }: FastifyRequest): string | null {
+  const key = headers['webhook-id'] ?? headers['idempotency-key'];
+  return typeof key === 'string' && key !== '' && key.length <= MAX_KEY ? key : null;
+}

@@ -33,6 +33,10 @@ async function main(argv: readonly string[]): Promise<number> {
         const { sendCommand } = await import('./commands/send.ts');
         return await sendCommand(rest);
       }
+      case 'migrate': {
+        const { migrateCommand } = await import('./commands/migrate.ts');
+        return await migrateCommand(rest);
+      }
       case 'serve': {
         // Loaded only now, so that help comes at once.
         const { serve } = await import('./serve.ts');

@@ -37,6 +37,10 @@ async function main(argv: readonly string[]): Promise<number> {
         const { migrateCommand } = await import('./commands/migrate.ts');
         return await migrateCommand(rest);
       }
+      case 'move': {
+        const { moveCommand } = await import('./commands/move.ts');
+        return await moveCommand(rest);
+      }
       case 'serve': {
         // Loaded only now, so that help comes at once.
         const { serve } = await import('./serve.ts');
@@ -53,6 +57,7 @@ const EXPECTED: ReadonlySet<unknown> = new Set([
   'CANNOT_LISTEN',
   'HEALTH_CHECK_NAME',
   'MANAGEMENT_OPTIONS',
+  'MOVE',
   'STORE_UNAVAILABLE',
   'USAGE',
 ]);

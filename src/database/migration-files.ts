@@ -21,15 +21,20 @@ export function readMigration(folder: URL, name: string): string {
 
 /**
  * The files that a database has not seen, of those that there are. Throws DatabaseOpenError for a database that a
- * newer version has migrated, or that a move has not ended for.
+ * newer version has migrated, or, where that is refused, one with a move that has not ended.
  */
-export function pendingFiles(files: readonly string[], applied: readonly string[]): readonly string[] {
-  if (applied.some((name) => name.startsWith(MOVING))) {
+export function pendingFiles(
+  files: readonly string[],
+  applied: readonly string[],
+  moving: 'refused' | 'expected' = 'refused',
+): readonly string[] {
+  const isMove = (name: string) => name.startsWith(MOVING);
+  if (moving === 'refused' && applied.some(isMove)) {
     throw new DatabaseOpenError(
       'a move into it has not ended. Run "portico move" again with the same arguments, or with --restart.',
     );
   }
-  const unknown = applied.filter((name) => !files.includes(name));
+  const unknown = applied.filter((name) => !files.includes(name) && !isMove(name));
   if (unknown.length > 0) {
     throw new DatabaseOpenError(
       `it was written by a newer version (${unknown.join(', ')}). Start that version, or restore a backup.`,
@@ -38,10 +43,11 @@ export function pendingFiles(files: readonly string[], applied: readonly string[
   return files.filter((name) => !applied.includes(name));
 }
 
-/** Throws DatabaseOpenError when there is something that the database has not seen. */
-export function requireNothingPending(pending: readonly string[]): void {
+/** Throws DatabaseOpenError when there is something that the database has not seen; `advice` says what to do. */
+export function requireNothingPending(
+  pending: readonly string[],
+  advice = 'Run "portico migrate" first, or start without --no-migrate.',
+): void {
   if (pending.length === 0) return;
-  throw new DatabaseOpenError(
-    `its schema is not up to date (${pending.join(', ')}). Run "portico migrate" first, or start without --no-migrate.`,
-  );
+  throw new DatabaseOpenError(`its schema is not up to date (${pending.join(', ')}). ${advice}`);
 }

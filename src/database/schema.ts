@@ -6,7 +6,7 @@ export async function migrateDatabase(url: string): Promise<readonly string[]> {
   const { engine, place } = engineOf(url);
   if (engine === 'sqlite') return migrateFile(place);
   const [{ onFirst }, { migrate }] = await postgres();
-  return onFirst(place, migrate);
+  return onFirst(place, (connection) => migrate(connection));
 }
 
 /** The migrations that a database has not seen; nothing is written. Fails with DatabaseOpenError. */
@@ -14,7 +14,7 @@ export async function pendingMigrations(url: string): Promise<readonly string[]>
   const { engine, place } = engineOf(url);
   if (engine === 'sqlite') return pendingInFile(place);
   const [{ onFirst }, { pendingMigrations }] = await postgres();
-  return onFirst(place, pendingMigrations);
+  return onFirst(place, (connection) => pendingMigrations(connection));
 }
 
 /** The driver is loaded only by those who need it. */

@@ -10,19 +10,20 @@ const TIMEOUT = 600_000;
 /**
  * Brings the tables up to date: every numbered file of `migrations/` that the database has not seen runs once,
  * in order, all of them in one transaction under a lock, so that a failure leaves the database as it was.
- * Resolves to the files that it ran. Throws DatabaseOpenError for a database that a newer version has migrated.
+ * Resolves to the files that it ran. Throws DatabaseOpenError for a database that a newer version has
+ * migrated, or with a move that is not `expected`.
  */
-export async function migrate(connection: Connection): Promise<readonly string[]> {
+export async function migrate(connection: Connection, moving?: 'expected'): Promise<readonly string[]> {
   const command = (text: string) => connection.run({ text }, undefined);
   // Most starts find nothing to do, and wait for nobody.
-  if ((await pendingMigrations(connection)).length === 0) return [];
+  if ((await pendingMigrations(connection, moving)).length === 0) return [];
   await command(`BEGIN; SET LOCAL statement_timeout = ${TIMEOUT}; SET LOCAL lock_timeout = ${TIMEOUT}`);
   try {
     await command(`SELECT pg_advisory_xact_lock(${LOCK})`);
     await command(
       'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)',
     );
-    const pending = await pendingMigrations(connection);
+    const pending = await pendingMigrations(connection, moving);
     for (const name of pending) {
       await command(readMigration(FOLDER, name));
       await connection.run({ text: 'INSERT INTO migrations (name, applied_at) VALUES ($1, $2)' }, [
@@ -39,7 +40,10 @@ export async function migrate(connection: Connection): Promise<readonly string[]
 }
 
 /** The files that the database has not seen; nothing is written. Throws as `migrate` does. */
-export async function pendingMigrations(connection: Connection): Promise<readonly string[]> {
+export async function pendingMigrations(
+  connection: Connection,
+  moving?: 'expected',
+): Promise<readonly string[]> {
   const files = migrationFiles(FOLDER);
   const [exists] = await connection.run({ text: `SELECT to_regclass('migrations') IS NOT NULL` }, []);
   if (exists?.[0] !== true) return files;
@@ -47,5 +51,6 @@ export async function pendingMigrations(connection: Connection): Promise<readonl
   return pendingFiles(
     files,
     rows.map(([name]) => String(name)),
+    moving,
   );
 }

@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ClaimedJob, NewDelivery, StoredDelivery } from '../../inbox/delivery.ts';
 import type { Appended, Backlog, Inbox, Outcome } from '../../inbox/inbox.ts';
 import type { DatabaseObserver, ReadTally } from '../observer.ts';
+import { storedKey } from '../stored-key.ts';
 import type { Row } from './batch.ts';
 import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
 import { counted, readRow, readRows } from './read-row.ts';
@@ -49,9 +50,10 @@ export class SqliteInbox implements Inbox {
   }
 
   async append(delivery: NewDelivery): Promise<Appended> {
-    const { id, source, event, dataPointer, contentType, body, receivedAt, dedupKey, jobs } = delivery;
+    const { id, source, event, dataPointer, contentType, body, receivedAt, jobs } = delivery;
+    const dedupKey = storedKey(delivery.dedupKey);
     const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey];
-    const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, orderKey]));
+    const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, storedKey(orderKey)]));
     const [stored = [], , revived = []] = await this.#writes.writeAll([
       { statement: 'appendDelivery', values },
       ...(jobs.length > 0 ? [{ statement: 'addJobs', values: [receivedAt, targets] } as const] : []),

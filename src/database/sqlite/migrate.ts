@@ -7,16 +7,16 @@ const FOLDER = new URL('./migrations/', import.meta.url);
  * Brings the tables up to date: every numbered file of `migrations/` that the database has not seen runs once,
  * in order, all of them in one transaction under the write lock, so that processes that start together
  * take turns and a failure leaves the database as it was. Returns the files that it ran.
- * Throws DatabaseOpenError for a database that a newer version has migrated.
+ * Throws DatabaseOpenError for a database that a newer version has migrated, or with a move that is not `expected`.
  */
-export function migrate(db: DatabaseSync): readonly string[] {
+export function migrate(db: DatabaseSync, moving?: 'expected'): readonly string[] {
   const files = migrationFiles(FOLDER);
   db.exec('BEGIN IMMEDIATE');
   try {
     db.exec(
       'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT',
     );
-    const pending = pendingFiles(files, appliedTo(db));
+    const pending = pendingFiles(files, appliedTo(db), moving);
     const record = db.prepare('INSERT INTO migrations (name, applied_at) VALUES (?, ?)');
     for (const name of pending) {
       db.exec(readMigration(FOLDER, name));

@@ -202,7 +202,10 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     const file = join(folder.path, 'source.db');
     await makeRandomRows(file, 8, { users: 10, deliveries: 100 });
     for (const [sql, pattern] of [
-      [`UPDATE deliveries SET body = '\\x00' WHERE seq = 2`, /deliveries: /],
+      [
+        'UPDATE deliveries SET body = set_byte(body, 0, 255 - get_byte(body, 0)) WHERE octet_length(body) > 9',
+        /deliveries: /,
+      ],
       ['UPDATE jobs SET attempts = attempts + 1 WHERE seq = 2', /jobs: /],
       [`SELECT setval(pg_get_serial_sequence('jobs', 'seq'), 1)`, undefined],
     ] as const) {
@@ -213,6 +216,38 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
       if (pattern === undefined) await move(`sqlite:${file}`, to);
       else await assert.rejects(move(`sqlite:${file}`, to), refused(pattern));
     }
+  });
+
+  test('a connection that is lost, and a text that cannot be stored, end it with what to do', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'source.db');
+    await makeRandomRows(file, 11, { users: 30_000, deliveries: 10 });
+    const to = await server.createDatabase();
+    {
+      await using source = await openMoveSource(`sqlite:${file}`);
+      await using target = await openMoveTarget(to);
+      const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico move'`;
+      let cutting: Promise<unknown> | undefined;
+      const lost = moveDatabase(source, target, {
+        signal: new AbortController().signal,
+        restart: false,
+        onProgress(_step, done) {
+          if (done > 0) cutting ??= server.sql(cut, to);
+        },
+      });
+      await assert.rejects(lost, refused(/stopped in users, behind \d+: .*mend that, and run it again/));
+      await cutting;
+    }
+    {
+      using db = new DatabaseSync(file);
+      db.exec(`UPDATE users SET name = 'a' || char(0) WHERE id = (SELECT max(id) FROM users)`);
+    }
+    await assert.rejects(move(`sqlite:${file}`, to), refused(/stopped in users, behind \d+: invalid byte/));
+    {
+      using db = new DatabaseSync(file);
+      db.exec(`UPDATE users SET name = 'a' WHERE id = (SELECT max(id) FROM users)`);
+    }
+    assert.equal((await move(`sqlite:${file}`, to)).resumed, true);
   });
 
   test('a source that was written to between two parts of a move is found out', async () => {

@@ -28,11 +28,17 @@ export async function moveDatabase(
   target: MoveTarget,
   options: MoveOptions,
 ): Promise<MoveReport> {
+  const place: Place = { where: '' };
   try {
-    return await move(source, target, options);
+    return await move(source, target, options, place);
   } catch (error) {
-    throw isFault(error) ? interrupted(error) : error;
+    throw isFault(error) ? stopped(error, place) : error;
   }
+}
+
+/** Where the move is, for a message. */
+interface Place {
+  where: string;
 }
 
 /** Whether an engine or its connection failed, and not this program. */
@@ -42,9 +48,9 @@ function isFault(error: unknown): error is Error {
   );
 }
 
-function interrupted(cause: Error): MoveError {
+function stopped(cause: Error, { where }: Place): MoveError {
   return new MoveError(
-    `The move stopped: ${cause.message || cause.name}. What was copied stays; run it again to go on.`,
+    `The move stopped${where}: ${cause.message || cause.name}. What was copied stays; mend that, and run it again to go on.`,
     { cause },
   );
 }
@@ -53,19 +59,22 @@ async function move(
   source: MoveEnd,
   target: MoveTarget,
   { signal, restart, onProgress }: MoveOptions,
+  place: Place,
 ): Promise<MoveReport> {
   const resumed = await prepare(source, target, restart);
   const total = await countAll(source);
   let done = await countAll(target);
   const report = { resumed, tables: undefined };
   for (const table of movedTables) {
-    const copied = await copy(source, target, table, signal, (rows) => {
+    const copied = await copy(source, target, table, signal, (rows, after) => {
       done += rows;
+      place.where = ` in ${table.name}, behind ${after}`;
       onProgress('copy', done, total);
     });
     if (!copied) return report;
     await target.setCounter(table, await source.counter(table));
   }
+  place.where = ' while both were compared';
   let compared = 0;
   const tables = await compare(source, target, signal, (rows) => {
     compared += rows;
@@ -112,9 +121,10 @@ async function copy(
   target: MoveTarget,
   table: MovedTable,
   signal: AbortSignal,
-  onRows: (rows: number) => void,
+  onRows: (rows: number, after: number) => void,
 ): Promise<boolean> {
   let after = await target.last(table);
+  onRows(0, after);
   let rows = await source.read(table, after);
   while (rows.length > 0) {
     await turn();
@@ -123,7 +133,7 @@ async function copy(
     // The next rows are read while these are written.
     const written = rows.length;
     [, rows] = await Promise.all([target.write(table, rows), turn().then(() => source.read(table, after))]);
-    onRows(written);
+    onRows(written, after);
   }
   return true;
 }

@@ -6,7 +6,13 @@ import { migrateUsage } from './migrate-usage.ts';
 import { moveUsage } from './move-usage.ts';
 import { sendUsage } from './send/usage.ts';
 
-const usages: readonly CommandUsage[] = [hashPasswordUsage, ...deliveriesUsages, sendUsage, migrateUsage];
+const usages: readonly CommandUsage[] = [
+  hashPasswordUsage,
+  ...deliveriesUsages,
+  sendUsage,
+  migrateUsage,
+  moveUsage,
+];
 
 /** The commands that read the configuration. */
 const CONFIGURED = new Set<CommandUsage>([...deliveriesUsages, sendUsage, migrateUsage, moveUsage]);

@@ -290,6 +290,25 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     assert.notEqual(source.origin, file.origin);
   });
 
+  test('a service that comes to a PostgreSQL source in the middle keeps the move from its end', async () => {
+    await using folder = await temporaryFolder();
+    const from = await server.createDatabase();
+    const to = `sqlite:${join(folder.path, 'target.db')}`;
+    {
+      await using database = await openDatabase(from);
+      await storeDeliveries(database, 'e', 10);
+    }
+    {
+      await using source = await openMoveSource(from);
+      await using _service = await openDatabase(from);
+      await using target = await openMoveTarget(to);
+      const options = { signal: new AbortController().signal, restart: false, onProgress() {} };
+      await assert.rejects(moveDatabase(source, target, options), refused(/source is in use/));
+    }
+    await assert.rejects(async () => openDatabase(to), /a move into it has not ended/);
+    assert.equal((await move(from, to)).tables?.deliveries.rows, 10);
+  });
+
   test('a source that is missing, old, new, or the target itself is refused', async () => {
     await using folder = await temporaryFolder();
     const missing = `sqlite:${join(folder.path, 'missing.db')}`;

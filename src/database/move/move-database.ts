@@ -81,6 +81,8 @@ async function move(
     onProgress('compare', compared, 2 * total);
   });
   if (tables === undefined) return report;
+  // One that has come to the source would handle its open deliveries beside those of the target.
+  await source.checkAlone();
   await target.finish();
   return { resumed, tables };
 }

@@ -8,6 +8,8 @@ export interface MoveEnd extends AsyncDisposable {
   count(table: MovedTable): MaybePromise<number>;
   /** The rows whose key is greater than `after`, in the order of their keys: as many as a batch has, none at the end. */
   read(table: MovedTable, after: number): MaybePromise<readonly MovedRow[]>;
+  /** Fails with MoveError when a service has come meanwhile, where nothing keeps one from coming. */
+  checkAlone(): MaybePromise<void>;
   /** The highest key that was ever given; 0 when none was. */
   counter(table: MovedTable): MaybePromise<number>;
 }

@@ -31,11 +31,15 @@ export async function refuseServices(connection: Connection, which: 'source' | '
 }
 
 /** What both ends of a move read. */
-export async function moveReads(connection: Connection): Promise<Omit<MoveEnd, keyof AsyncDisposable>> {
+export async function moveReads(
+  connection: Connection,
+  which: 'source' | 'target',
+): Promise<Omit<MoveEnd, keyof AsyncDisposable>> {
   const number = async (text: string) => Number((await connection.run({ text }, []))[0]?.[0] ?? 0);
   const origin = await number('SELECT applied_at FROM migrations ORDER BY name LIMIT 1');
   return {
     origin: `postgres-${origin}`,
+    checkAlone: () => refuseServices(connection, which),
     count: ({ name }) => number(`SELECT count(*) FROM ${name}`),
     counter: ({ name, key }) =>
       number(`SELECT pg_sequence_last_value(pg_get_serial_sequence('${name}', '${key}'))`),

@@ -19,7 +19,7 @@ export async function openPostgresSource(url: string): Promise<MoveEnd> {
     await refuseServices(connection, 'source');
     const tables = movedTables.map(({ name }) => name).join(', ');
     await connection.run({ text: `BEGIN; LOCK TABLE ${tables} IN SHARE MODE` }, undefined);
-    const reads = await moveReads(connection);
+    const reads = await moveReads(connection, 'source');
     const rest = opening.move();
     return { ...reads, [Symbol.asyncDispose]: () => rest.disposeAsync() };
   } catch (cause) {

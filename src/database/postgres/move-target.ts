@@ -7,7 +7,7 @@ import type { Connection, Statement } from './connection.ts';
 import { sqlState } from './faults.ts';
 import { openFailure, openFirst } from './first-connection.ts';
 import { migrate } from './migrate.ts';
-import { moveReads, prepareForMove, refuseServices } from './move-reads.ts';
+import { moveReads, prepareForMove } from './move-reads.ts';
 import { storable } from './text.ts';
 
 /** The lock of a move into a database, with the number of its table of migrations added; the number is our own. */
@@ -38,10 +38,11 @@ export async function openPostgresTarget(url: string): Promise<MoveTarget> {
 
 async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof AsyncDisposable>> {
   const run = (text: string, values: readonly unknown[] = []) => connection.run({ text }, values);
+  const reads = await moveReads(connection, 'target');
   const [mark] = await run(`SELECT name FROM migrations WHERE starts_with(name, '${MOVING}')`);
   const tables = movedTables.map(({ name }) => name).join(', ');
   return {
-    ...(await moveReads(connection)),
+    ...reads,
     unfinished: mark === undefined ? undefined : String(mark[0]).slice(MOVING.length),
     async begin(origin) {
       await run('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [
@@ -50,7 +51,7 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
       ]);
       try {
         // One that comes later sees the mark.
-        await refuseServices(connection, 'target');
+        await reads.checkAlone();
       } catch (error) {
         await run(UNMARK);
         throw error;

@@ -13,6 +13,8 @@ export function moveReads(db: DatabaseSync): Omit<MoveEnd, keyof AsyncDisposable
       const row = db.prepare('SELECT max(seq) AS last FROM sqlite_sequence WHERE name = ?').get(name);
       return Number(row?.last ?? 0);
     },
+    // The lock on the file keeps everybody away.
+    checkAlone() {},
     read: (table, after) => readBatch(db, table, after),
   };
 }

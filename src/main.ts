@@ -28,6 +28,14 @@ async function main(argv: readonly string[]): Promise<number> {
         const { sendCommand } = await import('./commands/send.ts');
         return await sendCommand(rest);
       }
+      case 'migrate': {
+        const { migrateCommand } = await import('./commands/migrate.ts');
+        return await migrateCommand(rest);
+      }
+      case 'move': {
+        const { moveCommand } = await import('./commands/move.ts');
+        return await moveCommand(rest);
+      }
       case 'serve': {
         // Loaded only now, so that help comes at once.
         const { serve } = await import('./serve.ts');
@@ -44,6 +52,7 @@ const EXPECTED: ReadonlySet<unknown> = new Set([
   'CANNOT_LISTEN',
   'HEALTH_CHECK_NAME',
   'MANAGEMENT_OPTIONS',
+  'MOVE',
   'STORE_UNAVAILABLE',
   'USAGE',
 ]);

@@ -70,7 +70,14 @@ export async function createService(config: Config, { logStream }: ServiceOption
   opening.use(observeRuntime(metrics));
 
   const database = needsDatabase(settings)
-    ? opening.use(await openDatabase(settings['database.url'], databaseMeters(metrics), replicaOf(settings)))
+    ? opening.use(
+        await openDatabase(
+          settings['database.url'],
+          databaseMeters(metrics),
+          replicaOf(settings),
+          settings['database.migrate'],
+        ),
+      )
     : undefined;
   const listeners = new Map<Door, Listener>();
   const doors = new Map<Door, OpenDoor>();

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deliveriesUsages } from './deliveries/usages.ts';
 import { help } from './help.ts';
+import { migrateUsage } from './migrate-usage.ts';
+import { moveUsage } from './move-usage.ts';
 import { renderUsage } from './render-usage.ts';
 import { sendUsage } from './send/usage.ts';
 
@@ -15,11 +17,15 @@ test('a command is described with its options, a part of one alone', () => {
   }
   const send = renderUsage(['send', 'anything'], 100) ?? '';
   for (const { flag } of sendUsage.options) assert.ok(send.includes(`\n  ${flag} `), flag);
+  for (const usage of [migrateUsage, moveUsage]) {
+    const page = renderUsage([usage.topic], 100) ?? '';
+    for (const { flag } of usage.options) assert.ok(page.includes(`\n  ${flag} `), flag);
+  }
 });
 
 test('no line is longer than the terminal is wide, but for examples', () => {
   for (const columns of [72, 80, 100]) {
-    for (const words of [['deliveries'], ['send'], ['hash-password']]) {
+    for (const words of [['deliveries'], ['send'], ['hash-password'], ['migrate'], ['move']]) {
       for (const line of (renderUsage(words, columns) ?? '').split('\n')) {
         if (!line.startsWith('  Try: ')) assert.ok(line.length <= columns, `${columns}: ${line}`);
       }

@@ -2,12 +2,20 @@ import { hang } from '../config/help.ts';
 import type { CommandUsage } from './command-usage.ts';
 import { deliveriesUsages } from './deliveries/usages.ts';
 import { hashPasswordUsage } from './hash-password-usage.ts';
+import { migrateUsage } from './migrate-usage.ts';
+import { moveUsage } from './move-usage.ts';
 import { sendUsage } from './send/usage.ts';
 
-const usages: readonly CommandUsage[] = [hashPasswordUsage, ...deliveriesUsages, sendUsage];
+const usages: readonly CommandUsage[] = [
+  hashPasswordUsage,
+  ...deliveriesUsages,
+  sendUsage,
+  migrateUsage,
+  moveUsage,
+];
 
 /** The commands that read the configuration. */
-const CONFIGURED = new Set<CommandUsage>([...deliveriesUsages, sendUsage]);
+const CONFIGURED = new Set<CommandUsage>([...deliveriesUsages, sendUsage, migrateUsage, moveUsage]);
 
 /**
  * How the command is called that `words` begin with; undefined when there is nothing to say of it beyond the general

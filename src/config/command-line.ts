@@ -15,6 +15,14 @@ export const commands = [
     summary: 'Send a webhook delivery, signed as its sender would. "portico help send" tells more.',
   },
   {
+    name: 'migrate',
+    summary: 'Bring the schema of the database up to date. "portico help migrate" tells more.',
+  },
+  {
+    name: 'move',
+    summary: 'Move users and deliveries to another database, of any engine. "portico help move" tells more.',
+  },
+  {
     name: 'hash-password',
     summary:
       'Ask for a password, or read it from standard input, and print its hash for MANAGEMENT_PASSWORD; with --argon2id by that algorithm instead of scrypt.',

@@ -14,11 +14,15 @@ export interface Flags extends Reading {
 /** A word like this behind an option's value is the next option, even an unknown one. */
 const looksLikeFlag = /^(?:-[a-zA-Z]|--[a-z]+(?:-[a-z]+)*)(?:=|$)/;
 
+/** Words that stand for a flag with its value. */
+const shorthands: ReadonlyMap<string, string> = new Map([['--no-migrate', '--database-migrate=false']]);
+
 /**
  * Reads `--rest-port 9000` and `--rest-port=9000`.
  * No message shows a word that could be a value: it may be part of a secret.
  */
 export function readFlags(argv: readonly string[]): Flags {
+  const words = argv.map((word) => shorthands.get(word) ?? word);
   const reading = startReading();
   const keys = new Map<string, OptionKey>(optionKeys.map((key) => [flagOf(key), key]));
   const known = new Set([moduleOption.flag, ...keys.keys()]);
@@ -26,8 +30,8 @@ export function readFlags(argv: readonly string[]): Flags {
   let module: string | undefined;
   let behind: string | undefined;
 
-  for (let index = 0; index < argv.length; index++) {
-    const word = argv[index] ?? '';
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] ?? '';
     if (!isFlag(word, known, behind)) {
       reading.problems.push(strayWord(word, behind));
       continue;
@@ -38,9 +42,9 @@ export function readFlags(argv: readonly string[]): Flags {
     let value: string | undefined;
     if (flag.length < word.length) {
       value = word.slice(flag.length + 1);
-    } else if (belongsTo(key, argv[index + 1], known)) {
+    } else if (belongsTo(key, words[index + 1], known)) {
       index++;
-      value = argv[index];
+      value = words[index];
       if (value?.startsWith('-')) value = undefined;
     }
 

@@ -57,6 +57,12 @@ export const options = {
     description:
       'For how many milliseconds after a write of its own a process reads no user from the replica, which may not have it yet.',
   }),
+  'database.migrate': toggle({
+    env: 'DATABASE_MIGRATE',
+    default: true,
+    description:
+      'Whether the start brings the schema up to date; when not, it refuses one that is not ("portico migrate" does it). --no-migrate is short for false.',
+  }),
   'graphql.port': port({
     env: 'GRAPHQL_PORT',
     default: 4000,

@@ -31,5 +31,5 @@ export async function openExisting({ settings }: Config): Promise<Database> {
       'deliveries',
     );
   }
-  return openDatabase(url);
+  return openDatabase(url, undefined, undefined, settings['database.migrate']);
 }

@@ -3,9 +3,10 @@ import type { Appended } from '../../inbox/inbox.ts';
 import type { Server } from './server.ts';
 import { storable, storableKey } from './text.ts';
 
-/** Parts of the table of sizes, and what a delivery takes besides its body: rows and index entries, in bytes. */
+/** Parts of the table of sizes. */
 const SIZE_PARTS = 64;
-const OVERHEAD = 500;
+/** What a delivery takes besides its body: rows and index entries, in bytes. */
+export const OVERHEAD = 500;
 
 /** Adds to the size of the inbox, or takes from it: `bytes` and `count` over the rows of `from`. */
 export const resize = (sign: '+' | '-', from: string) => `

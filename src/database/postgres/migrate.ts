@@ -1,5 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { DatabaseOpenError } from '../errors.ts';
+import { migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
 import type { Connection } from './connection.ts';
 
 const FOLDER = new URL('./migrations/', import.meta.url);
@@ -11,46 +10,47 @@ const TIMEOUT = 600_000;
 /**
  * Brings the tables up to date: every numbered file of `migrations/` that the database has not seen runs once,
  * in order, all of them in one transaction under a lock, so that a failure leaves the database as it was.
- * Throws DatabaseOpenError for a database that a newer version has migrated.
+ * Resolves to the files that it ran. Throws DatabaseOpenError for a database that a newer version has
+ * migrated, or with a move that is not `expected`.
  */
-export async function migrate(connection: Connection): Promise<void> {
-  const files = readdirSync(FOLDER)
-    .filter((name) => name.endsWith('.sql'))
-    .sort();
+export async function migrate(connection: Connection, moving?: 'expected'): Promise<readonly string[]> {
   const command = (text: string) => connection.run({ text }, undefined);
   // Most starts find nothing to do, and wait for nobody.
-  if ((await missing(connection, files)).length === 0) return;
+  if ((await pendingMigrations(connection, moving)).length === 0) return [];
   await command(`BEGIN; SET LOCAL statement_timeout = ${TIMEOUT}; SET LOCAL lock_timeout = ${TIMEOUT}`);
   try {
     await command(`SELECT pg_advisory_xact_lock(${LOCK})`);
     await command(
       'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)',
     );
-    for (const name of await missing(connection, files)) {
-      await command(readFileSync(new URL(name, FOLDER), 'utf8'));
+    const pending = await pendingMigrations(connection, moving);
+    for (const name of pending) {
+      await command(readMigration(FOLDER, name));
       await connection.run({ text: 'INSERT INTO migrations (name, applied_at) VALUES ($1, $2)' }, [
         name,
         Date.now(),
       ]);
     }
     await command('COMMIT');
+    return pending;
   } catch (error) {
     if (!connection.lost) await command('ROLLBACK');
     throw error;
   }
 }
 
-/** The files that the database has not seen. */
-async function missing(connection: Connection, files: readonly string[]): Promise<readonly string[]> {
+/** The files that the database has not seen; nothing is written. Throws as `migrate` does. */
+export async function pendingMigrations(
+  connection: Connection,
+  moving?: 'expected',
+): Promise<readonly string[]> {
+  const files = migrationFiles(FOLDER);
   const [exists] = await connection.run({ text: `SELECT to_regclass('migrations') IS NOT NULL` }, []);
   if (exists?.[0] !== true) return files;
   const rows = await connection.run({ text: 'SELECT name FROM migrations' }, []);
-  const applied = new Set(rows.map(([name]) => String(name)));
-  const unknown = [...applied].filter((name) => !files.includes(name));
-  if (unknown.length > 0) {
-    throw new DatabaseOpenError(
-      `it was written by a newer version (${unknown.join(', ')}). Start that version, or restore a backup.`,
-    );
-  }
-  return files.filter((name) => !applied.has(name));
+  return pendingFiles(
+    files,
+    rows.map(([name]) => String(name)),
+    moving,
+  );
 }

@@ -1,52 +1,33 @@
 import type { Database } from '../database.ts';
-import { DatabaseOpenError } from '../errors.ts';
+import { requireNothingPending } from '../migration-files.ts';
 import { type DatabaseObserver, unobserved } from '../observer.ts';
 import type { Replica } from '../replica.ts';
-import { Connection } from './connection.ts';
 import { PostgresDeliveryLog } from './delivery-log.ts';
-import { describeFault, sqlState } from './faults.ts';
+import { onFirst } from './first-connection.ts';
 import { PostgresInbox } from './inbox.ts';
-import { migrate } from './migrate.ts';
+import { migrate, pendingMigrations } from './migrate.ts';
 import { Server } from './server.ts';
 import { UserReads } from './user-reads.ts';
 import { PostgresUserStore } from './users.ts';
 import { WorkBell } from './work-bell.ts';
 
-/** The oldest version of the server that has all we use. */
-const OLDEST = 130_000;
-
-/** What to do about the errors that a first start meets, by their SQLSTATE. */
-const ADVICE: Readonly<Record<string, string>> = {
-  '28000': 'Check the user and how the server lets it in (pg_hba.conf).',
-  '28P01': 'Check the user and the password.',
-  '3D000': 'Create the database first.',
-  '42501': 'The user must be allowed to create tables: make it the owner of the database.',
-  '53300': 'Raise max_connections of the server; each process takes up to ten.',
-  '57P03': 'Start again when the server is ready.',
-};
-
 const PING = { name: 'ping', text: 'SELECT 1 FROM users LIMIT 1' };
 
 /**
- * Opens a PostgreSQL database, migrated and ready. Any number of processes may have it open.
+ * Opens a PostgreSQL database, up to date and ready; without `mayMigrate` one whose schema is up to date already. Any
+ * number of processes may have it open.
  * Fails with DatabaseOpenError.
  */
 export async function openPostgres(
   url: string,
   observer: DatabaseObserver = unobserved,
   replica?: Replica,
+  mayMigrate = true,
 ): Promise<Database> {
-  try {
-    await using connection = await Connection.open({ url });
-    await checkServer(connection);
-    await migrate(connection);
-  } catch (cause) {
-    const advice = ADVICE[sqlState(cause) ?? ''];
-    throw new DatabaseOpenError(
-      `The PostgreSQL database cannot be opened: ${describeFault(cause)}${advice === undefined ? '' : `. ${advice}`}`,
-      { cause },
-    );
-  }
+  await onFirst(url, async (connection) => {
+    if (mayMigrate) await migrate(connection);
+    else requireNothingPending(await pendingMigrations(connection));
+  });
 
   const server = new Server(url);
   const bell = new WorkBell(url);
@@ -69,17 +50,4 @@ export async function openPostgres(
       await Promise.all([bell, reads, server].map((each) => each[Symbol.asyncDispose]()));
     },
   };
-}
-
-/** Throws DatabaseOpenError for a server that is too old, or a replica. */
-async function checkServer(connection: Connection): Promise<void> {
-  const [row] = await connection.run(
-    { text: `SELECT current_setting('server_version_num')::int, pg_is_in_recovery()` },
-    [],
-  );
-  const [version = 0, replica] = (row ?? []) as [number?, boolean?];
-  if (version < OLDEST) {
-    throw new DatabaseOpenError(`the server is too old; it takes PostgreSQL ${OLDEST / 10_000} or newer.`);
-  }
-  if (replica === true) throw new DatabaseOpenError('the server is a replica that cannot be written to.');
 }

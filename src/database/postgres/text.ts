@@ -1,11 +1,8 @@
-import { createHash } from 'node:crypto';
+import { storedKey } from '../stored-key.ts';
 
 // PostgreSQL stores no NUL in a text, and JSON can have one in every string. It is written as DLE and a digit,
 // and so is DLE itself, so that every text comes back as it was.
 const ESCAPE = '\u0010';
-/** Keys that are longer are stored as their digest: an index takes no more than a few kilobytes. */
-const MAX_KEY = 200;
-const DIGEST = 'sha256:';
 
 /** A text as PostgreSQL can store it. */
 export function storable<T extends string | null>(text: T): T;
@@ -21,9 +18,7 @@ export function stored(text: string | null): string | null {
   return text.replaceAll(`${ESCAPE}0`, '\0').replaceAll(`${ESCAPE}1`, ESCAPE);
 }
 
-/** A text of any length as a key: equal for equal texts, different for different ones. */
-export function storableKey<T extends string | null>(text: T): T;
-export function storableKey(text: string | null): string | null {
-  if (text === null || (text.length <= MAX_KEY && !text.startsWith(DIGEST))) return storable(text);
-  return DIGEST + createHash('sha256').update(text).digest('hex');
+/** A text of any length as a key that PostgreSQL can store. */
+export function storableKey<T extends string | null>(text: T): T {
+  return storable(storedKey(text));
 }

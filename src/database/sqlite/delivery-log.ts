@@ -10,6 +10,7 @@ import type {
   JobDetail,
 } from '../../inbox/delivery-log.ts';
 import { STATUS } from '../delivery-status.ts';
+import { storedKey } from '../stored-key.ts';
 import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
 import { readRow, readRows } from './read-row.ts';
 import type { WriteQueue } from './write-queue.ts';
@@ -91,7 +92,7 @@ export class SqliteDeliveryLog implements DeliveryLog {
   }
 
   async replay(id: string, jobs: readonly NewJob[], now: number): Promise<boolean> {
-    const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, orderKey]));
+    const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, storedKey(orderKey)]));
     const [reopened = [], added = []] = await this.#writes.writeAll([
       { statement: 'replayJobs', values: [now, id, targets] },
       { statement: 'replayUnhandled', values: [now, targets, id] },

@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ClaimedJob, NewDelivery, StoredDelivery } from '../../inbox/delivery.ts';
 import type { Appended, Backlog, Inbox, Outcome } from '../../inbox/inbox.ts';
 import type { DatabaseObserver, ReadTally } from '../observer.ts';
+import { storedKey } from '../stored-key.ts';
 import type { Row, Step } from './batch.ts';
 import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
 import { counted, readRow, readRows } from './read-row.ts';
@@ -49,11 +50,12 @@ export class SqliteInbox implements Inbox {
   }
 
   append(delivery: NewDelivery): Promise<Appended> {
-    const { id, source, event, dataPointer, contentType, body, receivedAt, dedupKey, jobs } = delivery;
+    const { id, source, event, dataPointer, contentType, body, receivedAt, jobs } = delivery;
+    const dedupKey = storedKey(delivery.dedupKey);
     const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey];
     const steps: Step[] = [{ statement: 'appendDelivery', values }];
     if (jobs.length > 0) {
-      const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, orderKey]));
+      const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, storedKey(orderKey)]));
       steps.push({ statement: 'addJobs', values: [receivedAt, targets] });
     }
     if (dedupKey !== null) {

@@ -1,45 +1,43 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { DatabaseOpenError } from '../errors.ts';
+import { migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
 
 const FOLDER = new URL('./migrations/', import.meta.url);
 
 /**
  * Brings the tables up to date: every numbered file of `migrations/` that the database has not seen runs once,
  * in order, all of them in one transaction under the write lock, so that processes that start together
- * take turns and a failure leaves the database as it was.
- * Throws DatabaseOpenError for a database that a newer version has migrated.
+ * take turns and a failure leaves the database as it was. Returns the files that it ran.
+ * Throws DatabaseOpenError for a database that a newer version has migrated, or with a move that is not `expected`.
  */
-export function migrate(db: DatabaseSync): void {
-  const files = readdirSync(FOLDER)
-    .filter((name) => name.endsWith('.sql'))
-    .sort();
+export function migrate(db: DatabaseSync, moving?: 'expected'): readonly string[] {
+  const files = migrationFiles(FOLDER);
   db.exec('BEGIN IMMEDIATE');
   try {
     db.exec(
       'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at INTEGER NOT NULL) STRICT',
     );
-    const applied = new Set(
-      db
-        .prepare('SELECT name FROM migrations')
-        .all()
-        .map((row) => String(row.name)),
-    );
-    const unknown = [...applied].filter((name) => !files.includes(name));
-    if (unknown.length > 0) {
-      throw new DatabaseOpenError(
-        `it was written by a newer version (${unknown.join(', ')}). Start that version, or restore a backup.`,
-      );
-    }
+    const pending = pendingFiles(files, appliedTo(db), moving);
     const record = db.prepare('INSERT INTO migrations (name, applied_at) VALUES (?, ?)');
-    for (const name of files) {
-      if (applied.has(name)) continue;
-      db.exec(readFileSync(new URL(name, FOLDER), 'utf8'));
+    for (const name of pending) {
+      db.exec(readMigration(FOLDER, name));
       record.run(name, Date.now());
     }
     db.exec('COMMIT');
+    return pending;
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
   }
+}
+
+/** The files that the database has not seen; nothing is written. Throws as `migrate` does. */
+export function pendingMigrations(db: DatabaseSync): readonly string[] {
+  return pendingFiles(migrationFiles(FOLDER), appliedTo(db));
+}
+
+function appliedTo(db: DatabaseSync): readonly string[] {
+  const exists = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`).get();
+  if (exists === undefined) return [];
+  const rows = db.prepare('SELECT name FROM migrations').all();
+  return rows.map(({ name }) => String(name));
 }

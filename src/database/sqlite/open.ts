@@ -1,11 +1,13 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Database } from '../database.ts';
-import { DatabaseOpenError } from '../errors.ts';
+import { requireNothingPending } from '../migration-files.ts';
 import { type DatabaseObserver, unobserved } from '../observer.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
 import { SqliteDeliveryLog } from './delivery-log.ts';
 import { SqliteInbox } from './inbox.ts';
 import { migrate } from './migrate.ts';
+import { pendingIn } from './migrate-file.ts';
+import { openFailure } from './open-failure.ts';
 import { readRow } from './read-row.ts';
 import { refreshLog } from './refresh-log.ts';
 import { TurnSnapshot } from './turn-snapshot.ts';
@@ -13,10 +15,15 @@ import { SqliteUserStore } from './users.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from './writer.ts';
 
 /**
- * Opens an SQLite database, migrated and ready. `file` is a path, or `:memory:`.
+ * Opens an SQLite database, up to date and ready; without `mayMigrate` one whose schema is up to date already.
+ * `file` is a path, or `:memory:`, which is always migrated, because nobody else could.
  * Throws DatabaseOpenError.
  */
-export function openSqlite(file: string, observer: DatabaseObserver = unobserved): Database {
+export function openSqlite(
+  file: string,
+  observer: DatabaseObserver = unobserved,
+  mayMigrate = true,
+): Database {
   const failed = new AbortController();
   const onFatal = (error: Error) => failed.abort(error);
   let reads: DatabaseSync;
@@ -28,17 +35,17 @@ export function openSqlite(file: string, observer: DatabaseObserver = unobserved
       migrate(reads);
       writer = openInlineWriter(reads, onFatal, observer);
     } else {
+      if (!mayMigrate) requireNothingPending(pendingIn(file));
       // Closed when the writer has its own: the last connection to close would delete the log.
       using migrating = openWriteConnection(file);
       refreshLog(migrating);
-      migrate(migrating);
+      if (mayMigrate) migrate(migrating);
       reads = openReadConnection(file);
       snapshot = new TurnSnapshot(reads);
       writer = openThreadWriter(file, { onFatal, observer, onBatchEnd: snapshot.refresh });
     }
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new DatabaseOpenError(`The database ${file} cannot be opened: ${reason}`, { cause });
+    throw openFailure(file, cause);
   }
 
   let closed: Promise<void> | undefined;

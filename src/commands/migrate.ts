@@ -1,0 +1,38 @@
+import { migrateDatabase, pendingMigrations } from '../database/schema.ts';
+import { readArguments } from './command-arguments.ts';
+import { readConfiguration } from './deliveries/open-deliveries.ts';
+import { migrateUsage } from './migrate-usage.ts';
+import { counted, endWithReader, print } from './output.ts';
+import { UsageError } from './usage-error.ts';
+
+/** The exit code of --check when the schema is not up to date; 1 says that it could not be found out. */
+const PENDING = 3;
+
+/**
+ * `portico migrate`. Resolves to the exit code: 0 when the schema is up to date, 3 when --check finds that it is not.
+ * Fails with UsageError, ConfigError or DatabaseOpenError.
+ */
+export async function migrateCommand(argv: readonly string[]): Promise<number> {
+  const args = readArguments(migrateUsage, argv);
+  const { settings } = await readConfiguration(args.config);
+  const url = settings['database.url'];
+  if (url === 'sqlite::memory:') {
+    throw new UsageError(
+      ['The database is sqlite::memory:, which is new at every start'],
+      migrateUsage.topic,
+    );
+  }
+  endWithReader();
+  const applied = args.has('--check') ? [] : await migrateDatabase(url);
+  const pending = args.has('--check') ? await pendingMigrations(url) : [];
+  await print(args.has('--json') ? `${JSON.stringify({ applied, pending })}\n` : describe(applied, pending));
+  return pending.length > 0 ? PENDING : 0;
+}
+
+function describe(applied: readonly string[], pending: readonly string[]): string {
+  if (pending.length > 0) {
+    return `${counted(pending.length, 'migration is', 'migrations are')} missing: ${pending.join(', ')}.\n`;
+  }
+  if (applied.length === 0) return 'The schema is up to date; there was nothing to do.\n';
+  return `The schema is up to date now; ran ${applied.join(', ')}.\n`;
+}

@@ -1,0 +1,33 @@
+import { existsSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { openReadConnection, openWriteConnection } from './connection.ts';
+import { migrate, pendingMigrations } from './migrate.ts';
+import { openFailure } from './open-failure.ts';
+import { refreshLog } from './refresh-log.ts';
+
+/** Brings a file up to date; returns the migrations that ran. Throws DatabaseOpenError. */
+export function migrateFile(file: string): readonly string[] {
+  try {
+    using db = openWriteConnection(file);
+    refreshLog(db);
+    return migrate(db);
+  } catch (cause) {
+    throw openFailure(file, cause);
+  }
+}
+
+/** What a file has not seen; one that does not exist is not made. Throws DatabaseOpenError. */
+export function pendingInFile(file: string): readonly string[] {
+  try {
+    return pendingIn(file);
+  } catch (cause) {
+    throw openFailure(file, cause);
+  }
+}
+
+/** As `pendingInFile`, but throws what SQLite says. */
+export function pendingIn(file: string): readonly string[] {
+  const exists = file.startsWith('file:') || existsSync(file);
+  using db = exists ? openReadConnection(file) : new DatabaseSync(':memory:');
+  return pendingMigrations(db);
+}

@@ -1,0 +1,358 @@
+import assert from 'node:assert/strict';
+import { randomUUIDv7 } from 'node:crypto';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, describe, test } from 'node:test';
+import { type MoveReport, moveDatabase } from '../../src/database/move/move-database.ts';
+import { MoveError } from '../../src/database/move/move-error.ts';
+import { openMoveSource, openMoveTarget } from '../../src/database/move/open-ends.ts';
+import { movedTables } from '../../src/database/move/tables.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { migrateDatabase } from '../../src/database/schema.ts';
+import { withoutPostgres } from '../support/databases.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { makeRandomRows, rowsOf } from '../support/random-rows.ts';
+import { settleAll, storeDeliveries } from '../support/stored-deliveries.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+interface Stop {
+  readonly step: 'copy' | 'compare';
+  /** After so many rows. */
+  readonly after: number;
+}
+
+/** Moves; ends early where `stop` says. */
+async function move(from: string, to: string, stop?: Stop, restart = false): Promise<MoveReport> {
+  await using source = await openMoveSource(from);
+  await using target = await openMoveTarget(to);
+  const controller = new AbortController();
+  return await moveDatabase(source, target, {
+    signal: controller.signal,
+    restart,
+    onProgress(step, done) {
+      if (stop?.step === step && done >= stop.after) controller.abort();
+    },
+  });
+}
+
+/** Gives two users each other's name. */
+const SWAP = `UPDATE users SET name = CASE id WHEN 1 THEN (SELECT name FROM users WHERE id = 7)
+  ELSE (SELECT name FROM users WHERE id = 1) END WHERE id IN (1, 7)`;
+
+const refused = (pattern: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof MoveError, String(error));
+  assert.match(error.message, pattern);
+  return true;
+};
+
+describe('moving a database', { skip: withoutPostgres ?? false }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server[Symbol.asyncDispose]());
+
+  for (const seed of [1, 2, 3]) {
+    test(`every row comes back from PostgreSQL as it went there, seed ${seed}`, async () => {
+      await using folder = await temporaryFolder();
+      const [first, second] = ['first.db', 'second.db'].map((name) => join(folder.path, name)) as [
+        string,
+        string,
+      ];
+      await makeRandomRows(first, seed, { users: 12_000, deliveries: 600 });
+      const given = rowsOf(first);
+      const [a, b] = [await server.createDatabase(), await server.createDatabase()];
+
+      const went = await move(`sqlite:${first}`, a);
+      assert.equal(went.tables?.users.rows, given.users?.length);
+      const between = await move(a, b);
+      const back = await move(b, `sqlite:${second}`);
+      assert.deepEqual(rowsOf(second), given);
+      assert.deepEqual(rowsOf(first), given, 'the source is as it was');
+      assert.deepEqual([between.tables, back.tables], [went.tables, went.tables]);
+      using db = new DatabaseSync(second);
+      assert.equal(db.prepare('SELECT count(*) AS n FROM jobs WHERE owner IS NOT NULL').get()?.n, 0);
+    });
+  }
+
+  for (const target of ['sqlite', 'postgres'] as const) {
+    test(`new rows in ${target} get fresh ids behind those that were ever given`, async () => {
+      await using folder = await temporaryFolder();
+      const file = join(folder.path, 'source.db');
+      const users = 300;
+      await makeRandomRows(file, 4, { users, deliveries: 50 });
+      const to =
+        target === 'sqlite' ? `sqlite:${join(folder.path, 'target.db')}` : await server.createDatabase();
+      await move(`sqlite:${file}`, to);
+      const counters = rowsOf(file).counters as readonly { name: string; seq: number }[];
+      await using database = await openDatabase(to);
+      assert.equal(await database.users.create({ name: 'new', email: 'a@b' }), users + 1);
+      const id = randomUUIDv7();
+      await storeDeliveries(database, 'late', 1, { id });
+      const last = counters.find(({ name }) => name === 'deliveries')?.seq ?? 0;
+      assert.equal((await database.deliveries.find(id))?.seq, last + 1);
+      assert.deepEqual((await database.inbox.claim('handler:late', 9, 'me', Date.now() + 9, 1e15)).length, 1);
+      assert.ok((await database.inbox.size()) > 0);
+    });
+  }
+
+  test('what services stored goes on in the target: open, dead, in hand, known by their keys', async () => {
+    await using folder = await temporaryFolder();
+    const postgres = await server.createDatabase();
+    const dedupKey = `sha256:${'long'.repeat(1_000)}`;
+    let sizes = 0;
+    {
+      await using database = await openDatabase(postgres);
+      await storeDeliveries(database, 'dead', 20);
+      await settleAll(database, 'dead', 'dead');
+      await storeDeliveries(database, 'held', 20);
+      await database.inbox.claim('handler:held', 5, 'gone', Date.now() + 9, Date.now() + 50);
+      await storeDeliveries(database, 'known', 1, { dedupKey, source: 's\0\u0010' });
+      sizes = await database.inbox.size();
+    }
+    const sqlite = `sqlite:${join(folder.path, 'target.db')}`;
+    await move(postgres, sqlite);
+    const back = await server.createDatabase();
+    await move(sqlite, back);
+    for (const url of [sqlite, back]) {
+      await using database = await openDatabase(url);
+      const held = await database.inbox.claim('handler:held', 99, 'me', Date.now() + 1_000, 1e15);
+      assert.deepEqual(held.map(({ attempt }) => attempt).sort(), [
+        ...Array(15).fill(1),
+        ...Array(5).fill(2),
+      ]);
+      assert.equal((await database.inbox.backlog()).dead, 20);
+      const again = { source: 's\0\u0010', dedupKey, jobs: [] };
+      await storeDeliveries(database, 'known', 1, again);
+      assert.equal((await database.deliveries.list({ event: 'known' }, 9)).items.length, 1, 'a duplicate');
+      if (url === back) assert.equal(await database.inbox.size(), sizes);
+    }
+  });
+
+  test('a move that stopped goes on, and nothing else opens its target before', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'source.db');
+    await makeRandomRows(file, 5, { users: 11_000, deliveries: 200 });
+    const other = join(folder.path, 'other.db');
+    await makeRandomRows(other, 6, { users: 10, deliveries: 10 });
+    for (const to of [`sqlite:${join(folder.path, 'target.db')}`, await server.createDatabase()]) {
+      const stopped = await move(`sqlite:${file}`, to, { step: 'copy', after: 5_000 });
+      assert.deepEqual(stopped, { resumed: false, tables: undefined });
+      await assert.rejects(async () => openDatabase(to), /a move into it has not ended.*portico move/);
+      await assert.rejects(migrateDatabase(to), /a move into it has not ended/);
+      await assert.rejects(move(to, `sqlite:${join(folder.path, 'no.db')}`), /a move into it has not ended/);
+      await assert.rejects(move(`sqlite:${other}`, to), refused(/a part of another database.*--restart/));
+
+      const compared = await move(`sqlite:${file}`, to, { step: 'compare', after: 1 });
+      assert.deepEqual(compared, { resumed: true, tables: undefined });
+      await assert.rejects(async () => openDatabase(to), /a move into it has not ended/);
+      const { resumed, tables } = await move(`sqlite:${file}`, to);
+      assert.equal(resumed, true);
+      assert.equal(tables?.users.rows, rowsOf(file).users?.length);
+      await (await openDatabase(to))[Symbol.asyncDispose]();
+      await assert.rejects(move(`sqlite:${file}`, to), refused(/not empty/));
+      await assert.rejects(move(`sqlite:${file}`, to, undefined, true), refused(/not empty/));
+    }
+  });
+
+  const tamperings: readonly (readonly [string, string, RegExp])[] = [
+    [
+      'a changed text',
+      `UPDATE users SET name = name || 'x' WHERE id = 18`,
+      /users: \d+ rows in both, but not/,
+    ],
+    [
+      'a lost row',
+      'DELETE FROM users WHERE id = 18',
+      /users: (\d+) rows in the source, (?!\1)\d+ in the target/,
+    ],
+    ['two rows for each other', SWAP, /users: .*not the same ones/],
+  ];
+  for (const [what, sql, pattern] of tamperings) {
+    test(`${what} in the target is found, and --restart mends it`, async () => {
+      await using folder = await temporaryFolder();
+      const file = join(folder.path, 'source.db');
+      await makeRandomRows(file, 7, { users: 6_000, deliveries: 20 });
+      const target = join(folder.path, 'target.db');
+      const postgres = await server.createDatabase();
+      const changes: readonly (readonly [string, () => unknown])[] = [
+        [
+          `sqlite:${target}`,
+          () => {
+            using db = new DatabaseSync(target);
+            db.exec(sql);
+          },
+        ],
+        [postgres, () => server.sql(sql, postgres)],
+      ];
+      for (const [to, change] of changes) {
+        await move(`sqlite:${file}`, to, { step: 'copy', after: 5_000 });
+        await change();
+        await assert.rejects(move(`sqlite:${file}`, to), refused(pattern));
+        await assert.rejects(async () => openDatabase(to), /a move into it has not ended/);
+        const { resumed, tables } = await move(`sqlite:${file}`, to, undefined, true);
+        assert.equal(resumed, false);
+        assert.ok((tables?.users.rows ?? 0) > 5_000);
+      }
+    });
+  }
+
+  test('a body, a job and a lost delivery are compared too', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'source.db');
+    await makeRandomRows(file, 8, { users: 10, deliveries: 100 });
+    for (const [sql, pattern] of [
+      [
+        'UPDATE deliveries SET body = set_byte(body, 0, 255 - get_byte(body, 0)) WHERE octet_length(body) > 9',
+        /deliveries: /,
+      ],
+      ['UPDATE jobs SET attempts = attempts + 1 WHERE seq = 2', /jobs: /],
+      [`SELECT setval(pg_get_serial_sequence('jobs', 'seq'), 1)`, undefined],
+    ] as const) {
+      const to = await server.createDatabase();
+      await move(`sqlite:${file}`, to, { step: 'compare', after: 1 });
+      await server.sql(sql, to);
+      // The numbers that are given next are set again before they are compared.
+      if (pattern === undefined) await move(`sqlite:${file}`, to);
+      else await assert.rejects(move(`sqlite:${file}`, to), refused(pattern));
+    }
+  });
+
+  test('a connection that is lost, and a text that cannot be stored, end it with what to do', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'source.db');
+    await makeRandomRows(file, 11, { users: 30_000, deliveries: 10 });
+    const to = await server.createDatabase();
+    {
+      await using source = await openMoveSource(`sqlite:${file}`);
+      await using target = await openMoveTarget(to);
+      const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico move'`;
+      let cutting: Promise<unknown> | undefined;
+      const lost = moveDatabase(source, target, {
+        signal: new AbortController().signal,
+        restart: false,
+        onProgress(_step, done) {
+          if (done > 0) cutting ??= server.sql(cut, to);
+        },
+      });
+      await assert.rejects(lost, refused(/stopped in users, behind \d+: .*mend that, and run it again/));
+      await cutting;
+    }
+    {
+      using db = new DatabaseSync(file);
+      db.exec(`UPDATE users SET name = 'a' || char(0) WHERE id = (SELECT max(id) FROM users)`);
+    }
+    await assert.rejects(move(`sqlite:${file}`, to), refused(/stopped in users, behind \d+: invalid byte/));
+    {
+      using db = new DatabaseSync(file);
+      db.exec(`UPDATE users SET name = 'a' WHERE id = (SELECT max(id) FROM users)`);
+    }
+    assert.equal((await move(`sqlite:${file}`, to)).resumed, true);
+  });
+
+  test('a source that was written to between two parts of a move is found out', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'source.db');
+    await makeRandomRows(file, 9, { users: 11_000, deliveries: 10 });
+    const to = await server.createDatabase();
+    await move(`sqlite:${file}`, to, { step: 'copy', after: 5_000 });
+    {
+      await using database = openDatabase(`sqlite:${file}`);
+      assert.equal(await database.users.update(1, { name: 'changed', email: 'a@b' }), true);
+    }
+    await assert.rejects(
+      move(`sqlite:${file}`, to),
+      refused(/users: .*was written to.*Stop whatever does that/),
+    );
+  });
+
+  test('a database that a service runs on is neither moved nor moved into', async () => {
+    await using folder = await temporaryFolder();
+    const [used, free] = ['used.db', 'free.db'].map((name) => `sqlite:${join(folder.path, name)}`) as [
+      string,
+      string,
+    ];
+    const [usedServer, freeServer] = [await server.createDatabase(), await server.createDatabase()];
+    for (const url of [free, freeServer]) await migrateDatabase(url);
+    for (const url of [used, usedServer]) {
+      await using _service = await openDatabase(url);
+      await assert.rejects(move(url, free), refused(/source is in use by another process. Stop every/));
+      await assert.rejects(move(freeServer, url), refused(/target is in use by another process/));
+    }
+    // The services are gone, and left no trace of the moves that were refused.
+    for (const url of [used, usedServer]) await (await openDatabase(url))[Symbol.asyncDispose]();
+    // Its writes would come too late: while a database is moved there are none.
+    await using source = await openMoveSource(usedServer);
+    await using database = await openDatabase(usedServer);
+    await assert.rejects(database.users.create({ name: 'a', email: 'a@b' }), /lock timeout/);
+    await using file = await openMoveSource(used);
+    assert.throws(() => openDatabase(used as 'sqlite:x'), /database is locked/);
+    assert.notEqual(source.origin, file.origin);
+  });
+
+  test('a service that comes to a PostgreSQL source in the middle keeps the move from its end', async () => {
+    await using folder = await temporaryFolder();
+    const from = await server.createDatabase();
+    const to = `sqlite:${join(folder.path, 'target.db')}`;
+    {
+      await using database = await openDatabase(from);
+      await storeDeliveries(database, 'e', 10);
+    }
+    {
+      await using source = await openMoveSource(from);
+      await using _service = await openDatabase(from);
+      await using target = await openMoveTarget(to);
+      const options = { signal: new AbortController().signal, restart: false, onProgress() {} };
+      await assert.rejects(moveDatabase(source, target, options), refused(/source is in use/));
+    }
+    await assert.rejects(async () => openDatabase(to), /a move into it has not ended/);
+    assert.equal((await move(from, to)).tables?.deliveries.rows, 10);
+  });
+
+  test('a source that is missing, old, new, or the target itself is refused', async () => {
+    await using folder = await temporaryFolder();
+    const missing = `sqlite:${join(folder.path, 'missing.db')}`;
+    await assert.rejects(move(missing, await server.createDatabase()), /there is no such file/);
+    const file = join(folder.path, 'source.db');
+    const url = `sqlite:${file}`;
+    await makeRandomRows(file, 10, { users: 10, deliveries: 10 });
+    const to = await server.createDatabase();
+    const change = (sql: string) => {
+      using db = new DatabaseSync(file);
+      db.exec(sql);
+    };
+    change(`UPDATE migrations SET name = '999-later.sql' WHERE name = '002-inbox.sql'`);
+    await assert.rejects(move(url, to), /newer version \(999-later\.sql\)/);
+    change(`DELETE FROM migrations WHERE name = '999-later.sql'`);
+    await assert.rejects(move(url, to), /not up to date \(002-inbox\.sql.*Run "portico migrate" on it first/);
+    await migrateDatabase(to);
+    await assert.rejects(move(to, to), refused(/source itself/));
+    await assert.rejects(move(await server.createDatabase(), to), /not up to date \(001-users\.sql/);
+    await assert.rejects(move(url, url), /in use|not up to date/);
+  });
+
+  test('every column of every table is moved, but for what is known', async () => {
+    const url = await server.createDatabase();
+    await migrateDatabase(url);
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'schema.db');
+    await migrateDatabase(`sqlite:${file}`);
+    using db = new DatabaseSync(file);
+    const moved = movedTables.flatMap(({ name, columns }) =>
+      columns.map((column) => `${name}.${column.name}`),
+    );
+    const inSqlite = db
+      .prepare(`SELECT m.name || '.' || c.name AS name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c
+        WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name <> 'migrations'`)
+      .all()
+      .map(({ name }) => String(name));
+    const inPostgres = await server.sql(
+      `SELECT table_name || '.' || column_name FROM information_schema.columns
+       WHERE table_schema = 'public' AND table_name NOT IN ('migrations', 'inbox_size')`,
+      url,
+    );
+    const left = ['jobs.owner'];
+    assert.deepEqual(inSqlite.sort(), [...moved, ...left].sort());
+    assert.deepEqual(inPostgres.flat().map(String).sort(), [...moved, ...left].sort());
+  });
+});

@@ -24,6 +24,8 @@ const SETTINGS = `
   SELECT set_config('synchronous_commit', 'on', false)
   WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`;
 
+const IS_COPY = { text: 'SELECT pg_is_in_recovery()' };
+
 /** A statement; one with a name is prepared once on each connection. */
 export interface Statement {
   readonly name?: string;
@@ -33,16 +35,24 @@ export interface Statement {
 /** A row, column by column. */
 export type Row = readonly unknown[];
 
+/** The server is one that only copies another one. */
+export class ReadOnlyServerError extends Error {
+  override readonly name = 'ReadOnlyServerError';
+  readonly code = 'READ_ONLY_SERVER';
+}
+
 export interface ConnectionOptions {
   readonly url: string;
-  /** Told of every message on a channel that this connection listens to, and whether it sent it itself. */
-  onNotification?(ownMessage: boolean): void;
+  /** Whether a server that only copies another one will do; default false. */
+  readonly readOnly?: boolean;
 }
 
 /** One connection; statements that are run on it at the same time are sent at once and answered one after the other. */
 export class Connection implements AsyncDisposable {
   /** Told when a statement has ended, and when the connection has. */
   onChange: () => void = () => {};
+  /** Told of every message that another connection sends on a channel that this one listens to. */
+  onNotification: (channel: string) => void = () => {};
   readonly #client: pg.Client;
   #load = 0;
   #progress = 0;
@@ -55,7 +65,7 @@ export class Connection implements AsyncDisposable {
   }
 
   /** Opens a connection. Rejects with what the driver or the server says. */
-  static async open({ url, onNotification }: ConnectionOptions): Promise<Connection> {
+  static async open({ url, readOnly = false }: ConnectionOptions): Promise<Connection> {
     const client = new pg.Client({
       connectionString: url,
       pipeline: true,
@@ -67,17 +77,21 @@ export class Connection implements AsyncDisposable {
     const timer = setTimeout(() => connection.abort(`no answer for ${CONNECT_TIMEOUT} ms`), CONNECT_TIMEOUT);
     try {
       await client.connect();
-      await connection.run({ text: SETTINGS }, undefined);
+      const settings = connection.run({ text: SETTINGS }, undefined);
+      const [, [row]] = await Promise.all([settings, connection.run(IS_COPY, undefined)]);
+      if (row?.[0] === true && !readOnly) {
+        throw new ReadOnlyServerError('the server is a replica that cannot be written to');
+      }
     } catch (error) {
       connection.abort('It could not be opened');
       throw error;
     } finally {
       clearTimeout(timer);
     }
-    if (onNotification !== undefined) {
-      const own = (client as unknown as { readonly processID: number }).processID;
-      client.on('notification', ({ processId }) => onNotification(processId === own));
-    }
+    const own = (client as unknown as { readonly processID: number }).processID;
+    client.on('notification', ({ processId, channel }) => {
+      if (processId !== own) connection.onNotification(channel);
+    });
     return connection;
   }
 

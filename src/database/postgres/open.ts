@@ -2,15 +2,17 @@ import type { Database } from '../database.ts';
 import { DatabaseOpenError } from '../errors.ts';
 import { type DatabaseObserver, unobserved } from '../observer.ts';
 import type { Replica } from '../replica.ts';
-import { Connection } from './connection.ts';
+import { Bell } from './bell.ts';
+import type { Connection } from './connection.ts';
+import { connector } from './connector.ts';
 import { PostgresDeliveryLog } from './delivery-log.ts';
 import { describeFault, sqlState } from './faults.ts';
 import { PostgresInbox } from './inbox.ts';
 import { migrate } from './migrate.ts';
 import { Server } from './server.ts';
+import { UserFollower } from './user-follower.ts';
 import { UserReads } from './user-reads.ts';
 import { PostgresUserStore } from './users.ts';
-import { WorkBell } from './work-bell.ts';
 
 /** The oldest version of the server that has all we use. */
 const OLDEST = 130_000;
@@ -36,8 +38,9 @@ export async function openPostgres(
   observer: DatabaseObserver = unobserved,
   replica?: Replica,
 ): Promise<Database> {
+  const connect = connector(url);
   try {
-    await using connection = await Connection.open({ url });
+    await using connection = await connect();
     await checkServer(connection);
     await migrate(connection);
   } catch (cause) {
@@ -48,14 +51,25 @@ export async function openPostgres(
     );
   }
 
-  const server = new Server(url);
-  const bell = new WorkBell(url);
+  const server = new Server(connect);
+  const bell = new Bell(connect);
   await bell.open();
+  const arrivals = new UserFollower(server);
+  bell.onRing('users', () => arrivals.wake());
   const reads = new UserReads(server, replica);
-  const users = new PostgresUserStore(server, reads, observer);
+  const users = new PostgresUserStore({
+    server,
+    reads,
+    observer,
+    onCreated() {
+      arrivals.wake();
+      bell.ring('users');
+    },
+  });
   const inbox = new PostgresInbox(server, bell, observer);
   return {
     users,
+    arrivals,
     inbox,
     deliveries: new PostgresDeliveryLog(server, bell),
     async ping() {
@@ -65,21 +79,18 @@ export async function openPostgres(
     // A connection that is lost is opened again, and the server answers for what it has committed.
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {
+      arrivals[Symbol.dispose]();
       await Promise.all([users.close(), inbox.close()]);
       await Promise.all([bell, reads, server].map((each) => each[Symbol.asyncDispose]()));
     },
   };
 }
 
-/** Throws DatabaseOpenError for a server that is too old, or a replica. */
+/** Throws DatabaseOpenError for a server that is too old. */
 async function checkServer(connection: Connection): Promise<void> {
-  const [row] = await connection.run(
-    { text: `SELECT current_setting('server_version_num')::int, pg_is_in_recovery()` },
-    [],
-  );
-  const [version = 0, replica] = (row ?? []) as [number?, boolean?];
+  const [row] = await connection.run({ text: `SELECT current_setting('server_version_num')::int` }, []);
+  const [version = 0] = (row ?? []) as [number?];
   if (version < OLDEST) {
     throw new DatabaseOpenError(`the server is too old; it takes PostgreSQL ${OLDEST / 10_000} or newer.`);
   }
-  if (replica === true) throw new DatabaseOpenError('the server is a replica that cannot be written to.');
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailableError } from '../errors.ts';
-import { Connection, type Row, STATEMENT_TIMEOUT, type Statement } from './connection.ts';
+import { type Connection, type Row, STATEMENT_TIMEOUT, type Statement } from './connection.ts';
 import { describeFault, isOutcomeUnknown, isPassing } from './faults.ts';
 import { Pool } from './pool.ts';
 
@@ -21,8 +21,7 @@ export class Server implements AsyncDisposable {
   readonly #readers: Pool;
   readonly #writers: Pool;
 
-  constructor(url: string) {
-    const open = () => Connection.open({ url });
+  constructor(open: () => Promise<Connection>) {
     this.#readers = new Pool({
       open,
       size: READERS,

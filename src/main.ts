@@ -49,6 +49,7 @@ const EXPECTED: ReadonlySet<unknown> = new Set([
   'CANNOT_LISTEN',
   'HEALTH_CHECK_NAME',
   'MANAGEMENT_OPTIONS',
+  'OUTCOME_UNKNOWN',
   'STORE_UNAVAILABLE',
   'USAGE',
 ]);

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { ConnectionLostError, describeFault, isStale, sqlState } from './faults.ts';
+import { ConnectionLostError, describeFault, isStale, sqlState, UnconfirmedError } from './faults.ts';
 
 /** How long a connection may take to open, in milliseconds. */
 const CONNECT_TIMEOUT = 2_000;
@@ -19,10 +19,16 @@ const INT8 = 20;
  */
 const SETTINGS = `
   SET statement_timeout = ${STATEMENT_TIMEOUT}; SET lock_timeout = ${LOCK_TIMEOUT};
-  SET idle_in_transaction_session_timeout = ${STATEMENT_TIMEOUT}; SET client_min_messages = error;
+  SET idle_in_transaction_session_timeout = ${STATEMENT_TIMEOUT}; SET client_min_messages = warning;
   SET enable_seqscan = off; SET jit = off;
   SELECT set_config('synchronous_commit', 'on', false)
   WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`;
+
+/**
+ * The function of the server that waits for synchronous replicas; it warns when it is told to wait no longer. The text
+ * of the warning is in the server's language.
+ */
+const SYNC_WAIT = 'SyncRepWaitForLSN';
 
 const IS_COPY = { text: 'SELECT pg_is_in_recovery()' };
 
@@ -57,10 +63,15 @@ export class Connection implements AsyncDisposable {
   #load = 0;
   #progress = 0;
   #lost: Error | undefined;
+  /** Whether the statement that is answered next was committed without the replicas that it should have waited for. */
+  #unconfirmed = false;
 
   private constructor(client: pg.Client) {
     this.#client = client;
     client.on('error', (error) => this.#lose(error));
+    client.on('notice', ({ routine }) => {
+      if (routine === SYNC_WAIT) this.#unconfirmed = true;
+    });
     client.on('end', () => this.#lose(new Error('The connection has ended')));
   }
 
@@ -110,8 +121,8 @@ export class Connection implements AsyncDisposable {
   }
 
   /**
-   * Runs a statement; resolves to its rows. Rejects with the server's error, or with ConnectionLostError when it
-   * was sent and no answer came. Without `values` the text may be several statements.
+   * Runs a statement; resolves to its rows. Rejects with the server's error, with ConnectionLostError when it was sent
+   * and no answer came, or with UnconfirmedError. Without `values` the text may be several statements.
    */
   run({ name, text }: Statement, values: readonly unknown[] | undefined): Promise<readonly Row[]> {
     const { promise, resolve, reject } = Promise.withResolvers<readonly Row[]>();
@@ -121,7 +132,10 @@ export class Connection implements AsyncDisposable {
     this.#client.query<unknown[]>(query, (error: Error | null, result) => {
       this.#load--;
       this.#progress = performance.now();
-      if (error === null) resolve(result.rows);
+      const unconfirmed = this.#unconfirmed;
+      this.#unconfirmed = false;
+      if (error === null && unconfirmed) reject(new UnconfirmedError('its wait for a replica was cancelled'));
+      else if (error === null) resolve(result.rows);
       else reject(this.#fault(error));
       this.onChange();
     });

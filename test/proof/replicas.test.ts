@@ -32,7 +32,7 @@ test(`${REPLICAS} processes on one PostgreSQL database lose nothing through ${KI
   const sql = (text: string) => server.sql(text, databaseUrl);
   const audit = new Audit({ folder: folder.path, ledger, sql });
   await using group = await Group.start({ folder: folder.path, databaseUrl, count: REPLICAS });
-  const result: LoadResult = { created: [], refused: new Set(), unknown: 0, reads: 0 };
+  const result: LoadResult = { created: [], ordered: [], refused: new Set(), unknown: 0, reads: 0 };
   const stop = new AbortController();
   const next = () => group.next();
   const load = runLoad({ next, ledger, random, connections: CONNECTIONS, signal: stop.signal }, result);
@@ -58,6 +58,7 @@ test(`${REPLICAS} processes on one PostgreSQL database lose nothing through ${KI
     await Promise.race([work, load]);
   } finally {
     stop.abort();
+    await Promise.allSettled([work, load]);
   }
   await Promise.all([work, load]);
   const again = await audit.all(group, result);

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { PostgresServer } from '../../support/postgres.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { checkEffects, checkOrder, readEffects, TRACED } from '../kill/effects.ts';
+import { checkEffects, readEffects, TRACED } from '../kill/effects.ts';
 import type { Ledger } from '../kill/ledger.ts';
 import type { StoredJob } from '../kill/store-reader.ts';
 import type { Group } from './group.ts';
 import type { LoadResult } from './load.ts';
+import { checkConcurrentOrder } from './order.ts';
 import { readContent, readJobs } from './store.ts';
 
 export interface AuditOptions {
@@ -55,7 +56,7 @@ export class Audit {
   }
 
   /** At the end, when nobody writes any more: everything. Resolves to how many deliveries were handled again. */
-  async all(group: Group, { created, refused }: LoadResult): Promise<number> {
+  async all(group: Group, { created, ordered, refused }: LoadResult): Promise<number> {
     for (const subscriber of group.subscribers) {
       await waitFor('the subscribers to be told', () => subscriber.missing(created).length === 0).catch(() =>
         assert.fail(`users were not told: ${JSON.stringify(subscriber.missing(created))}`),
@@ -80,12 +81,7 @@ export class Audit {
         assert.ok(attempt <= attempts, `${token} is done again`);
     }
     checkEffects(jobs, effects, new Map());
-    checkOrder(jobs, effects, (token) => {
-      const { data } = JSON.parse(this.#ledger.deliveries.get(token)?.body ?? '{}') as {
-        data?: { key?: unknown };
-      };
-      return String(data?.key);
-    });
+    checkConcurrentOrder(ordered, effects);
     return [...effects.values()].filter((attempts) => attempts.filter(({ ended }) => ended).length > 1)
       .length;
   }

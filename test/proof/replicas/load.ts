@@ -6,6 +6,7 @@ import type { Random } from '../../support/random.ts';
 import { type Reply, send } from '../kill/client.ts';
 import type { Ledger, UserContent } from '../kill/ledger.ts';
 import { KEYS } from '../kill/load.ts';
+import type { OrderedDelivery } from './order.ts';
 import type { CreatedUser } from './subscriber.ts';
 
 export interface LoadOptions {
@@ -20,6 +21,7 @@ export interface LoadOptions {
 /** What the clients have seen up to now. */
 export interface LoadResult {
   readonly created: CreatedUser[];
+  readonly ordered: OrderedDelivery[];
   /** Users and deliveries of which a reply said that they were not stored. */
   readonly refused: Set<string>;
   /** How many requests got no reply, or one that does not tell what happened. */
@@ -64,11 +66,16 @@ export async function runLoad(options: LoadOptions, result: LoadResult): Promise
   async function deliver(): Promise<void> {
     const event = random.pick(EVENTS);
     const token = `d${++sent}`;
-    const data = { token, pause: random.chance(0.5) ? random.below(20) : 0, key: random.below(KEYS) };
+    const key = random.below(KEYS);
+    const data = { token, pause: random.chance(0.5) ? random.below(20) : 0, key };
     const body = JSON.stringify({ event, data });
     const delivery = ledger.sendsDelivery(token, event, body);
+    const sentAt = performance.now();
     const reply = await ask('webhook', 'POST', '/webhook', body);
-    if (acknowledged(reply, token)) delivery.known = 'acknowledged';
+    const isKnown = acknowledged(reply, token);
+    if (isKnown) delivery.known = 'acknowledged';
+    const answeredAt = isKnown ? performance.now() : Number.POSITIVE_INFINITY;
+    if (event === 'ordered') result.ordered.push({ token, key, sentAt, answeredAt });
   }
 
   async function create(): Promise<void> {

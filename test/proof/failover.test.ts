@@ -71,7 +71,7 @@ async function failOver({ way, random, synchronous }: FailoverOptions): Promise<
     await replica.promote();
     forwarder.switchTo(replica.port);
     const began = performance.now();
-    await waitFor('a write to be acknowledged', () => acknowledged() > before, 20_000);
+    await waitFor('a write to be acknowledged', () => stop.signal.aborted || acknowledged() > before, 20_000);
     const took = performance.now() - began;
     await waitFor('both processes to serve', async () => {
       const replies = group.running.map(({ portico: { urls } }) =>

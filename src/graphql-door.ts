@@ -11,17 +11,17 @@ import { UserFeed } from './users/user-feed.ts';
 export function openGraphqlDoor({
   config: { settings },
   metrics,
-  storeFeed,
+  newUsers,
   storedUsers,
   listener,
 }: Parts): void {
   const inMemory = settings['graphql.users'] === 'memory';
-  const feed = inMemory ? new UserFeed() : storeFeed;
+  const feed = new UserFeed();
   const users = inMemory
     ? new MemoryUserCollection(feed, settings['graphql.maxUsers'])
     : new StoredUserCollection(storedUsers());
   listener('graphql', graphqlErrors).register(graphql, {
-    schema: usersSchema(users, feed),
+    schema: usersSchema(users, inMemory ? feed : newUsers),
     path: settings['graphql.path'],
     ...limits(settings),
     metrics,

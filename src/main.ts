@@ -53,6 +53,7 @@ const EXPECTED: ReadonlySet<unknown> = new Set([
   'HEALTH_CHECK_NAME',
   'MANAGEMENT_OPTIONS',
   'MOVE',
+  'OUTCOME_UNKNOWN',
   'STORE_UNAVAILABLE',
   'USAGE',
 ]);

@@ -11,7 +11,7 @@ import type { HealthIndicator } from './observability/health.ts';
 import type { Loggers } from './observability/loggers.ts';
 import type { Metrics } from './observability/metrics.ts';
 import type { Readiness } from './observability/readiness.ts';
-import type { UserFeed } from './users/user-feed.ts';
+import type { UserSource } from './users/user-source.ts';
 import type { UserStore } from './users/user-store.ts';
 
 /** A door as those see it that look at all of them. */
@@ -35,9 +35,9 @@ export interface Parts {
   database(): Database;
   /** The database, if one of the open doors needs it. */
   openedDatabase(): Database | undefined;
-  /** The users of the database; `storeFeed` tells of each that is created, whichever door created it. */
+  /** The users of the database; `newUsers` tells of each that is created, whichever door created it. */
   storedUsers(): UserStore;
-  readonly storeFeed: UserFeed;
+  readonly newUsers: UserSource;
   /** Adds a listener for a door on its configured port and gives its Fastify instance. */
   listener(door: Door, errors: ErrorFormat): FastifyInstance;
   /** The doors that have a listener up to now. */

@@ -82,7 +82,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const listeners = new Map<Door, Listener>();
   const doors = new Map<Door, OpenDoor>();
   const healthChecks: HealthIndicator[] = [];
-  const storeFeed = new UserFeed();
+  const ownUsers = new UserFeed();
   const parts: Parts = {
     config,
     secrets,
@@ -94,8 +94,12 @@ export async function createService(config: Config, { logStream }: ServiceOption
     events: createEvents(loggers.child('inbox'), metrics),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
-    storeFeed,
-    storedUsers: () => announcingUserStore(parts.database().users, storeFeed),
+    // An engine that knows of other processes tells of their users too.
+    newUsers: database?.arrivals ?? ownUsers,
+    storedUsers() {
+      const { users, arrivals } = parts.database();
+      return arrivals === undefined ? announcingUserStore(users, ownUsers) : users;
+    },
     healthChecks,
     addHealthCheck: (indicator) => healthChecks.push(indicator),
     onStop: (resource) => opening.use(resource),

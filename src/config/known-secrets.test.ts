@@ -20,7 +20,7 @@ test('secrets of every kind, the longest first', async () => {
   }`;
   const env = {
     DATABASE_URL: 'postgres://me:pass%40word@host/db',
-    DATABASE_READ_URL: 'postgres://me:replica-word@replica/db',
+    DATABASE_READ_URL: 'postgres://me:replica-word@replica:5432,other:5433/db',
     MANAGEMENT_USER: 'operator',
     MANAGEMENT_PASSWORD_FILE: 'file',
   };

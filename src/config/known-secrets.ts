@@ -1,3 +1,4 @@
+import { serverUrls } from '../database/server-urls.ts';
 import type { Config } from './load.ts';
 import { type OptionKey, optionKeys, optionOf } from './options.ts';
 
@@ -38,7 +39,7 @@ export function configuredSecrets({ settings, code }: Config): readonly unknown[
   return [
     ...options.flatMap((key): unknown => settings[key]),
     ...code.users.map(({ password }) => password),
-    ...URLS.flatMap((key) => passwordsIn(settings[key] ?? '')),
+    ...URLS.flatMap((key) => serverUrls(settings[key] ?? '').flatMap(passwordsIn)),
   ];
 }
 

@@ -6,15 +6,9 @@ import type { openPostgres as openPostgresDatabase } from './postgres/open.ts';
 import type { Replica } from './replica.ts';
 import { openSqlite } from './sqlite/open.ts';
 
-<<<<<<< HEAD
-
 export type { Database } from './database.ts';
 export { DatabaseOpenError, StoreUnavailableError } from './errors.ts';
 
-const SQLITE = 'sqlite:';
-
-=======
->>>>>>> wip-migrate
 /**
  * Opens the database that `url` names: `sqlite:<path>`, `sqlite::memory:` or `postgres://...`.
  * Fails with DatabaseOpenError; the url itself is never shown, it can hold a password.

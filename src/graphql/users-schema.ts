@@ -8,11 +8,11 @@ import {
 } from 'graphql';
 import type { NewUser, User } from '../users/user.ts';
 import type { UserCollection } from '../users/user-collection.ts';
-import type { UserFeed } from '../users/user-feed.ts';
+import type { UserSource } from '../users/user-source.ts';
 import { showErrors } from './show-errors.ts';
 
-/** The schema of contract 4.1 over a collection of users, and a feed of those that are created. */
-export function usersSchema(users: UserCollection, feed: UserFeed): GraphQLSchema {
+/** The schema of contract 4.1 over a collection of users, and a source of those that are created. */
+export function usersSchema(users: UserCollection, created: UserSource): GraphQLSchema {
   const required = { id: new GraphQLNonNull(GraphQLID), text: new GraphQLNonNull(GraphQLString) };
   // contract 2.1
   const user = new GraphQLObjectType({
@@ -50,8 +50,8 @@ export function usersSchema(users: UserCollection, feed: UserFeed): GraphQLSchem
     fields: {
       userCreated: {
         type: new GraphQLNonNull(user),
-        subscribe: () => feed.subscribe(),
-        resolve: (created: User) => created,
+        subscribe: () => created.subscribe(),
+        resolve: (user: User) => user,
       },
     },
   });

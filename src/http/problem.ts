@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { StoreUnavailableError } from '../database/errors.ts';
+import { OutcomeUnknownError, StoreUnavailableError } from '../database/errors.ts';
 
 export interface ProblemOptions extends ErrorOptions {
   readonly headers?: Readonly<Record<string, string>>;
@@ -37,7 +37,8 @@ export function toProblem(error: unknown): HttpProblem {
   if (error instanceof StoreUnavailableError) {
     return new HttpProblem(503, error.code, reasonPhrase(503), {
       cause: error,
-      headers: { 'retry-after': '1' },
+      // Nobody is asked to send again what may be stored.
+      headers: error instanceof OutcomeUnknownError ? {} : { 'retry-after': '1' },
     });
   }
   const { statusCode, code } = Object(error) as { readonly statusCode?: unknown; readonly code?: unknown };

@@ -1,4 +1,5 @@
 import type { User } from './user.ts';
+import type { UserSource } from './user-source.ts';
 
 /** Users that a subscriber may be behind before it is given up. */
 const MAX_WAITING = 1_000;
@@ -10,7 +11,7 @@ export class SlowSubscriberError extends Error {
 }
 
 /** Tells subscribers of each user that was created, while they listen. Nothing is kept for those who come later. */
-export class UserFeed {
+export class UserFeed implements UserSource {
   readonly #subscribers = new Set<(user: User) => void>();
 
   /** How many listen now. */

@@ -8,10 +8,11 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { Dispatcher } from '../../src/inbox/dispatcher.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { proofCount } from '../support/proof-settings.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** How often the server crashes; more of it finds what is rare. */
-const RESTARTS = Number(process.env.PORTICO_PG_RESTARTS ?? 3);
+// PORTICO_PROOF_PG_RESTARTS: how often the server crashes; more of it finds what is rare.
+const RESTARTS = proofCount('PORTICO_PROOF_PG_RESTARTS', 3);
 /** Clients of each kind. */
 const CLIENTS = 8;
 /** From the server's return to the first write that comes through, in milliseconds, on a busy machine. */

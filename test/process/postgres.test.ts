@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
@@ -53,7 +54,12 @@ describe('the service on PostgreSQL', { skip: withoutPostgres ?? false }, () => 
       const text = await readFile(join(folder, 'handled.txt'), 'utf8').catch(() => '');
       return text.split('\n').slice(0, -1);
     };
-    return { processes, handled, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+    return {
+      processes,
+      handled,
+      databaseUrl: DATABASE_URL,
+      [Symbol.asyncDispose]: () => rest.disposeAsync(),
+    };
   }
 
   test('three processes start together and serve one set of users at all doors', async () => {
@@ -111,6 +117,72 @@ describe('the service on PostgreSQL', { skip: withoutPostgres ?? false }, () => 
       return numbers.every((n) => all.has(String(n + 100)));
     });
     assert.equal((await fetch(`${c?.urls.rest}/users`)).status, 200);
+  });
+
+  test('writes that find the tables locked are refused soon, and all else is answered', async () => {
+    await using group = await replicas(1);
+    const [{ urls } = assert.fail('no process')] = group.processes;
+    const create = async () => {
+      const began = performance.now();
+      const { status, headers } = await send(urls.rest, '/users', { name: 'a', email: 'a@b' });
+      return { status, retryAfter: headers.get('retry-after'), took: performance.now() - began };
+    };
+    assert.equal((await create()).status, 200);
+    const hand = new pg.Client({ connectionString: group.databaseUrl });
+    await hand.connect();
+    try {
+      await hand.query('BEGIN; LOCK TABLE users, deliveries, jobs IN EXCLUSIVE MODE');
+      const writes = Promise.all(Array.from({ length: 200 }, create));
+      const deliveries = Promise.all(
+        Array.from({ length: 200 }, () => send(urls.webhook, '/webhook', { event: 'paid', data: { n: 1 } })),
+      );
+      for (const path of [`${urls.rest}/users/1`, `${urls.management}/livez`]) {
+        assert.equal((await fetch(path)).status, 200);
+      }
+      const health = await fetch(`${urls.management}/actuator/health`);
+      const { components } = (await health.json()) as { components: Record<string, { status: string }> };
+      assert.deepEqual(
+        [health.status, components.db?.status, components.writer?.status],
+        [503, 'UP', 'DOWN'],
+      );
+      for (const { status, retryAfter, took } of await writes) {
+        assert.deepEqual([status, retryAfter], [503, '1']);
+        assert.ok(took < 4_000, `it took ${took} ms`);
+      }
+      for (const { status } of await deliveries) assert.equal(status, 503);
+      await hand.query('ROLLBACK');
+    } finally {
+      await hand.end();
+    }
+    assert.equal((await create()).status, 200);
+    const { data } = (await (await fetch(`${urls.rest}/users`)).json()) as { data: unknown[] };
+    assert.equal(data.length, 2, 'what was refused is not stored');
+  });
+
+  test('a write whose outcome is unknown says so, and asks nobody to send it again', async () => {
+    await using group = await replicas(1);
+    const [{ urls, logs } = assert.fail('no process')] = group.processes;
+    const hand = new pg.Client({ connectionString: group.databaseUrl });
+    await hand.connect();
+    try {
+      await hand.query('BEGIN; LOCK TABLE users IN EXCLUSIVE MODE');
+      const create = send(urls.rest, '/users', { name: 'a', email: 'a@b' });
+      await waitFor('the write to wait', async () => {
+        const ended = await server.sql(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%INSERT%'`,
+        );
+        return ended.length > 0;
+      });
+      const reply = await create;
+      assert.deepEqual([reply.status, reply.headers.get('retry-after')], [503, null]);
+      assert.match(await reply.text(), /Failed to create user/);
+    } finally {
+      await hand.end();
+    }
+    const entry = await waitFor('the log', () => logs().find(({ msg }) => msg === 'request failed'));
+    const { code, message } = entry.err as { readonly code: string; readonly message: string };
+    assert.equal(code, 'OUTCOME_UNKNOWN');
+    assert.match(message, /outcome is unknown/);
   });
 
   test('while the server is away the doors say so, and go on by themselves when it is back', async () => {

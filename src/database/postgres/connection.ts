@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { ConnectionLostError, describeFault, isStale, sqlState } from './faults.ts';
+import { ConnectionLostError, describeFault, isStale, sqlState, UnconfirmedError } from './faults.ts';
 
 /** How long a connection may take to open, in milliseconds. */
 const CONNECT_TIMEOUT = 2_000;
@@ -19,10 +19,18 @@ const INT8 = 20;
  */
 const SETTINGS = `
   SET statement_timeout = ${STATEMENT_TIMEOUT}; SET lock_timeout = ${LOCK_TIMEOUT};
-  SET idle_in_transaction_session_timeout = ${STATEMENT_TIMEOUT}; SET client_min_messages = error;
+  SET idle_in_transaction_session_timeout = ${STATEMENT_TIMEOUT}; SET client_min_messages = warning;
   SET enable_seqscan = off; SET jit = off;
   SELECT set_config('synchronous_commit', 'on', false)
   WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`;
+
+/**
+ * The function of the server that waits for synchronous replicas; it warns when it is told to wait no longer. The text
+ * of the warning is in the server's language.
+ */
+const SYNC_WAIT = 'SyncRepWaitForLSN';
+
+const IS_COPY = { text: 'SELECT pg_is_in_recovery()' };
 
 /** A statement; one with a name is prepared once on each connection. */
 export interface Statement {
@@ -33,29 +41,42 @@ export interface Statement {
 /** A row, column by column. */
 export type Row = readonly unknown[];
 
+/** The server is one that only copies another one. */
+export class ReadOnlyServerError extends Error {
+  override readonly name = 'ReadOnlyServerError';
+  readonly code = 'READ_ONLY_SERVER';
+}
+
 export interface ConnectionOptions {
   readonly url: string;
-  /** Told of every message on a channel that this connection listens to, and whether it sent it itself. */
-  onNotification?(ownMessage: boolean): void;
+  /** Whether a server that only copies another one will do; default false. */
+  readonly readOnly?: boolean;
 }
 
 /** One connection; statements that are run on it at the same time are sent at once and answered one after the other. */
 export class Connection implements AsyncDisposable {
   /** Told when a statement has ended, and when the connection has. */
   onChange: () => void = () => {};
+  /** Told of every message that another connection sends on a channel that this one listens to. */
+  onNotification: (channel: string) => void = () => {};
   readonly #client: pg.Client;
   #load = 0;
   #progress = 0;
   #lost: Error | undefined;
+  /** Whether the statement that is answered next was committed without the replicas that it should have waited for. */
+  #unconfirmed = false;
 
   private constructor(client: pg.Client) {
     this.#client = client;
     client.on('error', (error) => this.#lose(error));
+    client.on('notice', ({ routine }) => {
+      if (routine === SYNC_WAIT) this.#unconfirmed = true;
+    });
     client.on('end', () => this.#lose(new Error('The connection has ended')));
   }
 
   /** Opens a connection. Rejects with what the driver or the server says. */
-  static async open({ url, onNotification }: ConnectionOptions): Promise<Connection> {
+  static async open({ url, readOnly = false }: ConnectionOptions): Promise<Connection> {
     const client = new pg.Client({
       connectionString: url,
       pipeline: true,
@@ -67,17 +88,21 @@ export class Connection implements AsyncDisposable {
     const timer = setTimeout(() => connection.abort(`no answer for ${CONNECT_TIMEOUT} ms`), CONNECT_TIMEOUT);
     try {
       await client.connect();
-      await connection.run({ text: SETTINGS }, undefined);
+      const settings = connection.run({ text: SETTINGS }, undefined);
+      const [, [row]] = await Promise.all([settings, connection.run(IS_COPY, undefined)]);
+      if (row?.[0] === true && !readOnly) {
+        throw new ReadOnlyServerError('the server is a replica that cannot be written to');
+      }
     } catch (error) {
       connection.abort('It could not be opened');
       throw error;
     } finally {
       clearTimeout(timer);
     }
-    if (onNotification !== undefined) {
-      const own = (client as unknown as { readonly processID: number }).processID;
-      client.on('notification', ({ processId }) => onNotification(processId === own));
-    }
+    const own = (client as unknown as { readonly processID: number }).processID;
+    client.on('notification', ({ processId, channel }) => {
+      if (processId !== own) connection.onNotification(channel);
+    });
     return connection;
   }
 
@@ -96,8 +121,8 @@ export class Connection implements AsyncDisposable {
   }
 
   /**
-   * Runs a statement; resolves to its rows. Rejects with the server's error, or with ConnectionLostError when it
-   * was sent and no answer came. Without `values` the text may be several statements.
+   * Runs a statement; resolves to its rows. Rejects with the server's error, with ConnectionLostError when it was sent
+   * and no answer came, or with UnconfirmedError. Without `values` the text may be several statements.
    */
   run({ name, text }: Statement, values: readonly unknown[] | undefined): Promise<readonly Row[]> {
     const { promise, resolve, reject } = Promise.withResolvers<readonly Row[]>();
@@ -107,7 +132,10 @@ export class Connection implements AsyncDisposable {
     this.#client.query<unknown[]>(query, (error: Error | null, result) => {
       this.#load--;
       this.#progress = performance.now();
-      if (error === null) resolve(result.rows);
+      const unconfirmed = this.#unconfirmed;
+      this.#unconfirmed = false;
+      if (error === null && unconfirmed) reject(new UnconfirmedError('its wait for a replica was cancelled'));
+      else if (error === null) resolve(result.rows);
       else reject(this.#fault(error));
       this.onChange();
     });

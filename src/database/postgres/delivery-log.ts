@@ -9,11 +9,11 @@ import type {
   JobDetail,
 } from '../../inbox/delivery-log.ts';
 import { STATUS } from '../delivery-status.ts';
+import type { Bell } from './bell.ts';
 import { DELIVERY, storedDelivery } from './claim.ts';
 import type { Row, Statement } from './connection.ts';
 import { type Server, writeFailure } from './server.ts';
 import { storable, storableKey, stored } from './text.ts';
-import type { WorkBell } from './work-bell.ts';
 
 const SUMMARY = `
   d.seq, d.id, d.source, d.event, d.received_at, octet_length(d.body), ${STATUS},
@@ -93,9 +93,9 @@ const DISCARD = {
 /** The deliveries in PostgreSQL, as people and tools see them. */
 export class PostgresDeliveryLog implements DeliveryLog {
   readonly #server: Server;
-  readonly #bell: WorkBell;
+  readonly #bell: Bell;
 
-  constructor(server: Server, bell: WorkBell) {
+  constructor(server: Server, bell: Bell) {
     this.#server = server;
     this.#bell = bell;
   }
@@ -138,7 +138,7 @@ export class PostgresDeliveryLog implements DeliveryLog {
       ])
       .catch(fail);
     if (reopened.length + added.length === 0) return false;
-    this.#bell.ring();
+    this.#bell.ring('work');
     return true;
   }
 

@@ -6,6 +6,12 @@ export class ConnectionLostError extends Error {
   readonly code = 'CONNECTION_LOST';
 }
 
+/** The server has committed a statement, but no replica has confirmed that it has it too. */
+export class UnconfirmedError extends Error {
+  override readonly name = 'UnconfirmedError';
+  readonly code = 'UNCONFIRMED';
+}
+
 /**
  * Classes of errors (postgresql.org/docs/current/errcodes-appendix.html) after which a statement may have been
  * committed all the same: connection, resources, operator intervention, system, internal.
@@ -26,10 +32,11 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/** Whether the statement may have been committed although it failed. */
+/** Whether the statement may have been committed although it failed, or may be lost although it was committed. */
 export function isOutcomeUnknown(error: unknown): boolean {
   const state = sqlState(error);
-  return state === undefined ? error instanceof ConnectionLostError : UNSURE.test(state);
+  if (state !== undefined) return UNSURE.test(state);
+  return error instanceof ConnectionLostError || error instanceof UnconfirmedError;
 }
 
 /** Whether the statement was rolled back for the sake of another one. */

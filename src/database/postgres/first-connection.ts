@@ -1,5 +1,6 @@
 import { DatabaseOpenError } from '../errors.ts';
-import { Connection } from './connection.ts';
+import type { Connection } from './connection.ts';
+import { connector } from './connector.ts';
 import { describeFault, sqlState } from './faults.ts';
 
 /** The oldest version of the server that has all we use. */
@@ -17,7 +18,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** Opens a connection to a server on which a database can be kept. Fails as `openFailure` says. */
 export async function openFirst(url: string): Promise<Connection> {
-  const connection = await Connection.open({ url });
+  const connection = await connector(url)();
   try {
     await checkServer(connection);
     return connection;
@@ -46,15 +47,11 @@ export async function onFirst<T>(url: string, work: (connection: Connection) => 
   }
 }
 
-/** Throws DatabaseOpenError for a server that is too old, or a replica. */
+/** Throws DatabaseOpenError for a server that is too old. */
 async function checkServer(connection: Connection): Promise<void> {
-  const [row] = await connection.run(
-    { text: `SELECT current_setting('server_version_num')::int, pg_is_in_recovery()` },
-    [],
-  );
-  const [version = 0, replica] = (row ?? []) as [number?, boolean?];
+  const [row] = await connection.run({ text: `SELECT current_setting('server_version_num')::int` }, []);
+  const [version = 0] = (row ?? []) as [number?];
   if (version < OLDEST) {
     throw new DatabaseOpenError(`the server is too old; it takes PostgreSQL ${OLDEST / 10_000} or newer.`);
   }
-  if (replica === true) throw new DatabaseOpenError('the server is a replica that cannot be written to.');
 }

@@ -5,13 +5,13 @@ import type { BatchQueue } from '../batch-queue.ts';
 import type { DatabaseObserver, ReadTally } from '../observer.ts';
 import { appendAll, resize } from './append.ts';
 import { abandonJobs, attendTargets } from './attendance.ts';
+import type { Bell } from './bell.ts';
 import { claimJobs } from './claim.ts';
 import { counted } from './counted.ts';
 import { sqlState } from './faults.ts';
 import { type Server, writeFailure } from './server.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
 import { storable, stored } from './text.ts';
-import type { WorkBell } from './work-bell.ts';
 import { writeQueue } from './write-queue.ts';
 
 /** Appends may be under way on so many connections. */
@@ -56,14 +56,14 @@ const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_size' };
 /** The inbox in PostgreSQL: appends and settlements are gathered into one statement each. */
 export class PostgresInbox implements Inbox {
   readonly #server: Server;
-  readonly #bell: WorkBell;
+  readonly #bell: Bell;
   readonly #observer: DatabaseObserver;
   readonly #appends: BatchQueue<NewDelivery, Appended>;
   readonly #settlements: BatchQueue<Settlement, boolean>;
   #closed = false;
   readonly #tallies: Readonly<Record<'due' | 'deliveries' | 'backlog', ReadTally>>;
 
-  constructor(server: Server, bell: WorkBell, observer: DatabaseObserver) {
+  constructor(server: Server, bell: Bell, observer: DatabaseObserver) {
     this.#server = server;
     this.#bell = bell;
     this.#observer = observer;
@@ -82,7 +82,8 @@ export class PostgresInbox implements Inbox {
 
   async append(delivery: NewDelivery): Promise<Appended> {
     const appended = await this.#appends.submit(delivery);
-    if (appended === 'revived' || (appended === 'stored' && delivery.jobs.length > 0)) this.#bell.ring();
+    if (appended === 'revived' || (appended === 'stored' && delivery.jobs.length > 0))
+      this.#bell.ring('work');
     return appended;
   }
 
@@ -159,7 +160,7 @@ export class PostgresInbox implements Inbox {
   }
 
   onWork(listener: () => void): Disposable {
-    return this.#bell.onRing(listener);
+    return this.#bell.onRing('work', listener);
   }
 
   /** Refuses later writes, after those that were accepted. */

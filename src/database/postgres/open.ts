@@ -2,14 +2,16 @@ import type { Database } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { type DatabaseObserver, unobserved } from '../observer.ts';
 import type { Replica } from '../replica.ts';
+import { Bell } from './bell.ts';
+import { connector } from './connector.ts';
 import { PostgresDeliveryLog } from './delivery-log.ts';
 import { onFirst } from './first-connection.ts';
 import { PostgresInbox } from './inbox.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { Server } from './server.ts';
+import { UserFollower } from './user-follower.ts';
 import { UserReads } from './user-reads.ts';
 import { PostgresUserStore } from './users.ts';
-import { WorkBell } from './work-bell.ts';
 
 const PING = { name: 'ping', text: 'SELECT 1 FROM users LIMIT 1' };
 
@@ -29,14 +31,26 @@ export async function openPostgres(
     else requireNothingPending(await pendingMigrations(connection));
   });
 
-  const server = new Server(url);
-  const bell = new WorkBell(url);
+  const connect = connector(url);
+  const server = new Server(connect);
+  const bell = new Bell(connect);
   await bell.open();
+  const arrivals = new UserFollower(server);
+  bell.onRing('users', () => arrivals.wake());
   const reads = new UserReads(server, replica);
-  const users = new PostgresUserStore(server, reads, observer);
+  const users = new PostgresUserStore({
+    server,
+    reads,
+    observer,
+    onCreated() {
+      arrivals.wake();
+      bell.ring('users');
+    },
+  });
   const inbox = new PostgresInbox(server, bell, observer);
   return {
     users,
+    arrivals,
     inbox,
     deliveries: new PostgresDeliveryLog(server, bell),
     async ping() {
@@ -46,6 +60,7 @@ export async function openPostgres(
     // A connection that is lost is opened again, and the server answers for what it has committed.
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {
+      arrivals[Symbol.dispose]();
       await Promise.all([users.close(), inbox.close()]);
       await Promise.all([bell, reads, server].map((each) => each[Symbol.asyncDispose]()));
     },

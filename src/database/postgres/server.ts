@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { StoreUnavailableError } from '../errors.ts';
-import { Connection, type Row, STATEMENT_TIMEOUT, type Statement } from './connection.ts';
-import { describeFault, isOutcomeUnknown, isPassing } from './faults.ts';
+import { OutcomeUnknownError, StoreUnavailableError } from '../errors.ts';
+import { type Connection, type Row, STATEMENT_TIMEOUT, type Statement } from './connection.ts';
+import { describeFault, isOutcomeUnknown, isPassing, UnconfirmedError } from './faults.ts';
 import { Pool } from './pool.ts';
 
 /** Ten connections, with the one of the bell. */
@@ -21,8 +21,7 @@ export class Server implements AsyncDisposable {
   readonly #readers: Pool;
   readonly #writers: Pool;
 
-  constructor(url: string) {
-    const open = () => Connection.open({ url });
+  constructor(open: () => Promise<Connection>) {
     this.#readers = new Pool({
       open,
       size: READERS,
@@ -82,10 +81,17 @@ export class Server implements AsyncDisposable {
 /** What a caller is told of a write that failed. */
 export function writeFailure(error: unknown): StoreUnavailableError {
   // It is not tried again: it may be stored, and then it would be twice.
+  if (error instanceof UnconfirmedError) {
+    return unknown('The write was stored and no replica has confirmed it, so its outcome is unknown', error);
+  }
   if (isOutcomeUnknown(error)) {
-    return unavailable('The write was sent and not answered, so its outcome is unknown', error);
+    return unknown('The write was sent and not answered, so its outcome is unknown', error);
   }
   return unavailable('The write failed', error);
+}
+
+function unknown(what: string, error: unknown): OutcomeUnknownError {
+  return new OutcomeUnknownError(`${what}: ${describeFault(error)}`, { cause: error });
 }
 
 function unavailable(what: string, error: unknown): StoreUnavailableError {

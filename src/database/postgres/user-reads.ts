@@ -1,5 +1,6 @@
 import type { Replica } from '../replica.ts';
-import { Connection, type Row, STATEMENT_TIMEOUT, type Statement } from './connection.ts';
+import { type Row, STATEMENT_TIMEOUT, type Statement } from './connection.ts';
+import { connector } from './connector.ts';
 import { Pool } from './pool.ts';
 import type { Server } from './server.ts';
 
@@ -19,7 +20,7 @@ export class UserReads implements AsyncDisposable {
     this.#readYourWrites = replica?.readYourWrites ?? 0;
     if (replica === undefined) return;
     this.#replica = new Pool({
-      open: () => Connection.open({ url: replica.url }),
+      open: connector(replica.url, true),
       size: CONNECTIONS,
       depth: DEPTH,
       patience: STATEMENT_TIMEOUT,

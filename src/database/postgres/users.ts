@@ -8,8 +8,9 @@ import type { Server } from './server.ts';
 import type { UserReads } from './user-reads.ts';
 import { writeQueue } from './write-queue.ts';
 
+/** A user as JSON text. */
 // Text by text: json_build_object would put blanks between them.
-const USER_JSON = `'{"id":' || id || ',"name":' || to_json(name)::text || ',"email":' || to_json(email)::text || '}'`;
+export const USER_JSON = `'{"id":' || id || ',"name":' || to_json(name)::text || ',"email":' || to_json(email)::text || '}'`;
 
 const READ = { name: 'user-read', text: `SELECT ${USER_JSON} FROM users WHERE id = $1` };
 const PAGE = {
@@ -55,18 +56,28 @@ const CREATE_LANES = 2;
 
 type Update = NewUser & { readonly id: number };
 
+export interface UserStoreOptions {
+  readonly server: Server;
+  readonly reads: UserReads;
+  readonly observer: DatabaseObserver;
+  /** Called when there may be new users. */
+  onCreated(): void;
+}
+
 /** Users in PostgreSQL: reads share connections, writes are gathered into one statement. */
 export class PostgresUserStore implements UserStore {
   readonly #server: Server;
   readonly #reads: UserReads;
+  readonly #onCreated: () => void;
   /** `undefined` stores nothing. */
   readonly #creates: BatchQueue<NewUser | undefined, number>;
   readonly #updates: BatchQueue<Update, boolean>;
   readonly #removals: BatchQueue<number, boolean>;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor(server: Server, reads: UserReads, observer: DatabaseObserver) {
+  constructor({ server, reads, observer, onCreated }: UserStoreOptions) {
     this.#server = server;
+    this.#onCreated = onCreated;
     this.#reads = reads;
     this.#creates = writeQueue((users) => this.#create(users), { lanes: CREATE_LANES, observer });
     this.#updates = writeQueue((users) => this.#update(users), { observer });
@@ -134,7 +145,8 @@ export class PostgresUserStore implements UserStore {
       return users.map(() => 0);
     }
     const columns = [given.map(({ name }) => name), given.map(({ email }) => email)];
-    const rows = await this.#write(CREATE, columns);
+    // Those of a batch without an answer may be stored all the same.
+    const rows = await this.#write(CREATE, columns).finally(this.#onCreated);
     // Ids grow in the order in which the users were given.
     const ids = rows.map(([id]) => Number(id)).sort((a, b) => a - b);
     let next = 0;

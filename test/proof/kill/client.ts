@@ -1,4 +1,4 @@
-import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { type Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 
 export interface Reply {
   readonly status: number;
@@ -7,9 +7,15 @@ export interface Reply {
 }
 
 /** Sends one request once, never again by itself; rejects when the connection ends before the whole reply is here. */
-export function send(agent: Agent, method: string, url: string, body?: string): Promise<Reply> {
+export function send(
+  agent: Agent,
+  method: string,
+  url: string,
+  body?: string,
+  headers: OutgoingHttpHeaders = {},
+): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, agent }, (reply) => {
+    const sent = request(url, { method, agent, headers }, (reply) => {
       let text = '';
       reply.setEncoding('utf8').on('data', (piece: string) => {
         text += piece;

@@ -1,0 +1,12 @@
+import type { MaybePromise } from './maybe-promise.ts';
+import type { User } from './user.ts';
+
+/** Where one learns of users that are created. */
+export interface UserSource {
+  /**
+   * Users from now on, until the iterator is returned: each whose creation is acknowledged after this resolves, once.
+   * Fails with StoreUnavailableError while the store cannot answer; a subscriber that does not keep up gets
+   * SlowSubscriberError.
+   */
+  subscribe(): MaybePromise<AsyncIterableIterator<User>>;
+}

@@ -29,7 +29,7 @@ export async function startTracedPortico(bench: Workbench, held: number | undefi
     }
   };
   const killAtExit = () => kill('SIGKILL');
-  process.once('exit', killAtExit);
+  process.prependOnceListener('exit', killAtExit);
   bench.use({
     [Symbol.dispose]() {
       process.off('exit', killAtExit);

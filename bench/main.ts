@@ -23,14 +23,8 @@ const USAGE = `npm run bench -- [--quick] [--only <row>,...] [--write]
 
 /** Exit codes: 0 all rows ran, 1 a row failed, 2 called wrongly. */
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      quick: { type: 'boolean', default: false },
-      only: { type: 'string' },
-      write: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  });
+  const values = readFlags();
+  if (typeof values === 'string') return say(`${values}\n\n${USAGE}`, 2);
   if (values.help) return say(USAGE, 0);
   const chosen = choose(values.only);
   if (typeof chosen === 'string') return say(`${chosen}\n\n${USAGE}`, 2);
@@ -73,6 +67,23 @@ async function main(): Promise<number> {
   const failed = outcomes.filter((outcome) => 'error' in outcome);
   for (const { row } of failed) process.stdout.write(`FAILED: ${row.name}\n`);
   return failed.length > 0 ? 1 : 0;
+}
+
+/** The flags, or what is wrong with them. */
+function readFlags() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        quick: { type: 'boolean', default: false },
+        only: { type: 'string' },
+        write: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    });
+    return values;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 function textOf(outcome: RowOutcome): string {

@@ -37,7 +37,8 @@ export class Workbench implements AsyncDisposable {
   readonly #tool: LoadTool;
   readonly #root = mkdtempSync(join(tmpdir(), 'portico-bench-'));
   readonly #stack = new AsyncDisposableStack();
-  readonly #removeFiles = () => rmSync(this.#root, { recursive: true, force: true });
+  readonly #removeFiles = () =>
+    rmSync(this.#root, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
 
   constructor({ pace, cores, tool, say }: WorkbenchOptions) {
     this.pace = pace;

@@ -9,7 +9,8 @@ export async function runProcess(
   const [program = '', ...words] = command;
   const child = spawn(program, words, { stdio: 'pipe', cwd });
   const kill = () => child.kill('SIGKILL');
-  process.once('exit', kill);
+  // Before its files are removed.
+  process.prependOnceListener('exit', kill);
   let output = '';
   let errors = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -18,10 +18,13 @@ export function summarise({ measured, name, title, targets = {}, notes = [] }: S
   if (first === undefined) throw new Error(`${name}: nothing was measured`);
   return {
     tables: [rates(measured)],
-    findings: peers.map((peer) => {
-      const atLeast = targets[peer.label];
-      return rateRatio(first, peer, atLeast === undefined ? undefined : { atLeast });
-    }),
+    // Its own variants stand in the table.
+    findings: peers
+      .filter(({ label }) => !label.startsWith(`${first.label}, `))
+      .map((peer) => {
+        const atLeast = targets[peer.label];
+        return rateRatio(first, peer, atLeast === undefined ? undefined : { atLeast });
+      }),
     plots: [ratePlot(measured, name, title)],
     notes: [...disturbance(measured), ...notes],
   };

@@ -5,7 +5,7 @@ import { ACCENT, escaped, MUTED, picture, round } from './svg.ts';
 const WIDTH = 720;
 const HEIGHT = 280;
 const LEFT = 80;
-const RIGHT = 30;
+const RIGHT = 50;
 const TOP = 40;
 const BOTTOM = 50;
 

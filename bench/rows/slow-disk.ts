@@ -5,7 +5,9 @@ import { hasTool } from '../machine/tools.ts';
 import { median, percentile, ratio, spread } from '../measure/statistics.ts';
 import type { Row } from '../row.ts';
 import { fill } from '../servers/rest.ts';
+import type { Server } from '../servers/server.ts';
 import { startTracedPortico } from '../servers/traced-portico.ts';
+import type { Workbench } from '../workbench.ts';
 
 const USERS = 1_000;
 /** How long a sync is held, in milliseconds. */
@@ -28,6 +30,16 @@ interface Sample {
   readonly creates: readonly number[];
 }
 
+/** Reads as fast as the server answers, while users are created at a steady pace. */
+async function loadBoth(bench: Workbench, { origin }: Server, seconds: number): Promise<Sample> {
+  const load = bench.load({ origin, requests: reads, connections: 8, seconds });
+  const creates = await offerDuring({ origin, request: create, batch: CREATES_AT_A_TIME }, load);
+  const gets = await load;
+  if (gets.failed > 0 || gets.requests === 0)
+    throw new Error(`${gets.failed} of ${gets.requests} reads failed`);
+  return { gets, creates };
+}
+
 export const slowDisk: Row = {
   name: 'slow-disk',
   title: 'A slow disk',
@@ -45,17 +57,12 @@ export const slowDisk: Row = {
       fill(join(server.folder, 'portico.db'), USERS);
       samples.set(label, []);
       bench.say(`warming up: ${label}`);
-      await bench.load({ ...server, requests: reads, connections: 8, seconds: bench.pace.warmUp });
+      await loadBoth(bench, server, bench.pace.warmUp);
     }
     for (let round = 0; round < bench.pace.rounds; round++) {
       for (const [label, server] of Object.entries(servers)) {
         bench.say(`round ${round + 1} of ${bench.pace.rounds}: ${label}`);
-        const { origin } = server;
-        const load = bench.load({ origin, requests: reads, connections: 8, seconds: bench.pace.seconds });
-        const creates = await offerDuring({ origin, request: create, batch: CREATES_AT_A_TIME }, load);
-        const gets = await load;
-        if (gets.failed > 0) throw new Error(`${label}: ${gets.failed} reads failed`);
-        samples.get(label)?.push({ gets, creates });
+        samples.get(label)?.push(await loadBoth(bench, server, bench.pace.seconds));
       }
     }
     const [plain = [], slow = []] = [...samples.values()];

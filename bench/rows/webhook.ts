@@ -25,7 +25,7 @@ export const webhook: Row = {
   name: 'webhook',
   title: 'Webhook: acknowledgements',
   about:
-    'POST `/webhook` of 88 bytes, 64 connections. Portico answers when the delivery is synced to the disk; Express ' +
+    `POST \`/webhook\` of ${PLAIN[0]?.body?.length} bytes, 64 connections. Portico answers when the delivery is synced to the disk; Express ` +
     "parses it and stores nothing. Debian's `webhook` (Go) starts `/bin/true` for each delivery, which it cannot do without.",
   async run(bench) {
     const plain: Record<string, Server> = {

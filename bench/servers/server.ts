@@ -51,7 +51,8 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const exit = once(child, 'exit');
   exit.catch(() => {});
   const kill = () => child.kill('SIGKILL');
-  process.once('exit', kill);
+  // Before its files are removed.
+  process.prependOnceListener('exit', kill);
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
 
   async function stop(): Promise<void> {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { onCores } from '../machine/cores.ts';
 import type { Workbench } from '../workbench.ts';
 import { MAIN } from './portico.ts';
 import type { Server } from './server.ts';
@@ -7,8 +8,12 @@ import type { Server } from './server.ts';
 export async function startTracedPortico(bench: Workbench, held: number | undefined): Promise<Server> {
   const inject = held === undefined ? [] : ['-e', `inject=fsync,fdatasync:delay_enter=${held}ms`];
   const server = await bench.start({
+    // The tracer has the core of the load, so that it takes none of the server's time.
+    onAllCores: true,
     command: [
+      ...onCores(bench.cores.load),
       ...['strace', '-f', '--seccomp-bpf', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync', ...inject],
+      ...onCores(bench.cores.server),
       ...[process.execPath, MAIN, 'serve'],
     ],
     env: (port) => ({ INTERFACES: 'rest', REST_PORT: String(port), SHUTDOWN_LINGER: '0' }),
@@ -24,7 +29,7 @@ export async function startTracedPortico(bench: Workbench, held: number | undefi
     }
   };
   const killAtExit = () => kill('SIGKILL');
-  process.once('exit', killAtExit);
+  process.prependOnceListener('exit', killAtExit);
   bench.use({
     [Symbol.dispose]() {
       process.off('exit', killAtExit);

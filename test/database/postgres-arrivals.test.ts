@@ -167,6 +167,19 @@ describe('new users on PostgreSQL, whoever creates them', { skip: withoutPostgre
     await at.has('silent');
   });
 
+  test('many that come at once come all, to one who keeps up', async () => {
+    await using both = await pair();
+    await using at = await subscriber(both.b);
+    await both.hand.query(
+      `INSERT INTO users (name, email) SELECT 'n' || n, 'a@b' FROM generate_series(1, 5000) AS n`,
+    );
+    await at.has('n5000');
+    assert.deepEqual(
+      at.names,
+      Array.from({ length: 5_000 }, (_, i) => `n${i + 1}`),
+    );
+  });
+
   test('an older copy of the database in its place is followed from there', async () => {
     await using both = await pair();
     const { a, b, hand } = both;

@@ -3,8 +3,10 @@ import type { ExecutionResult } from 'graphql';
 import { parseAccept } from '../http/accept.ts';
 import { refuseCrossSiteWrites } from '../http/cross-site.ts';
 import { sendProblem } from '../http/error-format.ts';
+import { receiveHandedOver } from '../http/handed-over-body.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
 import { type MaybePromise, whenReady } from '../users/maybe-promise.ts';
+import { directGraphql } from './direct.ts';
 import type { Refused } from './documents.ts';
 import { graphqlErrors } from './error-format.ts';
 import { EventStreams } from './event-stream.ts';
@@ -12,16 +14,16 @@ import { createFindOperation, isQuery } from './executor.ts';
 import { openGraphiql } from './graphiql/graphiql.ts';
 import { prefersHtml } from './graphiql/prefers-html.ts';
 import { maskErrors } from './mask-errors.ts';
-import { negotiateResultType, RESULT_TYPES, type ResultType } from './media-type.ts';
+import { EVENT_STREAM, negotiateResultType, RESULT_TYPES, type ResultType } from './media-type.ts';
 import type { Operation } from './operation.ts';
 import { type GraphqlOptions, withDefaults } from './options.ts';
 import { readGraphqlBodies } from './read-body.ts';
 import { paramsFromBody, paramsFromUrl, type RequestParams } from './request-params.ts';
+import { resultBody, resultStatus, resultTypeHeader } from './result.ts';
 
 export type { GraphqlOptions } from './options.ts';
 
 const ALLOW = 'GET, HEAD, POST, OPTIONS';
-const EVENT_STREAM = 'text/event-stream';
 
 /** The GraphQL door (contract 4.1, GraphQL over HTTP) as a Fastify plugin. */
 export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, given, ready) => {
@@ -31,6 +33,7 @@ export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, given, ready
   const graphiql = openGraphiql(path);
   const streams = new EventStreams();
 
+  receiveHandedOver(app);
   readGraphqlBodies(app, options.maxBodyBytes);
   app.addHook('onRequest', refuseCrossSiteWrites);
   app.addHook('preClose', (done) => {
@@ -53,7 +56,11 @@ export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, given, ready
     }
     return answer(request, reply, () => paramsFromUrl(query));
   });
-  app.post(path, (request, reply) => answer(request, reply, () => paramsFromBody(request.body)));
+  // A context is made from the framework's request.
+  const direct = given.context === undefined ? directGraphql(findOperation, options.maxBodyBytes) : undefined;
+  app.post(path, { config: { direct } }, (request, reply) =>
+    answer(request, reply, () => paramsFromBody(request.body)),
+  );
   app.options(path, (_request, reply) => reply.code(204).header('allow', ALLOW).send());
   ready();
 
@@ -93,7 +100,7 @@ export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, given, ready
     // A stream has no end of its own, and HEAD waits for nothing else.
     if (request.method === 'HEAD') return reply.type(EVENT_STREAM).send();
     await streams.send(reply, await eventsOf(operation, params, context(request)), (result) =>
-      JSON.stringify(masked(request, result)),
+      resultBody(masked(request, result)),
     );
     return reply;
   }
@@ -136,7 +143,5 @@ function masked(request: FastifyRequest, result: ExecutionResult): ExecutionResu
 }
 
 function send(reply: FastifyReply, type: ResultType, result: ExecutionResult): FastifyReply {
-  // A request that did not run is a 400, but older clients read errors only from a 200.
-  const status = 'data' in result || type === RESULT_TYPES.legacy ? 200 : 400;
-  return reply.code(status).type(`${type}; charset=utf-8`).send(JSON.stringify(result));
+  return reply.code(resultStatus(result, type)).type(resultTypeHeader(type)).send(resultBody(result));
 }

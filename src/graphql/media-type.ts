@@ -6,6 +6,9 @@ export const RESULT_TYPES = {
   modern: 'application/graphql-response+json',
 } as const;
 
+/** What a subscription is sent as. */
+export const EVENT_STREAM = 'text/event-stream';
+
 export type ResultType = (typeof RESULT_TYPES)[keyof typeof RESULT_TYPES];
 
 /**

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import fastify from 'fastify';
 import { rawHttp } from '../../test/support/raw-http.ts';
 import { waitFor } from '../../test/support/wait-for.ts';
-import { limitBytesInFlight } from './byte-budget.ts';
+import { ByteBudget, limitBytesInFlight } from './byte-budget.ts';
 import { readRawBodies } from './read-bodies.ts';
 
 const LIMIT = 60;
@@ -14,7 +14,7 @@ const BUDGET = 100;
 async function listen() {
   const app = fastify();
   readRawBodies(app, { bodyLimit: LIMIT });
-  limitBytesInFlight(app, BUDGET, LIMIT);
+  limitBytesInFlight(app, new ByteBudget(BUDGET), LIMIT);
   let seen = 0;
   let release = Promise.withResolvers<void>();
   app.addHook('onRequest', async () => {

@@ -107,8 +107,8 @@ export class DirectExchange {
   }
 
   /** Calls a listener when the reply is out or the client is gone. */
-  onClose(listener: () => void): void {
-    this.#response.once('close', listener);
+  once(event: 'close', listener: () => void): void {
+    this.#response.once(event, listener);
   }
 
   #send(status: number, headers: Readonly<Record<string, string>>, body: string): void {

@@ -14,7 +14,7 @@ export type ReplyRecorder = (method: string, status: number, milliseconds: numbe
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The route's part in the direct lane: its path is fixed, or ends with one parameter. */
-    readonly direct?: DirectHandler;
+    readonly direct?: DirectHandler | undefined;
     record?: ReplyRecorder;
   }
 }

@@ -2,8 +2,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { NewDelivery } from '../inbox/delivery.ts';
 import type { Appended, Inbox } from '../inbox/inbox.ts';
-import { TEXT_TYPE } from './error-format.ts';
+import { ACKNOWLEDGED, TEXT_TYPE } from './error-format.ts';
 import type { JobPlan } from './job-plan.ts';
+import type { Received } from './received.ts';
 
 export interface AcceptOptions {
   readonly inbox: Inbox;
@@ -13,40 +14,24 @@ export interface AcceptOptions {
   onAppended(delivery: NewDelivery, appended: Appended): void;
 }
 
-/** What a request says, read by the rules of its source. */
-export interface Received {
-  readonly source: string;
-  readonly event: string | null;
-  readonly dataPointer: string;
-  readonly dedupKey: string | null;
-  readonly body: Uint8Array;
-  /** What the body says. */
-  readonly parsed: unknown;
-}
-
-/**
- * Stores a delivery and only then acknowledges it; a duplicate is acknowledged as well (contract 4.4). What fails is
- * answered by the door's error handler.
- */
-export function acceptDelivery(
+/** Stores a delivery; resolves once it may be acknowledged (contract 4.4), a duplicate as well. */
+export function storeDelivery(
   { inbox, plan, onAppended }: AcceptOptions,
   { parsed, ...received }: Received,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): void {
+): Promise<void> {
   const delivery: NewDelivery = {
     id: randomUUIDv7(),
     ...received,
-    contentType: contentTypeOf(request),
     receivedAt: Date.now(),
     jobs: plan(received.event, parsed),
   };
-  inbox
-    .append(delivery)
-    .then((appended) => {
-      onAppended(delivery, appended);
-      reply.type(TEXT_TYPE).send('Webhook received');
-    })
+  return inbox.append(delivery).then((appended) => onAppended(delivery, appended));
+}
+
+/** Stores a delivery and only then acknowledges it; what fails is answered by the door's error handler. */
+export function acceptDelivery(options: AcceptOptions, received: Received, reply: FastifyReply): void {
+  storeDelivery(options, received)
+    .then(() => reply.type(TEXT_TYPE).send(ACKNOWLEDGED))
     .catch((error: unknown) => reply.send(error));
 }
 

@@ -1,14 +1,17 @@
-import type { FastifyPluginCallback, FastifyRequest } from 'fastify';
-import { limitBytesInFlight } from '../http/byte-budget.ts';
+import type { FastifyPluginCallback } from 'fastify';
+import { ByteBudget, limitBytesInFlight } from '../http/byte-budget.ts';
 import { sendProblem } from '../http/error-format.ts';
+import { receiveHandedOver } from '../http/handed-over-body.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
 import { readRawBodies } from '../http/read-bodies.ts';
-import { acceptDelivery, bodyOf } from './accept-delivery.ts';
+import { acceptDelivery, bodyOf, contentTypeOf } from './accept-delivery.ts';
+import { directReceiver } from './direct.ts';
 import { webhookErrors } from './error-format.ts';
+import { readReceived } from './received.ts';
 import { addSourceRoute, type SourceRouteOptions } from './source-route.ts';
 import type { Source } from './sources/source.ts';
-import { tokenGuard } from './token-guard.ts';
+import { tokenCheck, tokenGuard } from './token-guard.ts';
 
 export interface ReceiverOptions extends SourceRouteOptions {
   /** The shared secrets that are accepted in x-webhook-token; none: not secured. Asked at each request. */
@@ -28,19 +31,17 @@ export const RECEIVER_PATH = '/webhook';
 export const receiver: FastifyPluginCallback<ReceiverOptions> = (app, options, ready) => {
   const { secrets, sources = [], maxBodyBytes = 1024 * 1024, maxBytesInFlight = 64 * 1024 * 1024 } = options;
   readRawBodies(app, { bodyLimit: maxBodyBytes });
-  limitBytesInFlight(app, maxBytesInFlight, maxBodyBytes);
+  receiveHandedOver(app);
+  const budget = new ByteBudget(maxBytesInFlight);
+  limitBytesInFlight(app, budget, maxBodyBytes);
   app.setErrorHandler((error, request, reply) => sendProblem(webhookErrors, error, request, reply));
 
-  app.post('', { onRequest: tokenGuard(secrets) }, (request, reply) => {
+  const isAllowed = tokenCheck(secrets);
+  const config = { direct: directReceiver(options, isAllowed, budget, maxBodyBytes) };
+  app.post('', { config, onRequest: tokenGuard(isAllowed) }, (request, reply) => {
     const body = bodyOf(request);
-    const parsed = parseJsonBody(body);
-    const received = {
-      source: '',
-      event: eventOf(parsed),
-      dataPointer: '/data',
-      dedupKey: dedupKeyOf(request),
-    };
-    acceptDelivery(options, { ...received, body, parsed }, request, reply);
+    const contentType = contentTypeOf(request);
+    acceptDelivery(options, readReceived(request.headers, contentType, body, parseJsonBody(body)), reply);
   });
   for (const source of sources) addSourceRoute(app, source, options);
 
@@ -55,19 +56,3 @@ export const receiver: FastifyPluginCallback<ReceiverOptions> = (app, options, r
   });
   ready();
 };
-
-/** The `event` of a body (contract 2.5); null when the body is any other JSON value. */
-function eventOf(body: unknown): string | null {
-  if (typeof body !== 'object' || body === null) return null;
-  const { event } = body as { readonly event?: unknown };
-  return typeof event === 'string' ? event : null;
-}
-
-/** Longer keys are no keys: a sender would fill the index with them. */
-const MAX_KEY = 255;
-
-/** A sender that repeats a delivery may say so (Standard Webhooks, draft-ietf-httpapi-idempotency-key-header). */
-function dedupKeyOf({ headers }: FastifyRequest): string | null {
-  const key = headers['webhook-id'] ?? headers['idempotency-key'];
-  return typeof key === 'string' && key !== '' && key.length <= MAX_KEY ? key : null;
-}

@@ -42,7 +42,8 @@ export function addSourceRoute(app: FastifyInstance, source: Source, options: So
       const body = bodyOf(request);
       const verdict = checks.get(request)?.(body);
       if (verdict?.ok !== true) throw refuse(verdict?.reason ?? 'no-signature');
-      const parsed = parseDeliveryBody({ source: name, contentType: contentTypeOf(request), body });
+      const contentType = contentTypeOf(request);
+      const parsed = parseDeliveryBody({ source: name, contentType, body });
       const read = readDelivery(source, request.headers, parsed);
       if (read.kind === 'challenge') {
         reply.type(TEXT_TYPE).send(read.answer);
@@ -50,7 +51,11 @@ export function addSourceRoute(app: FastifyInstance, source: Source, options: So
       }
       const { event, dedupKey } = read;
       const dataPointer = read.pointer === source.data ? usualPointer : formatPointer(read.pointer);
-      acceptDelivery(options, { source: name, event, dataPointer, dedupKey, body, parsed }, request, reply);
+      acceptDelivery(
+        options,
+        { source: name, event, dataPointer, dedupKey, contentType, body, parsed },
+        reply,
+      );
     },
   );
 }

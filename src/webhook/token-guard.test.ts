@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fastify from 'fastify';
 import { rawHttp } from '../../test/support/raw-http.ts';
 import { EmptySecretError } from '../http/secret-equal.ts';
-import { tokenGuard } from './token-guard.ts';
+import { tokenCheck, tokenGuard } from './token-guard.ts';
 
 interface Guarded extends AsyncDisposable {
   /** The status for header lines sent byte for byte. */
@@ -20,7 +20,7 @@ async function guardBy(secrets: () => readonly string[]): Promise<Guarded> {
   app.setErrorHandler((error: { readonly status?: number }, _request, reply) =>
     reply.code(error.status ?? 500).send('refused'),
   );
-  app.post('/', { onRequest: tokenGuard(secrets) }, () => {
+  app.post('/', { onRequest: tokenGuard(tokenCheck(secrets)) }, () => {
     handled++;
     return 'handled';
   });
@@ -120,5 +120,5 @@ test('a refusal comes before the body does, and closes the connection so that th
 });
 
 test('an empty secret would let everybody in, so it is refused at the start', () => {
-  assert.throws(() => tokenGuard(() => ['s3cret', '']), EmptySecretError);
+  assert.throws(() => tokenCheck(() => ['s3cret', '']), EmptySecretError);
 });

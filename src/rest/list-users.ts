@@ -7,24 +7,39 @@ import { data } from './envelope.ts';
 /** Users per piece of the list: a few dozen kilobytes, made in a fraction of a millisecond. */
 const PAGE = 500;
 
+const [HEAD = '', TAIL = ''] = data('[|]').split('|');
+
 /**
- * GET /users (contract 4.2): all users in id order. A list that fits one page is a string;
+ * GET /users (contract 4.2): all users in id order. A list that fits one page is sent whole;
  * a longer one is a stream that asks the store for the next page only when the client took the last one,
  * so memory stays flat however many users there are. Each piece shows the users as they are when it is read;
  * users created after the start of a long list are not in it.
  */
 export function listUsers(users: UserStore): MaybePromise<string | Readable> {
-  return whenReady(users.page(0, Number.MAX_SAFE_INTEGER, PAGE), (first) =>
-    first.count < PAGE
-      ? data(`[${first.json}]`)
-      : Readable.from(pieces(users, first), { objectMode: false, highWaterMark: 1 }),
+  return whenReady(
+    firstPage(users),
+    (first) =>
+      shortList(first) ?? Readable.from(pieces(users, first), { objectMode: false, highWaterMark: 1 }),
   );
+}
+
+/** The list if it fits one page and the store answers at once. */
+export function listAtOnce(users: UserStore): string | undefined {
+  const first = firstPage(users);
+  return first instanceof Promise ? undefined : shortList(first);
+}
+
+function firstPage(users: UserStore): MaybePromise<UserPage> {
+  return users.page(0, Number.MAX_SAFE_INTEGER, PAGE);
+}
+
+function shortList(first: UserPage): string | undefined {
+  return first.count < PAGE ? data(`[${first.json}]`) : undefined;
 }
 
 async function* pieces(users: UserStore, first: UserPage): AsyncGenerator<string> {
   const upTo = await users.lastId();
-  const [head, tail] = data('|').split('|');
-  yield `${head}[${first.json}`;
+  yield HEAD + first.json;
   let after = first.lastId;
   while (after < upTo) {
     // A fast reader takes each piece at once; other requests get their turn in between.
@@ -34,5 +49,5 @@ async function* pieces(users: UserStore, first: UserPage): AsyncGenerator<string
     yield `,${page.json}`;
     after = page.lastId;
   }
-  yield `]${tail}`;
+  yield TAIL;
 }

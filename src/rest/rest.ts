@@ -11,7 +11,7 @@ import { readUserId } from '../users/user-id.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { data, done, ENDPOINT_NOT_FOUND, JSON_TYPE, USER_NOT_FOUND } from './envelope.ts';
 import { restErrors } from './error-format.ts';
-import { listUsers } from './list-users.ts';
+import { listAtOnce, listUsers } from './list-users.ts';
 import { unrouted } from './routing.ts';
 
 export interface RestOptions {
@@ -38,7 +38,8 @@ export const rest: FastifyPluginCallback<RestOptions> = (app, { users, bodyLimit
 
   // An empty second segment is none.
   for (const slash of ['', '/']) {
-    app.get(`/users${slash}`, { exposeHeadRoute: false }, (_request, reply) =>
+    const list = { exposeHeadRoute: false, ...(slash === '' ? { config: { direct: directList } } : {}) };
+    app.get(`/users${slash}`, list, (_request, reply) =>
       whenReady(listUsers(users), (list) => json(reply, list)),
     );
     // The length of a long list is not known before it is sent, so HEAD tells none.
@@ -47,14 +48,18 @@ export const rest: FastifyPluginCallback<RestOptions> = (app, { users, bodyLimit
       const id = await users.create(newUser(request.body));
       return json(reply.header('location', `${app.prefix}/users/${id}`), CREATED);
     });
-    app.get<WithId>(`/users/:id${slash}`, slash === '' ? { config: { direct } } : {}, (request, reply) => {
-      const id = readUserId(request.params.id);
-      // contract 7: an unknown user is an error in the body of a 200
-      if (id === undefined) return json(reply, USER_NOT_FOUND);
-      return whenReady(users.readJson(id), (user) =>
-        json(reply, user === undefined ? USER_NOT_FOUND : data(user)),
-      );
-    });
+    app.get<WithId>(
+      `/users/:id${slash}`,
+      slash === '' ? { config: { direct: directUser } } : {},
+      (request, reply) => {
+        const id = readUserId(request.params.id);
+        // contract 7: an unknown user is an error in the body of a 200
+        if (id === undefined) return json(reply, USER_NOT_FOUND);
+        return whenReady(users.readJson(id), (user) =>
+          json(reply, user === undefined ? USER_NOT_FOUND : data(user)),
+        );
+      },
+    );
     app.put<WithId>(`/update/:id${slash}`, async (request, reply) => {
       if (request.params.id === '') return notFound(request, reply);
       const user = newUser(request.body);
@@ -71,7 +76,14 @@ export const rest: FastifyPluginCallback<RestOptions> = (app, { users, bodyLimit
   }
   ready();
 
-  function direct(exchange: DirectExchange): boolean {
+  function directList(exchange: DirectExchange): boolean {
+    const list = listAtOnce(users);
+    if (list === undefined) return false;
+    exchange.send(200, JSON_TYPE, list);
+    return true;
+  }
+
+  function directUser(exchange: DirectExchange): boolean {
     const id = readUserId(exchange.param);
     if (id === undefined) return false;
     exchange.answer(users.readJson(id), (user) =>

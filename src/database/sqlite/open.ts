@@ -51,7 +51,7 @@ export function openSqlite(
   let closed: Promise<void> | undefined;
   const ping = reads.prepare('SELECT 1 FROM users LIMIT 1');
   return {
-    users: new SqliteUserStore(reads, writer.queue, observer, snapshot?.enter),
+    users: new SqliteUserStore(reads, writer.queue, observer, snapshot),
     inbox: new SqliteInbox(reads, writer.queue, observer),
     deliveries: new SqliteDeliveryLog(reads, writer.queue),
     ping() {

@@ -1,4 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { readRow } from './read-row.ts';
 
 /**
  * Lets the reads of one turn of the event loop share a read transaction: to begin and end one costs twice what a
@@ -8,6 +9,7 @@ export class TurnSnapshot {
   readonly #reads: DatabaseSync;
   readonly #begin: StatementSync;
   readonly #end: StatementSync;
+  readonly #version: StatementSync;
   /** Whether this turn has had a read. */
   #entered = false;
 
@@ -15,6 +17,7 @@ export class TurnSnapshot {
     this.#reads = reads;
     this.#begin = reads.prepare('BEGIN');
     this.#end = reads.prepare('COMMIT');
+    this.#version = reads.prepare('PRAGMA data_version');
   }
 
   /** Called before each read that may share. */
@@ -24,6 +27,11 @@ export class TurnSnapshot {
       setImmediate(this.#endTurn);
     } else if (this.#reads.isOpen && !this.#reads.isTransaction) this.#begin.run();
   };
+
+  /** A number that changes with each commit of another connection, of whatever process; of the snapshot if one is open. */
+  version(): number {
+    return readRow<{ data_version: number }>(this.#version)?.data_version ?? 0;
+  }
 
   /** Called before a commit is acknowledged: whatever is read from now on sees it. */
   readonly refresh = (): void => {

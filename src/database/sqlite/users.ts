@@ -2,28 +2,26 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { NewUser } from '../../users/user.ts';
 import type { UserPage, UserStore } from '../../users/user-store.ts';
 import type { DatabaseObserver, ReadTally } from '../observer.ts';
+import { PageCache } from './page-cache.ts';
 import { counted, readRow } from './read-row.ts';
+import type { TurnSnapshot } from './turn-snapshot.ts';
 import type { WriteQueue } from './write-queue.ts';
 
 const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
 
 /** Users in SQLite: reads on the caller's thread, writes through the queue. */
 export class SqliteUserStore implements UserStore {
-  readonly #beforeRead: () => void;
+  readonly #snapshot: TurnSnapshot | undefined;
+  readonly #pages = new PageCache();
   readonly #writes: WriteQueue;
   readonly #read: StatementSync;
   readonly #page: StatementSync;
   readonly #lastId: StatementSync;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  /** `beforeRead` is called before each read. */
-  constructor(
-    reads: DatabaseSync,
-    writes: WriteQueue,
-    observer: DatabaseObserver,
-    beforeRead: () => void = () => {},
-  ) {
-    this.#beforeRead = beforeRead;
+  /** `snapshot` is of `reads`, where others write: with it reads are shared and pages kept until somebody writes. */
+  constructor(reads: DatabaseSync, writes: WriteQueue, observer: DatabaseObserver, snapshot?: TurnSnapshot) {
+    this.#snapshot = snapshot;
     this.#writes = writes;
     this.#tallies = {
       read: observer.reads('user.read'),
@@ -39,13 +37,19 @@ export class SqliteUserStore implements UserStore {
   }
 
   readJson(id: number): string | undefined {
-    this.#beforeRead();
+    this.#snapshot?.enter();
     const row = counted(this.#tallies.read, () => readRow<{ json: string }>(this.#read, id));
     return row?.json;
   }
 
   page(after: number, upTo: number, limit: number): UserPage {
-    this.#beforeRead();
+    if (this.#snapshot === undefined) return this.#readPage(after, upTo, limit);
+    this.#snapshot.enter();
+    const version = this.#snapshot.version();
+    return this.#pages.find(version, `${after} ${upTo} ${limit}`, () => this.#readPage(after, upTo, limit));
+  }
+
+  #readPage(after: number, upTo: number, limit: number): UserPage {
     const row = counted(this.#tallies.page, () =>
       readRow<{ count: number; lastId: number | null; json: string | null }>(this.#page, after, upTo, limit),
     );
@@ -53,7 +57,7 @@ export class SqliteUserStore implements UserStore {
   }
 
   lastId(): number {
-    this.#beforeRead();
+    this.#snapshot?.enter();
     return counted(this.#tallies.lastId, () => readRow<{ lastId: number | null }>(this.#lastId))?.lastId ?? 0;
   }
 

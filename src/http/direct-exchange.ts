@@ -51,8 +51,8 @@ export class DirectExchange {
   }
 
   /** Replies with a text. */
-  send(status: number, contentType: string, body: string): void {
-    this.#send(status, { 'content-type': contentType }, body);
+  send(status: number, contentType: string, body: string, headers?: Readonly<Record<string, string>>): void {
+    this.#send(status, { ...headers, 'content-type': contentType }, body);
   }
 
   /** Replies with what went wrong, in the door's format; what is our own fault is logged. */

@@ -18,5 +18,6 @@ export function failure(message: string): string {
   return JSON.stringify({ status: 'error', message });
 }
 
+export const CREATED = done('User created successfully');
 export const USER_NOT_FOUND = failure('User not found');
 export const ENDPOINT_NOT_FOUND = failure('Endpoint not found');

@@ -1,7 +1,7 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import { refuseCrossSiteWrites } from '../http/cross-site.ts';
-import type { DirectExchange } from '../http/direct-exchange.ts';
 import { asIs, sendProblem } from '../http/error-format.ts';
+import { receiveHandedOver } from '../http/handed-over-body.ts';
 import { HttpProblem } from '../http/problem.ts';
 import { readJsonBodies } from '../http/read-bodies.ts';
 import { whenReady } from '../users/maybe-promise.ts';
@@ -9,9 +9,10 @@ import { readNewUser } from '../users/new-user.ts';
 import type { NewUser } from '../users/user.ts';
 import { readUserId } from '../users/user-id.ts';
 import type { UserStore } from '../users/user-store.ts';
-import { data, done, ENDPOINT_NOT_FOUND, JSON_TYPE, USER_NOT_FOUND } from './envelope.ts';
+import { directUsers } from './direct.ts';
+import { CREATED, data, done, ENDPOINT_NOT_FOUND, JSON_TYPE, USER_NOT_FOUND } from './envelope.ts';
 import { restErrors } from './error-format.ts';
-import { listAtOnce, listUsers } from './list-users.ts';
+import { listUsers } from './list-users.ts';
 import { unrouted } from './routing.ts';
 
 export interface RestOptions {
@@ -22,13 +23,13 @@ export interface RestOptions {
 
 type WithId = { readonly Params: { readonly id: string } };
 
-const CREATED = done('User created successfully');
 const UPDATED = done('User updated successfully');
 const DELETED = done('User deleted successfully');
 
 /** The REST door (contract 4.2) as a Fastify plugin. */
 export const rest: FastifyPluginCallback<RestOptions> = (app, { users, bodyLimit = 64 * 1024 }, ready) => {
   // contract 4.2: the body is read as JSON
+  receiveHandedOver(app);
   readJsonBodies(app, { bodyLimit });
   app.addHook('onRequest', refuseCrossSiteWrites);
   app.setNotFoundHandler(notFound);
@@ -38,28 +39,26 @@ export const rest: FastifyPluginCallback<RestOptions> = (app, { users, bodyLimit
 
   // An empty second segment is none.
   for (const slash of ['', '/']) {
-    const list = { exposeHeadRoute: false, ...(slash === '' ? { config: { direct: directList } } : {}) };
-    app.get(`/users${slash}`, list, (_request, reply) =>
-      whenReady(listUsers(users), (list) => json(reply, list)),
+    const direct = slash === '' ? directUsers(users, bodyLimit, app.prefix) : undefined;
+    app.get(
+      `/users${slash}`,
+      { exposeHeadRoute: false, config: { direct: direct?.list } },
+      (_request, reply) => whenReady(listUsers(users), (list) => json(reply, list)),
     );
     // The length of a long list is not known before it is sent, so HEAD tells none.
     app.head(`/users${slash}`, (_request, reply) => json(reply, undefined));
-    app.post(`/users${slash}`, async (request, reply) => {
+    app.post(`/users${slash}`, { config: { direct: direct?.create } }, async (request, reply) => {
       const id = await users.create(newUser(request.body));
       return json(reply.header('location', `${app.prefix}/users/${id}`), CREATED);
     });
-    app.get<WithId>(
-      `/users/:id${slash}`,
-      slash === '' ? { config: { direct: directUser } } : {},
-      (request, reply) => {
-        const id = readUserId(request.params.id);
-        // contract 7: an unknown user is an error in the body of a 200
-        if (id === undefined) return json(reply, USER_NOT_FOUND);
-        return whenReady(users.readJson(id), (user) =>
-          json(reply, user === undefined ? USER_NOT_FOUND : data(user)),
-        );
-      },
-    );
+    app.get<WithId>(`/users/:id${slash}`, { config: { direct: direct?.read } }, (request, reply) => {
+      const id = readUserId(request.params.id);
+      // contract 7: an unknown user is an error in the body of a 200
+      if (id === undefined) return json(reply, USER_NOT_FOUND);
+      return whenReady(users.readJson(id), (user) =>
+        json(reply, user === undefined ? USER_NOT_FOUND : data(user)),
+      );
+    });
     app.put<WithId>(`/update/:id${slash}`, async (request, reply) => {
       if (request.params.id === '') return notFound(request, reply);
       const user = newUser(request.body);
@@ -75,22 +74,6 @@ export const rest: FastifyPluginCallback<RestOptions> = (app, { users, bodyLimit
     });
   }
   ready();
-
-  function directList(exchange: DirectExchange): boolean {
-    const list = listAtOnce(users);
-    if (list === undefined) return false;
-    exchange.send(200, JSON_TYPE, list);
-    return true;
-  }
-
-  function directUser(exchange: DirectExchange): boolean {
-    const id = readUserId(exchange.param);
-    if (id === undefined) return false;
-    exchange.answer(users.readJson(id), (user) =>
-      exchange.send(200, JSON_TYPE, user === undefined ? USER_NOT_FOUND : data(user)),
-    );
-    return true;
-  }
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const answer = unrouted(request.url.slice(app.prefix.length));

@@ -1,0 +1,58 @@
+import type { DirectExchange } from '../http/direct-exchange.ts';
+import type { DirectHandler } from '../http/direct-lane.ts';
+import { parseJsonBody } from '../http/json-body.ts';
+import { readNewUser } from '../users/new-user.ts';
+import type { NewUser } from '../users/user.ts';
+import { readUserId } from '../users/user-id.ts';
+import type { UserStore } from '../users/user-store.ts';
+import { CREATED, data, JSON_TYPE, USER_NOT_FOUND } from './envelope.ts';
+import { listAtOnce } from './list-users.ts';
+
+/** The door's parts in the direct lane: one user, a short list, and a new user that a program sends. */
+export interface DirectUsers {
+  readonly read: DirectHandler;
+  readonly list: DirectHandler;
+  readonly create: DirectHandler;
+}
+
+/** `prefix` stands before the paths that clients see. */
+export function directUsers(users: UserStore, bodyLimit: number, prefix: string): DirectUsers {
+  return {
+    read(exchange) {
+      const id = readUserId(exchange.param);
+      if (id === undefined) return false;
+      exchange.answer(users.readJson(id), (user) =>
+        exchange.send(200, JSON_TYPE, user === undefined ? USER_NOT_FOUND : data(user)),
+      );
+      return true;
+    },
+    list(exchange) {
+      const list = listAtOnce(users);
+      if (list === undefined) return false;
+      exchange.send(200, JSON_TYPE, list);
+      return true;
+    },
+    create(exchange) {
+      // Only browsers send it; the framework's hook judges.
+      if (exchange.request.headers['sec-fetch-site'] !== undefined) return false;
+      return exchange.readBody(bodyLimit, (body) => {
+        const user = readUser(body);
+        if (user === undefined) return exchange.handOver(body);
+        exchange.answer(users.create(user), (id) => sendCreated(exchange, `${prefix}/users/${id}`));
+      });
+    },
+  };
+}
+
+function sendCreated(exchange: DirectExchange, location: string): void {
+  exchange.send(200, JSON_TYPE, CREATED, { location });
+}
+
+/** Undefined for a body that is refused. */
+function readUser(body: Buffer): NewUser | undefined {
+  try {
+    return readNewUser(parseJsonBody(body));
+  } catch {
+    return undefined;
+  }
+}

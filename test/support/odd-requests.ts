@@ -52,12 +52,25 @@ function some<T>(items: readonly T[], maxLength: number): fc.Arbitrary<readonly 
   return fc.oneof(fc.constant([]), fc.array(fc.constantFrom(...items), { maxLength }));
 }
 
-const framings = ['length', 'chunked', 'none', 'both', 'twice', 'two lengths', 'zero', 'plus', 'zeros'] as const;
+const framings = [
+  'length',
+  'chunked',
+  'none',
+  'both',
+  'twice',
+  'two lengths',
+  'zero',
+  'plus',
+  'zeros',
+] as const;
 
 type Framing = (typeof framings)[number];
 
 /** The header lines of a framing, and the body as it is written then. */
-function framed(body: Uint8Array, framing: Framing): readonly [lines: readonly string[], written: Uint8Array] {
+function framed(
+  body: Uint8Array,
+  framing: Framing,
+): readonly [lines: readonly string[], written: Uint8Array] {
   const length = `Content-Length: ${body.length}`;
   const chunked = Buffer.concat([
     ...(body.length === 0 ? [] : [Buffer.from(`${body.length.toString(16)}\r\n`), body, Buffer.from('\r\n')]),
@@ -85,6 +98,24 @@ function framed(body: Uint8Array, framing: Framing): readonly [lines: readonly s
   }
 }
 
+interface Parts {
+  readonly method: string;
+  readonly target: string;
+  readonly version: string;
+  readonly lines: readonly string[];
+  readonly body: string | Uint8Array;
+  readonly framing: Framing;
+}
+
+function request({ method, target, version, lines, body, framing }: Parts): OddRequest {
+  const [length, written] = framed(Buffer.from(body as string), framing);
+  const all = [...lines, ...length].filter((line) => line !== '');
+  return {
+    head: `${method} ${target} HTTP/${version}\r\n${all.map((line) => `${line}\r\n`).join('')}\r\n`,
+    body: written,
+  };
+}
+
 /** Random requests, the plain ones among them and those that are almost plain. The first of each list is the most usual. */
 export function oddRequest(of: OddRequests): fc.Arbitrary<OddRequest> {
   return fc
@@ -97,16 +128,37 @@ export function oddRequest(of: OddRequests): fc.Arbitrary<OddRequest> {
       headers: some(of.headers, 2),
       framingHeaders: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, some(framingHeaders, 2)),
       body: mostly(of.bodies),
-      framing: fc.oneof({ weight: 4, arbitrary: fc.constant('length' as const) }, fc.constantFrom(...framings)),
+      framing: fc.oneof(
+        { weight: 4, arbitrary: fc.constant('length' as const) },
+        fc.constantFrom(...framings),
+      ),
     })
-    .map(({ method, target, version, host, usual, headers, framingHeaders, body, framing }) => {
-      const [lines, written] = framed(Buffer.from(body as string), framing);
-      const all = [host, ...usual, ...headers, ...framingHeaders, ...lines].filter((line) => line !== '');
-      return {
-        head: `${method} ${target} HTTP/${version}\r\n${all.map((line) => `${line}\r\n`).join('')}\r\n`,
-        body: written,
-      };
-    });
+    .map(({ host, usual, headers, framingHeaders, ...parts }) =>
+      request({ ...parts, lines: [host, ...usual, ...headers, ...framingHeaders] }),
+    );
+}
+
+/** The plain request, and every one that differs from it in one thing. A header line comes instead of a usual one of its name, and beside it. */
+export function almostPlain(of: OddRequests): readonly OddRequest[] {
+  const [method = '', target = '', body = ''] = [of.methods[0], of.targets[0], of.bodies[0]];
+  const lines = ['Host: x', ...of.usual];
+  const plain: Parts = { method, target, version: '1.1', lines, body, framing: 'length' };
+  const nameOf = (line: string) => line.replace(/:.*/s, '').toLowerCase();
+  const changes: Partial<Parts>[] = [
+    {},
+    { version: '1.0' },
+    ...of.methods.map((each) => ({ method: each })),
+    ...of.targets.map((each) => ({ target: each })),
+    ...of.bodies.map((each) => ({ body: each })),
+    ...framings.map((each) => ({ framing: each })),
+    ...lines.map((_, i) => ({ lines: lines.toSpliced(i, 1) })),
+    ...[...of.headers, ...framingHeaders].flatMap((line) => [
+      { lines: [...lines, line] },
+      { lines: [line, ...lines] },
+      { lines: [...lines.filter((each) => nameOf(each) !== nameOf(line)), line] },
+    ]),
+  ];
+  return changes.map((change) => request({ ...plain, ...change }));
 }
 
 /** The pieces in which the bytes of some requests are written: all at once, or each head and body in two. */

@@ -141,6 +141,18 @@ test("what is thrown, at once or later, is a problem in the door's format, logge
   }
 });
 
+test('what is thrown behind a reply is logged, and harms nobody', async () => {
+  await using door = await open({
+    echo: (exchange) => {
+      exchange.send(200, 'text/plain', 'sent');
+      throw new TypeError('too late');
+    },
+  });
+  assert.equal(await door.post('/echo', 'x'), 'sent');
+  assert.equal(await door.post('/echo', 'x'), 'sent');
+  assert.equal(door.log.entries.filter(({ msg }) => msg === 'request failed').length, 2);
+});
+
 test("the level of the door's own log holds for the lane", async () => {
   await using door = await open({ change: ({ log }) => Object.assign(log, { level: 'silent' }) });
   assert.equal((await fetch(`${door.url}/things/thrown`)).status, 503);
@@ -188,7 +200,7 @@ test('a route whose path says more takes the path out of the lane, and no other'
   assert.equal(await door.post('/echo', 'x'), 'lane: x');
 });
 
-test('a drain and a close of the instance end the lane', async () => {
+test('a drain ends the lane', async () => {
   await using door = await open();
   door.listener.drain();
   const reply = await fetch(`${door.url}/things/a`);

@@ -26,7 +26,7 @@ export interface AskOptions {
   /** In milliseconds; default 400. */
   readonly silence?: number;
   /** What the client does after its last piece; default nothing. */
-  readonly then?: 'end' | 'reset';
+  readonly ending?: 'end' | 'reset';
 }
 
 const DOORS: readonly Door[] = ['graphql', 'rest', 'webhook'];
@@ -72,7 +72,7 @@ export async function startLaneTwins(setup: Setup = {}): Promise<LaneTwins> {
 
 /** One connection: each piece is written when the one before has gone. */
 function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): Promise<string> {
-  const { silence = 400, then } = options;
+  const { silence = 400, ending } = options;
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
@@ -96,8 +96,8 @@ function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): 
         await nextTurn();
         await nextTurn();
       }
-      if (then === 'end') socket.end();
-      if (then === 'reset') socket.resetAndDestroy();
+      if (ending === 'end') socket.end();
+      if (ending === 'reset') socket.resetAndDestroy();
     });
   });
 }

@@ -37,7 +37,10 @@ export interface ServiceOptions {
 
 /** The whole program: disposing of it stops it. */
 export interface Service extends AsyncDisposable {
-  /** The Fastify instance of every door that is open. */
+  /**
+   * The Fastify instance of every door that is open. What is added to it before `listen` counts for every request: a
+   * hook that can see requests closes the door's direct lane, so that each goes through the framework.
+   */
   readonly doors: Readonly<Partial<Record<Door, FastifyInstance>>>;
   readonly log: Logger;
   /** Aborted when the service can no longer keep its promises and should end; the reason says why. */

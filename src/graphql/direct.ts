@@ -5,7 +5,7 @@ import { parseJsonBody } from '../http/json-body.ts';
 import { HttpProblem } from '../http/problem.ts';
 import type { FindOperation } from './executor.ts';
 import { maskErrors } from './mask-errors.ts';
-import { EVENT_STREAM, negotiateResultType } from './media-type.ts';
+import { EVENT_STREAM, needsEventStream, negotiateResultType } from './media-type.ts';
 import { paramsFromBody, type RequestParams } from './request-params.ts';
 import { resultBody, resultStatus, resultTypeHeader } from './result.ts';
 
@@ -32,7 +32,7 @@ export function directGraphql(findOperation: FindOperation, maxBodyBytes: number
           resultBody(masked(exchange, result)),
         );
       if ('errors' in operation) send(operation);
-      else if (operation.definition.operation === 'subscription') exchange.handOver(body);
+      else if (operation.definition.operation === 'subscription') exchange.fail(needsEventStream());
       else exchange.answer(operation.run(params.variables, undefined), send);
     });
   };

@@ -14,7 +14,13 @@ import { createFindOperation, isQuery } from './executor.ts';
 import { openGraphiql } from './graphiql/graphiql.ts';
 import { prefersHtml } from './graphiql/prefers-html.ts';
 import { maskErrors } from './mask-errors.ts';
-import { EVENT_STREAM, negotiateResultType, RESULT_TYPES, type ResultType } from './media-type.ts';
+import {
+  EVENT_STREAM,
+  needsEventStream,
+  negotiateResultType,
+  RESULT_TYPES,
+  type ResultType,
+} from './media-type.ts';
 import type { Operation } from './operation.ts';
 import { type GraphqlOptions, withDefaults } from './options.ts';
 import { readGraphqlBodies } from './read-body.ts';
@@ -80,9 +86,7 @@ export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, given, ready
     const operation = findOperation(params);
     const subscription = !('errors' in operation) && operation.definition.operation === 'subscription';
     if (type === undefined || (subscription && events)) return stream(request, reply, params, operation);
-    if (subscription) {
-      throw new HttpProblem(406, 'NEEDS_EVENT_STREAM', `A subscription needs "Accept: ${EVENT_STREAM}"`);
-    }
+    if (subscription) throw needsEventStream();
     if ('errors' in operation) return send(reply, type, operation);
     refuseWriteByGet(request, operation);
     return whenReady(operation.run(params.variables, context(request)), (result) =>

@@ -1,5 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Logger } from 'pino';
+import type { FastifyBaseLogger } from 'fastify';
 import type { MaybePromise } from '../users/maybe-promise.ts';
 import type { ReplyRecorder } from './direct-lane.ts';
 import type { ErrorFormat } from './error-format.ts';
@@ -8,7 +8,8 @@ import { toProblem } from './problem.ts';
 
 export interface DirectOptions {
   readonly errors: ErrorFormat;
-  readonly log: Logger;
+  /** The framework's own, whose level can be changed. */
+  readonly log: FastifyBaseLogger;
   /** The id of the next request. */
   nextId(): string;
   /** Whether the framework has to deal with this request whatever it asks for. */
@@ -112,13 +113,21 @@ export class DirectExchange {
   }
 
   #send(status: number, headers: Readonly<Record<string, string>>, body: string): void {
-    this.#response.writeHead(status, {
+    const response = this.#response;
+    response.writeHead(status, {
       'x-request-id': this.#id,
       'x-content-type-options': 'nosniff',
       ...headers,
       'content-length': Buffer.byteLength(body),
     });
-    this.#response.end(body);
+    response.end(body);
+    if (this.#record === undefined) return;
+    // As a rule all of it is with the system by now; nobody counts the reply to a client that is gone.
+    if (response.writableFinished && !response.destroyed) this.#recordReply(status);
+    else response.once('finish', () => this.#recordReply(status));
+  }
+
+  #recordReply(status: number): void {
     this.#record?.(this.request.method ?? '', status, performance.now() - this.#began);
   }
 }

@@ -86,7 +86,7 @@ export function createListener(options: ListenerOptions): Listener {
   });
   const lane = new DirectLane(app, {
     errors,
-    log: options.log,
+    log: app.log,
     nextId,
     mustSee: (request) => draining || refusedFraming(request) !== undefined,
   });
@@ -106,6 +106,11 @@ export function createListener(options: ListenerOptions): Listener {
     sendProblem(errors, refused, request, reply);
   });
   app.setErrorHandler((error, request, reply) => sendProblem(errors, error, request, reply));
+  // Somebody may close the instance itself.
+  app.addHook('preClose', (done) => {
+    drain();
+    done();
+  });
 
   function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');

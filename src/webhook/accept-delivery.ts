@@ -28,11 +28,15 @@ export function storeDelivery(
   return inbox.append(delivery).then((appended) => onAppended(delivery, appended));
 }
 
-/** Stores a delivery and only then acknowledges it; what fails is answered by the door's error handler. */
-export function acceptDelivery(options: AcceptOptions, received: Received, reply: FastifyReply): void {
-  storeDelivery(options, received)
-    .then(() => reply.type(TEXT_TYPE).send(ACKNOWLEDGED))
-    .catch((error: unknown) => reply.send(error));
+/** Stores a delivery and only then acknowledges it; what fails, be it an Error or not, is the framework's to refuse. */
+export function acceptDelivery(
+  options: AcceptOptions,
+  received: Received,
+  reply: FastifyReply,
+): Promise<void> {
+  return storeDelivery(options, received).then(() => {
+    reply.type(TEXT_TYPE).send(ACKNOWLEDGED);
+  });
 }
 
 /** The body of a request as it came; empty when there was none. */

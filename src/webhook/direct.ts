@@ -17,13 +17,18 @@ export function directReceiver(
     const { headers } = exchange.request;
     const bytes = Number(headers['content-length']);
     if (!isAllowed(headers) || !budget.hasRoomFor(bytes)) return false;
+    let giveBack: (() => void) | undefined;
     const reading = exchange.readBody(maxBodyBytes, (body) => {
       const parsed = parsedOrUndefined(body);
-      if (parsed === undefined) return exchange.handOver(body);
+      if (parsed === undefined) {
+        // The framework takes it from the budget again.
+        giveBack?.();
+        return exchange.handOver(body);
+      }
       const received = readReceived(headers, headers['content-type'] ?? null, body, parsed);
       exchange.answer(storeDelivery(options, received), () => exchange.send(200, TEXT_TYPE, ACKNOWLEDGED));
     });
-    if (reading) budget.take(bytes, exchange);
+    if (reading) giveBack = budget.take(bytes, exchange);
     return reading;
   };
 }

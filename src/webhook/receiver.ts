@@ -41,7 +41,8 @@ export const receiver: FastifyPluginCallback<ReceiverOptions> = (app, options, r
   app.post('', { config, onRequest: tokenGuard(isAllowed) }, (request, reply) => {
     const body = bodyOf(request);
     const contentType = contentTypeOf(request);
-    acceptDelivery(options, readReceived(request.headers, contentType, body, parseJsonBody(body)), reply);
+    const received = readReceived(request.headers, contentType, body, parseJsonBody(body));
+    return acceptDelivery(options, received, reply);
   });
   for (const source of sources) addSourceRoute(app, source, options);
 

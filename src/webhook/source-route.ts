@@ -51,7 +51,7 @@ export function addSourceRoute(app: FastifyInstance, source: Source, options: So
       }
       const { event, dedupKey } = read;
       const dataPointer = read.pointer === source.data ? usualPointer : formatPointer(read.pointer);
-      acceptDelivery(
+      return acceptDelivery(
         options,
         { source: name, event, dataPointer, dedupKey, contentType, body, parsed },
         reply,

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Door } from '../../src/config/door.ts';
+import { startLaneTwins } from '../support/lane-twins.ts';
+import type { TestService } from '../support/service.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+function post(door: Door, body: string): string {
+  return `POST /${door} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+}
+
+const GET = 'GET /users/1 HTTP/1.1\r\nHost: x\r\n\r\n';
+const good: Readonly<Partial<Record<Door, string>>> = {
+  graphql: '{"query":"{hello}"}',
+  webhook: '{"event":"nobody.knows"}',
+};
+
+/** A connection that has sent something; `more` sends the rest and resolves to all that came back. */
+async function begin(service: TestService, door: Door, start: string) {
+  const app = service.current.doors[door];
+  assert.ok(app);
+  const asked = new Promise((resolve) => app.server.once('request', resolve));
+  const socket = connect(Number(new URL(service.urls[door] ?? '').port), '127.0.0.1');
+  let text = '';
+  socket.setEncoding('latin1').on('data', (piece: string) => {
+    text += piece;
+  });
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.on('error', () => {});
+  socket.write(start);
+  await asked;
+  return {
+    text: () => text,
+    async more(end: string) {
+      socket.write(end);
+      await closed;
+      return text.replace(/(?<=x-request-id: )\S+/g, 'ID').replace(/(?<=Date: )[^\r]+/g, 'DATE');
+    },
+  };
+}
+
+test('a stop in the middle of a body, or between two requests, ends by the lane as it does without it', async () => {
+  await using twins = await startLaneTwins({ env: { SHUTDOWN_LINGER: '500' } });
+  const cases: readonly (readonly [Door, start: string, end: string])[] = [
+    ...(['graphql', 'webhook'] as const).flatMap((door) => {
+      const whole = post(door, good[door] ?? '');
+      const broken = post(door, '{"query":"{hello}"');
+      return [whole, broken].map((text) => [door, text.slice(0, -5), text.slice(-5)] as const);
+    }),
+    ...(['graphql', 'webhook'] as const).map((door) => {
+      const whole = post(door, good[door] ?? '');
+      return [door, whole, whole] as const;
+    }),
+    ['rest', GET, GET],
+  ];
+  const begun = [];
+  for (const [door, start, end] of cases) {
+    const [lane, framework] = await Promise.all([
+      begin(twins.lane, door, start),
+      begin(twins.framework, door, start),
+    ]);
+    // A whole request has its reply before the stop.
+    if (start === end) await waitFor('the replies', () => lane.text() !== '' && framework.text() !== '');
+    begun.push({ lane, framework, end });
+  }
+  const stops = [twins.lane, twins.framework].map(({ current }) => current.stop());
+  for (const { lane, framework, end } of begun) {
+    const [byLane, byFramework] = await Promise.all([lane.more(end), framework.more(end)]);
+    assert.equal(byLane, byFramework);
+    assert.match(byLane, /\r\nconnection: close\r\n/);
+  }
+  await Promise.all(stops);
+});
+
+test('a close of the instance itself asks clients to go elsewhere', async () => {
+  await using twins = await startLaneTwins();
+  const replies = [];
+  for (const service of [twins.lane, twins.framework]) {
+    const { doors } = service.current;
+    const text = post('graphql', good.graphql ?? '');
+    // A request in hand keeps its connection from being closed as an idle one.
+    const client = await begin(service, 'graphql', text + text.slice(0, -1));
+    const closing = doors.graphql?.close();
+    replies.push(await client.more(`}${text}`));
+    await closing;
+  }
+  assert.equal(replies[0], replies[1]);
+  assert.match(replies[0] ?? '', /\r\nconnection: close\r\n/i);
+});
+
+test('a client that ends in the middle of a request is answered by the lane as it is without it', async () => {
+  await using twins = await startLaneTwins();
+  for (const door of ['graphql', 'webhook'] as const) {
+    const whole = post(door, good[door] ?? '');
+    await fc.assert(
+      fc.asyncProperty(fc.integer({ min: 1, max: whole.length - 1 }), async (cut) => {
+        const { lane, framework } = await twins.ask(door, [whole.slice(0, cut)], { ending: 'end' });
+        assert.equal(lane, framework);
+        assert.match(lane, /^HTTP\/1\.1 400 /);
+      }),
+      { numRuns: 100 },
+    );
+  }
+});
+
+test('uploads that are cut give their bytes back', async () => {
+  await using twins = await startLaneTwins({ env: { WEBHOOK_MAX_BYTES_IN_FLIGHT: '200000' } });
+  const whole = post('webhook', JSON.stringify({ event: 'x', data: 'y'.repeat(150_000) }));
+  const half = whole.slice(0, whole.length / 2);
+  for (let i = 0; i < 100; i++) await twins.ask('webhook', [half], { ending: 'reset' });
+  await waitFor('the bytes to be free', async () => {
+    const { lane, framework } = await twins.ask('webhook', [whole], { silence: 50 });
+    return lane.startsWith('HTTP/1.1 200 ') && framework.startsWith('HTTP/1.1 200 ');
+  });
+});
+
+test('where exchanges are shown, those of plain requests are too', async () => {
+  await using twins = await startLaneTwins({ env: { MANAGEMENT_INCLUDE: 'httpexchanges' } });
+  await (await fetch(`${twins.lane.urls.rest}/users/77`)).text();
+  await waitFor('the exchange', async () => {
+    const reply = await fetch(`${twins.lane.urls.management}/actuator/httpexchanges`);
+    return (await reply.text()).includes('/users/77');
+  });
+});

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { buildSchema, GraphQLError, type GraphQLSchema } from 'graphql';
+import { OutcomeUnknownError, StoreUnavailableError } from '../../src/database/errors.ts';
+import { graphqlErrors } from '../../src/graphql/error-format.ts';
+import { graphql } from '../../src/graphql/graphql.ts';
+import type { ErrorFormat } from '../../src/http/error-format.ts';
+import { createListener } from '../../src/http/listener.ts';
+import type { Inbox } from '../../src/inbox/inbox.ts';
+import { openLog } from '../../src/observability/log.ts';
+import { restErrors } from '../../src/rest/error-format.ts';
+import { rest } from '../../src/rest/rest.ts';
+import type { UserStore } from '../../src/users/user-store.ts';
+import { webhookErrors } from '../../src/webhook/error-format.ts';
+import { RECEIVER_PATH, receiver } from '../../src/webhook/receiver.ts';
+import { captureLog } from '../support/log-capture.ts';
+
+const failures: readonly (() => unknown)[] = [
+  () => new StoreUnavailableError('the disk is away'),
+  () => new OutcomeUnknownError('nobody knows'),
+  () => new TypeError('a bug'),
+  () => new GraphQLError('on purpose', { extensions: { code: 'MINE' } }),
+  () => 'a text',
+];
+
+/** Fails at once, or a turn later, in the way that `index` names. */
+function fail(index: number, late: boolean): never | Promise<never> {
+  const error = failures[index]?.();
+  if (late) return nextTurn().then(() => Promise.reject(error));
+  throw error;
+}
+
+/** The id says how: its last digit names the failure, 10 and above fail a turn later; 100 and above are there, late. */
+const failing = {
+  readJson: (id: number) =>
+    id >= 100
+      ? nextTurn().then(() => (id === 100 ? undefined : `{"id":${id}}`))
+      : fail((id - 1) % 10, id > 10),
+} as unknown as UserStore;
+
+function failingSchema(): GraphQLSchema {
+  const schema = buildSchema('type Query { hello: String, fail(how: Int!, late: Boolean!): String! }');
+  const { fail: field } = schema.getQueryType()?.getFields() ?? {};
+  assert.ok(field);
+  field.resolve = (_root, { how, late }: { readonly how: number; readonly late: boolean }) => fail(how, late);
+  return schema;
+}
+
+async function open(closed: boolean, errors: ErrorFormat, door: (app: FastifyInstance) => void) {
+  const log = captureLog();
+  const listener = createListener({
+    door: 'test',
+    host: '127.0.0.1',
+    port: 0,
+    portHint: '--test-port',
+    log: await openLog({ level: 'info', stream: log.stream }),
+    errors,
+  });
+  listener.watchHooks();
+  if (closed) listener.app.addHook('onRequest', (_request, _reply, done) => done());
+  door(listener.app);
+  const url = await listener.listen();
+  return { url, log, [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose]() };
+}
+
+/** The reply, and what was logged with its id. */
+async function tell({ url, log }: Awaited<ReturnType<typeof open>>, path: string, init: RequestInit) {
+  const reply = await fetch(url + path, init);
+  const id = reply.headers.get('x-request-id');
+  const headers = [...reply.headers].filter(([name]) => name !== 'x-request-id' && name !== 'date');
+  const body = await reply.text();
+  const logged = log.entries.filter(({ reqId }) => reqId === id);
+  return {
+    status: reply.status,
+    headers,
+    body,
+    logged: logged.map(({ time: _time, reqId: _id, err, ...entry }) => ({ ...entry, err: firstLine(err) })),
+  };
+}
+
+/** A stack tells which way the request went. */
+function firstLine(error: unknown): unknown {
+  const { stack, ...others } = Object(error) as { readonly stack?: unknown };
+  return { ...others, stack: String(stack).split('\n', 1)[0] };
+}
+
+async function sameFailures(
+  errors: ErrorFormat,
+  door: (app: FastifyInstance) => void,
+  requests: readonly (readonly [path: string, init: RequestInit])[],
+): Promise<void> {
+  await using lane = await open(false, errors, door);
+  await using framework = await open(true, errors, door);
+  let logged = 0;
+  for (const [path, init] of requests) {
+    const byLane = await tell(lane, path, init);
+    assert.deepEqual(byLane, await tell(framework, path, init), `${path} ${String(init.body)}`);
+    logged += byLane.logged.length;
+  }
+  assert.ok(logged >= failures.length, 'failures are logged');
+}
+
+test('REST fails by the lane as it does without it, and reads late alike', () =>
+  sameFailures(
+    restErrors,
+    (app) => app.register(rest, { users: failing }),
+    [1, 2, 3, 4, 5, 11, 12, 13, 14, 15, 100, 101].map((id) => [`/users/${id}`, {}]),
+  ));
+
+test('GraphQL masks and logs by the lane as it does without it', () =>
+  sameFailures(
+    graphqlErrors,
+    (app) => app.register(graphql, { schema: failingSchema() }),
+    [0, 1, 2, 3, 4].flatMap((how) =>
+      [false, true].map((late) => {
+        const query = '{hello fail(how:$how,late:$late)}'
+          .replace('$how', `${how}`)
+          .replace('$late', `${late}`);
+        const headers = { 'content-type': 'application/json' };
+        return ['/graphql', { method: 'POST', headers, body: JSON.stringify({ query }) }] as const;
+      }),
+    ),
+  ));
+
+test('a delivery that is not stored is refused by the lane as it is without it', () => {
+  const inbox = {
+    append: ({ event }: { readonly event: string }) => fail(Number(event) % 10, Number(event) >= 10),
+  } as unknown as Inbox;
+  const options = { inbox, plan: () => [], onAppended() {}, onRefused() {}, secrets: () => [] };
+  return sameFailures(
+    webhookErrors,
+    (app) => app.register(receiver, { ...options, prefix: RECEIVER_PATH }),
+    [0, 1, 2, 3, 4, 10, 11, 12, 13, 14].map((how) => [
+      '/webhook',
+      { method: 'POST', body: JSON.stringify({ event: String(how) }) },
+    ]),
+  );
+});

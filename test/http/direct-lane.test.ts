@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import type { Door } from '../../src/config/door.ts';
+import { type LaneTwins, startLaneTwins } from '../support/lane-twins.ts';
+import {
+  almostPlain,
+  type OddRequest,
+  type OddRequests,
+  oddRequest,
+  pieces,
+} from '../support/odd-requests.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { graphql, JSON_LABEL, mutations, rest, webhook } from './door-requests.ts';
+
+const RUNS = 300;
+const env = {
+  MANAGEMENT_INCLUDE: 'prometheus',
+  GRAPHQL_MAX_USERS: '5',
+  GRAPHQL_MAX_BODY_BYTES: '400',
+  WEBHOOK_MAX_BODY_BYTES: '300',
+  WEBHOOK_MAX_BYTES_IN_FLIGHT: '400',
+  WEBHOOK_SECRET: 'sesame',
+};
+
+async function agree(
+  twins: LaneTwins,
+  door: Door,
+  requests: readonly OddRequest[],
+  apart: boolean,
+): Promise<void> {
+  const { lane, framework } = await twins.ask(door, pieces(requests, apart));
+  assert.equal(lane, framework);
+}
+
+const samples: readonly (readonly [Door, OddRequests, count: number])[] = [
+  ['rest', rest, 3],
+  ['graphql', graphql, 3],
+  ['graphql', mutations, 1],
+  ['webhook', webhook, 3],
+];
+
+/** Things that make a difference only together. */
+const pairs: readonly (readonly [Door, string, body: string])[] = [
+  ['graphql', 'Accept: application/json, text/event-stream', '{"query":"subscription{userCreated{id}}"}'],
+  ['graphql', 'Accept: application/graphql-response+json', '{"query":"{helo}"}'],
+  ['graphql', 'Accept: application/graphql-response+json', '{"query":"subscription{userCreated{id}}"}'],
+  ['graphql', 'Accept: text/plain', '{"query":'],
+  // It would fit the budget once, not twice.
+  ['webhook', 'X-Webhook-Token: sesame', `{"event":"x"${' '.repeat(250 - 12)}`],
+];
+
+/** How many requests were counted, by door, route, method and status. */
+async function counts(url: string | undefined): Promise<string> {
+  const text = await (await fetch(`${url}/actuator/prometheus`)).text();
+  return text
+    .split('\n')
+    .filter((line) => /^(http_server_requests|graphql_\w+?)_(seconds_count|total)\{/.test(line))
+    .filter((line) => !line.includes('door="management"'))
+    .sort()
+    .join('\n');
+}
+
+async function sameCounts({ lane, framework }: LaneTwins): Promise<string> {
+  const both = () => Promise.all([counts(lane.urls.management), counts(framework.urls.management)]);
+  // A reply is counted a moment after the client has it.
+  await waitFor('the counts to agree', async () => {
+    const [byLane, byFramework] = await both();
+    return byLane === byFramework;
+  }).catch(() => {});
+  const [byLane, byFramework] = await both();
+  assert.equal(byLane, byFramework);
+  return byLane;
+}
+
+/** Two users of REST; the last of those whose ids are asked for is unknown. */
+async function addUsers(twins: LaneTwins): Promise<void> {
+  const body = '{"name":"N","email":"n@x.y"}';
+  const head = `POST /users HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;
+  for (let i = 0; i < 2; i++) await twins.ask('rest', [head + body]);
+}
+
+const plain: Readonly<Record<string, OddRequests>> = { rest, graphql, webhook };
+
+for (const door of ['rest', 'graphql', 'webhook'] as const) {
+  test(`${door}: a plain request goes by the lane; what differs in one thing has the framework's reply`, async () => {
+    await using twins = await startLaneTwins({ env });
+    await addUsers(twins);
+    const [first, ...others] = almostPlain(plain[door] ?? rest);
+    assert.ok(first);
+    const before = twins.slowly;
+    const { lane, framework } = await twins.ask(door, pieces([first], false));
+    assert.match(lane, /^HTTP\/1\.1 200 /);
+    assert.equal(lane, framework);
+    assert.equal(twins.slowly, before);
+    for (const other of others) await agree(twins, door, [other], true);
+    for (const [of, line, body] of pairs) {
+      if (of !== door) continue;
+      const head = `POST /${door} HTTP/1.1\r\nHost: x\r\n${JSON_LABEL}\r\n${line}\r\nContent-Length: ${body.length}\r\n\r\n`;
+      await agree(twins, door, [{ head, body: Buffer.from(body) }], false);
+    }
+    assert.match(await sameCounts(twins), new RegExp(`door="${door}"`));
+  });
+}
+
+test('with the lane and without it, random requests have the same replies, and are counted alike', async () => {
+  await using twins = await startLaneTwins({ env });
+  await addUsers(twins);
+  for (const [door, of, maxLength] of samples) {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(oddRequest(of), { minLength: 1, maxLength }),
+        fc.boolean(),
+        (requests, apart) => agree(twins, door, requests, apart),
+      ),
+      { numRuns: RUNS },
+    );
+  }
+  await sameCounts(twins);
+  assert.deepEqual(twins.lane.log.broken, []);
+});

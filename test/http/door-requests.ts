@@ -1,0 +1,188 @@
+import type { OddRequests } from '../support/odd-requests.ts';
+
+export const JSON_LABEL = 'Content-Type: application/json';
+
+/** Bodies that no door takes for JSON, or for good JSON. */
+const brokenBodies = [
+  '',
+  ' ',
+  '\ufeff{"query":"{hello}"}',
+  Uint8Array.of(0x7b, 0xff, 0x7d),
+  '{"__proto__":{"event":"x"}}',
+  '{"\\u005f_proto__":1,"query":"{hello}"}',
+  `{"query":"{hello}","variables":{"a":${'['.repeat(63)}${']'.repeat(63)}}}`,
+  `{"query":"{hello}","variables":{"a":${'['.repeat(62)}${']'.repeat(62)}}}`,
+  '{"query":',
+  'null',
+  '7',
+  '"text"',
+  '[]',
+  'query={hello}',
+];
+
+/** What is asked of each door. */
+export const rest: OddRequests = {
+  methods: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH', 'get'],
+  targets: [
+    '/users/1',
+    ...[
+      '2',
+      '3',
+      '0',
+      '01',
+      '+1',
+      '-1',
+      '1.0',
+      '1e0',
+      '%31',
+      '1%2F',
+      'abc',
+      '9007199254740993',
+      '',
+      '1/',
+      '1/2',
+    ].map((id) => `/users/${id}`),
+    ...[
+      '/users',
+      '/users/1?x=1',
+      '/users/1?',
+      '/users/1;a=1',
+      '/Users/1',
+      '//users/1',
+      '/users//1',
+      '/',
+      '*',
+    ],
+    ...[
+      'http://h/users/1',
+      'HTTP://h/users/1',
+      '/users/1?a=/',
+      '/users/?/1',
+      '/./users/1',
+      '/update/9',
+      '/delete/9',
+    ],
+  ],
+  headers: ['Accept: text/html', 'X-HTTP-Method-Override: DELETE', JSON_LABEL],
+  usual: [],
+  bodies: ['', ...brokenBodies],
+};
+
+export const graphql: OddRequests = {
+  methods: ['POST', 'GET', 'HEAD', 'OPTIONS', 'PUT'],
+  targets: [
+    '/graphql',
+    ...[
+      '/graphql/',
+      '/graphql?',
+      '/graphql?query={hello}',
+      '/graphql?query={user(id:1){id}}',
+      '/graphql/x',
+      '/GraphQL',
+    ],
+    ...['/%67raphql', 'http://h/graphql', '/', '/x', '*'],
+  ],
+  headers: [
+    ...[
+      '*/*',
+      'application/json',
+      'application/graphql-response+json',
+      'text/html',
+      'text/event-stream',
+      '',
+    ].map((accept) => `Accept: ${accept}`),
+    'Accept: application/graphql-response+json, application/json;q=0.9',
+    'Accept: application/graphql-response+json;q=0.1, application/json',
+    'Accept: application/json;q=0',
+    'Accept: text/event-stream;q=0, application/json',
+    'Accept: multipart/mixed, application/json',
+    'Accept: application/json, text/event-stream',
+    'Accept: APPLICATION/JSON',
+    'accept: application/json, Text/Event-Stream',
+    ...[
+      'application/json; charset=utf-8',
+      'application/json;charset=UTF-8',
+      'application/json ;charset=utf8',
+    ].map((type) => `Content-Type: ${type}`),
+    ...[
+      'application/json; charset=latin1',
+      'Application/JSON',
+      'text/plain',
+      'application/graphql+json',
+      '',
+    ].map((type) => `Content-Type: ${type}`),
+    ...['application/json; charset="utf-8"', 'application/json;', 'application/json; x=1', 'nonsense'].map(
+      (type) => `content-type: ${type}`,
+    ),
+  ],
+  usual: [JSON_LABEL],
+  bodies: [
+    '{"query":"{hello}"}',
+    '{"query":"query($id:ID!){user(id:$id){id name}}","variables":{"id":"1"}}',
+    '{"query":"query($id:ID!){user(id:$id){id name}}"}',
+    '{"query":"{users{id name email}}"}',
+    '{"query":"query A{hello} query B{a:hello}","operationName":"B"}',
+    '{"query":"query A{hello} query B{a:hello}"}',
+    '{"query":"subscription{userCreated{id}}"}',
+    '{"query":"{hello"}',
+    '{"query":"{helo}"}',
+    '{"query":"{__schema{queryType{name}}}"}',
+    '{"query":7}',
+    '{"query":null}',
+    '{"query":"{hello}","variables":[]}',
+    '{"query":"{hello}","variables":"{}"}',
+    '{"query":"{hello}","extensions":{"a":1},"operationName":null}',
+    '[{"query":"{hello}"}]',
+    `{"query":"{hello}"${' '.repeat(400 - 19)}}`,
+    `{"query":"{hello}"${' '.repeat(401 - 19)}}`,
+    `{"query":"{${'hello '.repeat(50)}}"}`,
+    ...brokenBodies,
+  ],
+};
+
+/** They change what is stored: one at a time, so that no order can differ. */
+export const mutations: OddRequests = {
+  ...graphql,
+  methods: ['POST', 'GET'],
+  bodies: [
+    '{"query":"mutation{createUser(name:\\"Ä\\",email:\\"a@x.y\\"){id name email}}"}',
+    '{"query":"mutation{createUser(name:\\"\\",email:\\"\\"){id}}"}',
+    '{"query":"mutation($n:String!){createUser(name:$n,email:\\"a@x.y\\"){id}}","variables":{"n":7}}',
+  ],
+};
+
+export const webhook: OddRequests = {
+  methods: ['POST', 'GET', 'HEAD', 'PUT', 'OPTIONS'],
+  targets: [
+    '/webhook',
+    '/webhook/',
+    '/webhook?x=1',
+    '/webhook/x',
+    '/Webhook',
+    'http://h/webhook',
+    '/',
+    '/x',
+    '*',
+  ],
+  headers: [
+    'X-Webhook-Token: sesame',
+    'x-webhook-token: wrong',
+    'x-webhook-token:',
+    'Webhook-Id: 7',
+    `Idempotency-Key: ${'k'.repeat(256)}`,
+    'Content-Type: text/plain',
+    'Content-Type: nonsense',
+    'Content-Type:',
+    'Accept: text/html',
+  ],
+  usual: ['X-Webhook-Token: sesame', JSON_LABEL],
+  bodies: [
+    '{"event":"nobody.knows","data":{"a":1}}',
+    '{"event":7}',
+    '{}',
+    `{"event":"x"${' '.repeat(300 - 13)}}`,
+    `{"event":"x"${' '.repeat(301 - 13)}}`,
+    `{"event":"x"${' '.repeat(250 - 12)}`,
+    ...brokenBodies,
+  ],
+};

@@ -1,0 +1,110 @@
+import { channel } from 'node:diagnostics_channel';
+import { connect } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Door } from '../../src/config/door.ts';
+import { type Setup, startTestService, type TestService } from './service.ts';
+
+/** What a connection brought back, without what differs between any two replies. */
+export interface TwinReplies {
+  readonly lane: string;
+  readonly framework: string;
+}
+
+/** Two services of one configuration: the direct lane of the second is closed, so that its framework sees all requests. */
+export interface LaneTwins extends AsyncDisposable {
+  readonly lane: TestService;
+  readonly framework: TestService;
+  /** Writes the same pieces to one door of both; resolves to what came until the doors closed the connection or were silent. */
+  ask(door: Door, pieces: readonly Piece[], options?: AskOptions): Promise<TwinReplies>;
+  /** How many requests the framework of the first has handled. */
+  readonly slowly: number;
+}
+
+export type Piece = string | Uint8Array;
+
+export interface AskOptions {
+  /** In milliseconds; default 400. */
+  readonly silence?: number;
+  /** What the client does after its last piece; default nothing. */
+  readonly ending?: 'end' | 'reset';
+}
+
+const DOORS: readonly Door[] = ['graphql', 'rest', 'webhook'];
+
+/** Published by the framework for each request that it has handled by a route. */
+const handled = channel('tracing:fastify.request.handler:start');
+
+/** Starts both; `env` is what they are configured with. */
+export async function startLaneTwins(setup: Setup = {}): Promise<LaneTwins> {
+  await using cleanup = new AsyncDisposableStack();
+  const lane = cleanup.use(await startTestService(setup));
+  const framework = cleanup.use(await startTestService(setup));
+  for (const door of DOORS) {
+    framework.current.doors[door]?.addHook('onRequest', (_request, _reply, done) => done());
+  }
+  await Promise.all([lane.listen(), framework.listen()]);
+  const ports = new Set(Object.values(lane.urls).map((url) => Number(new URL(url).port)));
+  let slowly = 0;
+  const count = (message: unknown) => {
+    const { request } = message as { readonly request: { readonly socket: { readonly localPort: number } } };
+    if (ports.has(request.socket.localPort)) slowly++;
+  };
+  handled.subscribe(count);
+  cleanup.defer(() => {
+    handled.unsubscribe(count);
+  });
+  const all = cleanup.move();
+  return {
+    lane,
+    framework,
+    get slowly() {
+      return slowly;
+    },
+    async ask(door, pieces, options) {
+      const [byLane, byFramework] = await Promise.all(
+        [lane, framework].map(({ urls }) => talk(urls[door] ?? '', pieces, options)),
+      );
+      return { lane: byLane ?? '', framework: byFramework ?? '' };
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  };
+}
+
+/** One connection: each piece is written when the one before has gone. */
+function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): Promise<string> {
+  const { silence = 400, ending } = options;
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    const chunks: Buffer[] = [];
+    let pause = setTimeout(() => socket.destroy(), 5_000);
+    socket.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      clearTimeout(pause);
+      pause = setTimeout(() => socket.destroy(), silence);
+    });
+    socket.on('error', () => socket.destroy());
+    socket.on('end', () => socket.destroy());
+    socket.on('close', () => {
+      clearTimeout(pause);
+      resolve(alike(Buffer.concat(chunks).toString('latin1')));
+    });
+    socket.on('connect', async () => {
+      for (const piece of pieces) {
+        if (!socket.writable) return;
+        socket.write(piece);
+        await nextTurn();
+        await nextTurn();
+      }
+      if (ending === 'end') socket.end();
+      if (ending === 'reset') socket.resetAndDestroy();
+    });
+  });
+}
+
+/** What is of this reply alone is taken out, its place is kept. */
+function alike(text: string): string {
+  return text
+    .replace(/(?<=\r\nx-request-id: )[0-9a-f]{8}-[0-9a-z]+(?=\r\n)/g, 'ID')
+    .replace(/(?<=\r\nDate: )[^\r]+ GMT(?=\r\n)/g, 'DATE');
+}

@@ -11,6 +11,7 @@ import type { Logger } from 'pino';
 import { answerClientError } from './client-error.ts';
 import { DirectLane } from './direct-lane.ts';
 import { type ErrorFormat, sendProblem } from './error-format.ts';
+import { lazyCompilers } from './lazy-compilers.ts';
 import { LIMITS } from './limits.ts';
 import { ListenError } from './listen-error.ts';
 import { replyInProgress } from './reply-in-progress.ts';
@@ -70,6 +71,7 @@ export function createListener(options: ListenerOptions): Listener {
     },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, errors),
     return503OnClosing: false,
+    schemaController: { compilersFactory: lazyCompilers() },
     forceCloseConnections: 'idle',
     requestTimeout: LIMITS.requestTimeout,
     connectionTimeout: LIMITS.idleReplyTimeout,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import pg from 'pg';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { runPortico } from '../support/portico-command.ts';
@@ -43,4 +44,58 @@ test('the same commands on PostgreSQL', { skip: withoutPostgres ?? false }, asyn
       .stdout,
   );
   assert.equal(open.items.length, 299);
+});
+
+test('tail passes over nothing that is committed late, and waits for who is in its way', {
+  skip: withoutPostgres ?? false,
+}, async () => {
+  await using folder = await temporaryFolder();
+  const url = await postgresUrl();
+  await using database = await openDatabase(url);
+  const hand = new pg.Client({ connectionString: url });
+  const watch = new pg.Client({ connectionString: url });
+  await Promise.all([hand.connect(), watch.connect()]);
+  try {
+    const store = (id: string) =>
+      hand.query(
+        `INSERT INTO deliveries (id, source, data_pointer, body, received_at) VALUES ('${id}', '', '', '', 0)`,
+      );
+    const looks = async () => {
+      const text = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_locks%' AND pid <> pg_backend_pid()`;
+      return ((await watch.query(text)).rowCount ?? 0) > 0;
+    };
+    await hand.query('BEGIN');
+    await store('under way when it began');
+    await storeDeliveries(database, 'before', 1);
+    await using tail = startPortico({
+      cwd: folder.path,
+      env: { DATABASE_URL: url },
+      args: ['deliveries', 'tail', '--json'],
+    });
+    const begun = () => tail.stderr.includes('Waiting for deliveries');
+    await waitFor('tail to look', async () => begun() || (await looks()), 20_000);
+    assert.ok(!begun(), 'what is being stored may come below the newest one');
+    await hand.query('COMMIT');
+    await waitFor('tail to begin', begun, 20_000);
+
+    await hand.query('BEGIN');
+    await store('late');
+    const [other = ''] = await storeDeliveries(database, 'early', 1);
+    await waitFor(
+      'tail to say what it waits for',
+      () => tail.stderr.includes('has not ended for 6 s'),
+      20_000,
+    );
+    assert.deepEqual(tail.logs(), []);
+    await hand.query('COMMIT');
+    await waitFor('both', () => tail.logs().length === 2, 20_000);
+    assert.deepEqual(
+      tail.logs().map(({ id }) => id),
+      ['late', other],
+    );
+    tail.child.kill('SIGINT');
+    assert.equal(await tail.exited(), 0);
+  } finally {
+    await Promise.all([hand.end(), watch.end()]);
+  }
 });

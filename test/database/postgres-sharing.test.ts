@@ -176,28 +176,73 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
 
   test('who follows the order of arrival passes over nothing that is committed late', async () => {
     await using both = await pair();
-    const { a, hand } = both;
-    await a.inbox.append(delivery());
-    await hand.query('BEGIN');
-    await hand.query(
-      `INSERT INTO deliveries (id, source, data_pointer, body, received_at) VALUES ('late', '', '', '', ${NOW})`,
-    );
-    await a.inbox.append(delivery());
-    const first = await a.deliveries.list({}, 10, { after: 0 });
-    assert.deepEqual(
-      first.items.map(({ seq }) => seq),
-      [1],
-    );
-    assert.equal((await a.deliveries.list({}, 10)).items.length, 2, 'the newest are shown at once');
-    await hand.query('COMMIT');
-    const { items } = await waitFor('the rest', async () => {
-      const rest = await a.deliveries.list({}, 10, { after: 1 });
-      return rest.items.length > 0 && rest;
-    });
-    assert.deepEqual(
-      items.map(({ seq }) => seq),
-      [2, 3],
-    );
+    const { a, hand, url } = both;
+    const store = (client: pg.Client, id: string) =>
+      client.query(
+        `INSERT INTO deliveries (id, source, data_pointer, body, received_at) VALUES ('${id}', '', '', '', ${NOW})`,
+      );
+    const older = new pg.Client({ connectionString: url });
+    await older.connect();
+    try {
+      await store(hand, 'first');
+      // The transaction that began first stores second, and ends first.
+      await older.query('BEGIN; SELECT pg_current_xact_id()');
+      await hand.query('BEGIN');
+      await store(hand, 'late');
+      await store(older, 'early');
+      await older.query('COMMIT');
+      assert.equal((await a.deliveries.list({}, 10)).items.length, 2, 'the newest are shown at once');
+      let ended = false;
+      const list = Promise.resolve(a.deliveries.list({}, 10, { after: 0 })).finally(() => {
+        ended = true;
+      });
+      await waitFor('the list to wait', async () => {
+        const looks = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_locks%' AND pid <> pg_backend_pid()`;
+        return ended || (await server.sql(looks, url)).length > 0;
+      });
+      // It waits for none that begins later.
+      await older.query('BEGIN');
+      await store(older, 'later');
+      await hand.query('COMMIT');
+      assert.deepEqual(
+        (await list).items.map(({ id }) => id),
+        ['first', 'late', 'early'],
+      );
+      assert.deepEqual((await a.deliveries.list({}, 10, { after: 3 })).items, []);
+      await older.query('COMMIT');
+      assert.equal((await a.deliveries.list({}, 10, { after: 3 })).items[0]?.id, 'later');
+    } finally {
+      await older.end();
+    }
+  });
+
+  test('processes that store at the same time are followed without a loss', async () => {
+    await using both = await pair();
+    const { a, b } = both;
+    const told: string[] = [];
+    const given: string[] = [];
+    let storing = true;
+    const follow = async () => {
+      for (let after = 0; ; ) {
+        const last = !storing;
+        const { items } = await b.deliveries.list({}, 1_000, { after });
+        told.push(...items.map(({ id }) => id));
+        after = items.at(-1)?.seq ?? after;
+        if (last && items.length === 0) return;
+      }
+    };
+    const store = async (database: Database) => {
+      for (let round = 0; round < 40; round++) {
+        const some = Array.from({ length: 20 }, () => delivery());
+        given.push(...some.map(({ id }) => id));
+        await Promise.all(some.map((one) => database.inbox.append(one)));
+      }
+    };
+    const following = follow();
+    await Promise.all([store(a), store(a), store(b), store(b)]);
+    storing = false;
+    await following;
+    assert.deepEqual(told.toSorted(), given.toSorted());
   });
 
   test('a dispatcher is woken by the delivery that another process stores', async () => {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { StoreUnavailableError } from '../../database/errors.ts';
 import { summaryJson } from '../../inbox/delivery-json.ts';
 import type { DeliveryFilter, DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
@@ -23,20 +24,37 @@ export async function tailDeliveries(argv: readonly string[]): Promise<number> {
   using interrupted = interruption();
   const { signal } = interrupted;
   const log = database.deliveries;
-  const start = (await log.list({}, 1)).items[0]?.seq ?? 0;
+  const start = await newestArrival(log);
   const follow =
     filter.status === undefined ? followArrivals(log, filter, start) : followStatus(log, filter, start);
   const line = args.has('--json') ? jsonLine : textLine;
   note('Waiting for deliveries; Ctrl+C ends it.');
+  let problem: string | undefined;
   while (!signal.aborted) {
-    for await (const items of follow()) {
-      for (const item of items) await print(line(item));
-      if (signal.aborted) break;
+    try {
+      for await (const items of follow()) {
+        for (const item of items) await print(line(item));
+        if (signal.aborted) break;
+      }
+      problem = undefined;
+    } catch (error) {
+      // What is away for a while is waited for: the next look goes on where this one was.
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      if (error.message !== problem) note(error.message);
+      problem = error.message;
     }
     // Ctrl+C is how it ends.
     await delay(INTERVAL, undefined, { signal }).catch(() => {});
   }
   return 0;
+}
+
+/** The `seq` of the newest delivery; whatever comes below it has come. */
+async function newestArrival(log: DeliveryLog): Promise<number> {
+  const newest = (await log.list({}, 1)).items[0]?.seq ?? 0;
+  // A list in the order of arrival waits for those that are still being stored.
+  await log.list({}, 1, { after: newest - 1 });
+  return newest;
 }
 
 /** Gives what is new since it was called last. */

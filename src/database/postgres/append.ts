@@ -14,15 +14,11 @@ export const resize = (sign: '+' | '-', from: string) => `
   SELECT pg_backend_pid() % ${SIZE_PARTS}, ${sign}(sum(bytes) + ${OVERHEAD} * count(*)) FROM ${from} HAVING count(*) > 0
   ON CONFLICT (part) DO UPDATE SET bytes = inbox_size.bytes + excluded.bytes`;
 
-/**
- * All deliveries of a batch with their jobs. The bodies come as one value, with the place of each in it. The number of
- * the transaction is taken before any `seq`: a reader that follows the order of arrival knows by it what may still come.
- */
+/** All deliveries of a batch with their jobs. The bodies come as one value, with the place of each in it. */
 const APPEND = {
   name: 'append',
   text: `
-    WITH transaction AS MATERIALIZED (SELECT pg_current_xact_id()),
-    given AS MATERIALIZED (
+    WITH given AS MATERIALIZED (
       SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[],
         $8::bigint[], $9::text[]) WITH ORDINALITY
         AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, nth)),
@@ -30,7 +26,7 @@ const APPEND = {
       INSERT INTO deliveries (id, source, event, data_pointer, content_type, body, received_at, dedup_key)
       SELECT id, source, event, data_pointer, content_type, substring($10::bytea FROM starts FOR length),
         received_at, dedup_key
-      FROM transaction, given ORDER BY nth
+      FROM given ORDER BY nth
       ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
       RETURNING seq, id, received_at, octet_length(body) AS bytes),
     added AS (

@@ -32,8 +32,10 @@ export class Bell implements AsyncDisposable {
 
   /** Begins to listen; it goes on trying by itself. */
   async open(): Promise<void> {
+    let unused: Connection | undefined;
     try {
       const connection = await this.#connect();
+      unused = connection;
       connection.onNotification = (channel) => this.#tell(channel.slice(PREFIX.length) as Topic);
       // A notification is lost with its process anyhow, so its commit waits for no disk.
       const listens = TOPICS.map((topic) => `LISTEN ${PREFIX}${topic}`).join('; ');
@@ -48,6 +50,8 @@ export class Bell implements AsyncDisposable {
       // Whatever came while nobody listened.
       for (const topic of TOPICS) this.#tell(topic);
     } catch {
+      // Where nobody can listen, no connection stays behind with each attempt.
+      await unused?.[Symbol.asyncDispose]();
       this.#reopen();
     }
   }

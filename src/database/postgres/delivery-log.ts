@@ -12,6 +12,7 @@ import { STATUS } from '../delivery-status.ts';
 import type { Bell } from './bell.ts';
 import { DELIVERY, storedDelivery } from './claim.ts';
 import type { Row, Statement } from './connection.ts';
+import { earlierWriters } from './delivery-writers.ts';
 import { type Server, writeFailure } from './server.ts';
 import { storable, storableKey, stored } from './text.ts';
 
@@ -36,19 +37,11 @@ interface Listing {
 
 function listing(forward: boolean): Listing {
   const [beyond, within, last, order] = forward ? ['>', '<=', 'max', 'ASC'] : ['<', '>=', 'min', 'DESC'];
-  // Who follows the order of arrival must not pass over what is stored but not yet committed: the window ends
-  // before the first delivery that is as young as the oldest transaction under way.
-  const settled = `age(xmin) > age(pg_snapshot_xmin(pg_current_snapshot())::xid)`;
-  const until = forward
-    ? 'WHERE seq < coalesce((SELECT min(seq) FROM looked WHERE NOT settled), seq + 1)'
-    : '';
   return {
     window: {
       text: `
-        WITH looked AS (
-          SELECT seq, ${settled} AS settled FROM deliveries
-          WHERE seq ${beyond} $1 ORDER BY seq ${order} LIMIT ${WINDOW})
-        SELECT ${last}(seq), count(*) FROM looked ${until}`,
+        SELECT ${last}(seq), count(*)
+        FROM (SELECT seq FROM deliveries WHERE seq ${beyond} $1 ORDER BY seq ${order} LIMIT ${WINDOW}) AS looked`,
     },
     matching: {
       text: `
@@ -111,6 +104,8 @@ export class PostgresDeliveryLog implements DeliveryLog {
     const [bounds] = await this.#server.readAlone(window, [from]);
     const [edge, looked] = (bounds ?? []) as [(number | null)?, number?];
     if (edge === null || edge === undefined) return { items: [], next: undefined };
+    // Who follows the order of arrival must not pass over what took its place in it but is not committed.
+    if (forward) await earlierWriters(this.#server);
     // One more than asked for tells whether there is another page.
     const rows = await this.#server.readAlone(matching, [...conditions(filter), from, edge, limit + 1]);
     const items = rows.slice(0, limit).map(summary);

@@ -101,9 +101,9 @@ export class DirectExchange {
     return true;
   }
 
-  /** Gives the request to the framework after all, with the body that was read from it. */
-  handOver(body: Buffer): void {
-    handOverBody(this.request, body);
+  /** Gives the request to the framework after all, with the body that was read from it if there was one. */
+  handOver(body?: Buffer): void {
+    if (body !== undefined) handOverBody(this.request, body);
     this.#framework(this.request, this.#response);
   }
 

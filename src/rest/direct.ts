@@ -6,7 +6,7 @@ import type { NewUser } from '../users/user.ts';
 import { readUserId } from '../users/user-id.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { CREATED, data, JSON_TYPE, USER_NOT_FOUND } from './envelope.ts';
-import { listAtOnce } from './list-users.ts';
+import { firstPage, shortList } from './list-users.ts';
 
 /** The door's parts in the direct lane: one user, a short list, and a new user that a program sends. */
 export interface DirectUsers {
@@ -27,9 +27,11 @@ export function directUsers(users: UserStore, bodyLimit: number, prefix: string)
       return true;
     },
     list(exchange) {
-      const list = listAtOnce(users);
-      if (list === undefined) return false;
-      exchange.send(200, JSON_TYPE, list);
+      exchange.answer(firstPage(users), (first) => {
+        const list = shortList(first);
+        if (list === undefined) exchange.handOver();
+        else exchange.send(200, JSON_TYPE, list);
+      });
       return true;
     },
     create(exchange) {

@@ -23,17 +23,13 @@ export function listUsers(users: UserStore): MaybePromise<string | Readable> {
   );
 }
 
-/** The list if it fits one page and the store answers at once. */
-export function listAtOnce(users: UserStore): string | undefined {
-  const first = firstPage(users);
-  return first instanceof Promise ? undefined : shortList(first);
-}
-
-function firstPage(users: UserStore): MaybePromise<UserPage> {
+/** Where every list begins. */
+export function firstPage(users: UserStore): MaybePromise<UserPage> {
   return users.page(0, Number.MAX_SAFE_INTEGER, PAGE);
 }
 
-function shortList(first: UserPage): string | undefined {
+/** The whole list, if its first page is all of it. */
+export function shortList(first: UserPage): string | undefined {
   return first.count < PAGE ? data(`[${first.json}]`) : undefined;
 }
 

@@ -89,7 +89,7 @@ describe('faults of PostgreSQL', { skip: withoutPostgres ?? false }, () => {
     const queued = Array.from({ length: 40 }, () => within(SOON, () => database.inbox.append(delivery())));
     const messages = (await Promise.all([...many, ...queued])).map(({ message }) => message);
     assert.ok(
-      messages.some((message) => /busy for 1000 ms/.test(message)),
+      messages.some((message) => /busy for 500 ms/.test(message)),
       'the pool was exhausted',
     );
     assert.ok(

@@ -3,7 +3,7 @@ import type { Connection, Row, Statement } from './connection.ts';
 import { describeFault } from './faults.ts';
 
 /** How long a statement waits for a connection, in milliseconds. */
-const MAX_WAIT = 1_000;
+const MAX_WAIT = 500;
 /** Between two attempts to open a connection after one that failed, in milliseconds. */
 const RETRY = { min: 100, max: 250 };
 /** How often to look for connections that do not answer, in milliseconds. */
@@ -30,7 +30,7 @@ interface Waiting {
 }
 
 /**
- * A bounded number of connections, opened as they are needed. Nobody waits for one longer than a second; when the
+ * A bounded number of connections, opened as they are needed. Nobody waits for one longer than MAX_WAIT; when the
  * server has been gone for longer than that, nobody waits at all. The pool tries to reach it by itself until it is
  * back. States: up (a connection is open, or none was needed yet) <-> down (the last attempt failed); closed is final.
  */

@@ -3,8 +3,8 @@ import type { DatabaseObserver } from '../observer.ts';
 import { blamesValues } from './faults.ts';
 import { writeFailure } from './server.ts';
 
-/** How long a write waits for its batch to be sent, in milliseconds. */
-const MAX_WAIT = 1_000;
+/** How long a write waits for its batch to be sent, in milliseconds; together with the wait for a connection no longer than a second. */
+const MAX_WAIT = 500;
 
 /** Runs all writes of a batch in one statement; resolves to what each of them returned. */
 export type RunBatch<W, R> = (writes: readonly W[]) => Promise<readonly R[]>;

@@ -2,7 +2,7 @@ import type { HttpRequest } from '../load/load.ts';
 import { hasTool } from '../machine/tools.ts';
 import { type Contender, compare } from '../measure/compare.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
-import { summarise } from '../measure/summary.ts';
+import { rateRatio, summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
 import { startGoWebhook } from '../servers/go-webhook.ts';
 import { startPeer } from '../servers/peer.ts';
@@ -51,6 +51,18 @@ export const webhook: Row = {
     const notes = hasTool('webhook', '-version')
       ? []
       : ['`webhook` (Debian package) is not installed, so it was left out.'];
-    return summarise({ measured, targets: { Express: 1.2 }, notes, name: this.name, title: this.title });
+    const summary = summarise({
+      measured,
+      targets: { Express: 1.2 },
+      notes,
+      name: this.name,
+      title: this.title,
+    });
+    const [express, free] = ['Express', 'Portico, not bound'].map((wanted) =>
+      measured.find(({ label }) => label === wanted),
+    );
+    // Its writer is a second thread, as nothing in Express is.
+    if (express === undefined || free === undefined) return summary;
+    return { ...summary, findings: [...summary.findings, rateRatio(free, express, { atLeast: 1.2 })] };
   },
 };

@@ -12,12 +12,14 @@ import { createListener, type Listener } from './http/listener.ts';
 import { listRoutes } from './http/route-list.ts';
 import { openManagementDoor } from './management-door.ts';
 import { databaseMeters } from './observability/database-metrics.ts';
-import { createEvents } from './observability/events.ts';
+import { createEvents, UNHANDLED } from './observability/events.ts';
 import type { HealthIndicator } from './observability/health.ts';
+import { LineTap } from './observability/line-tap.ts';
 import { openLog } from './observability/log.ts';
 import { Loggers } from './observability/loggers.ts';
 import { Metrics } from './observability/metrics.ts';
 import { Readiness } from './observability/readiness.ts';
+import { repeatedEntry } from './observability/repeated-entry.ts';
 import { timeRequests } from './observability/request-metrics.ts';
 import { observeRuntime } from './observability/runtime-metrics.ts';
 import type { OpenDoor, Parts } from './parts.ts';
@@ -61,7 +63,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const { settings } = config;
   await using opening = new AsyncDisposableStack();
   const secrets = new KnownSecrets(configuredSecrets(config));
-  const log = await openLog({ level: settings['log.level'], stream: logStream, secrets });
+  const tap = new LineTap(secrets);
+  const log = await openLog({ level: settings['log.level'], stream: logStream, secrets, tap });
   const loggers = opening.use(new Loggers(log));
   const readiness = new Readiness();
   const stopRequest = new AbortController();
@@ -86,6 +89,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const doors = new Map<Door, OpenDoor>();
   const healthChecks: HealthIndicator[] = [];
   const ownUsers = new UserFeed();
+  const inboxLog = loggers.child('inbox');
   const parts: Parts = {
     config,
     secrets,
@@ -94,7 +98,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     doors,
     metrics,
     readiness,
-    events: createEvents(loggers.child('inbox'), metrics),
+    events: createEvents(inboxLog, metrics, repeatedEntry(inboxLog, tap, 'delivery', UNHANDLED)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
     // An engine that knows of other processes tells of their users too.

@@ -1,6 +1,6 @@
 import type { HttpRequest } from '../load/load.ts';
 import { hasTool } from '../machine/tools.ts';
-import { type Contender, compare } from '../measure/compare.ts';
+import { compare, type Measured } from '../measure/compare.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { rateRatio, summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
@@ -8,6 +8,7 @@ import { startGoWebhook } from '../servers/go-webhook.ts';
 import { startPeer } from '../servers/peer.ts';
 import { startPortico } from '../servers/portico.ts';
 import type { Server } from '../servers/server.ts';
+import type { Workbench } from '../workbench.ts';
 
 const delivery = (event: string): readonly HttpRequest[] => [
   {
@@ -35,24 +36,13 @@ export const webhook: Row = {
     if (!bench.pace.quick) {
       plain['Portico, not bound'] = await startPortico(bench, 'webhook', { onAllCores: true });
     }
-    const handling = await startPortico(bench, 'webhook');
-    await checkSameAnswers({ ...plain, handling }, PLAIN);
-    const contenders: Contender[] = Object.entries(plain).map(([label, server]) => ({
-      label,
-      server,
-      requests: PLAIN,
-    }));
-    if (!bench.pace.quick) {
-      contenders.push({ label: 'Portico, handled too', server: handling, requests: HANDLED });
-    }
-    const inTurn = await compare(bench, contenders, { connections: 64 });
-    // Afterwards and alone: the programs that it starts go on running for seconds, on everybody's core.
-    const go = bench.pace.quick ? undefined : await startGoWebhook(bench);
-    const alone =
-      go === undefined
-        ? []
-        : await compare(bench, [{ label: 'webhook (Go)', server: go, requests: PLAIN }], { connections: 64 });
-    const measured = [...inTurn, ...alone];
+    await checkSameAnswers(plain, PLAIN);
+    const inTurn = await compare(
+      bench,
+      Object.entries(plain).map(([label, server]) => ({ label, server, requests: PLAIN })),
+      { connections: 64 },
+    );
+    const measured = [...inTurn, ...(bench.pace.quick ? [] : await othersAlone(bench))];
     const notes = hasTool('webhook', '-version')
       ? []
       : ['`webhook` (Debian package) is not installed, so it was left out.'];
@@ -71,3 +61,13 @@ export const webhook: Row = {
     return { ...summary, findings: [...summary.findings, rateRatio(free, express, { atLeast: 1.2 })] };
   },
 };
+
+/** Those that go on working on everybody's core when their round is over: each is measured when the others are done. */
+async function othersAlone(bench: Workbench): Promise<readonly Measured[]> {
+  const alone = (label: string, server: Server, requests: readonly HttpRequest[]) =>
+    compare(bench, [{ label, server, requests }], { connections: 64 });
+  const handling = await startPortico(bench, 'webhook');
+  const handled = await alone('Portico, handled too', handling, HANDLED);
+  const go = await startGoWebhook(bench);
+  return go === undefined ? handled : [...handled, ...(await alone('webhook (Go)', go, PLAIN))];
+}

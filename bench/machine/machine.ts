@@ -1,5 +1,5 @@
 import { fdatasyncSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
-import { availableParallelism, cpus, release, tmpdir, totalmem, type } from 'node:os';
+import { cpus, release, tmpdir, totalmem, type } from 'node:os';
 import { join } from 'node:path';
 import { median } from '../measure/statistics.ts';
 
@@ -16,7 +16,7 @@ export interface Machine {
 export function describeMachine(): Machine {
   return {
     cpu: cpus()[0]?.model.trim() ?? 'unknown',
-    cores: availableParallelism(),
+    cores: cpus().length,
     memory: totalmem() / 2 ** 30,
     system: `${type()} ${release()}${distribution()}`,
     sync: syncTime(),

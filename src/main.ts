@@ -1,47 +1,36 @@
-import { parseCommandLine } from './config/command-line.ts';
+import { type CommandName, parseCommandLine } from './config/command-line.ts';
 import { ConfigError } from './config/config-error.ts';
+
+type Command = (rest: readonly string[]) => Promise<number>;
+
+/** Each is loaded only when it is called, so that help comes at once. */
+const COMMANDS: Readonly<Record<CommandName, Command>> = {
+  serve: async (rest) => (await import('./serve.ts')).serve(rest),
+  deliveries: async (rest) => (await import('./commands/deliveries.ts')).deliveriesCommand(rest),
+  send: async (rest) => (await import('./commands/send.ts')).sendCommand(rest),
+  migrate: async (rest) => (await import('./commands/migrate.ts')).migrateCommand(rest),
+  move: async (rest) => (await import('./commands/move.ts')).moveCommand(rest),
+  'hash-password': async (rest) => (await import('./commands/hash-password.ts')).hashPasswordCommand(rest),
+  help: async (rest) => {
+    const { help } = await import('./commands/help.ts');
+    return print(help(rest, process.stdout.columns ?? 100));
+  },
+  version: async () => {
+    const { readPackageInfo } = await import('./package-info.ts');
+    return print(`${readPackageInfo().version}\n`);
+  },
+};
+
+function print(text: string): number {
+  process.stdout.write(text);
+  return 0;
+}
 
 /** Exit codes: 0 a clean stop, 1 the service could not start or failed, 2 it was called or configured wrongly; commands say theirs. */
 async function main(argv: readonly string[]): Promise<number> {
   try {
     const { command, rest } = parseCommandLine([...argv]);
-    switch (command) {
-      case 'help': {
-        const { help } = await import('./commands/help.ts');
-        process.stdout.write(help(rest, process.stdout.columns ?? 100));
-        return 0;
-      }
-      case 'version': {
-        const { readPackageInfo } = await import('./package-info.ts');
-        process.stdout.write(`${readPackageInfo().version}\n`);
-        return 0;
-      }
-      case 'hash-password': {
-        const { hashPasswordCommand } = await import('./commands/hash-password.ts');
-        return await hashPasswordCommand(rest);
-      }
-      case 'deliveries': {
-        const { deliveriesCommand } = await import('./commands/deliveries.ts');
-        return await deliveriesCommand(rest);
-      }
-      case 'send': {
-        const { sendCommand } = await import('./commands/send.ts');
-        return await sendCommand(rest);
-      }
-      case 'migrate': {
-        const { migrateCommand } = await import('./commands/migrate.ts');
-        return await migrateCommand(rest);
-      }
-      case 'move': {
-        const { moveCommand } = await import('./commands/move.ts');
-        return await moveCommand(rest);
-      }
-      case 'serve': {
-        // Loaded only now, so that help comes at once.
-        const { serve } = await import('./serve.ts');
-        return await serve(rest);
-      }
-    }
+    return await COMMANDS[command](rest);
   } catch (error) {
     return explain(error);
   }

@@ -1,4 +1,5 @@
 import type { Inbox } from './inbox.ts';
+import { Rounds } from './rounds.ts';
 
 export interface AttendanceOptions {
   readonly inbox: Pick<Inbox, 'attend' | 'abandon'>;
@@ -26,9 +27,7 @@ const LONGEST_INTERVAL = 60_000;
 export class Attendance {
   readonly #options: AttendanceOptions;
   readonly #interval: number;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> | undefined;
-  #stopped = false;
+  readonly #rounds: Rounds;
   /** From when on nothing of what the others said was missed, and when they were heard last. */
   #watching: { readonly since: number; readonly last: number } | undefined;
 
@@ -37,18 +36,16 @@ export class Attendance {
     const { grace, interval } = options;
     this.#interval =
       interval ?? (grace === 0 ? LONGEST_INTERVAL : Math.min(LONGEST_INTERVAL, Math.ceil(grace / 3)));
+    this.#rounds = new Rounds(this.#interval, () => this.look(Date.now()));
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#begin(), this.#interval);
-    this.#begin();
+    this.#rounds.start();
   }
 
   /** Ends after the write that is under way. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    clearInterval(this.#timer);
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#rounds.stop();
   }
 
   /** Says what this process runs, and gives up what nobody does; `now` is in milliseconds since the epoch. */
@@ -73,17 +70,11 @@ export class Attendance {
     const { inbox, grace } = this.#options;
     const error = `no process has had this handler or forward address for ${grace / 1_000} s; put it back and replay`;
     const jobs = new Map<string, number>();
-    for (let full = true; full && !this.#stopped; ) {
+    for (let full = true; full && !this.#rounds.stopped; ) {
       const ended = await inbox.abandon(now - grace, BATCH, error, now);
       for (const target of ended) jobs.set(target, (jobs.get(target) ?? 0) + 1);
       full = ended.length === BATCH;
     }
     return jobs;
-  }
-
-  #begin(): void {
-    this.#running ??= this.look(Date.now()).finally(() => {
-      this.#running = undefined;
-    });
   }
 }

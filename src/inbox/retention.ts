@@ -1,4 +1,5 @@
 import type { Inbox } from './inbox.ts';
+import { Rounds } from './rounds.ts';
 
 export interface RetentionOptions {
   readonly inbox: Inbox;
@@ -18,25 +19,26 @@ const BATCH = 500;
 
 /** Removes what is old, or too much, of the inbox. What is open is never removed; what died only by age. */
 export class Retention {
-  readonly #options: Required<RetentionOptions>;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> | undefined;
-  #stopped = false;
+  readonly #options: RetentionOptions;
+  readonly #rounds: Rounds;
 
   constructor(options: RetentionOptions) {
-    this.#options = { interval: 60_000, ...options };
+    this.#options = options;
+    const { interval = 60_000, onPruned, onError } = options;
+    this.#rounds = new Rounds(interval, () =>
+      this.prune(Date.now()).then((removed) => {
+        if (removed > 0) onPruned(removed);
+      }, onError),
+    );
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#begin(), this.#options.interval);
-    this.#begin();
+    this.#rounds.start();
   }
 
   /** Ends after the batch that is under way. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    clearInterval(this.#timer);
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#rounds.stop();
   }
 
   /** Removes all that is due now; resolves to how many deliveries that were. */
@@ -54,21 +56,11 @@ export class Retention {
 
   async #batches(prune: () => Promise<number>): Promise<number> {
     let removed = 0;
-    while (!this.#stopped) {
+    while (!this.#rounds.stopped) {
       const batch = await prune();
       removed += batch;
       if (batch === 0) break;
     }
     return removed;
-  }
-
-  #begin(): void {
-    this.#running ??= this.prune(Date.now())
-      .then((removed) => {
-        if (removed > 0) this.#options.onPruned(removed);
-      }, this.#options.onError)
-      .finally(() => {
-        this.#running = undefined;
-      });
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
@@ -42,18 +42,4 @@ test('what cannot be looked at is DOWN with the reason', async () => {
   const { status, details } = await check(join(folder.path, 'file/below'), 0);
   assert.equal(status, 'DOWN');
   assert.match(String(details?.error), /ENOTDIR/);
-});
-
-test('a disk is asked once in a second at the most', async () => {
-  await using folder = await temporaryFolder();
-  let now = 0;
-  const path = join(folder.path, 'later');
-  const { check } = diskSpaceCheck({ path, thresholdBytes: 0 }, () => now);
-  const status = async () => (await check(AbortSignal.timeout(5_000))).status;
-  assert.equal(await status(), 'DOWN');
-  await mkdir(path);
-  now = 999;
-  assert.equal(await status(), 'DOWN');
-  now = 1_000;
-  assert.equal(await status(), 'UP');
 });

@@ -9,16 +9,9 @@ export interface DiskSpaceOptions {
   readonly thresholdBytes: number;
 }
 
-/** A disk is asked no more often than this, in milliseconds: the answer costs more than all other checks together. */
-const FRESH = 1_000;
-
 /** The space that is left on a disk, as Actuator shows it. A folder that is not there is DOWN. */
-export function diskSpaceCheck(
-  { path, thresholdBytes: threshold }: DiskSpaceOptions,
-  now: () => number = () => performance.now(),
-): HealthIndicator {
+export function diskSpaceCheck({ path, thresholdBytes: threshold }: DiskSpaceOptions): HealthIndicator {
   const absolute = resolve(path);
-  let last: { readonly result: HealthResult; readonly at: number } | undefined;
 
   function result(total: number, free: number, exists: boolean): HealthResult {
     const status = exists && free >= threshold ? 'UP' : 'DOWN';
@@ -27,23 +20,14 @@ export function diskSpaceCheck(
 
   return {
     name: 'diskSpace',
-    check() {
-      if (last !== undefined && now() - last.at < FRESH) return last.result;
-      return look().then((result) => {
-        last = { result, at: now() };
-        return result;
-      });
-    },
+    check: () =>
+      statfs(absolute).then(
+        // What is free for those who are not root.
+        ({ bsize, blocks, bavail }) => result(bsize * blocks, bsize * bavail, true),
+        (error: NodeJS.ErrnoException) => {
+          if (error.code !== 'ENOENT') throw error;
+          return result(0, 0, false);
+        },
+      ),
   };
-
-  function look(): Promise<HealthResult> {
-    return statfs(absolute).then(
-      // What is free for those who are not root.
-      ({ bsize, blocks, bavail }) => result(bsize * blocks, bsize * bavail, true),
-      (error: NodeJS.ErrnoException) => {
-        if (error.code !== 'ENOENT') throw error;
-        return result(0, 0, false);
-      },
-    );
-  }
 }

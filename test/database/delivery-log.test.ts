@@ -8,23 +8,7 @@ import { DELIVERY_STATUSES, type DeliveryFilter, type DeliveryStatus } from '../
 import { deliveryPages } from '../../src/inbox/delivery-pages.ts';
 import { discardDelivery, replayDelivery } from '../../src/inbox/replay-delivery.ts';
 import { engines } from '../support/databases.ts';
-
-const NOW = 1_700_000_000_000;
-
-function delivery(changes: Partial<NewDelivery> = {}): NewDelivery {
-  return {
-    id: randomUUIDv7(),
-    source: '',
-    event: 'e',
-    dataPointer: '/data',
-    contentType: 'application/json',
-    body: Buffer.from('{"event":"e","data":1}'),
-    receivedAt: NOW,
-    dedupKey: null,
-    jobs: [{ target: 't', orderKey: null }],
-    ...changes,
-  };
-}
+import { NOW, newDelivery } from '../support/new-delivery.ts';
 
 /** Stores a delivery and brings it to a status. */
 async function stored(
@@ -34,7 +18,7 @@ async function stored(
 ): Promise<NewDelivery> {
   // A target of its own, so that it is the one that is claimed.
   const target = randomUUIDv7();
-  const one = delivery({ jobs: status === 'unhandled' ? [] : [{ target, orderKey: null }], ...changes });
+  const one = newDelivery({ jobs: status === 'unhandled' ? [] : [{ target, orderKey: null }], ...changes });
   await inbox.append(one);
   if (status === 'unhandled' || status === 'pending') return one;
   if (status === 'discarded') {
@@ -271,7 +255,7 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { inbox } = database.current;
       const rare = await stored(database.current, 'unhandled', { event: 'rare' });
-      await Promise.all(Array.from({ length: 6_000 }, () => inbox.append(delivery({ jobs: [] }))));
+      await Promise.all(Array.from({ length: 6_000 }, () => inbox.append(newDelivery({ jobs: [] }))));
       assert.deepEqual(await all(database.current, { event: 'rare' }), [rare.id]);
       assert.deepEqual(await all(database.current, { event: 'rare' }, true), [rare.id]);
       assert.equal((await all(database.current, {})).length, 6_001);

@@ -8,6 +8,7 @@ import type { Database } from '../../src/database/database.ts';
 import { StoreUnavailableError } from '../../src/database/errors.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { withoutPostgres } from '../support/databases.ts';
+import { newDelivery } from '../support/new-delivery.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -33,17 +34,7 @@ async function within(limit: number, call: () => unknown): Promise<StoreUnavaila
   return error;
 }
 
-const delivery = (id = randomUUIDv7()) => ({
-  id,
-  source: '',
-  event: 'e',
-  dataPointer: '/data',
-  contentType: null,
-  body: Buffer.from('{}'),
-  receivedAt: Date.now(),
-  dedupKey: null,
-  jobs: [],
-});
+const delivery = (id = randomUUIDv7()) => newDelivery({ id, receivedAt: Date.now(), jobs: [] });
 
 /** Everything that a door calls. */
 const calls = ({ users, inbox, ping, pingWriter }: Database) => ({

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { randomUUIDv7 } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import type { Database } from '../../src/database/database.ts';
@@ -7,26 +6,14 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import type { NewDelivery } from '../../src/inbox/delivery.ts';
 import { Dispatcher } from '../../src/inbox/dispatcher.ts';
 import { withoutPostgres } from '../support/databases.ts';
+import { NOW, newDelivery } from '../support/new-delivery.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const NOW = 1_700_000_000_000;
 const LEASE_END = NOW + 5_000;
 
-function delivery(orderKey: string | null = null, changes: Partial<NewDelivery> = {}): NewDelivery {
-  return {
-    id: randomUUIDv7(),
-    source: '',
-    event: 'e',
-    dataPointer: '/data',
-    contentType: null,
-    body: Buffer.from('{}'),
-    receivedAt: NOW,
-    dedupKey: null,
-    jobs: [{ target: 't', orderKey }],
-    ...changes,
-  };
-}
+const delivery = (orderKey: string | null = null, changes: Partial<NewDelivery> = {}) =>
+  newDelivery({ jobs: [{ target: 't', orderKey }], ...changes });
 
 describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? false }, () => {
   let server: PostgresServer;

@@ -1,52 +1,18 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { waitFor } from '../support/wait-for.ts';
+import { readmeOf, startExample } from '../support/example-process.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
+const EXAMPLE = 'management-plugin';
+const ENV = { NODE_ENV: 'demo', SHOP_TOKEN: 'zq7secret' };
 const V3 = 'application/vnd.spring-boot.actuator.v3+json';
 
-/** The example as a process of its own, on a free port. */
-async function startExample() {
-  const env = { PATH: process.env.PATH, PORT: '0', NODE_ENV: 'demo', SHOP_TOKEN: 'zq7secret' };
-  const child = spawn(process.execPath, [join(ROOT, 'examples/management-plugin/server.ts')], {
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const closed = once(child, 'close');
-  let output = '';
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-  });
-  const url = await waitFor(
-    'the example to listen',
-    () => {
-      assert.equal(child.exitCode, null, output);
-      return /Server listening at (http:\/\/[\w.:]+)/.exec(output)?.[1];
-    },
-    20_000,
-  );
-  return {
-    url,
-    async stop() {
-      child.kill('SIGTERM');
-      const [code] = await closed;
-      return code as number | null;
-    },
-    async [Symbol.asyncDispose]() {
-      child.kill('SIGKILL');
-      await closed;
-    },
-  };
-}
-
 test('the example serves health, info, metrics, environment and their index, with no option given', async () => {
-  await using example = await startExample();
+  await using example = await startExample(EXAMPLE, { env: ENV });
   const get = async (path: string) => {
-    const response = await fetch(example.url + path);
+    const response = await fetch(example.origin + path);
     assert.equal(response.status, 200, path);
     return {
       type: response.headers.get('content-type'),
@@ -64,7 +30,7 @@ test('the example serves health, info, metrics, environment and their index, wit
   const found = Object.entries(links as Record<string, { href: string; templated: boolean }>);
   for (const name of ['self', 'health', 'info', 'metrics', 'env']) {
     const href = found.find(([link]) => link === name)?.[1].href;
-    assert.equal(href, `${example.url}/actuator${name === 'self' ? '' : `/${name}`}`);
+    assert.equal(href, `${example.origin}/actuator${name === 'self' ? '' : `/${name}`}`);
   }
   for (const [name, { href, templated }] of found) {
     if (!templated) assert.equal((await fetch(href)).status, 200, name);
@@ -86,19 +52,19 @@ test('the example serves health, info, metrics, environment and their index, wit
   });
   assert.ok(!JSON.stringify(env).includes('zq7secret'));
 
-  assert.equal((await fetch(`${example.url}/livez`)).status, 200);
-  assert.equal((await fetch(`${example.url}/readyz`)).status, 200);
-  assert.equal((await fetch(`${example.url}/actuator/nope`)).status, 404);
+  assert.equal((await fetch(`${example.origin}/livez`)).status, 200);
+  assert.equal((await fetch(`${example.origin}/readyz`)).status, 200);
+  assert.equal((await fetch(`${example.origin}/actuator/nope`)).status, 404);
   assert.equal(await example.stop(), 0);
 });
 
 test('what the README of the example shows is what comes back', async () => {
-  await using example = await startExample();
-  const text = readFileSync(join(ROOT, 'examples/management-plugin/README.md'), 'utf8');
+  await using example = await startExample(EXAMPLE, { env: ENV });
+  const text = readmeOf(EXAMPLE);
   const shown = [...text.matchAll(/^\$ curl -s (http:\S+)\n(.+)$/gm)];
   assert.ok(shown.length >= 2);
   for (const [, url = '', answer] of shown) {
-    const response = await fetch(example.url + new URL(url).pathname);
+    const response = await fetch(example.origin + new URL(url).pathname);
     assert.equal(await response.text(), answer, url);
   }
 });

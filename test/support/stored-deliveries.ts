@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import type { Database } from '../../src/database/database.ts';
 import type { NewDelivery } from '../../src/inbox/delivery.ts';
+import { newDelivery } from './new-delivery.ts';
 
 /** Stores deliveries of one event, as if they had come now; resolves to their ids, the oldest first. */
 export async function storeDeliveries(
@@ -12,18 +13,16 @@ export async function storeDeliveries(
 ): Promise<readonly string[]> {
   const ids = Array.from({ length: count }, () => randomUUIDv7());
   const append = (id: string, i: number) =>
-    inbox.append({
-      id,
-      source: '',
-      event,
-      dataPointer: '/data',
-      contentType: 'application/json',
-      body: Buffer.from(JSON.stringify({ event, data: i })),
-      receivedAt: Date.now(),
-      dedupKey: null,
-      jobs: [{ target: `handler:${event}`, orderKey: null }],
-      ...changes,
-    });
+    inbox.append(
+      newDelivery({
+        id,
+        event,
+        body: Buffer.from(JSON.stringify({ event, data: i })),
+        receivedAt: Date.now(),
+        jobs: [{ target: `handler:${event}`, orderKey: null }],
+        ...changes,
+      }),
+    );
   await Promise.all(ids.map(append));
   return ids;
 }

@@ -1,0 +1,15 @@
+import type { SecretResolver } from '../../src/config/secret-resolver.ts';
+import { readSources } from '../../src/webhook/sources/read-sources.ts';
+
+const resolve: SecretResolver = {
+  env: (name) => ({ HOOK_SECRET: 'from the variable', EMPTY: '' })[name],
+  file: (at, path) => (path === '/run/hook' ? { text: 'from the file' } : { problem: `${at}: no ${path}` }),
+};
+
+/** Reads what stands in a configuration as `webhook.sources`. */
+export function readConfigured(value: unknown) {
+  const problems: string[] = [];
+  // Through JSON: everything that is configured can stand in a file of data.
+  const data = value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+  return { sources: readSources(data, 'webhook.sources', resolve, problems), problems };
+}

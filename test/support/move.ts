@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { type MoveReport, moveDatabase } from '../../src/database/move/move-database.ts';
+import { MoveError } from '../../src/database/move/move-error.ts';
+import { openMoveSource, openMoveTarget } from '../../src/database/move/open-ends.ts';
+
+/** Where a move ends early. */
+interface Stop {
+  readonly step: 'copy' | 'compare';
+  /** After so many rows. */
+  readonly after: number;
+}
+
+/** Moves; ends early where `stop` says. */
+export async function move(from: string, to: string, stop?: Stop, restart = false): Promise<MoveReport> {
+  await using source = await openMoveSource(from);
+  await using target = await openMoveTarget(to);
+  const controller = new AbortController();
+  return await moveDatabase(source, target, {
+    signal: controller.signal,
+    restart,
+    onProgress(step, done) {
+      if (stop?.step === step && done >= stop.after) controller.abort();
+    },
+  });
+}
+
+/** Checks that an error is a refusal that says so. */
+export const refused = (pattern: RegExp) => (error: unknown) => {
+  assert.ok(error instanceof MoveError, String(error));
+  assert.match(error.message, pattern);
+  return true;
+};

@@ -17,24 +17,20 @@ const CONTENT_TYPE = /^application\/json(?:; ?charset=utf-8)?$/i;
  */
 export function directGraphql(findOperation: FindOperation, maxBodyBytes: number): DirectHandler {
   return (exchange) => {
-    const { accept, 'content-type': label, 'sec-fetch-site': site } = exchange.request.headers;
+    const { accept, 'content-type': label, 'sec-fetch-site': site } = exchange.headers;
     const type = negotiateResultType(accept);
     if (type === undefined || accept?.includes(EVENT_STREAM) || site !== undefined) return false;
     if (label === undefined || !CONTENT_TYPE.test(label)) return false;
-    return exchange.readBody(maxBodyBytes, (body) => {
-      const params = readParams(body);
-      if (params === undefined) return exchange.handOver(body);
-      const operation = findOperation(params);
-      const send = (result: ExecutionResult) =>
-        exchange.send(
-          resultStatus(result, type),
-          resultTypeHeader(type),
-          resultBody(masked(exchange, result)),
-        );
-      if ('errors' in operation) send(operation);
-      else if (operation.definition.operation === 'subscription') exchange.fail(needsEventStream());
-      else exchange.answer(operation.run(params.variables, undefined), send);
-    });
+    const { body } = exchange;
+    const params = body.length > maxBodyBytes ? undefined : readParams(body);
+    if (params === undefined) return false;
+    const operation = findOperation(params);
+    const send = (result: ExecutionResult) =>
+      exchange.send(resultStatus(result, type), resultTypeHeader(type), resultBody(masked(exchange, result)));
+    if ('errors' in operation) send(operation);
+    else if (operation.definition.operation === 'subscription') exchange.fail(needsEventStream());
+    else exchange.answer(operation.run(params.variables, undefined), send);
+    return true;
   };
 }
 

@@ -3,7 +3,6 @@ import type { ExecutionResult } from 'graphql';
 import { parseAccept } from '../http/accept.ts';
 import { refuseCrossSiteWrites } from '../http/cross-site.ts';
 import { sendProblem } from '../http/error-format.ts';
-import { receiveHandedOver } from '../http/handed-over-body.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
 import { type MaybePromise, whenReady } from '../users/maybe-promise.ts';
 import { directGraphql } from './direct.ts';
@@ -39,7 +38,6 @@ export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, given, ready
   const graphiql = openGraphiql(path);
   const streams = new EventStreams();
 
-  receiveHandedOver(app);
   readGraphqlBodies(app, options.maxBodyBytes);
   app.addHook('onRequest', refuseCrossSiteWrites);
   app.addHook('preClose', (done) => {

@@ -14,19 +14,12 @@ export class ByteBudget {
     return this.#inFlight + bytes <= this.#maxBytes;
   }
 
-  /**
-   * Takes what `exchange` needs, and gives it back when that is closed: it is in any case, also when the client goes
-   * away. What is returned gives it back before.
-   */
-  take(bytes: number, exchange: { once(event: 'close', listener: () => void): unknown }): () => void {
-    let taken = bytes;
-    this.#inFlight += taken;
-    const giveBack = () => {
-      this.#inFlight -= taken;
-      taken = 0;
-    };
-    exchange.once('close', giveBack);
-    return giveBack;
+  /** Takes what `exchange` needs, and gives it back when that is closed: it is in any case, also when the client goes away. */
+  take(bytes: number, exchange: { once(event: 'close', listener: () => void): unknown }): void {
+    this.#inFlight += bytes;
+    exchange.once('close', () => {
+      this.#inFlight -= bytes;
+    });
   }
 }
 

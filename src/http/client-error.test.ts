@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer, type RequestListener, type ServerOptions } from 'node:http';
+import { createServer, type RequestListener, type ServerOptions, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { rawHttp } from '../../test/support/raw-http.ts';
 import { waitFor } from '../../test/support/wait-for.ts';
-import { answerClientError } from './client-error.ts';
+import { clientErrorHandler } from './client-error.ts';
 import type { ErrorFormat } from './error-format.ts';
 
 /** More bytes than characters, so that a length in characters is caught. */
@@ -27,7 +28,8 @@ async function listen(handle: RequestListener, options: ServerOptions = {}): Pro
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
-  server.on('clientError', (error, socket) => answerClientError(error, socket as Socket, format));
+  const onClientError = clientErrorHandler(format);
+  server.on('clientError', (error, socket) => onClientError(error, socket as Socket));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -161,6 +163,23 @@ test('garbage behind a request is never answered in the place of its reply', asy
   socket.end('garbage\r\n\r\n');
   await closed;
   assert.equal(text(), '');
+});
+
+test('the replies to whole requests come before the refusal of garbage behind them, even if it goes on', async () => {
+  const waiting: ServerResponse[] = [];
+  await using server = await listen((_request, response) => waiting.push(response));
+  const { socket, text } = dial(server.url);
+  socket.write(`GET / HTTP/1.1\r\n${HOST}\r\n`.repeat(2));
+  socket.write('garbage\r\n\r\n');
+  await waitFor('the requests', () => waiting.length === 2);
+  socket.write('more garbage\r\n\r\n');
+  for (const response of waiting) {
+    await nextTurn();
+    response.end('reached');
+  }
+  await waitFor('the refusal', () => text().includes('HPE_INVALID_METHOD'));
+  socket.destroy();
+  assert.deepEqual(text().match(/HTTP\/1\.1 \d{3}/g), ['HTTP/1.1 200', 'HTTP/1.1 200', 'HTTP/1.1 400']);
 });
 
 const brokenBodies = {

@@ -9,19 +9,33 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
 };
 
-/** Answers bytes that never became a request, in the door's own error format, and closes the connection. */
-export function answerClientError(
-  error: Error & { code?: string },
-  socket: Socket,
-  format: ErrorFormat,
-): void {
-  // Bytes in the middle of a reply would pass for its body, and behind a whole request for its reply.
-  const reply = replyInProgress(socket);
-  const replying = reply !== undefined && (reply.headersSent || reply.req.complete);
-  if (error.code === 'ECONNRESET' || !socket.writable || replying) {
-    socket.destroy();
-    return;
-  }
+type ClientError = Error & { readonly code?: string };
+
+/**
+ * Answers bytes that never became a request, in the door's own error format, and closes the connection. Replies to
+ * whole requests that came before those bytes come first.
+ */
+export function clientErrorHandler(format: ErrorFormat): (error: ClientError, socket: Socket) => void {
+  const waiting = new WeakSet<Socket>();
+  return function handle(error, socket) {
+    const reply = replyInProgress(socket);
+    if (reply?.req.complete && socket.writable && error.code !== 'ECONNRESET') {
+      // What comes behind such bytes is none either.
+      if (waiting.has(socket)) return;
+      waiting.add(socket);
+      reply.once('close', () => {
+        waiting.delete(socket);
+        handle(error, socket);
+      });
+      return;
+    }
+    // Bytes in the middle of a reply would pass for its body.
+    if (error.code === 'ECONNRESET' || !socket.writable || reply?.headersSent) socket.destroy();
+    else refuse(error, socket, format);
+  };
+}
+
+function refuse(error: ClientError, socket: Socket, format: ErrorFormat): void {
   const status = STATUS_BY_CODE[error.code ?? ''] ?? 400;
   const phrase = reasonPhrase(status);
   const body = format.body(new HttpProblem(status, error.code ?? 'BAD_REQUEST', phrase), undefined);

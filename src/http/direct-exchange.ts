@@ -1,48 +1,66 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger } from 'fastify';
 import type { MaybePromise } from '../users/maybe-promise.ts';
+import type { DirectConnection, Taken } from './direct-connection.ts';
 import type { ReplyRecorder } from './direct-lane.ts';
 import type { ErrorFormat } from './error-format.ts';
-import { handOverBody } from './handed-over-body.ts';
+import type { PlainRequest } from './plain-request.ts';
 import { toProblem } from './problem.ts';
+import type { ReplyHeads } from './reply-heads.ts';
 
 export interface DirectOptions {
   readonly errors: ErrorFormat;
   /** The framework's own, whose level can be changed. */
   readonly log: FastifyBaseLogger;
+  readonly heads: ReplyHeads;
   /** The id of the next request. */
   nextId(): string;
-  /** Whether the framework has to deal with this request whatever it asks for. */
-  mustSee(request: IncomingMessage): boolean;
+  /** Whether the door drains: each reply asks the client to go elsewhere. */
+  isDraining(): boolean;
 }
 
+/** What an exchange needs of its connection. */
+type Connection = Pick<DirectConnection<never>, 'reply' | 'handOver' | 'isWornOut'>;
+
 /** A request in the direct lane, and the ways to end it. */
-export class DirectExchange {
-  readonly request: IncomingMessage;
+export class DirectExchange implements Taken {
   /** What stands in the path's last segment, of a route that has a parameter there; as it came, not decoded. */
   readonly param: string;
-  readonly #response: ServerResponse;
-  readonly #framework: RequestListener;
+  readonly #connection: Connection;
+  readonly #request: PlainRequest;
+  readonly #chunk: Buffer;
   readonly #record: ReplyRecorder | undefined;
   readonly #options: DirectOptions;
   readonly #id: string;
   readonly #began = performance.now();
+  #onClose: (() => void) | undefined;
+  #replied = false;
 
+  /** `chunk` is what the connection brought: the request and nothing else. */
   constructor(
-    request: IncomingMessage,
-    response: ServerResponse,
+    connection: Connection,
+    request: PlainRequest,
+    chunk: Buffer,
     param: string,
-    framework: RequestListener,
     record: ReplyRecorder | undefined,
     options: DirectOptions,
   ) {
-    this.request = request;
     this.param = param;
-    this.#response = response;
-    this.#framework = framework;
+    this.#connection = connection;
+    this.#request = request;
+    this.#chunk = chunk;
     this.#record = record;
     this.#options = options;
     this.#id = options.nextId();
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.#request.headers;
+  }
+
+  /** Empty when there is none. */
+  get body(): Buffer {
+    return this.#chunk.subarray(this.#request.bodyStart);
   }
 
   /** Has `send` reply with a value once it is there; whatever fails is replied as a problem. */
@@ -53,7 +71,19 @@ export class DirectExchange {
 
   /** Replies with a text. */
   send(status: number, contentType: string, body: string, headers?: Readonly<Record<string, string>>): void {
-    this.#send(status, { ...headers, 'content-type': contentType }, body);
+    if (this.#replied) return;
+    this.#replied = true;
+    const connection = this.#connection;
+    const { heads, isDraining } = this.#options;
+    const afterwards = isDraining() ? 'drains' : connection.isWornOut ? 'worn out' : 'stays';
+    const length = Buffer.byteLength(body);
+    const text = heads.head(status, this.#id, contentType, length, headers, afterwards) + body;
+    // Heads are ASCII, and Latin-1 is what a text of one byte per character is already.
+    const encoding = length === body.length ? 'latin1' : 'utf8';
+    connection.reply(text, encoding, afterwards !== 'stays', () => {
+      this.#onClose?.();
+      this.#record?.(this.#request.method, status, performance.now() - this.#began);
+    });
   }
 
   /** Replies with what went wrong, in the door's format; what is our own fault is logged. */
@@ -61,10 +91,8 @@ export class DirectExchange {
     const { errors, log } = this.#options;
     const problem = toProblem(error);
     if (problem.status >= 500) log.error({ reqId: this.#id, err: error }, 'request failed');
-    if (this.#response.headersSent) return;
-    const { method = '', url = '' } = this.request;
-    const body = errors.body(problem, { method, url });
-    this.#send(problem.status, { ...problem.headers, 'content-type': errors.contentType }, body);
+    const { method, url } = this.#request;
+    this.send(problem.status, errors.contentType, errors.body(problem, { method, url }), problem.headers);
   }
 
   /** Logs what went wrong behind a reply. */
@@ -72,62 +100,17 @@ export class DirectExchange {
     this.#options.log.error({ reqId: this.#id, err: error }, message);
   }
 
-  /**
-   * Reads a body whose length is known and at most `limit` bytes, then calls `done`; returns false, with nothing
-   * read, when it is another one. A client that goes away in between ends it.
-   */
-  readBody(limit: number, done: (body: Buffer) => void): boolean {
-    const { request } = this;
-    const length = Number(request.headers['content-length']);
-    // No body, or one that does not tell its length.
-    if (!(length > 0 && length <= limit)) return false;
-    let body: Buffer | undefined;
-    let chunks: Buffer[] | undefined;
-    request.on('data', (chunk: Buffer) => {
-      if (body === undefined) body = chunk;
-      else {
-        chunks ??= [body];
-        chunks.push(chunk);
-      }
-    });
-    request.on('end', () => {
-      try {
-        if (chunks !== undefined) done(Buffer.concat(chunks));
-        else if (body !== undefined) done(body);
-      } catch (error) {
-        this.fail(error);
-      }
-    });
-    return true;
+  /** Gives the request to the framework after all. */
+  handOver(): void {
+    this.#connection.handOver(this.#chunk);
   }
 
-  /** Gives the request to the framework after all, with the body that was read from it if there was one. */
-  handOver(body?: Buffer): void {
-    if (body !== undefined) handOverBody(this.request, body);
-    this.#framework(this.request, this.#response);
+  /** Calls a listener, the only one, when the reply is out or the client is gone. */
+  once(_event: 'close', listener: () => void): void {
+    this.#onClose = listener;
   }
 
-  /** Calls a listener when the reply is out or the client is gone. */
-  once(event: 'close', listener: () => void): void {
-    this.#response.once(event, listener);
-  }
-
-  #send(status: number, headers: Readonly<Record<string, string>>, body: string): void {
-    const response = this.#response;
-    response.writeHead(status, {
-      'x-request-id': this.#id,
-      'x-content-type-options': 'nosniff',
-      ...headers,
-      'content-length': Buffer.byteLength(body),
-    });
-    response.end(body);
-    if (this.#record === undefined) return;
-    // As a rule all of it is with the system by now; nobody counts the reply to a client that is gone.
-    if (response.writableFinished && !response.destroyed) this.#recordReply(status);
-    else response.once('finish', () => this.#recordReply(status));
-  }
-
-  #recordReply(status: number): void {
-    this.#record?.(this.request.method ?? '', status, performance.now() - this.#began);
+  abandon(): void {
+    this.#onClose?.();
   }
 }

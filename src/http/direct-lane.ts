@@ -1,6 +1,12 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { channel } from 'node:diagnostics_channel';
+import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
 import type { FastifyContextConfig, FastifyInstance } from 'fastify';
+import { DirectConnection, type Lane } from './direct-connection.ts';
 import { DirectExchange, type DirectOptions } from './direct-exchange.ts';
+import { LIMITS } from './limits.ts';
+import type { PlainRequest } from './plain-request.ts';
+import { ReplyHeads } from './reply-heads.ts';
 
 /**
  * Answers a plain request of a route without the framework, or returns false and leaves it alone. It takes only what
@@ -22,6 +28,7 @@ declare module 'fastify' {
 interface DirectRoute {
   readonly direct: DirectHandler;
   readonly record: ReplyRecorder | undefined;
+  readonly hasParam: boolean;
 }
 
 /** The routes of one method that have a part in the lane. */
@@ -43,20 +50,24 @@ const HARMLESS_HOOKS: ReadonlySet<string> = new Set(['onReady', 'onListen', 'pre
 
 const PARAM = /:\w+$/;
 
+/** Who traces requests hears of them here; Node tells of those that its parser has read. */
+const TRACED = ['http.server.request.start', 'http.server.response.finish'].map((name) => channel(name));
+
 /**
- * The way around the framework for the few requests that most of the load consists of: it costs a third of what
- * node:http itself takes. A route has a part in it by `config.direct`. The lane stays closed once somebody adds a
- * hook to the instance that can see requests.
+ * The way around the framework and Node's parser for the few requests that most of the load consists of. A route has a
+ * part in it by `config.direct`. The lane stays closed once somebody adds a hook to the instance that can see requests.
  */
-export class DirectLane {
+export class DirectLane implements Lane<DirectRoute> {
   readonly #options: DirectOptions;
   readonly #seen: SeenRoute[] = [];
   readonly #routes = new Map<string, DirectRoutes>();
+  readonly #connections = new Set<DirectConnection<DirectRoute>>();
+  #whenSettled: (() => void) | undefined;
   #closed = false;
 
   /** Call it before any route is added. */
-  constructor(app: FastifyInstance, options: DirectOptions) {
-    this.#options = options;
+  constructor(app: FastifyInstance, options: Omit<DirectOptions, 'heads'>) {
+    this.#options = { ...options, heads: new ReplyHeads() };
     app.addHook('onRoute', (route) => {
       for (const method of [route.method].flat()) this.#seen.push({ method, url: route.url, route });
     });
@@ -74,19 +85,50 @@ export class DirectLane {
     } as typeof addHook;
   }
 
-  /** Puts the lane before the framework, once the instance is ready. */
+  /** Puts the lane before the framework, once the instance is ready and before it listens. */
   install(app: FastifyInstance): void {
     const { server } = app;
-    const [framework, ...others] = server.listeners('request') as RequestListener[];
     // Who gives requests other ids looks at each. The framework's types leave it out.
     const numbered = (app as { genReqId?: unknown }).genReqId === this.#options.nextId;
-    if (this.#closed || !numbered || framework === undefined || others.length > 0) return;
+    // Who traces requests may have put something in the way of all events.
+    const watched = server.listenerCount('request') > 1 || server.emit !== EventEmitter.prototype.emit;
+    if (this.#closed || !numbered || watched) return;
     this.#readRoutes();
     if (this.#routes.size === 0) return;
-    server.off('request', framework);
-    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-      if (!this.#take(request, response, framework)) framework(request, response);
+    server.on('connection', (socket: Socket) => this.#attach(socket));
+    const check = setInterval(() => {
+      for (const connection of this.#connections) connection.extend();
+    }, LIMITS.checkInterval).unref();
+    server.once('close', () => clearInterval(check));
+  }
+
+  /** Resolves once no request is being answered in the lane; close the lane before. */
+  async settled(): Promise<void> {
+    if (this.#isSettled()) return;
+    await new Promise<void>((resolve) => {
+      this.#whenSettled = resolve;
     });
+  }
+
+  #isSettled(): boolean {
+    for (const { busy } of this.#connections) if (busy) return false;
+    return true;
+  }
+
+  #attach(socket: Socket): void {
+    const [parse, ...others] = socket.listeners('data') as ((chunk: Buffer) => void)[];
+    // Somebody else reads along, or Node reads in another way than we know.
+    if (parse === undefined || others.length > 0) return;
+    const connection = new DirectConnection<DirectRoute>(socket, parse, this);
+    this.#connections.add(connection);
+    socket.once('close', () => {
+      this.#connections.delete(connection);
+      this.onFree();
+    });
+  }
+
+  onFree(): void {
+    if (this.#whenSettled !== undefined && this.#isSettled()) this.#whenSettled();
   }
 
   #readRoutes(): void {
@@ -97,9 +139,11 @@ export class DirectLane {
       const routes = this.#routes.get(method) ?? { fixed: new Map(), withParam: new Map() };
       this.#routes.set(method, routes);
       const before = url.replace(PARAM, '');
-      (before === url ? routes.fixed : routes.withParam).set(before, {
+      const hasParam = before !== url;
+      (hasParam ? routes.withParam : routes.fixed).set(before, {
         direct,
         record: route.config?.record,
+        hasParam,
       });
     }
     this.#seen.length = 0;
@@ -115,26 +159,33 @@ export class DirectLane {
     });
   }
 
-  #take(request: IncomingMessage, response: ServerResponse, framework: RequestListener): boolean {
-    const { url = '', method = '' } = request;
+  find({ url, method }: PlainRequest): DirectRoute | undefined {
     const routes = this.#routes.get(method);
-    if (routes === undefined) return false;
-    let route = routes.fixed.get(url);
-    let param = '';
-    if (route === undefined) {
-      const end = url.lastIndexOf('/') + 1;
-      param = url.slice(end);
-      route = param === '' ? undefined : routes.withParam.get(url.slice(0, end));
-      if (route === undefined) return false;
-    }
-    if (this.#options.mustSee(request)) return false;
-    const { direct, record } = route;
-    const exchange = new DirectExchange(request, response, param, framework, record, this.#options);
+    if (routes === undefined || this.#options.isDraining() || isTraced()) return undefined;
+    return routes.fixed.get(url) ?? routes.withParam.get(url.slice(0, url.lastIndexOf('/') + 1));
+  }
+
+  take(
+    connection: DirectConnection<DirectRoute>,
+    request: PlainRequest,
+    { direct, record, hasParam }: DirectRoute,
+    chunk: Buffer,
+  ): boolean {
+    const param = hasParam ? request.url.slice(request.url.lastIndexOf('/') + 1) : '';
+    if (hasParam && param === '') return false;
+    const exchange = new DirectExchange(connection, request, chunk, param, record, this.#options);
+    connection.begin(exchange);
     try {
-      return direct(exchange);
+      if (direct(exchange)) return true;
+      connection.leave();
+      return false;
     } catch (error) {
       exchange.fail(error);
       return true;
     }
   }
+}
+
+function isTraced(): boolean {
+  return TRACED.some(({ hasSubscribers }) => hasSubscribers);
 }

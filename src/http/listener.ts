@@ -8,7 +8,7 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import type { Logger } from 'pino';
-import { answerClientError } from './client-error.ts';
+import { clientErrorHandler } from './client-error.ts';
 import { DirectLane } from './direct-lane.ts';
 import { type ErrorFormat, sendProblem } from './error-format.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
@@ -69,7 +69,7 @@ export function createListener(options: ListenerOptions): Listener {
       addCommonHeaders(request, reply);
       sendProblem(errors, error, request, reply);
     },
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, errors),
+    clientErrorHandler: clientErrorHandler(errors),
     return503OnClosing: false,
     schemaController: { compilersFactory: lazyCompilers() },
     forceCloseConnections: 'idle',
@@ -90,7 +90,7 @@ export function createListener(options: ListenerOptions): Listener {
     errors,
     log: app.log,
     nextId,
-    mustSee: (request) => draining || refusedFraming(request) !== undefined,
+    isDraining: () => draining,
   });
   const sockets = new Set<Socket>();
   app.server.on('connection', (socket) => {
@@ -109,9 +109,9 @@ export function createListener(options: ListenerOptions): Listener {
   });
   app.setErrorHandler((error, request, reply) => sendProblem(errors, error, request, reply));
   // Somebody may close the instance itself.
-  app.addHook('preClose', (done) => {
+  app.addHook('preClose', () => {
     drain();
-    done();
+    return lane.settled();
   });
 
   function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
@@ -133,6 +133,8 @@ export function createListener(options: ListenerOptions): Listener {
     const cut = () => app.server.closeAllConnections();
     deadline.addEventListener('abort', cut, { once: true });
     if (deadline.aborted) cut();
+    // Node takes a connection for idle while the lane answers a request on it.
+    await lane.settled();
     // A reply that had begun before the drain leaves its connection open, for nobody.
     const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_INTERVAL);
     try {

@@ -36,12 +36,12 @@ export function directUsers(users: UserStore, bodyLimit: number, prefix: string)
     },
     create(exchange) {
       // Only browsers send it; the framework's hook judges.
-      if (exchange.request.headers['sec-fetch-site'] !== undefined) return false;
-      return exchange.readBody(bodyLimit, (body) => {
-        const user = readUser(body);
-        if (user === undefined) return exchange.handOver(body);
-        exchange.answer(users.create(user), (id) => sendCreated(exchange, `${prefix}/users/${id}`));
-      });
+      const { body, headers } = exchange;
+      if (headers['sec-fetch-site'] !== undefined || body.length > bodyLimit) return false;
+      const user = readUser(body);
+      if (user === undefined) return false;
+      exchange.answer(users.create(user), (id) => sendCreated(exchange, `${prefix}/users/${id}`));
+      return true;
     },
   };
 }

@@ -1,7 +1,6 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import { refuseCrossSiteWrites } from '../http/cross-site.ts';
 import { asIs, sendProblem } from '../http/error-format.ts';
-import { receiveHandedOver } from '../http/handed-over-body.ts';
 import { HttpProblem } from '../http/problem.ts';
 import { readJsonBodies } from '../http/read-bodies.ts';
 import { whenReady } from '../users/maybe-promise.ts';
@@ -29,7 +28,6 @@ const DELETED = done('User deleted successfully');
 /** The REST door (contract 4.2) as a Fastify plugin. */
 export const rest: FastifyPluginCallback<RestOptions> = (app, { users, bodyLimit = 64 * 1024 }, ready) => {
   // contract 4.2: the body is read as JSON
-  receiveHandedOver(app);
   readJsonBodies(app, { bodyLimit });
   app.addHook('onRequest', refuseCrossSiteWrites);
   app.setNotFoundHandler(notFound);

@@ -14,22 +14,14 @@ export function directReceiver(
   maxBodyBytes: number,
 ): DirectHandler {
   return (exchange) => {
-    const { headers } = exchange.request;
-    const bytes = Number(headers['content-length']);
-    if (!isAllowed(headers) || !budget.hasRoomFor(bytes)) return false;
-    let giveBack: (() => void) | undefined;
-    const reading = exchange.readBody(maxBodyBytes, (body) => {
-      const parsed = parsedOrUndefined(body);
-      if (parsed === undefined) {
-        // The framework takes it from the budget again.
-        giveBack?.();
-        return exchange.handOver(body);
-      }
-      const received = readReceived(headers, headers['content-type'] ?? null, body, parsed);
-      exchange.answer(storeDelivery(options, received), () => exchange.send(200, TEXT_TYPE, ACKNOWLEDGED));
-    });
-    if (reading) giveBack = budget.take(bytes, exchange);
-    return reading;
+    const { headers, body } = exchange;
+    if (body.length > maxBodyBytes || !isAllowed(headers) || !budget.hasRoomFor(body.length)) return false;
+    const parsed = parsedOrUndefined(body);
+    if (parsed === undefined) return false;
+    budget.take(body.length, exchange);
+    const received = readReceived(headers, headers['content-type'] ?? null, body, parsed);
+    exchange.answer(storeDelivery(options, received), () => exchange.send(200, TEXT_TYPE, ACKNOWLEDGED));
+    return true;
   };
 }
 

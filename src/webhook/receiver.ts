@@ -1,7 +1,6 @@
 import type { FastifyPluginCallback } from 'fastify';
 import { ByteBudget, limitBytesInFlight } from '../http/byte-budget.ts';
 import { sendProblem } from '../http/error-format.ts';
-import { receiveHandedOver } from '../http/handed-over-body.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
 import { readRawBodies } from '../http/read-bodies.ts';
@@ -31,7 +30,6 @@ export const RECEIVER_PATH = '/webhook';
 export const receiver: FastifyPluginCallback<ReceiverOptions> = (app, options, ready) => {
   const { secrets, sources = [], maxBodyBytes = 1024 * 1024, maxBytesInFlight = 64 * 1024 * 1024 } = options;
   readRawBodies(app, { bodyLimit: maxBodyBytes });
-  receiveHandedOver(app);
   const budget = new ByteBudget(maxBytesInFlight);
   limitBytesInFlight(app, budget, maxBodyBytes);
   app.setErrorHandler((error, request, reply) => sendProblem(webhookErrors, error, request, reply));

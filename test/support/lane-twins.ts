@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Door } from '../../src/config/door.ts';
 import { type Setup, startTestService, type TestService } from './service.ts';
+import { WARM_UP_PATH, warmUp } from './warm-up.ts';
 
 /** What a connection brought back, without what differs between any two replies. */
 export interface TwinReplies {
@@ -14,7 +15,10 @@ export interface TwinReplies {
 export interface LaneTwins extends AsyncDisposable {
   readonly lane: TestService;
   readonly framework: TestService;
-  /** Writes the same pieces to one door of both; resolves to what came until the doors closed the connection or were silent. */
+  /**
+   * Writes the same pieces to one door of both, each behind a first request that is left out of all that follows;
+   * resolves to what came until the doors closed the connection or were silent.
+   */
   ask(door: Door, pieces: readonly Piece[], options?: AskOptions): Promise<TwinReplies>;
   /** How many requests the framework of the first has handled. */
   readonly slowly: number;
@@ -46,8 +50,10 @@ export async function startLaneTwins(setup: Setup = {}): Promise<LaneTwins> {
   const ports = new Set(Object.values(lane.urls).map((url) => Number(new URL(url).port)));
   let slowly = 0;
   const count = (message: unknown) => {
-    const { request } = message as { readonly request: { readonly socket: { readonly localPort: number } } };
-    if (ports.has(request.socket.localPort)) slowly++;
+    const { request } = message as {
+      readonly request: { readonly url: string; readonly socket: { readonly localPort: number } };
+    };
+    if (ports.has(request.socket.localPort) && request.url !== WARM_UP_PATH) slowly++;
   };
   handled.subscribe(count);
   cleanup.defer(() => {
@@ -78,11 +84,6 @@ function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): 
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
     const chunks: Buffer[] = [];
     let pause = setTimeout(() => socket.destroy(), 5_000);
-    socket.on('data', (chunk: Buffer) => {
-      chunks.push(chunk);
-      clearTimeout(pause);
-      pause = setTimeout(() => socket.destroy(), silence);
-    });
     socket.on('error', () => socket.destroy());
     socket.on('end', () => socket.destroy());
     socket.on('close', () => {
@@ -90,6 +91,12 @@ function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): 
       resolve(alike(Buffer.concat(chunks).toString('latin1')));
     });
     socket.on('connect', async () => {
+      await warmUp(socket);
+      socket.on('data', (chunk: Buffer) => {
+        chunks.push(chunk);
+        clearTimeout(pause);
+        pause = setTimeout(() => socket.destroy(), silence);
+      });
       for (const piece of pieces) {
         if (!socket.writable) return;
         socket.write(piece);

@@ -161,12 +161,17 @@ export function almostPlain(of: OddRequests): readonly OddRequest[] {
   return changes.map((change) => request({ ...plain, ...change }));
 }
 
-/** The pieces in which the bytes of some requests are written: all at once, or each head and body in two. */
-export function pieces(requests: readonly OddRequest[], apart: boolean): readonly Uint8Array[] {
-  const parts = requests.flatMap(({ head, body }) => {
+/** How the bytes of some requests are written: all at once, request by request, or each head and body in two. */
+export type Cut = 'together' | 'each' | 'apart';
+
+/** The pieces of some requests and the last one. */
+export function pieces(requests: readonly OddRequest[], cut: Cut): readonly Uint8Array[] {
+  const parts = requests.map(({ head, body }) => {
     const half = body.length >> 1;
     return [Buffer.from(head, 'latin1'), body.subarray(0, half), body.subarray(half)];
   });
-  const all = [...parts, Buffer.from(LAST_REQUEST)].filter(({ length }) => length > 0);
-  return apart ? all : [Buffer.concat(all)];
+  const end = Buffer.from(LAST_REQUEST);
+  if (cut === 'together') return [Buffer.concat([...parts.flat(), end])];
+  const each = cut === 'each' ? parts.map((of) => Buffer.concat(of)) : parts.flat();
+  return [...each, end].filter(({ length }) => length > 0);
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { Database } from '../../src/database/database.ts';
 import { DatabaseOpenError, OutcomeUnknownError } from '../../src/database/errors.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { connector } from '../../src/database/postgres/connector.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -129,6 +132,26 @@ describe('a PostgreSQL server with a replica', { skip: withoutPostgres ?? false 
         async () => openDatabase(wrong),
         (error) => error instanceof DatabaseOpenError && message.test(error.message),
       );
+    }
+  });
+
+  test('the server that was found is asked first, however many connections look for it together', async () => {
+    let asked = 0;
+    const refusing = createServer((socket) => {
+      asked++;
+      socket.destroy();
+    }).listen(0, '127.0.0.1');
+    await once(refusing, 'listening');
+    const { port } = refusing.address() as AddressInfo;
+    const connect = connector(several(await primary.createDatabase(), port, primary.port));
+    const end = async (connection: AsyncDisposable) => connection[Symbol.asyncDispose]();
+    try {
+      for (const connection of await Promise.all([connect(), connect()])) await end(connection);
+      assert.equal(asked, 2);
+      await end(await connect());
+      assert.equal(asked, 2);
+    } finally {
+      refusing.close();
     }
   });
 

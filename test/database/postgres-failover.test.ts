@@ -172,7 +172,9 @@ describe('a PostgreSQL server with a replica', { skip: withoutPostgres ?? false 
   test('users are read from the first replica that answers', async () => {
     const url = await primary.createDatabase();
     const readUrl = several(url, 1, replica.port);
-    await using database: Database = await openDatabase(url, undefined, { url: readUrl, readYourWrites: 0 });
+    await using database: Database = await openDatabase(url, {
+      replica: { url: readUrl, readYourWrites: 0 },
+    });
     await replicaHas(url);
     await replica.sql('SELECT pg_wal_replay_pause()');
     const id = await database.users.create(USER);

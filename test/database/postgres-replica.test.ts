@@ -36,7 +36,7 @@ describe('users read from a replica of PostgreSQL', { skip: withoutPostgres ?? f
     const url = await primary.createDatabase();
     const readUrl = url.replace(`:${primary.port}/`, `:${replica.port}/`);
     const open = async (): Promise<Database> =>
-      cleanup.use(await openDatabase(url, undefined, { url: readUrl, readYourWrites }));
+      cleanup.use(await openDatabase(url, { replica: { url: readUrl, readYourWrites } }));
     const writes = await open();
     const reads = await open();
     await waitFor('the replica to have the tables', () =>

@@ -77,12 +77,11 @@ export async function createService(config: Config, { logStream }: ServiceOption
 
   const database = needsDatabase(settings)
     ? opening.use(
-        await openDatabase(
-          settings['database.url'],
-          databaseMeters(metrics),
-          replicaOf(settings),
-          settings['database.migrate'],
-        ),
+        await openDatabase(settings['database.url'], {
+          observer: databaseMeters(metrics),
+          replica: replicaOf(settings),
+          mayMigrate: settings['database.migrate'],
+        }),
       )
     : undefined;
   const listeners = new Map<Door, Listener>();

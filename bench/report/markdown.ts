@@ -34,7 +34,8 @@ function wish(target: Target, unit: Unit): string {
     : `at most ${amount(target.atMost, unit)}`;
 }
 
-function amount(value: number, unit: Unit): string {
+/** A figure with its unit, such as `1.42x` or `1,200 ms`. */
+export function amount(value: number, unit: Unit): string {
   if (unit === 'x') return `${value.toFixed(2)}x`;
   return `${grouped(value)} ${unit}`;
 }

@@ -1,12 +1,11 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Machine } from '../machine/machine.ts';
-import { grouped } from '../measure/summary.ts';
-import type { Plot, RowResult } from '../row.ts';
+import type { Finding, Plot } from '../row.ts';
 import type { RowOutcome } from '../run-row.ts';
 import { drawBars } from './bars.ts';
 import { drawLines } from './lines.ts';
-import { findingLine, isReached, tableLines } from './markdown.ts';
+import { amount, findingLine, isReached, tableLines } from './markdown.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 const PAGE = join(DOCS, 'PERFORMANCE.md');
@@ -64,20 +63,17 @@ Versions: ${versions.join(', ')}.`;
 function goals(outcomes: readonly RowOutcome[]): string {
   const lines = outcomes.flatMap((outcome) =>
     'result' in outcome
-      ? outcome.result.findings
-          .filter(({ target }) => target !== undefined)
-          .map((finding) => [outcome.row.title, ...goalCells(finding)])
+      ? outcome.result.findings.flatMap((finding) => goalLines(outcome.row.title, finding))
       : [[outcome.row.title, 'the row failed', '', '', 'no']],
   );
   return tableLines({ head: ['path', 'what', 'measured', 'to reach', 'reached'], lines }).join('\n');
 }
 
-function goalCells({ what, value, unit, target }: RowResult['findings'][number]): readonly string[] {
+function goalLines(title: string, { what, value, unit, target }: Finding): readonly (readonly string[])[] {
   if (target === undefined) return [];
-  const suffix = unit === 'x' ? 'x' : ` ${unit}`;
-  const amount = (number: number) => `${unit === 'x' ? number.toFixed(2) : grouped(number)}${suffix}`;
-  const wish = 'atLeast' in target ? `>= ${amount(target.atLeast)}` : `<= ${amount(target.atMost)}`;
-  return [what, amount(value), wish, isReached(value, target) ? 'yes' : 'no'];
+  const wish =
+    'atLeast' in target ? `>= ${amount(target.atLeast, unit)}` : `<= ${amount(target.atMost, unit)}`;
+  return [[title, what, amount(value, unit), wish, isReached(value, target) ? 'yes' : 'no']];
 }
 
 function rowSection(outcome: RowOutcome): string {

@@ -2,10 +2,9 @@ import { join } from 'node:path';
 import type { Workbench } from '../workbench.ts';
 import type { Server } from './server.ts';
 
-export interface PeerOptions {
+interface PeerOptions {
   readonly folder?: string;
   readonly env?: Readonly<Record<string, string>>;
-  readonly onAllCores?: boolean;
 }
 
 /** Starts a server of bench/peers by the name of its file. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { Workbench } from '../workbench.ts';
-import { type PeerOptions, startPeer } from './peer.ts';
+import { startPeer } from './peer.ts';
 import { type PorticoOptions, startPortico } from './portico.ts';
 import type { Server } from './server.ts';
 import { sqliteDriver } from './sqlite-driver.ts';
@@ -22,9 +22,8 @@ export async function startUsersPeer(
   bench: Workbench,
   name: 'express-users' | 'fastify-users',
   users: number,
-  options: PeerOptions = {},
 ): Promise<Server> {
-  const server = await startPeer(bench, name, { ...options, env: { SQLITE: sqliteDriver().name } });
+  const server = await startPeer(bench, name, { env: { SQLITE: sqliteDriver().name } });
   fill(join(server.folder, 'users.db'), users);
   return server;
 }

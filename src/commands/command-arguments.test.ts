@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { readFlags } from '../config/flags.ts';
 import { readArguments } from './command-arguments.ts';
 import type { CommandUsage } from './command-usage.ts';
 import { UsageError } from './usage-error.ts';
@@ -54,6 +55,16 @@ test('options of the command, options of the configuration and words are told ap
 test('a flag of the configuration takes the word behind it, as it does for the service', () => {
   assert.deepEqual(read('--config', 'id', '--rest-port', '--json').config, ['--config', 'id', '--rest-port']);
   assert.deepEqual(read('--webhook-secret', '-x').config, ['--webhook-secret', '-x']);
+});
+
+test('--no-migrate is short for an option of the configuration, as it is for the service', () => {
+  const args = read('--json', '--no-migrate', 'id');
+  assert.deepEqual(args.words, ['id']);
+  assert.equal(readFlags(args.config).found.get('database.migrate')?.value, false);
+  assert.deepEqual(
+    readFlags(read('--rest-port', '--no-migrate').config),
+    readFlags(['--rest-port', '--no-migrate']),
+  );
 });
 
 test('what is wrong is said, with what may be meant', () => {

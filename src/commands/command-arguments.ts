@@ -1,3 +1,4 @@
+import { spelledOut } from '../config/flags.ts';
 import { flagOf } from '../config/option.ts';
 import { moduleOption, optionKeys } from '../config/options.ts';
 import { quote } from '../config/quote.ts';
@@ -14,7 +15,7 @@ export interface CommandArguments {
   has(flag: string): boolean;
   /** What is no option. */
   readonly words: readonly string[];
-  /** The options of the configuration, as they stood. */
+  /** The options of the configuration, spelled out. */
   readonly config: readonly string[];
 }
 
@@ -29,9 +30,10 @@ export function readArguments(usage: CommandUsage, argv: readonly string[]): Com
   const problems: string[] = [];
   const known = (word: string) => options.has(nameOf(word)) || configFlags.has(nameOf(word));
 
-  for (let index = 0; index < argv.length; index++) {
-    const word = argv[index] ?? '';
-    const next = argv[index + 1];
+  const all = spelledOut(argv);
+  for (let index = 0; index < all.length; index++) {
+    const word = all[index] ?? '';
+    const next = all[index + 1];
     const flag = nameOf(word);
     const option = options.get(flag);
     if (option !== undefined) {

@@ -1,3 +1,4 @@
+import { databaseNamed } from '../database/engine-of.ts';
 import { type MoveReport, moveDatabase } from '../database/move/move-database.ts';
 import { openMoveSource, openMoveTarget } from '../database/move/open-ends.ts';
 import { type CommandArguments, readArguments } from './command-arguments.ts';
@@ -36,7 +37,8 @@ async function databases(args: CommandArguments): Promise<readonly [string, stri
     ['--from', from],
     ['--to', to],
   ] as const) {
-    if (url === 'sqlite::memory:' || !/^(?:sqlite:.|postgres(?:ql)?:\/\/)/u.test(url)) {
+    const place = databaseNamed(url)?.place ?? '';
+    if (place === ':memory:' || !/^./u.test(place)) {
       throw new UsageError(
         [`${name} is no database to move; expected sqlite:<file> or postgres://...`],
         moveUsage.topic,

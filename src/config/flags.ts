@@ -17,12 +17,17 @@ const looksLikeFlag = /^(?:-[a-zA-Z]|--[a-z]+(?:-[a-z]+)*)(?:=|$)/;
 /** Words that stand for a flag with its value. */
 const shorthands: ReadonlyMap<string, string> = new Map([['--no-migrate', '--database-migrate=false']]);
 
+/** The words of a command line, what is short for an option replaced by it. */
+export function spelledOut(argv: readonly string[]): readonly string[] {
+  return argv.map((word) => shorthands.get(word) ?? word);
+}
+
 /**
  * Reads `--rest-port 9000` and `--rest-port=9000`.
  * No message shows a word that could be a value: it may be part of a secret.
  */
 export function readFlags(argv: readonly string[]): Flags {
-  const words = argv.map((word) => shorthands.get(word) ?? word);
+  const words = spelledOut(argv);
   const reading = startReading();
   const keys = new Map<string, OptionKey>(optionKeys.map((key) => [flagOf(key), key]));
   const known = new Set([moduleOption.flag, ...keys.keys()]);

@@ -8,10 +8,17 @@ export interface NamedDatabase {
   readonly place: string;
 }
 
-/** Reads the URL of a database. Throws DatabaseOpenError; the URL itself is never shown, it can hold a password. */
-export function engineOf(url: string): NamedDatabase {
+/** Reads the URL of a database; undefined when it names none. */
+export function databaseNamed(url: string): NamedDatabase | undefined {
   if (url.startsWith(SQLITE)) return { engine: 'sqlite', place: url.slice(SQLITE.length) };
   if (/^postgres(?:ql)?:\/\//.test(url)) return { engine: 'postgres', place: url };
+  return undefined;
+}
+
+/** As `databaseNamed`. Throws DatabaseOpenError; the URL itself is never shown, it can hold a password. */
+export function engineOf(url: string): NamedDatabase {
+  const named = databaseNamed(url);
+  if (named !== undefined) return named;
   throw new DatabaseOpenError(
     'The database URL names no engine of this version; it starts with sqlite: or postgres://',
   );

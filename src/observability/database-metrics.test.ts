@@ -18,7 +18,7 @@ function read(metrics: Metrics, name: string, tag?: string): Record<string, numb
 
 test('every read is counted by its operation, and one in so many is timed', async () => {
   using metrics = new Metrics();
-  await using database = openDatabase('sqlite::memory:', databaseMeters(metrics));
+  await using database = openDatabase('sqlite::memory:', { observer: databaseMeters(metrics) });
   for (let i = 0; i < READ_SAMPLE * 2 + 1; i++) database.users.readJson(i + 1);
   database.users.page(0, 10, 10);
   database.inbox.backlog();
@@ -36,7 +36,7 @@ for (const engine of ['memory', 'file'] as const) {
     using metrics = new Metrics();
     await using folder = await temporaryFolder();
     const url = engine === 'memory' ? 'sqlite::memory:' : `sqlite:${join(folder.path, 'a.db')}`;
-    await using database = await openDatabase(url, databaseMeters(metrics));
+    await using database = await openDatabase(url, { observer: databaseMeters(metrics) });
     const create = (name: string) => database.users.create({ name, email: 'a@b' });
     await Promise.all(['a', 'b', 'c'].map(create));
     await create('d');

@@ -64,7 +64,7 @@ for (const [name, { url: newUrl, sql }] of Object.entries({ sqlite, postgres }))
       }
     });
 
-    test('--no-migrate starts on a schema that is up to date, and on no other', async () => {
+    test('--no-migrate starts and looks at a schema that is up to date, and at no other', async () => {
       await using folder = await temporaryFolder();
       const url = await newUrl(folder.path);
       const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
@@ -92,6 +92,12 @@ for (const [name, { url: newUrl, sql }] of Object.entries({ sqlite, postgres }))
         await using refused = start(['serve'], { DATABASE_MIGRATE: 'false' });
         assert.equal(await refused.exited(), 1);
         assert.ok(refused.stderr.includes(`not up to date (${last})`), refused.stderr);
+      }
+      for (const words of [['list'], ['show', 'id'], ['tail'], ['replay', 'id'], ['discard', 'id']]) {
+        const args = ['deliveries', ...words, '--no-migrate'];
+        const refused = await runPortico(args, { cwd: folder.path, env: { DATABASE_URL: url } });
+        assert.ok(refused.stderr.includes(`not up to date (${last})`), refused.stderr);
+        assert.equal(refused.code, 1);
       }
       await sql(url, `INSERT INTO migrations VALUES ('${last}', 0), ('999-later.sql', 0)`);
       {

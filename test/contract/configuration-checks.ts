@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load.ts';
 import type { Settings } from '../../src/config/options.ts';
+import { freePort } from '../support/free-port.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -37,14 +38,6 @@ async function refusal(given: Given): Promise<string> {
   );
   assert.ok(error instanceof Error, 'these settings are refused');
   return error.message;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
 }
 
 async function status(url: string, method: string, path: string, headers = {}, body = ''): Promise<number> {

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { Database } from '../../src/database/database.ts';
 import { DatabaseOpenError, OutcomeUnknownError } from '../../src/database/errors.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { connector } from '../../src/database/postgres/connector.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -132,6 +135,26 @@ describe('a PostgreSQL server with a replica', { skip: withoutPostgres ?? false 
     }
   });
 
+  test('the server that was found is asked first, however many connections look for it together', async () => {
+    let asked = 0;
+    const refusing = createServer((socket) => {
+      asked++;
+      socket.destroy();
+    }).listen(0, '127.0.0.1');
+    await once(refusing, 'listening');
+    const { port } = refusing.address() as AddressInfo;
+    const connect = connector(several(await primary.createDatabase(), port, primary.port));
+    const end = async (connection: AsyncDisposable) => connection[Symbol.asyncDispose]();
+    try {
+      for (const connection of await Promise.all([connect(), connect()])) await end(connection);
+      assert.equal(asked, 2);
+      await end(await connect());
+      assert.equal(asked, 2);
+    } finally {
+      refusing.close();
+    }
+  });
+
   test('a server that is silent is not waited for', async () => {
     const url = await primary.createDatabase();
     await (await openDatabase(url))[Symbol.asyncDispose]();
@@ -149,7 +172,9 @@ describe('a PostgreSQL server with a replica', { skip: withoutPostgres ?? false 
   test('users are read from the first replica that answers', async () => {
     const url = await primary.createDatabase();
     const readUrl = several(url, 1, replica.port);
-    await using database: Database = await openDatabase(url, undefined, { url: readUrl, readYourWrites: 0 });
+    await using database: Database = await openDatabase(url, {
+      replica: { url: readUrl, readYourWrites: 0 },
+    });
     await replicaHas(url);
     await replica.sql('SELECT pg_wal_replay_pause()');
     const id = await database.users.create(USER);

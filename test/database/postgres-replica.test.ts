@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { withoutPostgres } from '../support/databases.ts';
@@ -35,7 +36,7 @@ describe('users read from a replica of PostgreSQL', { skip: withoutPostgres ?? f
     const url = await primary.createDatabase();
     const readUrl = url.replace(`:${primary.port}/`, `:${replica.port}/`);
     const open = async (): Promise<Database> =>
-      cleanup.use(await openDatabase(url, undefined, { url: readUrl, readYourWrites }));
+      cleanup.use(await openDatabase(url, { replica: { url: readUrl, readYourWrites } }));
     const writes = await open();
     const reads = await open();
     await waitFor('the replica to have the tables', () =>
@@ -45,7 +46,7 @@ describe('users read from a replica of PostgreSQL', { skip: withoutPostgres ?? f
       ),
     );
     const rest = cleanup.move();
-    return { writes, reads, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+    return { writes, reads, url, readUrl, [Symbol.asyncDispose]: () => rest.disposeAsync() };
   }
 
   test('a process sees its own writes at once, that of others when the replica has them', async () => {
@@ -90,6 +91,43 @@ describe('users read from a replica of PostgreSQL', { skip: withoutPostgres ?? f
     await behind(false);
     await waitFor('the replica to have it', async () => (await users.readJson(third)) !== undefined);
     assert.ok(third > second);
+  });
+
+  test('a long read from the replica does not hold up short ones', async () => {
+    await using both = await pair(0);
+    const { users } = both.reads;
+    await both.writes.users.create(USER);
+    await both.writes.users.create(USER);
+    // A read of the second user waits for a lock; each name tells which server was asked.
+    await primary.sql(
+      `CREATE FUNCTION held() RETURNS text LANGUAGE sql SET lock_timeout = 0
+         AS 'SELECT pg_advisory_xact_lock_shared(1)::text';
+       ALTER TABLE users RENAME TO plain_users;
+       CREATE VIEW users AS
+         SELECT id, CASE id WHEN 2 THEN held() ELSE '' END ||
+           CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'primary' END AS name, email
+         FROM plain_users`,
+      both.url,
+    );
+    await waitFor('the replica to have it', async () =>
+      (await users.readJson(1))?.includes('"name":"replica"'),
+    );
+    const hand = new pg.Client({ connectionString: both.readUrl });
+    await hand.connect();
+    try {
+      await hand.query('SELECT pg_advisory_lock(1)');
+      const long = users.page(0, 10, 5_000);
+      await waitFor('the long read to be held', async () => {
+        const [row] = await replica.sql('SELECT count(*)::int FROM pg_locks WHERE NOT granted');
+        return row?.[0] === 1;
+      });
+      assert.match((await users.readJson(1)) ?? '', /"name":"replica"/);
+      await hand.query('SELECT pg_advisory_unlock(1)');
+      // Had the short one waited for the server to end the long one, the primary would have been asked for that.
+      assert.equal((await long).json.match(/"name":"replica"/g)?.length, 2);
+    } finally {
+      await hand.end();
+    }
   });
 
   test('the replica itself is no database to write to', async () => {

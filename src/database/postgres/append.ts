@@ -1,12 +1,13 @@
 import type { NewDelivery } from '../../inbox/delivery.ts';
 import type { Appended } from '../../inbox/inbox.ts';
+import { packBodies } from './packed-bodies.ts';
 import type { Server } from './server.ts';
 import { storable, storableKey } from './text.ts';
 
 /** Parts of the table of sizes. */
 const SIZE_PARTS = 64;
 /** What a delivery takes besides its body: rows and index entries, in bytes. */
-export const OVERHEAD = 500;
+const OVERHEAD = 500;
 
 /** Adds to the size of the inbox, or takes from it: `bytes` and `count` over the rows of `from`. */
 export const resize = (sign: '+' | '-', from: string) => `
@@ -48,12 +49,7 @@ export async function appendAll(
   server: Server,
   deliveries: readonly NewDelivery[],
 ): Promise<readonly Appended[]> {
-  let next = 1;
-  const starts = deliveries.map(({ body }) => {
-    const start = next;
-    next += body.byteLength;
-    return start;
-  });
+  const { starts, lengths, bytes } = packBodies(deliveries.map(({ body }) => body));
   const jobs = deliveries.flatMap(({ id, jobs }) => jobs.map((job) => ({ id, ...job })));
   const rows = await server.write(APPEND, [
     deliveries.map(({ id }) => id),
@@ -62,10 +58,10 @@ export async function appendAll(
     deliveries.map(({ dataPointer }) => storable(dataPointer)),
     deliveries.map(({ contentType }) => storable(contentType)),
     starts,
-    deliveries.map(({ body }) => body.byteLength),
+    lengths,
     deliveries.map(({ receivedAt }) => receivedAt),
     deliveries.map(({ dedupKey }) => storableKey(dedupKey)),
-    Buffer.concat(deliveries.map(({ body }) => body)),
+    bytes,
     jobs.map(({ id }) => id),
     jobs.map(({ target }) => storable(target)),
     jobs.map(({ orderKey }) => storableKey(orderKey)),

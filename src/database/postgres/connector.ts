@@ -18,11 +18,10 @@ export function connector(url: string, readOnly = false): Connect {
   if (only !== undefined && others.length === 0) return only;
   let first = 0;
   return async () => {
-    const order = servers.map((_, i) => (first + i) % servers.length);
-    const found = await firstOf(
-      order.map((i) => () => servers[i]?.() ?? Promise.reject(new Error('no server'))),
-    );
-    first = order[found.nth] ?? 0;
+    // Others may look for it at the same time.
+    const begin = first;
+    const found = await firstOf([...servers.slice(begin), ...servers.slice(0, begin)]);
+    first = (begin + found.nth) % servers.length;
     return found.connection;
   };
 }

@@ -61,7 +61,7 @@ export class PostgresInbox implements Inbox {
   readonly #appends: BatchQueue<NewDelivery, Appended>;
   readonly #settlements: BatchQueue<Settlement, boolean>;
   #closed = false;
-  readonly #tallies: Readonly<Record<'due' | 'deliveries' | 'backlog', ReadTally>>;
+  readonly #tallies: Readonly<Record<'due' | 'backlog', ReadTally>>;
 
   constructor(server: Server, bell: Bell, observer: DatabaseObserver) {
     this.#server = server;
@@ -75,7 +75,6 @@ export class PostgresInbox implements Inbox {
     this.#settlements = writeQueue((settlements) => settleAll(server, settlements), { observer });
     this.#tallies = {
       due: observer.reads('inbox.due'),
-      deliveries: observer.reads('inbox.deliveries'),
       backlog: observer.reads('inbox.backlog'),
     };
   }

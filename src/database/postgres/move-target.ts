@@ -2,12 +2,13 @@ import { MOVING } from '../migration-files.ts';
 import type { MoveTarget } from '../move/move-end.ts';
 import { inUse, MoveError } from '../move/move-error.ts';
 import { type MovedRow, type MovedTable, movedTables } from '../move/tables.ts';
-import { OVERHEAD } from './append.ts';
-import type { Connection, Statement } from './connection.ts';
+import { resize } from './append.ts';
+import type { Connection } from './connection.ts';
 import { sqlState } from './faults.ts';
 import { openFailure, openFirst } from './first-connection.ts';
 import { migrate } from './migrate.ts';
 import { moveReads, prepareForMove } from './move-reads.ts';
+import { packBodies } from './packed-bodies.ts';
 import { storable } from './text.ts';
 
 /** The lock of a move into a database, with the number of its table of migrations added; the number is our own. */
@@ -68,7 +69,9 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
       return Number(row?.[0] ?? 0);
     },
     async write(table, rows) {
-      await connection.transaction([insert(table, rows), ...resize(table, rows)]);
+      const { text, values } = insert(table, rows);
+      const sized = `WITH stored AS (${text} RETURNING octet_length(body) AS bytes) ${resize('+', 'stored')}`;
+      await run(table.name === 'deliveries' ? sized : text, values);
     },
     async setCounter({ name, key }, counter) {
       if (counter === 0) return;
@@ -85,12 +88,10 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
   };
 }
 
-type Step = readonly [Statement, readonly unknown[]];
-
 const ARRAYS = { integer: 'bigint[]', name: 'text[]', text: 'text[]', key: 'text[]' } as const;
 
 /** All rows in one statement. Bytes come as one value, with the place of each in it. */
-function insert({ name, columns }: MovedTable, rows: readonly MovedRow[]): Step {
+function insert({ name, columns }: MovedTable, rows: readonly MovedRow[]) {
   const values: unknown[] = [];
   const given: string[] = [];
   const arrays: string[] = [];
@@ -110,35 +111,15 @@ function insert({ name, columns }: MovedTable, rows: readonly MovedRow[]): Step 
       selected.push(column.name);
       continue;
     }
-    const all = rows.map((row) => row[i] as Uint8Array);
-    let next = 1;
-    const starts = all.map(({ byteLength }) => {
-      next += byteLength;
-      return next - byteLength;
-    });
+    const { starts, lengths, bytes } = packBodies(rows.map((row) => row[i] as Uint8Array));
     array('int[]', `${column.name}_start`, starts);
-    array(
-      'int[]',
-      `${column.name}_length`,
-      all.map(({ byteLength }) => byteLength),
-    );
-    const bytes = `$${values.push(Buffer.concat(all))}::bytea`;
-    selected.push(`substring(${bytes} FROM ${column.name}_start FOR ${column.name}_length)`);
+    array('int[]', `${column.name}_length`, lengths);
+    const all = `$${values.push(bytes)}::bytea`;
+    selected.push(`substring(${all} FROM ${column.name}_start FOR ${column.name}_length)`);
   }
   const names = columns.map(({ name }) => name).join(', ');
   const text = `
     INSERT INTO ${name} (${names}) OVERRIDING SYSTEM VALUE
     SELECT ${selected.join(', ')} FROM unnest(${arrays.join(', ')}) AS given (${given.join(', ')})`;
-  return [{ text }, values];
-}
-
-/** What the deliveries add to the size of the inbox. */
-function resize({ name, columns }: MovedTable, rows: readonly MovedRow[]): readonly Step[] {
-  if (name !== 'deliveries') return [];
-  const body = columns.findIndex(({ kind }) => kind === 'bytes');
-  const bytes = rows.reduce((sum, row) => sum + (row[body] as Uint8Array).byteLength + OVERHEAD, 0);
-  const text = `
-    INSERT INTO inbox_size (part, bytes) VALUES (0, $1)
-    ON CONFLICT (part) DO UPDATE SET bytes = inbox_size.bytes + excluded.bytes`;
-  return [[{ text }, [bytes]]];
+  return { text, values };
 }

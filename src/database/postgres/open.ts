@@ -1,7 +1,7 @@
 import type { Database } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
-import { type DatabaseObserver, unobserved } from '../observer.ts';
-import type { Replica } from '../replica.ts';
+import { unobserved } from '../observer.ts';
+import type { OpenOptions } from '../open-options.ts';
 import { Bell } from './bell.ts';
 import { connector } from './connector.ts';
 import { PostgresDeliveryLog } from './delivery-log.ts';
@@ -22,9 +22,7 @@ const PING = { name: 'ping', text: 'SELECT 1 FROM users LIMIT 1' };
  */
 export async function openPostgres(
   url: string,
-  observer: DatabaseObserver = unobserved,
-  replica?: Replica,
-  mayMigrate = true,
+  { observer = unobserved, replica, mayMigrate = true }: OpenOptions,
 ): Promise<Database> {
   await onFirst(url, async (connection) => {
     if (mayMigrate) await migrate(connection);

@@ -4,9 +4,16 @@ import { type Connection, type Row, STATEMENT_TIMEOUT, type Statement } from './
 import { describeFault, isOutcomeUnknown, isPassing, UnconfirmedError } from './faults.ts';
 import { Pool } from './pool.ts';
 
+/** The most connections to a server. */
+export interface ServerSize {
+  /** Those that short reads share. */
+  readonly shared: number;
+  /** Those that a write or a long read has for itself. */
+  readonly alone: number;
+}
+
 /** Ten connections, with the one of the bell. */
-const READERS = 3;
-const WRITERS = 6;
+const PRIMARY: ServerSize = { shared: 3, alone: 6 };
 /** Short reads share a connection: they are sent without waiting for each other's answers. */
 const READS_PER_CONNECTION = 256;
 /** A short read that has no answer for so long gets none, in milliseconds. */
@@ -21,17 +28,17 @@ export class Server implements AsyncDisposable {
   readonly #readers: Pool;
   readonly #writers: Pool;
 
-  constructor(open: () => Promise<Connection>) {
+  constructor(open: () => Promise<Connection>, { shared, alone } = PRIMARY) {
     this.#readers = new Pool({
       open,
-      size: READERS,
+      size: shared,
       depth: READS_PER_CONNECTION,
       patience: READ_PATIENCE,
       onBack: () => this.#writers.serverIsBack(),
     });
     this.#writers = new Pool({
       open,
-      size: WRITERS,
+      size: alone,
       depth: 1,
       patience: WRITE_PATIENCE,
       onBack: () => this.#readers.serverIsBack(),

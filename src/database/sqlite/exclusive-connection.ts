@@ -1,18 +1,16 @@
 import { DatabaseSync } from 'node:sqlite';
+import { retryWhileBusy } from './busy.ts';
 
-/** sqlite.org/rescode.html */
-const SQLITE_BUSY = 5;
-/** How long to wait for others to go, and before they are asked for again, in milliseconds. */
+/** How long to wait for others to go, in milliseconds. */
 const PATIENCE = 2_000;
-const PAUSE = 20;
 
 /**
  * Opens a file for one connection alone, which syncs at every commit: while any other one has it open this fails, and
- * while this one has it open every other one does. Returns undefined when others do not go.
+ * while this one has it open every other one does. Throws what SQLite says, which is that it is busy when others do
+ * not go.
  */
-export function openExclusively(file: string): DatabaseSync | undefined {
-  const deadline = performance.now() + PATIENCE;
-  for (;;) {
+export function openExclusively(file: string): DatabaseSync {
+  return retryWhileBusy(PATIENCE, () => {
     const db = new DatabaseSync(file);
     try {
       // A connection to a file with a write-ahead log shares a lock on it for as long as it is open.
@@ -21,9 +19,7 @@ export function openExclusively(file: string): DatabaseSync | undefined {
       return db;
     } catch (error) {
       db.close();
-      if ((error as { readonly errcode?: unknown }).errcode !== SQLITE_BUSY) throw error;
-      if (performance.now() > deadline) return undefined;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE);
+      throw error;
     }
-  }
+  });
 }

@@ -5,6 +5,7 @@ import { MOVING, requireNothingPending } from '../migration-files.ts';
 import type { MoveEnd, MoveTarget } from '../move/move-end.ts';
 import { inUse, MoveError } from '../move/move-error.ts';
 import { type MovedRow, type MovedTable, movedTables } from '../move/tables.ts';
+import { isBusy } from './busy.ts';
 import { openExclusively } from './exclusive-connection.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { moveReads } from './move-reads.ts';
@@ -38,10 +39,10 @@ function opened<T>(file: string, which: 'source' | 'target', use: (db: DatabaseS
       throw new DatabaseOpenError('there is no such file.');
     }
     db = openExclusively(file);
-    if (db === undefined) throw inUse(which);
     return use(db);
   } catch (cause) {
     db?.close();
+    if (isBusy(cause)) throw inUse(which);
     throw cause instanceof MoveError ? cause : openFailure(file, cause);
   }
 }

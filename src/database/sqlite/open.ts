@@ -1,7 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Database } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
-import { type DatabaseObserver, unobserved } from '../observer.ts';
+import { unobserved } from '../observer.ts';
+import type { OpenOptions } from '../open-options.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
 import { SqliteDeliveryLog } from './delivery-log.ts';
 import { SqliteInbox } from './inbox.ts';
@@ -21,8 +22,7 @@ import { openInlineWriter, openThreadWriter, type Writer } from './writer.ts';
  */
 export function openSqlite(
   file: string,
-  observer: DatabaseObserver = unobserved,
-  mayMigrate = true,
+  { observer = unobserved, mayMigrate = true }: OpenOptions = {},
 ): Database {
   const failed = new AbortController();
   const onFatal = (error: Error) => failed.abort(error);

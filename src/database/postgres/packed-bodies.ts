@@ -1,0 +1,17 @@
+/** Bodies as one value, with the place of each in it as `substring` takes it. */
+export interface PackedBodies {
+  readonly starts: readonly number[];
+  readonly lengths: readonly number[];
+  readonly bytes: Buffer;
+}
+
+export function packBodies(bodies: readonly Uint8Array[]): PackedBodies {
+  const lengths = bodies.map(({ byteLength }) => byteLength);
+  let next = 1;
+  const starts = lengths.map((length) => {
+    const start = next;
+    next += length;
+    return start;
+  });
+  return { starts, lengths, bytes: Buffer.concat(bodies) };
+}

@@ -89,7 +89,7 @@ export class DirectConnection<Route> {
     // The parser of a connection that is gone works for another one.
     if (this.#taken === undefined || this.#socket.destroyed) return;
     this.#taken = undefined;
-    this.#parse(chunk);
+    this.#leaveToParser(chunk);
     this.#goOn();
   }
 
@@ -126,9 +126,7 @@ export class DirectConnection<Route> {
       this.#unread -= chunk.length;
       if (this.#unread < 0) this.#stepAside();
       this.#parse(chunk);
-      return;
-    }
-    this.#receive(this.#begun === undefined ? chunk : Buffer.concat([this.#begun.chunk, chunk]));
+    } else this.#receive(this.#begun === undefined ? chunk : Buffer.concat([this.#begun.chunk, chunk]));
   };
 
   #receive(chunk: Buffer): void {
@@ -136,7 +134,7 @@ export class DirectConnection<Route> {
     const request = readPlainRequest(chunk);
     if (request === undefined) {
       this.#stepAside();
-      this.#parse(chunk);
+      this.#leaveToParser(chunk);
       return;
     }
     const { length } = request;
@@ -155,7 +153,7 @@ export class DirectConnection<Route> {
     if (route !== undefined && length === chunk.length && this.#lane.take(this, request, route, chunk))
       return;
     this.#unread = length - chunk.length;
-    this.#parse(chunk);
+    this.#leaveToParser(chunk);
   }
 
   /** The request that has begun is the parser's. */
@@ -166,9 +164,13 @@ export class DirectConnection<Route> {
     this.#begun = undefined;
     this.#requests++;
     this.#unread = begun.length - begun.chunk.length;
-    this.#parse(begun.chunk);
-    this.#lane.onFree();
+    this.#leaveToParser(begun.chunk);
   };
+
+  #leaveToParser(chunk: Buffer): void {
+    this.#parse(chunk);
+    this.#lane.onFree();
+  }
 
   #isFree(): boolean {
     return replyInProgress(this.#socket) === undefined && this.#socket.writable;

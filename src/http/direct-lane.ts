@@ -62,7 +62,7 @@ export class DirectLane implements Lane<DirectRoute> {
   readonly #seen: SeenRoute[] = [];
   readonly #routes = new Map<string, DirectRoutes>();
   readonly #connections = new Set<DirectConnection<DirectRoute>>();
-  #whenSettled: (() => void) | undefined;
+  #settling: PromiseWithResolvers<void> | undefined;
   #closed = false;
 
   /** Call it before any route is added. */
@@ -96,18 +96,19 @@ export class DirectLane implements Lane<DirectRoute> {
     this.#readRoutes();
     if (this.#routes.size === 0) return;
     server.on('connection', (socket: Socket) => this.#attach(socket));
-    const check = setInterval(() => {
-      for (const connection of this.#connections) connection.extend();
-    }, LIMITS.checkInterval).unref();
-    server.once('close', () => clearInterval(check));
+    server.once('listening', () => {
+      const check = setInterval(() => {
+        for (const connection of this.#connections) connection.extend();
+      }, LIMITS.checkInterval).unref();
+      server.once('close', () => clearInterval(check));
+    });
   }
 
   /** Resolves once no request is being answered in the lane; close the lane before. */
   async settled(): Promise<void> {
     if (this.#isSettled()) return;
-    await new Promise<void>((resolve) => {
-      this.#whenSettled = resolve;
-    });
+    this.#settling ??= Promise.withResolvers<void>();
+    await this.#settling.promise;
   }
 
   #isSettled(): boolean {
@@ -128,7 +129,7 @@ export class DirectLane implements Lane<DirectRoute> {
   }
 
   onFree(): void {
-    if (this.#whenSettled !== undefined && this.#isSettled()) this.#whenSettled();
+    if (this.#settling !== undefined && this.#isSettled()) this.#settling.resolve();
   }
 
   #readRoutes(): void {

@@ -1,6 +1,6 @@
-import { randomUUIDv7 } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { NewDelivery } from '../inbox/delivery.ts';
+import type { DeliveryIds } from '../inbox/delivery-ids.ts';
 import type { Appended, Inbox } from '../inbox/inbox.ts';
 import { ACKNOWLEDGED, TEXT_TYPE } from './error-format.ts';
 import type { JobPlan } from './job-plan.ts';
@@ -8,6 +8,7 @@ import type { Received } from './received.ts';
 
 export interface AcceptOptions {
   readonly inbox: Inbox;
+  readonly ids: DeliveryIds;
   /** Which jobs a delivery gets. */
   readonly plan: JobPlan;
   /** Told of each delivery once it is durable, or known already. */
@@ -16,11 +17,11 @@ export interface AcceptOptions {
 
 /** Stores a delivery; resolves once it may be acknowledged (contract 4.4), a duplicate as well. */
 export function storeDelivery(
-  { inbox, plan, onAppended }: AcceptOptions,
+  { inbox, ids, plan, onAppended }: AcceptOptions,
   { parsed, ...received }: Received,
 ): Promise<void> {
   const delivery: NewDelivery = {
-    id: randomUUIDv7(),
+    id: ids.next(),
     ...received,
     receivedAt: Date.now(),
     jobs: plan(received.event, parsed),

@@ -4,6 +4,7 @@ import { sendProblem } from '../http/error-format.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
 import { readRawBodies } from '../http/read-bodies.ts';
+import { DeliveryIds } from '../inbox/delivery-ids.ts';
 import { acceptDelivery, bodyOf, contentTypeOf } from './accept-delivery.ts';
 import { directReceiver } from './direct.ts';
 import { webhookErrors } from './error-format.ts';
@@ -12,7 +13,7 @@ import { addSourceRoute, type SourceRouteOptions } from './source-route.ts';
 import type { Source } from './sources/source.ts';
 import { tokenCheck, tokenGuard } from './token-guard.ts';
 
-export interface ReceiverOptions extends SourceRouteOptions {
+export interface ReceiverOptions extends Omit<SourceRouteOptions, 'ids'> {
   /** The shared secrets that are accepted in x-webhook-token; none: not secured. Asked at each request. */
   secrets(): readonly string[];
   /** Signed sources, each at /webhook/<name>; default none. */
@@ -27,7 +28,8 @@ export interface ReceiverOptions extends SourceRouteOptions {
 export const RECEIVER_PATH = '/webhook';
 
 /** Receives deliveries and stores them (contract 4.4); registered with RECEIVER_PATH as its prefix. */
-export const receiver: FastifyPluginCallback<ReceiverOptions> = (app, options, ready) => {
+export const receiver: FastifyPluginCallback<ReceiverOptions> = (app, given, ready) => {
+  const options = { ...given, ids: new DeliveryIds() };
   const { secrets, sources = [], maxBodyBytes = 1024 * 1024, maxBytesInFlight = 64 * 1024 * 1024 } = options;
   readRawBodies(app, { bodyLimit: maxBodyBytes });
   const budget = new ByteBudget(maxBytesInFlight);

@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 
 /** Random bytes are drawn for so many ids at a time. */
-const DRAWN = 128;
+const DRAWN = 1024;
 const BYTES = 8;
 const COUNTER_END = 0x1000;
 /** A new millisecond begins its count somewhere in the first half, so that there is room behind it. */

@@ -14,7 +14,10 @@ export type Write = readonly Step[];
 /** A row, column by column. */
 export type Row = readonly SQLOutputValue[];
 
-/** The rows that each step of a write returned. */
+/**
+ * The rows that each step of a write returned. One that returns none has one row when it changed anything, with the id
+ * that was given last.
+ */
 export type StepRows = readonly (readonly Row[])[];
 
 /** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC (sqlite.org/rescode.html). */
@@ -30,7 +33,7 @@ const COMMIT_BYTES = 12 * 1024;
  */
 export class BatchExecutor {
   readonly #db: DatabaseSync;
-  readonly #statements: ReadonlyMap<WriteName, StatementSync>;
+  readonly #statements: ReadonlyMap<WriteName, (values: Step['values']) => readonly Row[]>;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
   readonly #rollback: StatementSync;
@@ -47,7 +50,7 @@ export class BatchExecutor {
   constructor(db: DatabaseSync) {
     this.#db = db;
     const names = Object.keys(WRITES) as WriteName[];
-    this.#statements = new Map(names.map((name) => [name, prepareRows(db, WRITES[name])]));
+    this.#statements = new Map(names.map((name) => [name, prepareRows(db.prepare(WRITES[name]))]));
     this.#begin = db.prepare('BEGIN IMMEDIATE');
     this.#commit = db.prepare('COMMIT');
     this.#rollback = db.prepare('ROLLBACK');
@@ -126,9 +129,7 @@ export class BatchExecutor {
   }
 
   #run(steps: Write): StepRows {
-    const rows = steps.map(
-      ({ statement, values }) => this.#statements.get(statement)?.all(...values) as unknown as readonly Row[],
-    );
+    const rows = steps.map(({ statement, values }) => this.#statements.get(statement)?.(values) ?? []);
     // A write of no steps asks whether writes come through; after one that did not, only another one can tell.
     if (steps.length === 0 && this.#failed) this.#touch.run();
     return rows;
@@ -140,10 +141,15 @@ export class BatchExecutor {
   }
 }
 
-function prepareRows(db: DatabaseSync, sql: string): StatementSync {
-  const statement = db.prepare(sql);
-  statement.setReturnArrays(true);
-  return statement;
+function prepareRows(statement: StatementSync): (values: Step['values']) => readonly Row[] {
+  if (statement.columns().length > 0) {
+    statement.setReturnArrays(true);
+    return (values) => statement.all(...values) as unknown as readonly Row[];
+  }
+  return (values) => {
+    const { changes, lastInsertRowid } = statement.run(...values);
+    return changes === 0 ? [] : [[lastInsertRowid]];
+  };
 }
 
 function isFsyncFailure(error: unknown): boolean {

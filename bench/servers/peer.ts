@@ -5,6 +5,7 @@ import type { Server } from './server.ts';
 interface PeerOptions {
   readonly folder?: string;
   readonly env?: Readonly<Record<string, string>>;
+  readonly onAllCores?: boolean;
 }
 
 /** Starts a server of bench/peers by the name of its file. */

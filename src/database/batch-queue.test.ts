@@ -5,11 +5,12 @@ import { BatchQueue, type BatchResult } from './batch-queue.ts';
 import { StoreUnavailableError } from './errors.ts';
 
 /** An engine whose batches end when the test says so. */
-function manualEngine(lanes: number, maxWait?: number) {
+function manualEngine(lanes: number, { maxWait, least = 1 }: { maxWait?: number; least?: number } = {}) {
   const sent: { writes: readonly number[]; done: (result: BatchResult<number>) => void }[] = [];
   const queue = new BatchQueue<number, number>({
     send: (writes, done) => sent.push({ writes, done }),
     lanes,
+    least,
     ...(maxWait === undefined ? {} : { maxWait }),
   });
   return { queue, sent };
@@ -41,8 +42,28 @@ test('what arrives in one turn is one batch, and a free lane takes the next one'
   await queue.idle();
 });
 
+test('behind a batch that is under way a few writes wait for its end, and enough of them do not', async () => {
+  const { queue, sent } = manualEngine(3, { least: 3 });
+  const writes = [queue.submit(1)];
+  await turn();
+  writes.push(queue.submit(2), queue.submit(3));
+  await turn();
+  assert.deepEqual(sent.length, 1);
+  writes.push(queue.submit(4));
+  await turn();
+  assert.deepEqual(sent[1]?.writes, [2, 3, 4]);
+  writes.push(queue.submit(5));
+  await turn();
+  assert.equal(sent.length, 2);
+  sent[0]?.done(echo([1]));
+  assert.deepEqual(sent[2]?.writes, [5]);
+  sent[1]?.done(echo([2, 3, 4]));
+  sent[2]?.done(echo([5]));
+  assert.deepEqual(await Promise.all(writes), [1, 2, 3, 4, 5]);
+});
+
 test('what waits too long is refused and never sent; what is sent is waited for', async () => {
-  const { queue, sent } = manualEngine(1, 20);
+  const { queue, sent } = manualEngine(1, { maxWait: 20 });
   const sentWrite = queue.submit(1);
   await turn();
   const late = [queue.submit(2), queue.submit(3)];
@@ -78,9 +99,10 @@ test('whatever happens, each write is settled once, lanes are never exceeded, an
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 1, max: 4 }),
       fc.array(step, { maxLength: 80 }),
-      async (lanes, steps) => {
-        const { queue, sent } = manualEngine(lanes);
+      async (lanes, least, steps) => {
+        const { queue, sent } = manualEngine(lanes, { least });
         const open = () => sent.filter((batch) => !answered.has(batch));
         const answered = new Set<unknown>();
         const results: Promise<number>[] = [];

@@ -26,6 +26,8 @@ export interface BatchQueueOptions<W, R> {
   readonly observer?: DatabaseObserver | undefined;
   /** Batches that may be under way at the same time; default 1. */
   readonly lanes?: number;
+  /** Writes that make a batch worth sending while another one is under way; default 1. */
+  readonly least?: number;
   /** A write that waits longer for its batch is refused, in milliseconds; default: it waits. */
   readonly maxWait?: number;
 }
@@ -47,6 +49,7 @@ export class BatchQueue<W, R> {
   readonly #onFatal: ((error: StoreUnavailableError) => void) | undefined;
   readonly #observer: DatabaseObserver;
   readonly #lanes: number;
+  readonly #least: number;
   readonly #maxWait: number | undefined;
   #waiting: Waiting<W, R>[] = [];
   /** Lanes in which a batch is scheduled or under way. */
@@ -56,11 +59,19 @@ export class BatchQueue<W, R> {
   #idle: PromiseWithResolvers<void> | undefined;
   #patience: NodeJS.Timeout | undefined;
 
-  constructor({ send, onFatal, observer = unobserved, lanes = 1, maxWait }: BatchQueueOptions<W, R>) {
+  constructor({
+    send,
+    onFatal,
+    observer = unobserved,
+    lanes = 1,
+    least = 1,
+    maxWait,
+  }: BatchQueueOptions<W, R>) {
     this.#send = send;
     this.#onFatal = onFatal;
     this.#observer = observer;
     this.#lanes = lanes;
+    this.#least = least;
     this.#maxWait = maxWait;
   }
 
@@ -70,7 +81,11 @@ export class BatchQueue<W, R> {
     const { promise, resolve, reject } = Promise.withResolvers<R>();
     const since = this.#maxWait === undefined ? 0 : performance.now();
     this.#waiting.push({ write, since, resolve, reject });
-    if (!this.#scheduled && this.#busy < this.#lanes) {
+    if (
+      !this.#scheduled &&
+      this.#busy < this.#lanes &&
+      (this.#busy === 0 || this.#waiting.length >= this.#least)
+    ) {
       this.#scheduled = true;
       this.#busy++;
       // The requests that arrived in this turn of the event loop share the first batch.
@@ -129,6 +144,9 @@ export class BatchQueue<W, R> {
   }
 
   #settle(batch: readonly Waiting<W, R>[], { results, fatal }: BatchResult<R>, began: number): void {
+    if (fatal !== undefined) this.fail(new StoreUnavailableError(`The store is no longer durable: ${fatal}`));
+    // First of all the engine is kept busy.
+    this.#flush();
     let failed = 0;
     for (const [i, waiting] of batch.entries()) {
       const result = results[i] ?? { error: 'no result' };
@@ -143,8 +161,6 @@ export class BatchQueue<W, R> {
       }
     }
     this.#observer.batch(batch.length, failed, (performance.now() - began) / 1_000);
-    if (fatal !== undefined) this.fail(new StoreUnavailableError(`The store is no longer durable: ${fatal}`));
-    this.#flush();
   }
 
   /** Nothing of what is refused here was sent. */

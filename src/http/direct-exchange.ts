@@ -65,8 +65,20 @@ export class DirectExchange implements Taken {
 
   /** Has `send` reply with a value once it is there; whatever fails is replied as a problem. */
   answer<T>(value: MaybePromise<T>, send: (value: T) => void): void {
-    if (value instanceof Promise) value.then(send).catch((error: unknown) => this.fail(error));
-    else send(value);
+    if (!(value instanceof Promise)) {
+      send(value);
+      return;
+    }
+    value.then(
+      (there) => {
+        try {
+          send(there);
+        } catch (error) {
+          this.fail(error);
+        }
+      },
+      (error: unknown) => this.fail(error),
+    );
   }
 
   /** Replies with a text. */

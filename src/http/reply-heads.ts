@@ -4,15 +4,13 @@ import { LIMITS } from './limits.ts';
 /** What becomes of the connection behind a reply: it stays, the door drains, or it has had its number of requests. */
 export type Afterwards = 'stays' | 'drains' | 'worn out';
 
-const KEEP = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(LIMITS.keepAliveTimeout / 1_000)}, max=${LIMITS.maxRequestsPerConnection}\r\n`;
-const CONNECTION: Readonly<Record<Afterwards, string>> = {
-  stays: KEEP,
-  drains: '',
-  'worn out': 'Connection: close\r\n',
-};
+const OK = `HTTP/1.1 200 ${STATUS_CODES[200]}`;
+const KEEP = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(LIMITS.keepAliveTimeout / 1_000)}, max=${LIMITS.maxRequestsPerConnection}\r\n\r\n`;
 
 /** The heads of replies, byte for byte as the framework and Node write them. */
 export class ReplyHeads {
+  /** The fields that end a head when the connection stays. */
+  #stays = '';
   #date = '';
   /** When the date is another one, in milliseconds since 1970. */
   #dateEnds = 0;
@@ -26,22 +24,25 @@ export class ReplyHeads {
     headers: Readonly<Record<string, string>> | undefined,
     afterwards: Afterwards,
   ): string {
-    let fields = afterwards === 'drains' ? 'connection: close\r\n' : '';
-    fields += `x-request-id: ${id}\r\nx-content-type-options: nosniff\r\n`;
-    for (const name in headers) fields += `${name}: ${headers[name]}\r\n`;
-    return (
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${fields}content-type: ${contentType}\r\n` +
-      `content-length: ${contentLength}\r\nDate: ${this.#now()}\r\n${CONNECTION[afterwards]}\r\n`
-    );
+    this.#readClock();
+    const line = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status]}`;
+    const drains = afterwards === 'drains' ? '\r\nconnection: close' : '';
+    let more = '';
+    for (const name in headers) more += `${name}: ${headers[name]}\r\n`;
+    return `${line}${drains}\r\nx-request-id: ${id}\r\nx-content-type-options: nosniff\r\n${more}content-type: ${contentType}\r\ncontent-length: ${contentLength}\r\n${this.#end(afterwards)}`;
   }
 
-  #now(): string {
+  #end(afterwards: Afterwards): string {
+    if (afterwards === 'stays') return this.#stays;
+    return `${this.#date}${afterwards === 'drains' ? '' : 'Connection: close\r\n'}\r\n`;
+  }
+
+  #readClock(): void {
     const now = Date.now();
     // A clock that is set back shows in the next second.
-    if (now >= this.#dateEnds || now < this.#dateEnds - 1_000) {
-      this.#dateEnds = now - (now % 1_000) + 1_000;
-      this.#date = new Date(now).toUTCString();
-    }
-    return this.#date;
+    if (now < this.#dateEnds && now >= this.#dateEnds - 1_000) return;
+    this.#dateEnds = now - (now % 1_000) + 1_000;
+    this.#date = `Date: ${new Date(now).toUTCString()}\r\n`;
+    this.#stays = this.#date + KEEP;
   }
 }

@@ -16,11 +16,11 @@ test('whatever the clock does, each id is a UUID of version 7 that is larger tha
       fc.array(fc.oneof(fc.constant(0), fc.integer({ min: -5, max: 5 }), fc.integer()), { maxLength: 300 }),
       (steps) => {
         let now = 1_700_000_000_000;
-        const ids = new DeliveryIds(() => now);
+        const ids = new DeliveryIds();
         let last = '';
         for (const step of steps) {
           now = Math.max(1, now + step);
-          const id = ids.next();
+          const id = ids.next(now);
           assert.match(id, UUID_V7);
           assert.ok(id > last, `${id} after ${last}`);
           assert.ok(timeOf(id) >= now);
@@ -32,16 +32,16 @@ test('whatever the clock does, each id is a UUID of version 7 that is larger tha
 });
 
 test('a millisecond that is full borrows from the next one', () => {
-  const ids = new DeliveryIds(() => 1_000);
-  const made = Array.from({ length: 20_000 }, () => ids.next());
+  const ids = new DeliveryIds();
+  const made = Array.from({ length: 20_000 }, () => ids.next(1_000));
   assert.deepEqual(made.toSorted(), made);
   assert.equal(timeOf(made[0] ?? ''), 1_000);
   assert.ok(timeOf(made.at(-1) ?? '') <= 1_000 + 20_000 / 2_048);
 });
 
 test('two that make ids at the same time make different ones', () => {
-  const all = [new DeliveryIds(() => 1_000), new DeliveryIds(() => 1_000)];
-  const made = all.flatMap((ids) => Array.from({ length: 10_000 }, () => ids.next()));
+  const all = [new DeliveryIds(), new DeliveryIds()];
+  const made = all.flatMap((ids) => Array.from({ length: 10_000 }, () => ids.next(1_000)));
   assert.equal(new Set(made).size, made.length);
   assert.equal(new Set(made.map((id) => id.slice(19, 20))).size, 4, 'all variants');
 });

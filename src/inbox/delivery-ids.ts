@@ -13,7 +13,6 @@ const START_MASK = 0x7ff;
  * the last millisecond.
  */
 export class DeliveryIds {
-  readonly #now: () => number;
   readonly #random = Buffer.alloc(DRAWN * BYTES);
   #hex = '';
   #drawn = DRAWN;
@@ -22,18 +21,13 @@ export class DeliveryIds {
   /** The time as an id begins with it, and the version. */
   #prefix = '';
 
-  /** `now` tells the time in milliseconds since 1970. */
-  constructor(now: () => number = Date.now) {
-    this.#now = now;
-  }
-
-  next(): string {
+  /** The id of a delivery that comes `now`, in milliseconds since 1970. */
+  next(now: number): string {
     if (this.#drawn === DRAWN) {
       this.#hex = randomFillSync(this.#random).toString('hex');
       this.#drawn = 0;
     }
     const byte = this.#drawn++ * BYTES;
-    const now = this.#now();
     this.#counter++;
     // A clock that is set back does not count; a millisecond that is full borrows from the next one.
     if (now > this.#time || this.#counter === COUNTER_END) this.#begin(Math.max(now, this.#time + 1), byte);

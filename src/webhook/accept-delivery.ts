@@ -18,13 +18,19 @@ export interface AcceptOptions {
 /** Stores a delivery; resolves once it may be acknowledged (contract 4.4), a duplicate as well. */
 export function storeDelivery(
   { inbox, ids, plan, onAppended }: AcceptOptions,
-  { parsed, ...received }: Received,
+  { source, event, dataPointer, dedupKey, contentType, body, parsed }: Received,
 ): Promise<void> {
+  const receivedAt = Date.now();
   const delivery: NewDelivery = {
-    id: ids.next(),
-    ...received,
-    receivedAt: Date.now(),
-    jobs: plan(received.event, parsed),
+    id: ids.next(receivedAt),
+    source,
+    event,
+    dataPointer,
+    dedupKey,
+    contentType,
+    body,
+    receivedAt,
+    jobs: plan(event, parsed),
   };
   return inbox.append(delivery).then((appended) => onAppended(delivery, appended));
 }

@@ -5,14 +5,16 @@ import type { DatabaseObserver } from '../observer.ts';
 import type { Row, Step, StepRows, Write } from './batch.ts';
 import type { WriteName } from './write-statements.ts';
 
-/** The writes of an SQLite database: one connection commits them, so one batch is under way at a time. */
+/** The writes of an SQLite database, which one connection commits. */
 export class WriteQueue extends BatchQueue<Write, StepRows> {
   constructor(
     send: SendBatch<Write, StepRows>,
     onFatal: (error: StoreUnavailableError) => void,
     observer?: DatabaseObserver,
+    lanes = 1,
+    least = 1,
   ) {
-    super({ send, onFatal, observer });
+    super({ send, onFatal, observer, lanes, least });
   }
 
   /** Resolves to the returned rows once the write is durable; rejects with StoreUnavailableError. */

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { parentPort, workerData } from 'node:worker_threads';
-import { BatchExecutor } from './batch.ts';
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import type { BatchResult } from '../batch-queue.ts';
+import { BatchExecutor, type StepRows, type Write } from './batch.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
 import { type PackedWrites, packResult, unpackWrites } from './packed.ts';
 
@@ -23,13 +24,33 @@ port.on('message', (message: PackedWrites | 'close') => {
     port.close();
     return;
   }
-  const writes = unpackWrites(message);
-  const result = executor.execute(writes);
+  const parts = [message, ...waiting(port)].map(unpackWrites);
+  const writes = parts.flat();
+  const result = failed ? refused(writes) : executor.execute(writes);
   failed ||= result.fatal !== undefined;
-  port.postMessage(packResult(result));
+  let from = 0;
+  for (const { length } of parts) {
+    const results = result.results.slice(from, from + length);
+    port.postMessage(packResult({ ...result, results }));
+    from += length;
+  }
   if (failed) return;
   check(executor.maintain(writes));
 });
+
+/** What else has come until now. Nothing of it says "close": that comes when all writes were answered. */
+function* waiting(from: MessagePort): Generator<PackedWrites> {
+  for (;;) {
+    const next = receiveMessageOnPort(from) as { readonly message: PackedWrites } | undefined;
+    if (next === undefined) return;
+    yield next.message;
+  }
+}
+
+/** The last sync failed: the file cannot be trusted. */
+function refused(writes: readonly Write[]): BatchResult<StepRows> {
+  return { results: writes.map(() => ({ error: 'the file is no longer durable' })) };
+}
 
 function check(fatal: string | undefined): void {
   if (fatal === undefined) return;

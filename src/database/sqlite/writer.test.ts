@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { StoreUnavailableError } from '../errors.ts';
+import type { Row } from './batch.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
 import { migrate } from './migrate.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from './writer.ts';
@@ -151,4 +154,40 @@ test('a writer on the thread of its caller does the same on its connection', asy
   await assert.rejects(create(writer, 'late'), unavailable(/closed/));
   assert.equal(db.prepare('SELECT count(*) AS n FROM users').get()?.n, 2);
   assert.deepEqual(fatal, []);
+});
+
+/** How many transactions the log of a file holds: the last frame of each says how large the file is (sqlite.org/fileformat2.html, 4.1). */
+function transactionsIn(log: string): number {
+  const bytes = readFileSync(log);
+  const frame = 24 + bytes.readUInt32BE(8);
+  let count = 0;
+  for (let at = 32; at + frame <= bytes.length; at += frame) if (bytes.readUInt32BE(at + 4) !== 0) count++;
+  return count;
+}
+
+test('batches that come while another one is under way are one transaction, and each write has its own answer', async () => {
+  await using file = await migratedFile();
+  await using opened = await openThread(file.path);
+  await create(opened.writer, 'first');
+  const before = transactionsIn(`${file.path}-wal`);
+  using other = openWriteConnection(file.path);
+  other.exec('BEGIN IMMEDIATE');
+  const batches: Promise<PromiseSettledResult<readonly Row[]>[]>[] = [];
+  for (let batch = 0; batch < 4; batch++) {
+    const writes = Array.from({ length: 20 }, (_, i) =>
+      i === 7 ? opened.writer.queue.write('createUser', null, 'a@b') : create(opened.writer, `${batch}-${i}`),
+    );
+    batches.push(Promise.allSettled(writes));
+    await nextTurn();
+  }
+  other.exec('ROLLBACK');
+  for (const [batch, settled] of (await Promise.all(batches)).entries()) {
+    for (const [i, result] of settled.entries()) {
+      assert.equal(result.status === 'rejected', i === 7, `${batch}-${i}`);
+      if (result.status === 'fulfilled')
+        assert.deepEqual([...(result.value[0] ?? [])], [2 + batch * 19 + i - (i > 7 ? 1 : 0)]);
+    }
+  }
+  assert.equal(file.names().length, 1 + 4 * 19);
+  assert.equal(transactionsIn(`${file.path}-wal`) - before, 2);
 });

@@ -22,6 +22,13 @@ export interface ThreadWriterOptions {
   onBatchEnd?(): void;
 }
 
+/**
+ * While the thread commits one batch the next ones are on their way, and it makes one of all that have come: so it never
+ * waits for this thread to hear of the last one. A few writes would not be worth the trip.
+ */
+const UNDER_WAY = 4;
+const LEAST = 16;
+
 /** Writes from a thread of its own. */
 export function openThreadWriter(
   file: string,
@@ -30,25 +37,26 @@ export function openThreadWriter(
   // `.ts` when run from source, `.js` in the built package.
   const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
   const worker = new Worker(script, { name: 'writer', workerData: { file }, env: threadEnvironment() });
-  let answer: ((result: BatchResult<StepRows>) => void) | undefined;
+  /** Of the batches under way, the oldest first. */
+  const answers: ((result: BatchResult<StepRows>) => void)[] = [];
   const queue = new WriteQueue(
     (writes, done) => {
-      answer = done;
+      answers.push(done);
       const packed = packWrites(writes);
       worker.postMessage(packed, [packed.bytes.buffer]);
     },
     onFatal,
     observer,
+    UNDER_WAY,
+    LEAST,
   );
 
   function fail(reason: string): void {
     queue.fail(new StoreUnavailableError(reason));
   }
   function settle(result: BatchResult<StepRows>): void {
-    const done = answer;
-    answer = undefined;
     onBatchEnd?.();
-    done?.(result);
+    answers.shift()?.(result);
   }
   worker.on('message', (message: PackedResult | string) => {
     if (typeof message === 'string') fail(`The file is no longer durable: ${message}`);
@@ -60,7 +68,7 @@ export function openThreadWriter(
   const ended = Promise.withResolvers<void>();
   worker.on('exit', () => {
     fail('The writer thread has ended');
-    settle({ results: [] });
+    while (answers.length > 0) settle({ results: [] });
     ended.resolve();
   });
 

@@ -83,8 +83,8 @@ test('what another process has done meanwhile is not touched by one that was sto
   );
 });
 
-const fence = 'WHERE seq = ? AND owner = ? AND attempts = ? RETURNING seq`,';
-const noFence = "WHERE seq = ? AND ? <> '' AND ? > 0 RETURNING seq`,";
+const fence = 'WHERE seq = ? AND owner = ? AND attempts = ?';
+const noFence = "WHERE seq = ? AND ? <> '' AND ? > 0";
 
 for (const statement of [
   'error = ?, finished_at = ?, owner = NULL\n    ',

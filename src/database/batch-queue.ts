@@ -1,7 +1,7 @@
 import { StoreUnavailableError } from './errors.ts';
 import { type DatabaseObserver, unobserved } from './observer.ts';
 
-/** More writes than this make a batch that would keep its first ones waiting. */
+/** More writes than this make a batch that would keep its first ones waiting; an engine may make one of several. */
 const MAX_BATCH = 1024;
 
 /** How one write ended: the rows it returned, in the form its engine gives them, or why it changed nothing. */
@@ -42,7 +42,7 @@ interface Waiting<W, R> {
 
 /**
  * Natural group commit: a batch is under way, and whatever gathers meanwhile is the next one. Where there are several
- * lanes the first write of a turn begins a batch in a free one at the turn's end.
+ * lanes, what waits at a turn's end goes in a free one, if it is enough to be worth it.
  */
 export class BatchQueue<W, R> {
   readonly #send: SendBatch<W, R>;

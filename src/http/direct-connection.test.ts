@@ -173,6 +173,69 @@ test('a stop waits for the reply, which closes the connection', async () => {
   assert.match(client.text(), /HTTP\/1\.1 200 OK\r\nconnection: close\r\n/);
 });
 
+test('during a stop nobody new is let in while the lane is busy, and the others end behind it', async () => {
+  const { waiting, echo } = heldBack();
+  await using door = await openLaneDoor({ echo });
+  using client = dial(door.url);
+  using idle = dial(door.url);
+  await warmUp(client.socket);
+  await warmUp(idle.socket);
+  client.socket.write(post('1'));
+  await waitFor('the request', () => waiting.length === 1);
+  const closing = door.app.close();
+  await waitFor('the end of the listening', async () => {
+    using late = dial(door.url);
+    await waitFor('an end', () => late.closed() || late.text() !== '', 50).catch(() => {});
+    return late.closed();
+  });
+  waiting[0]?.();
+  idle.socket.on('end', () => idle.socket.end());
+  client.socket.on('end', () => client.socket.end());
+  await closing;
+  await waitFor('the reply', () => client.text().endsWith('lane: 1'));
+});
+
+test('a stop cuts whoever comes behind its deadline, while a hook of somebody holds it up', async () => {
+  const { waiting, echo } = heldBack();
+  await using door = await openLaneDoor({
+    echo,
+    change: (app) => app.addHook('preClose', () => delay(200)).get('/never', () => new Promise(() => {})),
+  });
+  using client = dial(door.url);
+  await warmUp(client.socket);
+  client.socket.write(post('1'));
+  await waitFor('the request', () => waiting.length === 1);
+  const closing = door.listener.close(AbortSignal.timeout(50));
+  await delay(75);
+  using late = dial(door.url);
+  late.socket.write('GET /never HTTP/1.1\r\nHost: x\r\n\r\n');
+  late.socket.on('end', () => late.socket.end());
+  await waitFor('the cut', () => late.closed());
+  await closing;
+});
+
+test('what was handed over is not replied to by the lane too, and gives back what it took', async () => {
+  const exchanges: DirectExchange[] = [];
+  let closed = 0;
+  await using door = await openLaneDoor({
+    echo(exchange, body) {
+      exchanges.push(exchange);
+      exchange.once('close', () => closed++);
+      if (`${body}` === 'first') exchange.handOver();
+    },
+  });
+  using client = dial(door.url);
+  await warmUp(client.socket);
+  assert.equal(await client.ask(post('first')), 'framework: first');
+  assert.equal(closed, 1);
+  client.socket.write(post('second'));
+  await waitFor('the second', () => exchanges.length === 2);
+  exchanges[0]?.send(200, 'text/plain', 'too late');
+  exchanges[1]?.send(200, 'text/plain', 'right');
+  await waitFor('its reply', () => client.text().endsWith('right'));
+  assert.doesNotMatch(client.text(), /too late/);
+});
+
 test('a stop cuts a reply that does not come in time', async () => {
   const { waiting, echo } = heldBack();
   await using door = await openLaneDoor({ echo });

@@ -15,7 +15,7 @@ export interface Lane<Route> {
   find(request: PlainRequest): Route | undefined;
   /** Answers a request by `connection.begin` and what follows, or returns false and leaves it alone. */
   take(connection: DirectConnection<Route>, request: PlainRequest, route: Route, chunk: Buffer): boolean;
-  /** A request was answered. */
+  /** The connection may have become free. */
   onFree(): void;
 }
 
@@ -35,6 +35,7 @@ export class DirectConnection<Route> {
   readonly #lane: Lane<Route>;
   /** Bytes of a body that the parser is still to get. */
   #unread = 0;
+  /** Of all kinds. Node counts those of its parser by itself, so a connection that goes there for good begins anew. */
   #requests = 0;
   #taken: Taken | undefined;
   /** The beginning of a request of the lane, and how long it is with the rest. */
@@ -88,7 +89,7 @@ export class DirectConnection<Route> {
   handOver(chunk: Buffer): void {
     // The parser of a connection that is gone works for another one.
     if (this.#taken === undefined || this.#socket.destroyed) return;
-    this.#taken = undefined;
+    this.#end();
     this.#leaveToParser(chunk);
     this.#goOn();
   }
@@ -103,7 +104,7 @@ export class DirectConnection<Route> {
     socket.write(text, encoding, (error) => {
       if (error) return;
       done();
-      this.#taken = undefined;
+      this.#end();
       this.#goOn();
     });
     if (last) socket.destroySoon();
@@ -118,6 +119,7 @@ export class DirectConnection<Route> {
 
   readonly #read = (chunk: Buffer): void => {
     if (this.#taken !== undefined) {
+      // Nobody else resumes the socket, so no second piece comes.
       this.#held = chunk;
       this.#socket.pause();
       return;
@@ -181,11 +183,14 @@ export class DirectConnection<Route> {
     this.#socket.off('data', this.#read);
   }
 
+  #end(): void {
+    this.#taken = undefined;
+    if (this.#timeoutBefore === undefined) return;
+    this.#socket.setTimeout(this.#timeoutBefore);
+    this.#timeoutBefore = undefined;
+  }
+
   #goOn(): void {
-    if (this.#timeoutBefore !== undefined) {
-      this.#socket.setTimeout(this.#timeoutBefore);
-      this.#timeoutBefore = undefined;
-    }
     const held = this.#held;
     if (held !== undefined && this.#socket.writable) {
       this.#held = undefined;

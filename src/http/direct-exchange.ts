@@ -34,6 +34,7 @@ export class DirectExchange implements Taken {
   readonly #id: string;
   readonly #began = performance.now();
   #onClose: (() => void) | undefined;
+  /** Or handed over. */
   #replied = false;
 
   /** `chunk` is what the connection brought: the request and nothing else. */
@@ -114,10 +115,13 @@ export class DirectExchange implements Taken {
 
   /** Gives the request to the framework after all. */
   handOver(): void {
+    if (this.#replied) return;
+    this.#replied = true;
+    this.#onClose?.();
     this.#connection.handOver(this.#chunk);
   }
 
-  /** Calls a listener, the only one, when the reply is out or the client is gone. */
+  /** Calls a listener, the only one, when the reply is out, the client is gone or the framework has the request. */
   once(_event: 'close', listener: () => void): void {
     this.#onClose = listener;
   }

@@ -111,15 +111,17 @@ for (const [what, change] of Object.entries(closing)) {
   });
 }
 
-test('while somebody traces requests by the channels of Node, all go through the framework', async () => {
-  await using door = await open();
-  const start = channel('http.server.request.start');
-  const traced = () => {};
-  start.subscribe(traced);
-  assert.equal(await door.get('/things/a'), 'framework');
-  start.unsubscribe(traced);
-  assert.equal(await door.get('/things/a'), 'lane: a');
-});
+for (const name of ['request.start', 'response.created', 'response.finish']) {
+  test(`while somebody listens to Node's channel for ${name}, all requests go through the framework`, async () => {
+    await using door = await open();
+    const traces = channel(`http.server.${name}`);
+    const traced = () => {};
+    traces.subscribe(traced);
+    assert.equal(await door.get('/things/a'), 'framework');
+    traces.unsubscribe(traced);
+    assert.equal(await door.get('/things/a'), 'lane: a');
+  });
+}
 
 test('hooks of the start and the stop, and of other plugins, leave it open', async () => {
   await using door = await open({

@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { EventEmitter } from 'node:events';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyContextConfig, FastifyInstance } from 'fastify';
 import { DirectConnection, type Lane } from './direct-connection.ts';
@@ -51,7 +52,9 @@ const HARMLESS_HOOKS: ReadonlySet<string> = new Set(['onReady', 'onListen', 'pre
 const PARAM = /:\w+$/;
 
 /** Who traces requests hears of them here; Node tells of those that its parser has read. */
-const TRACED = ['http.server.request.start', 'http.server.response.finish'].map((name) => channel(name));
+const TRACED = ['request.start', 'response.created', 'response.finish'].map((name) =>
+  channel(`http.server.${name}`),
+);
 
 /**
  * The way around the framework and Node's parser for the few requests that most of the load consists of. A route has a
@@ -62,7 +65,9 @@ export class DirectLane implements Lane<DirectRoute> {
   readonly #seen: SeenRoute[] = [];
   readonly #routes = new Map<string, DirectRoutes>();
   readonly #connections = new Set<DirectConnection<DirectRoute>>();
-  #settling: PromiseWithResolvers<void> | undefined;
+  #closeIdle = (): void => {};
+  /** Somebody wants idle connections closed, and the lane was busy. */
+  #idleAreToGo = false;
   #closed = false;
 
   /** Call it before any route is added. */
@@ -95,6 +100,7 @@ export class DirectLane implements Lane<DirectRoute> {
     if (this.#closed || !numbered || watched) return;
     this.#readRoutes();
     if (this.#routes.size === 0) return;
+    this.#sparesBusyConnections(server);
     server.on('connection', (socket: Socket) => this.#attach(socket));
     server.once('listening', () => {
       const check = setInterval(() => {
@@ -104,16 +110,19 @@ export class DirectLane implements Lane<DirectRoute> {
     });
   }
 
-  /** Resolves once no request is being answered in the lane; close the lane before. */
-  async settled(): Promise<void> {
-    if (this.#isSettled()) return;
-    this.#settling ??= Promise.withResolvers<void>();
-    await this.#settling.promise;
+  /** Node takes a connection for idle while the lane has a request of it: who closes idle ones has it wait for that. */
+  #sparesBusyConnections(server: Server): void {
+    const closeIdle = server.closeIdleConnections.bind(server);
+    this.#closeIdle = () => {
+      this.#idleAreToGo = this.#isBusy();
+      if (!this.#idleAreToGo) closeIdle();
+    };
+    server.closeIdleConnections = this.#closeIdle;
   }
 
-  #isSettled(): boolean {
-    for (const { busy } of this.#connections) if (busy) return false;
-    return true;
+  #isBusy(): boolean {
+    for (const { busy } of this.#connections) if (busy) return true;
+    return false;
   }
 
   #attach(socket: Socket): void {
@@ -129,7 +138,7 @@ export class DirectLane implements Lane<DirectRoute> {
   }
 
   onFree(): void {
-    if (this.#settling !== undefined && this.#isSettled()) this.#settling.resolve();
+    if (this.#idleAreToGo) this.#closeIdle();
   }
 
   #readRoutes(): void {

@@ -109,9 +109,9 @@ export function createListener(options: ListenerOptions): Listener {
   });
   app.setErrorHandler((error, request, reply) => sendProblem(errors, error, request, reply));
   // Somebody may close the instance itself.
-  app.addHook('preClose', () => {
+  app.addHook('preClose', (done) => {
     drain();
-    return lane.settled();
+    done();
   });
 
   function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
@@ -133,10 +133,12 @@ export function createListener(options: ListenerOptions): Listener {
     const cut = () => app.server.closeAllConnections();
     deadline.addEventListener('abort', cut, { once: true });
     if (deadline.aborted) cut();
-    // Node takes a connection for idle while the lane answers a request on it.
-    await lane.settled();
-    // A reply that had begun before the drain leaves its connection open, for nobody.
-    const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_INTERVAL);
+    // A reply that had begun before the drain leaves its connection open, for nobody; and as long as a hook of somebody
+    // holds up the close, connections come after the cut.
+    const sweep = setInterval(() => {
+      if (deadline.aborted) cut();
+      else app.server.closeIdleConnections();
+    }, SWEEP_INTERVAL);
     try {
       await app.close();
     } finally {

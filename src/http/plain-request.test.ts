@@ -47,6 +47,7 @@ const others: Readonly<Record<string, Buffer>> = {
   'a line feed alone': post('A: b\nC: d\r\n'),
   'a control character': post('A: \x01\r\n'),
   'the end of the connection': post('Connection: close\r\n'),
+  'the end of the connection by its old name': post('Proxy-Connection: close\r\n'),
   'another protocol': post('Upgrade: websocket\r\n'),
   'a question before the body': post('Expect: 100-continue\r\nContent-Length: 1\r\n'),
   'a name that every object has': post('Constructor: x\r\n'),

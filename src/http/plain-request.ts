@@ -89,6 +89,8 @@ function isUsual(headers: IncomingHttpHeaders): boolean {
     headers['transfer-encoding'] === undefined &&
     headers.upgrade === undefined &&
     headers.expect === undefined &&
+    // The parser takes it for Connection.
+    headers['proxy-connection'] === undefined &&
     // Node makes a list of it.
     headers['set-cookie'] === undefined
   );

@@ -25,7 +25,7 @@ export class ReplyHeads {
     afterwards: Afterwards,
   ): string {
     this.#readClock();
-    const line = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status]}`;
+    const line = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}`;
     const drains = afterwards === 'drains' ? '\r\nconnection: close' : '';
     let more = '';
     for (const name in headers) more += `${name}: ${headers[name]}\r\n`;

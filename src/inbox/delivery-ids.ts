@@ -40,6 +40,7 @@ export class DeliveryIds {
 
   #begin(time: number, byte: number): void {
     this.#time = time;
+    // The id shows these bits once more, so the count tells nothing of its own.
     this.#counter = this.#random.readUInt16LE(byte) & START_MASK;
     const hex = time.toString(16).padStart(12, '0');
     this.#prefix = `${hex.slice(0, 8)}-${hex.slice(8)}-7`;

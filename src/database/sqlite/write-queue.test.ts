@@ -10,10 +10,10 @@ import { WriteQueue } from './write-queue.ts';
 function manualConnection() {
   const sent: { writes: readonly Write[]; done: (result: BatchResult<StepRows>) => void }[] = [];
   const fatal: StoreUnavailableError[] = [];
-  const queue = new WriteQueue(
-    (writes, done) => sent.push({ writes, done }),
-    (error) => fatal.push(error),
-  );
+  const queue = new WriteQueue({
+    send: (writes, done) => sent.push({ writes, done }),
+    onFatal: (error) => fatal.push(error),
+  });
   return { queue, sent, fatal };
 }
 

@@ -1,22 +1,10 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { BatchQueue, type SendBatch } from '../batch-queue.ts';
-import type { StoreUnavailableError } from '../errors.ts';
-import type { DatabaseObserver } from '../observer.ts';
+import { BatchQueue } from '../batch-queue.ts';
 import type { Row, Step, StepRows, Write } from './batch.ts';
 import type { WriteName } from './write-statements.ts';
 
 /** The writes of an SQLite database, which one connection commits. */
 export class WriteQueue extends BatchQueue<Write, StepRows> {
-  constructor(
-    send: SendBatch<Write, StepRows>,
-    onFatal: (error: StoreUnavailableError) => void,
-    observer?: DatabaseObserver,
-    lanes = 1,
-    least = 1,
-  ) {
-    super({ send, onFatal, observer, lanes, least });
-  }
-
   /** Resolves to the returned rows once the write is durable; rejects with StoreUnavailableError. */
   async write(statement: WriteName, ...values: readonly SQLInputValue[]): Promise<readonly Row[]> {
     const [rows = []] = await this.submit([{ statement, values }]);

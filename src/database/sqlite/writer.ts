@@ -39,17 +39,17 @@ export function openThreadWriter(
   const worker = new Worker(script, { name: 'writer', workerData: { file }, env: threadEnvironment() });
   /** Of the batches under way, the oldest first. */
   const answers: ((result: BatchResult<StepRows>) => void)[] = [];
-  const queue = new WriteQueue(
-    (writes, done) => {
-      answers.push(done);
+  const queue = new WriteQueue({
+    send(writes, done) {
       const packed = packWrites(writes);
       worker.postMessage(packed, [packed.bytes.buffer]);
+      answers.push(done);
     },
     onFatal,
     observer,
-    UNDER_WAY,
-    LEAST,
-  );
+    lanes: UNDER_WAY,
+    least: LEAST,
+  });
 
   function fail(reason: string): void {
     queue.fail(new StoreUnavailableError(reason));
@@ -96,7 +96,11 @@ export function openInlineWriter(
   observer: DatabaseObserver = unobserved,
 ): Writer {
   const executor = new BatchExecutor(db);
-  const queue = new WriteQueue((writes, done) => done(executor.execute(writes)), onFatal, observer);
+  const queue = new WriteQueue({
+    send: (writes, done) => done(executor.execute(writes)),
+    onFatal,
+    observer,
+  });
   return {
     queue,
     async [Symbol.asyncDispose]() {

@@ -37,11 +37,27 @@ export async function runWrk(load: Load): Promise<LoadResult> {
 }
 
 function luaScript(requests: readonly HttpRequest[]): string {
-  const formats = requests.map(({ method, path, headers = {}, body }) => {
-    const fields = Object.entries(headers).map(([name, value]) => `[${lua(name)}]=${lua(value)}`);
-    return `requests[#requests + 1] = wrk.format(${lua(method)}, ${lua(path)}, {${fields.join()}}, ${
-      body === undefined ? 'nil' : lua(body)
-    })`;
+  const [only, ...others] = requests;
+  return `${only !== undefined && others.length === 0 ? always(only) : inTurn(requests)}
+function done(summary, latency)
+  local e = summary.errors
+  io.write(string.format('{"requests":%d,"duration":%d,"failed":%d,"p50":%d,"p99":%d,"max":%d}',
+    summary.requests, summary.duration, e.connect + e.read + e.write + e.status + e.timeout,
+    latency:percentile(50), latency:percentile(99), latency.max))
+end
+`;
+}
+
+/** One request, which wrk makes once: no script runs for each. */
+function always(request: HttpRequest): string {
+  const { method, path, headers, body } = luaParts(request);
+  return `wrk.method, wrk.path, wrk.headers, wrk.body = ${method}, ${path}, ${headers}, ${body}`;
+}
+
+function inTurn(requests: readonly HttpRequest[]): string {
+  const formats = requests.map((request) => {
+    const { method, path, headers, body } = luaParts(request);
+    return `requests[#requests + 1] = wrk.format(${method}, ${path}, ${headers}, ${body})`;
   });
   // One function can hold so many constants only.
   const parts = chunks(formats, 500).map((part) => `parts[#parts + 1] = function()\n${part.join('\n')}\nend`);
@@ -53,14 +69,17 @@ end
 function request()
   last = last % #requests + 1
   return requests[last]
-end
-function done(summary, latency)
-  local e = summary.errors
-  io.write(string.format('{"requests":%d,"duration":%d,"failed":%d,"p50":%d,"p99":%d,"max":%d}',
-    summary.requests, summary.duration, e.connect + e.read + e.write + e.status + e.timeout,
-    latency:percentile(50), latency:percentile(99), latency.max))
-end
-`;
+end`;
+}
+
+function luaParts({ method, path, headers = {}, body }: HttpRequest) {
+  const fields = Object.entries(headers).map(([name, value]) => `[${lua(name)}]=${lua(value)}`);
+  return {
+    method: lua(method),
+    path: lua(path),
+    headers: `{${fields.join()}}`,
+    body: body === undefined ? 'nil' : lua(body),
+  };
 }
 
 /** A text as Lua writes it: every byte that could mean something by its number. */

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
 import { openLaneDoor } from '../../test/support/lane-door.ts';
 import { waitFor } from '../../test/support/wait-for.ts';
 import { warmUp } from '../../test/support/warm-up.ts';
@@ -55,6 +56,25 @@ function heldBack() {
     echo(exchange: DirectExchange, body: Buffer): void {
       const late = new Promise<string>((resolve) => waiting.push(() => resolve(`lane: ${body}`)));
       exchange.answer(late, (text) => exchange.send(200, 'text/plain', text));
+    },
+  };
+}
+
+/** A connection behind its first request whose second one, POST /echo of "1", waits for its reply. */
+async function askHeldBack(change: (app: FastifyInstance) => unknown = () => {}) {
+  const { waiting, echo } = heldBack();
+  const door = await openLaneDoor({ echo, change });
+  const client = dial(door.url);
+  await warmUp(client.socket);
+  client.socket.write(post('1'));
+  await waitFor('the request', () => waiting.length === 1);
+  return {
+    door,
+    client,
+    waiting,
+    async [Symbol.asyncDispose]() {
+      client.socket.destroy();
+      await door[Symbol.asyncDispose]();
     },
   };
 }
@@ -118,12 +138,8 @@ test('a request that ends in the middle is refused at once', async () => {
 });
 
 test('requests that come while one is being answered wait, and have their replies in their order', async () => {
-  const { waiting, echo } = heldBack();
-  await using door = await openLaneDoor({ echo });
-  using client = dial(door.url);
-  await warmUp(client.socket);
-  client.socket.write(post('1'));
-  await waitFor('the first', () => waiting.length === 1);
+  await using asked = await askHeldBack();
+  const { client, waiting } = asked;
   client.socket.write(post('2'));
   await delay(20);
   client.socket.write(get('3'));
@@ -159,12 +175,8 @@ test('a reply that its client does not read keeps the next request waiting', asy
 });
 
 test('a stop waits for the reply, which closes the connection', async () => {
-  const { waiting, echo } = heldBack();
-  await using door = await openLaneDoor({ echo });
-  using client = dial(door.url);
-  await warmUp(client.socket);
-  client.socket.write(post('1'));
-  await waitFor('the request', () => waiting.length === 1);
+  await using asked = await askHeldBack();
+  const { door, client, waiting } = asked;
   const closing = door.listener.close(new AbortController().signal);
   await delay(100);
   waiting[0]?.();
@@ -196,15 +208,10 @@ test('during a stop nobody new is let in while the lane is busy, and the others 
 });
 
 test('a stop cuts whoever comes behind its deadline, while a hook of somebody holds it up', async () => {
-  const { waiting, echo } = heldBack();
-  await using door = await openLaneDoor({
-    echo,
-    change: (app) => app.addHook('preClose', () => delay(200)).get('/never', () => new Promise(() => {})),
-  });
-  using client = dial(door.url);
-  await warmUp(client.socket);
-  client.socket.write(post('1'));
-  await waitFor('the request', () => waiting.length === 1);
+  await using asked = await askHeldBack((app) =>
+    app.addHook('preClose', () => delay(200)).get('/never', () => new Promise(() => {})),
+  );
+  const { door } = asked;
   const closing = door.listener.close(AbortSignal.timeout(50));
   await delay(75);
   using late = dial(door.url);
@@ -237,12 +244,8 @@ test('what was handed over is not replied to by the lane too, and gives back wha
 });
 
 test('a stop cuts a reply that does not come in time', async () => {
-  const { waiting, echo } = heldBack();
-  await using door = await openLaneDoor({ echo });
-  using client = dial(door.url);
-  await warmUp(client.socket);
-  client.socket.write(post('1'));
-  await waitFor('the request', () => waiting.length === 1);
+  await using asked = await askHeldBack();
+  const { door, waiting } = asked;
   await door.listener.close(AbortSignal.timeout(50));
   waiting[0]?.();
 });
@@ -276,12 +279,8 @@ test('the last request that a connection may have closes it', async () => {
 });
 
 test('a reply may take longer than a connection may be idle, which holds again behind it', async () => {
-  const { waiting, echo } = heldBack();
-  await using door = await openLaneDoor({ echo });
-  using client = dial(door.url);
-  await warmUp(client.socket);
-  client.socket.write(post('1'));
-  await waitFor('the request', () => waiting.length === 1);
+  await using asked = await askHeldBack();
+  const { client, waiting } = asked;
   await delay(LIMITS.keepAliveTimeout + 2_500);
   assert.equal(client.closed(), false);
   waiting[0]?.();

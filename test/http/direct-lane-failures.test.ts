@@ -15,6 +15,7 @@ import { rest } from '../../src/rest/rest.ts';
 import type { UserStore } from '../../src/users/user-store.ts';
 import { webhookErrors } from '../../src/webhook/error-format.ts';
 import { RECEIVER_PATH, receiver } from '../../src/webhook/receiver.ts';
+import { type Asked, keepConnection } from '../support/kept-connection.ts';
 import { captureLog } from '../support/log-capture.ts';
 
 const failures: readonly (() => unknown)[] = [
@@ -61,21 +62,29 @@ async function open(closed: boolean, errors: ErrorFormat, door: (app: FastifyIns
   listener.watchHooks();
   if (closed) listener.app.addHook('onRequest', (_request, _reply, done) => done());
   door(listener.app);
-  const url = await listener.listen();
-  return { url, log, [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose]() };
+  const connection = await keepConnection(await listener.listen());
+  // What the lane takes is no request to Node.
+  let slowly = 0;
+  listener.app.server.on('request', () => slowly++);
+  return {
+    log,
+    ask: connection.ask,
+    slowly: () => slowly,
+    async [Symbol.asyncDispose]() {
+      connection[Symbol.dispose]();
+      await listener[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** The reply, and what was logged with its id. */
-async function tell({ url, log }: Awaited<ReturnType<typeof open>>, path: string, init: RequestInit) {
-  const reply = await fetch(url + path, init);
-  const id = reply.headers.get('x-request-id');
-  const headers = [...reply.headers].filter(([name]) => name !== 'x-request-id' && name !== 'date');
-  const body = await reply.text();
+async function tell({ ask, log }: Awaited<ReturnType<typeof open>>, path: string, init: Asked) {
+  const { headers, ...reply } = await ask(path, init);
+  const { 'x-request-id': id, date: _date, ...others } = headers;
   const logged = log.entries.filter(({ reqId }) => reqId === id);
   return {
-    status: reply.status,
-    headers,
-    body,
+    ...reply,
+    headers: others,
     logged: logged.map(({ time: _time, reqId: _id, err, ...entry }) => ({ ...entry, err: firstLine(err) })),
   };
 }
@@ -89,7 +98,7 @@ function firstLine(error: unknown): unknown {
 async function sameFailures(
   errors: ErrorFormat,
   door: (app: FastifyInstance) => void,
-  requests: readonly (readonly [path: string, init: RequestInit])[],
+  requests: readonly (readonly [path: string, init: Asked])[],
   leastLogged: number = failures.length,
 ): Promise<void> {
   await using lane = await open(false, errors, door);
@@ -101,6 +110,8 @@ async function sameFailures(
     logged += byLane.logged.length;
   }
   assert.ok(logged >= leastLogged, 'failures are logged');
+  assert.equal(lane.slowly(), 0, 'all went by the lane');
+  assert.equal(framework.slowly(), requests.length);
 }
 
 test('REST fails by the lane as it does without it, and reads late alike', () =>

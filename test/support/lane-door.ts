@@ -1,12 +1,10 @@
-import { once } from 'node:events';
-import { Agent, type IncomingMessage, request } from 'node:http';
-import { text } from 'node:stream/consumers';
 import type { FastifyInstance } from 'fastify';
 import { StoreUnavailableError } from '../../src/database/errors.ts';
 import type { DirectExchange } from '../../src/http/direct-exchange.ts';
 import { createListener } from '../../src/http/listener.ts';
 import { readRawBodies } from '../../src/http/read-bodies.ts';
 import { openLog } from '../../src/observability/log.ts';
+import { keepConnection } from './kept-connection.ts';
 import { captureLog } from './log-capture.ts';
 
 /** The largest body of the routes, in bytes. */
@@ -68,15 +66,8 @@ export async function openLaneDoor({
   });
   await change(app);
   const url = await listener.listen();
-  // One connection for all that is asked, whose first request is the framework's.
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const ask = async (path: string, { method = 'GET', body }: { method?: string; body?: string } = {}) => {
-    const sent = request(url + path, { agent, method });
-    sent.end(body);
-    const [reply] = (await once(sent, 'response')) as [IncomingMessage];
-    return { status: reply.statusCode, headers: reply.headers, body: await text(reply) };
-  };
-  await ask('/');
+  const connection = await keepConnection(url);
+  const { ask } = connection;
   return {
     url,
     app,
@@ -87,7 +78,7 @@ export async function openLaneDoor({
     get: async (path: string) => (await ask(path)).body,
     post: async (path: string, body: string) => (await ask(path, { method: 'POST', body })).body,
     async [Symbol.asyncDispose]() {
-      agent.destroy();
+      connection[Symbol.dispose]();
       await listener[Symbol.asyncDispose]();
     },
   };

@@ -14,6 +14,8 @@ export type WriteResult<R> =
 export interface BatchResult<R> {
   readonly results: readonly WriteResult<R>[];
   readonly fatal?: string;
+  /** The next batch that ends was part of the same commit. */
+  readonly goesOn?: boolean;
 }
 
 /** Takes a batch to the engine, and calls back once it is committed or has failed. */
@@ -52,6 +54,8 @@ export class BatchQueue<W, R> {
   readonly #least: number;
   readonly #maxWait: number | undefined;
   #waiting: Waiting<W, R>[] = [];
+  /** What is known of a commit of several batches whose last one has not ended. */
+  #commit: { writes: number; failed: number; readonly began: number } | undefined;
   /** Lanes in which a batch is scheduled or under way. */
   #busy = 0;
   #scheduled = false;
@@ -143,7 +147,7 @@ export class BatchQueue<W, R> {
     );
   }
 
-  #settle(batch: readonly Waiting<W, R>[], { results, fatal }: BatchResult<R>, began: number): void {
+  #settle(batch: readonly Waiting<W, R>[], { results, fatal, goesOn }: BatchResult<R>, began: number): void {
     if (fatal !== undefined) this.fail(new StoreUnavailableError(`The store is no longer durable: ${fatal}`));
     // First of all the engine is kept busy.
     this.#flush();
@@ -160,7 +164,12 @@ export class BatchQueue<W, R> {
         );
       }
     }
-    this.#observer.batch(batch.length, failed, (performance.now() - began) / 1_000);
+    const commit = this.#commit ?? { writes: 0, failed: 0, began };
+    commit.writes += batch.length;
+    commit.failed += failed;
+    this.#commit = goesOn ? commit : undefined;
+    if (goesOn) return;
+    this.#observer.batch(commit.writes, commit.failed, (performance.now() - commit.began) / 1_000);
   }
 
   /** Nothing of what is refused here was sent. */

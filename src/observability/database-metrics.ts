@@ -12,7 +12,7 @@ export function databaseMeters(metrics: Metrics): DatabaseObserver {
     tags: ['operation'],
   });
   const commits = metrics.timer('database.commits', {
-    description: 'Commits, each of one batch of writes, from its hand-over to the answer',
+    description: 'Commits, from the hand-over of the first of their writes to the answer',
     buckets: COMMIT_BUCKETS,
   });
   const writes = metrics.counter('database.writes', {

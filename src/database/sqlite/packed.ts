@@ -21,6 +21,7 @@ export interface PackedResult {
   /** Per write the number of its steps, per step that of its rows, per row that of its columns, and these; or -1 and why it failed. */
   readonly list: readonly SQLOutputValue[];
   readonly fatal?: string;
+  readonly goesOn?: boolean;
 }
 
 export function packWrites(writes: readonly Write[]): PackedWrites {
@@ -73,7 +74,7 @@ export function unpackWrites({ list: packed, blobs, bytes }: PackedWrites): read
   return writes;
 }
 
-export function packResult({ results, fatal }: BatchResult<StepRows>): PackedResult {
+export function packResult({ results, ...rest }: BatchResult<StepRows>): PackedResult {
   const list: SQLOutputValue[] = [];
   for (const result of results) {
     if ('error' in result) {
@@ -86,10 +87,10 @@ export function packResult({ results, fatal }: BatchResult<StepRows>): PackedRes
       for (const row of rows) list.push(row.length, ...row);
     }
   }
-  return fatal === undefined ? { list } : { list, fatal };
+  return { list, ...rest };
 }
 
-export function unpackResult({ list, fatal }: PackedResult): BatchResult<StepRows> {
+export function unpackResult({ list, ...rest }: PackedResult): BatchResult<StepRows> {
   const results: WriteResult<StepRows>[] = [];
   let at = 0;
   const next = () => Number(list[at++]);
@@ -108,5 +109,5 @@ export function unpackResult({ list, fatal }: PackedResult): BatchResult<StepRow
     if (steps < 0) results.push({ error: String(list[at++]) });
     else results.push({ rows: listOf(steps, () => listOf(next(), row)) });
   }
-  return fatal === undefined ? { results } : { results, fatal };
+  return { results, ...rest };
 }

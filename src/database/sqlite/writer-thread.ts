@@ -31,8 +31,8 @@ port.on('message', (message: PackedWrites | 'close') => {
   let from = 0;
   for (const { length } of parts) {
     const results = result.results.slice(from, from + length);
-    port.postMessage(packResult({ ...result, results }));
     from += length;
+    port.postMessage(packResult({ ...result, results, goesOn: from < writes.length }));
   }
   if (failed) return;
   check(executor.maintain(writes));

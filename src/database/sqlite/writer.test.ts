@@ -9,6 +9,7 @@ import type { Worker } from 'node:worker_threads';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { StoreUnavailableError } from '../errors.ts';
+import { unobserved } from '../observer.ts';
 import type { Row } from './batch.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
 import { migrate } from './migrate.ts';
@@ -42,10 +43,10 @@ async function migratedFile(): Promise<
   };
 }
 
-async function openThread(file: string): Promise<Opened> {
+async function openThread(file: string, observer = unobserved): Promise<Opened> {
   const fatal: StoreUnavailableError[] = [];
   const started = once(process, 'worker');
-  const writer = openThreadWriter(file, { onFatal: (error) => void fatal.push(error) });
+  const writer = openThreadWriter(file, { onFatal: (error) => void fatal.push(error), observer });
   const [thread] = (await started) as [Worker];
   return { writer, fatal, thread, [Symbol.asyncDispose]: () => writer[Symbol.asyncDispose]() };
 }
@@ -167,7 +168,9 @@ function transactionsIn(log: string): number {
 
 test('batches that come while another one is under way are one transaction, and each write has its own answer', async () => {
   await using file = await migratedFile();
-  await using opened = await openThread(file.path);
+  const commits: (readonly [writes: number, failed: number])[] = [];
+  const batch = (writes: number, failed: number) => void commits.push([writes, failed]);
+  await using opened = await openThread(file.path, { ...unobserved, batch });
   await create(opened.writer, 'first');
   const before = transactionsIn(`${file.path}-wal`);
   using other = openWriteConnection(file.path);
@@ -190,4 +193,9 @@ test('batches that come while another one is under way are one transaction, and 
   }
   assert.equal(file.names().length, 1 + 4 * 19);
   assert.equal(transactionsIn(`${file.path}-wal`) - before, 2);
+  assert.deepEqual(commits, [
+    [1, 0],
+    [20, 1],
+    [60, 3],
+  ]);
 });

@@ -192,10 +192,13 @@ test('batches that come while another one is under way are one transaction, and 
     }
   }
   assert.equal(file.names().length, 1 + 4 * 19);
-  assert.equal(transactionsIn(`${file.path}-wal`) - before, 2);
-  assert.deepEqual(commits, [
-    [1, 0],
-    [20, 1],
-    [60, 3],
-  ]);
+  // The thread may be late for the first batch, and then has all four at once.
+  const [, ...merged] = commits;
+  assert.equal(transactionsIn(`${file.path}-wal`) - before, merged.length);
+  assert.ok(merged.length <= 2, JSON.stringify(commits));
+  assert.deepEqual(sumOf(merged), [80, 4]);
 });
+
+function sumOf(commits: readonly (readonly [number, number])[]): readonly number[] {
+  return commits.reduce(([writes, failed], commit) => [writes + commit[0], failed + commit[1]], [0, 0]);
+}

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { LIMITS } from './limits.ts';
-import { type PlainRequest, readPlainRequest } from './plain-request.ts';
+import { type PlainRequest, PlainRequestReader } from './plain-request.ts';
 import { replyInProgress } from './reply-in-progress.ts';
 
 /** A request that is answered beside Node's parser. */
@@ -33,6 +33,7 @@ export class DirectConnection<Route> {
   readonly #socket: Socket;
   readonly #parse: (chunk: Buffer) => void;
   readonly #lane: Lane<Route>;
+  readonly #requestReader = new PlainRequestReader();
   /** Bytes of a body that the parser is still to get. */
   #unread = 0;
   /** Of all kinds. Node counts those of its parser by itself, so a connection that goes there for good begins anew. */
@@ -101,13 +102,21 @@ export class DirectConnection<Route> {
   reply(text: string, encoding: 'latin1' | 'utf8', last: boolean, done: () => void): void {
     const socket = this.#socket;
     if (this.#taken === undefined || !socket.writable) return;
-    socket.write(text, encoding, (error) => {
-      if (error) return;
+    socket.write(text, encoding);
+    const isOut = socket.writableLength === 0;
+    const onOut = () => {
       done();
       this.#end();
       this.#goOn();
-    });
+    };
+    // Mostly the system takes it at once, and to hear of that from the stream costs a turn of its queue.
+    if (!isOut) {
+      socket.write('', (error) => {
+        if (!error) onOut();
+      });
+    }
     if (last) socket.destroySoon();
+    if (isOut && socket.errored === null) onOut();
   }
 
   /** Gives a request that is being answered the time that Node gives a reply, not that of an idle connection. */
@@ -133,7 +142,7 @@ export class DirectConnection<Route> {
 
   #receive(chunk: Buffer): void {
     this.#begun = undefined;
-    const request = readPlainRequest(chunk);
+    const request = this.#requestReader.read(chunk);
     if (request === undefined) {
       this.#stepAside();
       this.#leaveToParser(chunk);

@@ -55,13 +55,13 @@ export class DirectExchange implements Taken {
     this.#id = options.nextId();
   }
 
-  get headers(): IncomingHttpHeaders {
+  get headers(): Readonly<IncomingHttpHeaders> {
     return this.#request.headers;
   }
 
   /** Empty when there is none. */
   get body(): Buffer {
-    return this.#chunk.subarray(this.#request.bodyStart);
+    return this.#chunk.subarray(this.#request.head.length);
   }
 
   /** Has `send` reply with a value once it is there; whatever fails is replied as a problem. */

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { oddRequest } from '../../test/support/odd-requests.ts';
 import { LIMITS } from './limits.ts';
-import { readPlainRequest } from './plain-request.ts';
+import { PlainRequestReader, readPlainRequest } from './plain-request.ts';
 
 const post = (lines: string, body = '') =>
   Buffer.from(`POST /a HTTP/1.1\r\nHost: x\r\n${lines}\r\n${body}`, 'latin1');
@@ -21,14 +21,14 @@ test('a plain request is read: its method, target, fields and where its body sta
     method: 'POST',
     url: '/a/b?c=%20',
     headers: { host: 'x', 'content-length': '5', 'x-a': 'b \xa0', 'x-empty': '' },
-    bodyStart: chunk.length - 5,
+    head: chunk.toString('latin1', 0, chunk.length - 5),
     length: chunk.length,
   });
 });
 
 test('of a body that is not whole the length is known', () => {
   const request = readPlainRequest(post('Content-Length: 100\r\n', '12345'));
-  assert.equal((request?.length ?? 0) - (request?.bodyStart ?? 0), 100);
+  assert.equal((request?.length ?? 0) - (request?.head.length ?? 0), 100);
 });
 
 const others: Readonly<Record<string, Buffer>> = {
@@ -149,11 +149,16 @@ test("what is plain means the same to Node's parser, which sees nothing else in 
       const request = readPlainRequest(chunk);
       if (request === undefined) return;
       plain++;
-      const { method, url, headers, bodyStart, length } = request;
+      const { method, url, headers, length } = request;
       assert.ok(length >= chunk.length);
       const whole = Buffer.concat([chunk, Buffer.alloc(length - chunk.length, 'x')]);
       const [first, next, ...more] = await node.read(Buffer.concat([whole, Buffer.from(NEXT)]));
-      const sent = { method, url, headers: { ...headers }, body: whole.toString('latin1', bodyStart) };
+      const sent = {
+        method,
+        url,
+        headers: { ...headers },
+        body: whole.toString('latin1', request.head.length),
+      };
       assert.deepEqual(first, sent);
       assert.equal(next?.url, '/next');
       assert.deepEqual(more, []);
@@ -161,4 +166,34 @@ test("what is plain means the same to Node's parser, which sees nothing else in 
     { numRuns: 3_000 },
   );
   assert.ok(plain > 500, `${plain} of 3,000 were plain`);
+});
+
+test('a connection reads each request like the first one, whatever came before', () => {
+  const heads = fc.constantFrom(
+    'GET /a HTTP/1.1\r\nHost: x\r\n\r\n',
+    'GET /b HTTP/1.1\r\nHost: x\r\n\r\n',
+    'GET /a HTTP/1.1\r\nHost: x\r\nA: \xe4\r\n\r\n',
+    'POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n',
+    'POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n',
+    'POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n',
+  );
+  const bodies = fc.constantFrom('', '1234', '\xe4234', '12345', '123456', '\r\n\r\n');
+  const chunks = fc.record({ head: heads, body: bodies, cut: fc.constantFrom(0, 0, 1, 3, 9) });
+  let repeated = 0;
+  fc.assert(
+    fc.property(fc.array(chunks, { maxLength: 12 }), (sequence) => {
+      const reader = new PlainRequestReader();
+      let before: unknown;
+      for (const { head, body, cut } of sequence) {
+        const text = head + body;
+        const chunk = Buffer.from(text.slice(0, text.length - cut), 'latin1');
+        const request = reader.read(chunk);
+        assert.deepEqual(request, readPlainRequest(chunk));
+        if (request !== undefined && request === before) repeated++;
+        before = request;
+      }
+    }),
+    { numRuns: 3_000 },
+  );
+  assert.ok(repeated > 100, `${repeated} heads were read once`);
 });

@@ -7,9 +7,9 @@ export interface PlainRequest {
   /** Path and query, as they came. */
   readonly url: string;
   /** By their names in lower case; each came once. */
-  readonly headers: IncomingHttpHeaders;
-  /** Where the body begins, in bytes. */
-  readonly bodyStart: number;
+  readonly headers: Readonly<IncomingHttpHeaders>;
+  /** The bytes before the body, each as one character. */
+  readonly head: string;
   /** Head and body, in bytes. */
   readonly length: number;
 }
@@ -23,7 +23,7 @@ const HEAD_END = Buffer.from('\r\n\r\n');
  * parts of it can begin alike, so that its time is linear.
  */
 const HEAD =
-  /^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) \/[\w\-.~!$&'()*+,;=:@%/?]* HTTP\/1\.1\r\n(?:[\w-]+:[\t\x20-\x7e\x80-\xff]*\r\n)+$/;
+  /^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) \/[\w\-.~!$&'()*+,;=:@%/?]* HTTP\/1\.1\r\n(?:[\w-]+:[\t\x20-\x7e\x80-\xff]*\r\n)+\r\n$/;
 const LENGTH = /^\d{1,15}$/;
 
 /**
@@ -34,29 +34,44 @@ const LENGTH = /^\d{1,15}$/;
 export function readPlainRequest(chunk: Buffer): PlainRequest | undefined {
   const end = chunk.indexOf(HEAD_END);
   if (end === -1 || end > MAX_HEAD) return undefined;
-  const head = chunk.toString('latin1', 0, end + 2);
+  const head = chunk.toString('latin1', 0, end + HEAD_END.length);
   if (!HEAD.test(head)) return undefined;
   const methodEnd = head.indexOf(' ');
   const urlEnd = head.indexOf(' ', methodEnd + 1);
   const headers = readFields(head, head.indexOf('\n', urlEnd) + 1);
   if (headers === undefined || !isUsual(headers)) return undefined;
-  const bodyStart = end + HEAD_END.length;
-  const length = bodyStart + Number(headers['content-length'] ?? 0);
+  const length = head.length + Number(headers['content-length'] ?? 0);
   if (length < chunk.length) return undefined;
   return {
     method: head.slice(0, methodEnd),
     url: head.slice(methodEnd + 1, urlEnd),
     headers,
-    bodyStart,
+    head,
     length,
   };
+}
+
+/** Reads the requests of one connection: most clients send one head again and again, and it is read once. */
+export class PlainRequestReader {
+  #last: PlainRequest | undefined;
+
+  /** What `readPlainRequest` gives; the same object for the same head. */
+  read(chunk: Buffer): PlainRequest | undefined {
+    const last = this.#last;
+    if (last !== undefined && chunk.toString('latin1', 0, last.head.length) === last.head) {
+      return chunk.length > last.length ? undefined : last;
+    }
+    this.#last = readPlainRequest(chunk);
+    return this.#last;
+  }
 }
 
 /** Undefined when a name comes twice, or is one that every object has. */
 function readFields(head: string, start: number): IncomingHttpHeaders | undefined {
   const headers: IncomingHttpHeaders = {};
   let count = 0;
-  for (let line = start; line < head.length; ) {
+  const end = head.length - 2;
+  for (let line = start; line < end; ) {
     const colon = head.indexOf(':', line);
     const lineEnd = head.indexOf('\r', colon);
     const name = head.slice(line, colon).toLowerCase();

@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { BatchQueue, type BatchResult } from './batch-queue.ts';
+import { BatchQueue, type BatchQueueOptions, type BatchResult } from './batch-queue.ts';
 import { StoreUnavailableError } from './errors.ts';
 
 /** An engine whose batches end when the test says so. */
-function manualEngine(lanes: number, { maxWait, least = 1 }: { maxWait?: number; least?: number } = {}) {
+function manualEngine(
+  lanes: number,
+  options: Pick<BatchQueueOptions<number, number>, 'maxWait' | 'least' | 'enough'> = {},
+) {
   const sent: { writes: readonly number[]; done: (result: BatchResult<number>) => void }[] = [];
   const queue = new BatchQueue<number, number>({
     send: (writes, done) => sent.push({ writes, done }),
     lanes,
-    least,
-    ...(maxWait === undefined ? {} : { maxWait }),
+    ...options,
   });
   return { queue, sent };
 }
@@ -62,6 +64,29 @@ test('behind a batch that is under way a few writes wait for its end, and enough
   assert.deepEqual(await Promise.all(writes), [1, 2, 3, 4, 5]);
 });
 
+test('where nothing is under way, enough writes are sent before the turn ends, and the rest at its end', async () => {
+  const { queue, sent } = manualEngine(2, { least: 2, enough: 3 });
+  const writes = [1, 2, 3, 4, 5, 6].map((write) => queue.submit(write));
+  const sentNow = () => sent.map((batch) => batch.writes);
+  assert.deepEqual(sentNow(), [[1, 2, 3]]);
+  await turn();
+  assert.deepEqual(sentNow(), [
+    [1, 2, 3],
+    [4, 5, 6],
+  ]);
+  for (const { writes: batch, done } of sent) done(echo(batch));
+  assert.deepEqual(await Promise.all(writes), [1, 2, 3, 4, 5, 6]);
+  await queue.idle();
+});
+
+test('a write resolves to what its reader makes of the rows', async () => {
+  const { queue, sent } = manualEngine(1);
+  const writes = [queue.submit(1, (rows) => `one: ${rows}`), queue.submit(2)];
+  await turn();
+  sent[0]?.done(echo([1, 2]));
+  assert.deepEqual(await Promise.all(writes), ['one: 1', 2]);
+});
+
 test('what waits too long is refused and never sent; what is sent is waited for', async () => {
   const { queue, sent } = manualEngine(1, { maxWait: 20 });
   const sentWrite = queue.submit(1);
@@ -100,9 +125,10 @@ test('whatever happens, each write is settled once, lanes are never exceeded, an
     fc.asyncProperty(
       fc.integer({ min: 1, max: 4 }),
       fc.integer({ min: 1, max: 4 }),
+      fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined }),
       fc.array(step, { maxLength: 80 }),
-      async (lanes, least, steps) => {
-        const { queue, sent } = manualEngine(lanes, { least });
+      async (lanes, least, enough, steps) => {
+        const { queue, sent } = manualEngine(lanes, { least, ...(enough === undefined ? {} : { enough }) });
         const open = () => sent.filter((batch) => !answered.has(batch));
         const answered = new Set<unknown>();
         const results: Promise<number>[] = [];

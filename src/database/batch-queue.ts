@@ -30,6 +30,8 @@ export interface BatchQueueOptions<W, R> {
   readonly lanes?: number;
   /** Writes that make a batch worth sending while another one is under way; default 1. */
   readonly least?: number;
+  /** So many writes are sent at once, before the turn ends, when nothing is under way; default: they wait. */
+  readonly enough?: number;
   /** A write that waits longer for its batch is refused, in milliseconds; default: it waits. */
   readonly maxWait?: number;
 }
@@ -52,6 +54,7 @@ export class BatchQueue<W, R> {
   readonly #observer: DatabaseObserver;
   readonly #lanes: number;
   readonly #least: number;
+  readonly #enough: number | undefined;
   readonly #maxWait: number | undefined;
   #waiting: Waiting<W, R>[] = [];
   /** What is known of a commit of several batches whose last one has not ended. */
@@ -69,6 +72,7 @@ export class BatchQueue<W, R> {
     observer = unobserved,
     lanes = 1,
     least = 1,
+    enough,
     maxWait,
   }: BatchQueueOptions<W, R>) {
     this.#send = send;
@@ -76,13 +80,17 @@ export class BatchQueue<W, R> {
     this.#observer = observer;
     this.#lanes = lanes;
     this.#least = least;
+    this.#enough = enough;
     this.#maxWait = maxWait;
   }
 
-  /** Resolves once the write is durable; rejects with StoreUnavailableError. */
-  submit(write: W): Promise<R> {
+  /** Resolves once the write is durable, to what `read` makes of its rows; rejects with StoreUnavailableError. */
+  submit(write: W): Promise<R>;
+  submit<T>(write: W, read: (rows: R) => T): Promise<T>;
+  submit(write: W, read: (rows: R) => unknown = (rows) => rows): Promise<unknown> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
-    const { promise, resolve, reject } = Promise.withResolvers<R>();
+    const { promise, resolve: give, reject } = Promise.withResolvers<unknown>();
+    const resolve = (rows: R) => give(read(rows));
     const since = this.#maxWait === undefined ? 0 : performance.now();
     this.#waiting.push({ write, since, resolve, reject });
     if (
@@ -94,6 +102,9 @@ export class BatchQueue<W, R> {
       this.#busy++;
       // The requests that arrived in this turn of the event loop share the first batch.
       setImmediate(this.#begin);
+    } else if (this.#scheduled && this.#busy === 1 && this.#waiting.length === this.#enough) {
+      this.#scheduled = false;
+      this.#flush();
     }
     if (this.#maxWait !== undefined) this.#patience ??= setTimeout(this.#refuseLate, this.#maxWait);
     return promise;
@@ -124,6 +135,8 @@ export class BatchQueue<W, R> {
   }
 
   readonly #begin = (): void => {
+    // What was scheduled has been sent before.
+    if (!this.#scheduled) return;
     this.#scheduled = false;
     this.#flush();
   };

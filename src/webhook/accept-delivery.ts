@@ -15,13 +15,11 @@ export interface AcceptOptions {
   onAppended(delivery: NewDelivery, appended: Appended): void;
 }
 
-/** Stores a delivery; resolves once it may be acknowledged (contract 4.4), a duplicate as well. */
-export function storeDelivery(
-  { inbox, ids, plan, onAppended }: AcceptOptions,
-  { source, event, dataPointer, dedupKey, contentType, body, parsed }: Received,
-): Promise<void> {
+/** The delivery that a request hands in now, with its jobs. */
+export function newDelivery({ ids, plan }: AcceptOptions, received: Received): NewDelivery {
   const receivedAt = Date.now();
-  const delivery: NewDelivery = {
+  const { source, event, dataPointer, dedupKey, contentType, body, parsed } = received;
+  return {
     id: ids.next(receivedAt),
     source,
     event,
@@ -32,16 +30,20 @@ export function storeDelivery(
     receivedAt,
     jobs: plan(event, parsed),
   };
-  return inbox.append(delivery).then((appended) => onAppended(delivery, appended));
 }
 
-/** Stores a delivery and only then acknowledges it; what fails, be it an Error or not, is the framework's to refuse. */
+/**
+ * Stores a delivery and only then acknowledges it (contract 4.4), a duplicate as well; what fails, be it an Error or
+ * not, is the framework's to refuse.
+ */
 export function acceptDelivery(
   options: AcceptOptions,
   received: Received,
   reply: FastifyReply,
 ): Promise<void> {
-  return storeDelivery(options, received).then(() => {
+  const delivery = newDelivery(options, received);
+  return options.inbox.append(delivery).then((appended) => {
+    options.onAppended(delivery, appended);
     reply.type(TEXT_TYPE).send(ACKNOWLEDGED);
   });
 }

@@ -1,7 +1,7 @@
 import type { ByteBudget } from '../http/byte-budget.ts';
 import type { DirectHandler } from '../http/direct-lane.ts';
 import { parseJsonBody } from '../http/json-body.ts';
-import { type AcceptOptions, storeDelivery } from './accept-delivery.ts';
+import { type AcceptOptions, newDelivery } from './accept-delivery.ts';
 import { ACKNOWLEDGED, TEXT_TYPE } from './error-format.ts';
 import { readReceived } from './received.ts';
 import type { TokenCheck } from './token-guard.ts';
@@ -20,7 +20,11 @@ export function directReceiver(
     if (parsed === undefined) return false;
     budget.take(body.length, exchange);
     const received = readReceived(headers, headers['content-type'] ?? null, body, parsed);
-    exchange.answer(storeDelivery(options, received), () => exchange.send(200, TEXT_TYPE, ACKNOWLEDGED));
+    const delivery = newDelivery(options, received);
+    exchange.answer(options.inbox.append(delivery), (appended) => {
+      options.onAppended(delivery, appended);
+      exchange.send(200, TEXT_TYPE, ACKNOWLEDGED);
+    });
     return true;
   };
 }

@@ -93,7 +93,7 @@ export class SqliteDeliveryLog implements DeliveryLog {
 
   async replay(id: string, jobs: readonly NewJob[], now: number): Promise<boolean> {
     const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, storedKey(orderKey)]));
-    const [reopened = [], added = []] = await this.#writes.writeAll([
+    const [reopened = [], added = []] = await this.#writes.submit([
       { statement: 'replayJobs', values: [now, id, targets] },
       { statement: 'replayUnhandled', values: [now, targets, id] },
     ]);

@@ -3,10 +3,18 @@ import type { ClaimedJob, NewDelivery, StoredDelivery } from '../../inbox/delive
 import type { Appended, Backlog, Inbox, Outcome } from '../../inbox/inbox.ts';
 import type { DatabaseObserver, ReadTally } from '../observer.ts';
 import { storedKey } from '../stored-key.ts';
-import type { Row, Step } from './batch.ts';
+import type { Row, Step, StepRows } from './batch.ts';
 import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
 import { counted, readRow, readRows } from './read-row.ts';
 import type { WriteQueue } from './write-queue.ts';
+
+const appendedAlone = (): Appended => 'stored';
+
+/** The rows are those of the delivery and, in the end, of the jobs that were dead. */
+function appendedOnce(rows: StepRows): Appended {
+  if ((rows[0] ?? []).length > 0) return 'stored';
+  return (rows.at(-1) ?? []).length > 0 ? 'revived' : 'duplicate';
+}
 
 /** The inbox in SQLite: reads on the caller's thread, writes through the queue. */
 export class SqliteInbox implements Inbox {
@@ -61,11 +69,7 @@ export class SqliteInbox implements Inbox {
     if (dedupKey !== null) {
       steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });
     }
-    return this.#writes.writeAll(steps).then((rows) => {
-      const [stored = []] = rows;
-      if (stored.length > 0) return 'stored';
-      return dedupKey !== null && (rows.at(-1) ?? []).length > 0 ? 'revived' : 'duplicate';
-    });
+    return this.#writes.submit(steps, dedupKey === null ? appendedAlone : appendedOnce);
   }
 
   due(targets: readonly string[], now: number): readonly string[] {
@@ -120,7 +124,7 @@ export class SqliteInbox implements Inbox {
   }
 
   async attend(targets: readonly string[], now: number): Promise<void> {
-    await this.#writes.writeAll([
+    await this.#writes.submit([
       { statement: 'attendTargets', values: [now, JSON.stringify(targets)] },
       { statement: 'awaitTargets', values: [now] },
     ]);
@@ -142,7 +146,7 @@ export class SqliteInbox implements Inbox {
     const found = readRows<{ seq: number }>(this.#prunable, before, settledOnly ? 1 : 0, limit);
     if (found.length === 0) return 0;
     const seqs = JSON.stringify(found.map(({ seq }) => seq));
-    const [, removed = []] = await this.#writes.writeAll([
+    const [, removed = []] = await this.#writes.submit([
       { statement: 'pruneJobs', values: [seqs] },
       { statement: 'pruneDeliveries', values: [seqs] },
     ]);

@@ -59,7 +59,7 @@ export function openSqlite(
       readRow(ping);
     },
     async pingWriter() {
-      await writer.queue.writeAll([]);
+      await writer.queue.submit([]);
     },
     failed: failed.signal,
     [Symbol.asyncDispose]() {

@@ -28,6 +28,11 @@ export interface ThreadWriterOptions {
  */
 const UNDER_WAY = 4;
 const LEAST = 16;
+/**
+ * When it has nothing to do it begins with so many, while this thread still reads the rest: what came in one turn would
+ * else be committed together, answered together and come together again, with one thread waiting for the other.
+ */
+const ENOUGH = 16;
 
 /** Writes from a thread of its own. */
 export function openThreadWriter(
@@ -49,6 +54,7 @@ export function openThreadWriter(
     observer,
     lanes: UNDER_WAY,
     least: LEAST,
+    enough: ENOUGH,
   });
 
   function fail(reason: string): void {

@@ -250,6 +250,17 @@ test('a stop cuts a reply that does not come in time', async () => {
   waiting[0]?.();
 });
 
+test('a reply to a client that has just gone is no reply', async () => {
+  await using asked = await askHeldBack();
+  const { door, client, waiting } = asked;
+  const before = door.recorded.length;
+  client.socket.resetAndDestroy();
+  // Before the loop hears of it: the write itself fails.
+  waiting[0]?.();
+  assert.equal(await door.get('/things/a'), 'lane: a');
+  assert.deepEqual(door.recorded.slice(before), ['GET /things/:param 200']);
+});
+
 test('a client that closes its half before the reply harms nobody', async () => {
   const { waiting, echo } = heldBack();
   await using door = await openLaneDoor({ echo });

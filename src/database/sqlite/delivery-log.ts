@@ -12,6 +12,7 @@ import type {
 import { STATUS } from '../delivery-status.ts';
 import { storedKey } from '../stored-key.ts';
 import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
+import { SEQ_OF_ID } from './delivery-zones.ts';
 import { readRow, readRows } from './read-row.ts';
 import type { WriteQueue } from './write-queue.ts';
 
@@ -51,6 +52,7 @@ export class SqliteDeliveryLog implements DeliveryLog {
   readonly #writes: WriteQueue;
   readonly #newestFirst: Listing;
   readonly #oldestFirst: Listing;
+  readonly #seqOfId: StatementSync;
   readonly #find: StatementSync;
   readonly #jobs: StatementSync;
 
@@ -59,7 +61,8 @@ export class SqliteDeliveryLog implements DeliveryLog {
     this.#newestFirst = prepareListing(reads, false);
     this.#oldestFirst = prepareListing(reads, true);
     this.#find = reads.prepare(`SELECT ${SUMMARY}, data_pointer, content_type, body, received_at
-      FROM deliveries AS d WHERE id = ?`);
+      FROM deliveries AS d WHERE seq = ?`);
+    this.#seqOfId = reads.prepare(SEQ_OF_ID);
     this.#jobs = reads.prepare(`
       SELECT target, attempts, due_at AS dueAt, error, finished_at AS finishedAt,
         CASE WHEN status <> 'open' THEN status WHEN owner IS NULL THEN 'pending' ELSE 'processing' END AS status
@@ -84,24 +87,33 @@ export class SqliteDeliveryLog implements DeliveryLog {
   }
 
   find(id: string): DeliveryDetail | undefined {
-    const row = readRow<DeliverySummary & DeliveryRow>(this.#find, id);
+    const seq = this.#seqOf(id);
+    if (seq === undefined) return undefined;
+    const row = readRow<DeliverySummary & DeliveryRow>(this.#find, seq);
     if (row === undefined) return undefined;
-    const { seq, status, attempts, size } = row;
+    const { status, attempts, size } = row;
     const jobs = readRows<JobDetail>(this.#jobs, seq).map((job) => ({ ...job }));
     return { seq, ...storedDelivery(row), status, attempts, size, jobs };
   }
 
   async replay(id: string, jobs: readonly NewJob[], now: number): Promise<boolean> {
+    const seq = this.#seqOf(id);
+    if (seq === undefined) return false;
     const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, storedKey(orderKey)]));
     const [reopened = [], added = []] = await this.#writes.submit([
-      { statement: 'replayJobs', values: [now, id, targets] },
-      { statement: 'replayUnhandled', values: [now, targets, id] },
+      { statement: 'replayJobs', values: [now, seq, targets] },
+      { statement: 'replayUnhandled', values: [now, targets, seq] },
     ]);
     return reopened.length + added.length > 0;
   }
 
   async discard(id: string, now: number): Promise<boolean> {
-    return (await this.#writes.write('discardJobs', now, id)).length > 0;
+    const seq = this.#seqOf(id);
+    return seq !== undefined && (await this.#writes.write('discardJobs', now, seq)).length > 0;
+  }
+
+  #seqOf(id: string): number | undefined {
+    return readRow<{ seq: number }>(this.#seqOfId, id)?.seq;
   }
 }
 

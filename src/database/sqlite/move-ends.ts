@@ -6,6 +6,7 @@ import type { MoveEnd, MoveTarget } from '../move/move-end.ts';
 import { inUse, MoveError } from '../move/move-error.ts';
 import { type MovedRow, type MovedTable, movedTables } from '../move/tables.ts';
 import { isBusy } from './busy.ts';
+import { ADD_ZONES } from './delivery-zones.ts';
 import { openExclusively } from './exclusive-connection.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { moveReads } from './move-reads.ts';
@@ -63,7 +64,9 @@ function targetOn(db: DatabaseSync): MoveTarget {
     clear() {
       const tables = movedTables.map(({ name }) => `DELETE FROM ${name};`).reverse();
       const mark = `DELETE FROM migrations WHERE name GLOB '${MOVING}*';`;
-      db.exec(`BEGIN; ${tables.join(' ')} DELETE FROM sqlite_sequence; ${mark} COMMIT`);
+      db.exec(
+        `BEGIN; ${tables.join(' ')} DELETE FROM delivery_zones; DELETE FROM sqlite_sequence; ${mark} COMMIT`,
+      );
     },
     last({ name, key }) {
       return Number(db.prepare(`SELECT max(${key}) AS last FROM ${name}`).get()?.last ?? 0);
@@ -80,6 +83,7 @@ function targetOn(db: DatabaseSync): MoveTarget {
       db.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)').run(name, counter);
     },
     finish() {
+      db.exec(ADD_ZONES);
       // All that was moved is in the file, and synced, before a service may come.
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       db.exec(`DELETE FROM migrations WHERE name GLOB '${MOVING}*'`);

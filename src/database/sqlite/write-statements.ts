@@ -1,4 +1,5 @@
 import { WAITING_TARGETS } from '../waiting-targets.ts';
+import { ADD_ZONES, PRUNE_ZONES } from './delivery-zones.ts';
 
 /**
  * Every statement that writes, by its name; the connection that writes prepares each of them once. To return rows costs
@@ -70,18 +71,18 @@ export const WRITES = {
 
   replayJobs: `
     UPDATE jobs SET status = 'open', attempts = 0, due_at = ?, error = NULL, finished_at = NULL
-    WHERE delivery = (SELECT seq FROM deliveries WHERE id = ?)
+    WHERE delivery = ?
       AND target IN (SELECT value ->> 0 FROM json_each(?))
       AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')
     RETURNING seq`,
   replayUnhandled: `
     INSERT INTO jobs (delivery, due_at, target, order_key)
     SELECT deliveries.seq, ?, value ->> 0, value ->> 1 FROM deliveries, json_each(?)
-    WHERE deliveries.id = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
+    WHERE deliveries.seq = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
     RETURNING seq`,
   discardJobs: `
     UPDATE jobs SET status = 'discarded', finished_at = ?, owner = NULL
-    WHERE delivery = (SELECT seq FROM deliveries WHERE id = ?) AND status IN ('open', 'dead') RETURNING seq`,
+    WHERE delivery = ? AND status IN ('open', 'dead') RETURNING seq`,
 
   pruneJobs: `
     DELETE FROM jobs WHERE delivery IN (SELECT value FROM json_each(?)) AND status <> 'open' RETURNING seq`,
@@ -89,6 +90,9 @@ export const WRITES = {
     DELETE FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))
       AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
     RETURNING seq`,
+
+  addZones: ADD_ZONES,
+  pruneZones: PRUNE_ZONES,
 } as const;
 
 export type WriteName = keyof typeof WRITES;

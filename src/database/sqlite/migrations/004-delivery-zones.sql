@@ -1,0 +1,9 @@
+-- Where to look for the `id` of a delivery: each zone is a run of deliveries, and the ids in it are not outside the two
+-- that stand here. An index would have an entry for each delivery, which costs a third of storing one, and ids are
+-- asked for by people only. Deliveries behind the last zone are in none yet.
+CREATE TABLE delivery_zones (
+  last_seq INTEGER PRIMARY KEY,
+  first_seq INTEGER NOT NULL,
+  first_id TEXT NOT NULL,
+  last_id TEXT NOT NULL
+) STRICT;

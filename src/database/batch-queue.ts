@@ -165,8 +165,9 @@ export class BatchQueue<W, R> {
     // First of all the engine is kept busy.
     this.#flush();
     let failed = 0;
-    for (const [i, waiting] of batch.entries()) {
-      const result = results[i] ?? { error: 'no result' };
+    let i = 0;
+    for (const waiting of batch) {
+      const result = results[i++] ?? { error: 'no result' };
       if ('rows' in result) waiting.resolve(result.rows);
       else {
         failed++;

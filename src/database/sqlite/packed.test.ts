@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { BatchResult } from '../batch-queue.ts';
 import type { StepRows, Write } from './batch.ts';
-import { packResult, packWrites, unpackResult, unpackWrites } from './packed.ts';
+import { packResults, packWrites, unpackResults, unpackWrites } from './packed.ts';
 import { WRITES, type WriteName } from './write-statements.ts';
 
 const text = fc.string({ unit: 'binary' });
@@ -29,19 +29,23 @@ test('of a piece of a larger buffer only the piece travels', () => {
   assert.equal(packed.bytes.buffer.byteLength, 3);
 });
 
-test('results come out as they went in', () => {
+test('the results of each batch come out as they went in, and all but the last go on', () => {
   const rows = fc.array(fc.array(fc.array(fc.oneof(fc.constant(null), fc.double(), text))));
   const result = fc.oneof(
     fc.record({ rows }, { noNullPrototype: true }),
     fc.record({ error: text }, { noNullPrototype: true }),
   );
-  const batch = fc.record(
-    { results: fc.array(result), fatal: text },
-    { requiredKeys: ['results'], noNullPrototype: true },
-  );
+  const batches = fc.array(fc.array(result), { minLength: 1 });
+  const fatal = fc.option(fc.record({ fatal: text }, { noNullPrototype: true }), { nil: {} });
   fc.assert(
-    fc.property(batch, (sent: BatchResult<StepRows>) => {
-      assert.deepEqual(unpackResult(structuredClone(packResult(sent))), sent);
+    fc.property(batches, fatal, (sent: readonly BatchResult<StepRows>['results'][], failure) => {
+      const lengths = sent.map(({ length }) => length);
+      const packed = packResults({ results: sent.flat(), ...failure }, lengths);
+      const last = sent.length - 1;
+      assert.deepEqual(
+        unpackResults(structuredClone(packed)),
+        sent.map((results, i) => ({ results, ...failure, ...(i < last ? { goesOn: true } : {}) })),
+      );
     }),
   );
 });

@@ -16,12 +16,13 @@ export interface PackedWrites {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** How a batch ended, on its way back. */
-export interface PackedResult {
+/** How the batches of a commit ended, on their way back. */
+export interface PackedResults {
   /** Per write the number of its steps, per step that of its rows, per row that of its columns, and these; or -1 and why it failed. */
   readonly list: readonly SQLOutputValue[];
+  /** How many writes each batch has. */
+  readonly lengths: readonly number[];
   readonly fatal?: string;
-  readonly goesOn?: boolean;
 }
 
 export function packWrites(writes: readonly Write[]): PackedWrites {
@@ -74,7 +75,11 @@ export function unpackWrites({ list: packed, blobs, bytes }: PackedWrites): read
   return writes;
 }
 
-export function packResult({ results, ...rest }: BatchResult<StepRows>): PackedResult {
+/** `lengths` says how many of the results belong to each of the batches. */
+export function packResults(
+  { results, ...rest }: BatchResult<StepRows>,
+  lengths: readonly number[],
+): PackedResults {
   const list: SQLOutputValue[] = [];
   for (const result of results) {
     if ('error' in result) {
@@ -87,10 +92,11 @@ export function packResult({ results, ...rest }: BatchResult<StepRows>): PackedR
       for (const row of rows) list.push(row.length, ...row);
     }
   }
-  return { list, ...rest };
+  return { list, lengths, ...rest };
 }
 
-export function unpackResult({ list, ...rest }: PackedResult): BatchResult<StepRows> {
+/** The results of each batch. */
+export function unpackResults({ list, lengths, ...rest }: PackedResults): readonly BatchResult<StepRows>[] {
   const results: WriteResult<StepRows>[] = [];
   let at = 0;
   const next = () => Number(list[at++]);
@@ -109,5 +115,10 @@ export function unpackResult({ list, ...rest }: PackedResult): BatchResult<StepR
     if (steps < 0) results.push({ error: String(list[at++]) });
     else results.push({ rows: listOf(steps, () => listOf(next(), row)) });
   }
-  return { results, ...rest };
+  let end = 0;
+  return lengths.map((length, i) => {
+    end += length;
+    const own = { results: results.slice(end - length, end), ...rest };
+    return i === lengths.length - 1 ? own : { ...own, goesOn: true };
+  });
 }

@@ -3,7 +3,7 @@ import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from '
 import type { BatchResult } from '../batch-queue.ts';
 import { BatchExecutor, type StepRows, type Write } from './batch.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
-import { type PackedWrites, packResult, unpackWrites } from './packed.ts';
+import { type PackedWrites, packResults, unpackWrites } from './packed.ts';
 
 // The one thread that owns the writing connection: a slow sync stalls it, never the event loop of the doors.
 const port = parentPort;
@@ -16,7 +16,7 @@ let failed = false;
 // A process that is killed again and again never gets to it: whatever the log holds is folded at the start.
 check(executor.fold());
 
-/** A batch is answered with how it ended; a string says why the file can no longer be trusted. */
+/** The batches of a commit are answered with how they ended; a string says why the file can no longer be trusted. */
 port.on('message', (message: PackedWrites | 'close') => {
   if (message === 'close') {
     using _last = failed ? logKeeper() : undefined;
@@ -28,12 +28,8 @@ port.on('message', (message: PackedWrites | 'close') => {
   const writes = parts.flat();
   const result = failed ? refused(writes) : executor.execute(writes);
   failed ||= result.fatal !== undefined;
-  let from = 0;
-  for (const { length } of parts) {
-    const results = result.results.slice(from, from + length);
-    from += length;
-    port.postMessage(packResult({ ...result, results, goesOn: from < writes.length }));
-  }
+  const lengths = parts.map((part) => part.length);
+  port.postMessage(packResults(result, lengths));
   if (failed) return;
   check(executor.maintain(writes));
 });

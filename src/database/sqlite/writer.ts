@@ -6,7 +6,7 @@ import type { BatchResult } from '../batch-queue.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import { type DatabaseObserver, unobserved } from '../observer.ts';
 import { BatchExecutor, type StepRows } from './batch.ts';
-import { type PackedResult, packWrites, unpackResult } from './packed.ts';
+import { type PackedResults, packWrites, unpackResults } from './packed.ts';
 import { WriteQueue } from './write-queue.ts';
 
 /** The writing side of an SQLite database; disposing of it waits for the writes that were accepted. */
@@ -64,9 +64,9 @@ export function openThreadWriter(
     onBatchEnd?.();
     answers.shift()?.(result);
   }
-  worker.on('message', (message: PackedResult | string) => {
+  worker.on('message', (message: PackedResults | string) => {
     if (typeof message === 'string') fail(`The file is no longer durable: ${message}`);
-    else settle(unpackResult(message));
+    else for (const result of unpackResults(message)) settle(result);
   });
   worker.on('error', (error) => {
     fail(`The writer thread failed: ${error}`);

@@ -27,6 +27,8 @@ export interface CompareOptions {
   readonly connections: number;
   /** How long a round takes; default what the pace says. */
   readonly seconds?: number;
+  /** How many rounds; default what the pace says. */
+  readonly rounds?: number;
 }
 
 /**
@@ -36,9 +38,9 @@ export interface CompareOptions {
 export async function compare(
   bench: Workbench,
   contenders: readonly Contender[],
-  { connections, seconds = bench.pace.seconds }: CompareOptions,
+  { connections, seconds = bench.pace.seconds, rounds = bench.pace.rounds }: CompareOptions,
 ): Promise<readonly Measured[]> {
-  const { rounds, warmUp } = bench.pace;
+  const { warmUp } = bench.pace;
   for (const contender of contenders) {
     bench.say(`warming up ${contender.label}`);
     await loadOnce(bench, contender, connections, warmUp);

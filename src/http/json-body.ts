@@ -34,7 +34,8 @@ export function parseJsonText(text: string): unknown {
 
 /** Bounds the nesting before the parser sees it. */
 function refuseDepth(text: string): void {
-  if (countOpenings(text) <= LIMITS.jsonDepth) return;
+  // Each level takes two characters.
+  if (text.length <= 2 * LIMITS.jsonDepth || countOpenings(text) <= LIMITS.jsonDepth) return;
   let depth = 0;
   let inString = false;
   for (let i = 0; i < text.length; i++) {

@@ -82,7 +82,7 @@ interface Others {
 /** Those that go on working on everybody's core when their round is over: each is measured when the others are done. */
 async function othersAlone(bench: Workbench): Promise<Others> {
   const alone = (label: string, server: Server, requests: readonly HttpRequest[]) =>
-    compare(bench, [{ label, server, requests }], { connections: 64 });
+    compare(bench, [{ label, server, requests }], { connections: 64, ...ROUNDS });
   const handling = await startPortico(bench, 'webhook');
   const measured = await alone('Portico, handled too', handling, HANDLED);
   const go = await startGoWebhook(bench);

@@ -36,8 +36,9 @@ export async function makeRandomRows(file: string, seed: number, counts: RowCoun
   db.exec('BEGIN');
   fillUsers(db, random, counts.users);
   fillDeliveries(db, random, counts.deliveries);
-  // Ids that were given and are gone, in the middle and at the end.
+  // Ids that were given and are gone, in the middle and at the end; removing deliveries notes the highest.
   db.exec(`
+    UPDATE sqlite_sequence SET seq = ${counts.deliveries} WHERE name = 'deliveries';
     DELETE FROM users WHERE id % 7 = 3 OR id > ${counts.users} - 3;
     DELETE FROM jobs WHERE delivery > ${counts.deliveries} - 2 OR delivery % 11 = 5;
     DELETE FROM deliveries WHERE seq > ${counts.deliveries} - 2 OR seq % 11 = 5`);

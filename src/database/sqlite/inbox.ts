@@ -27,6 +27,10 @@ export class SqliteInbox implements Inbox {
   readonly #prunable: StatementSync;
   readonly #size: StatementSync;
   #appended = 0;
+  /** How often deliveries were removed, by this process or once by an earlier one. */
+  #prunes = 1;
+  /** What `#prunes` was when a delivery was stored behind all that had been removed: SQLite counts on from that one. */
+  #followed = 0;
 
   constructor(reads: DatabaseSync, writes: WriteQueue, observer: DatabaseObserver) {
     this.#writes = writes;
@@ -63,7 +67,8 @@ export class SqliteInbox implements Inbox {
     const { id, source, event, dataPointer, contentType, body, receivedAt, jobs } = delivery;
     const dedupKey = storedKey(delivery.dedupKey);
     const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey];
-    const steps: Step[] = [{ statement: 'appendDelivery', values }];
+    const follows = this.#followed === this.#prunes;
+    const steps: Step[] = [{ statement: follows ? 'appendDelivery' : 'appendBehind', values }];
     if (jobs.length > 0) {
       const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, storedKey(orderKey)]));
       steps.push({ statement: 'addJobs', values: [receivedAt, targets] });
@@ -73,7 +78,18 @@ export class SqliteInbox implements Inbox {
     }
     // The first one finds what an earlier process has left; what fails here is made up for by the next one.
     if (this.#appended++ % ZONE === 0) this.#writes.write('addZones').catch(() => {});
-    return this.#writes.submit(steps, dedupKey === null ? appendedAlone : appendedOnce);
+    const read = dedupKey === null ? appendedAlone : appendedOnce;
+    return this.#writes.submit(steps, follows ? read : this.#behind(read));
+  }
+
+  /** The reader of what `appendBehind` did: once it stored a delivery, others follow that one. */
+  #behind(read: (rows: StepRows) => Appended): (rows: StepRows) => Appended {
+    const prunes = this.#prunes;
+    return (rows) => {
+      const appended = read(rows);
+      if (appended === 'stored') this.#followed = prunes;
+      return appended;
+    };
   }
 
   due(targets: readonly string[], now: number): readonly string[] {
@@ -150,7 +166,9 @@ export class SqliteInbox implements Inbox {
     const found = readRows<{ seq: number }>(this.#prunable, before, settledOnly ? 1 : 0, limit);
     if (found.length === 0) return 0;
     const seqs = JSON.stringify(found.map(({ seq }) => seq));
-    const [, removed = []] = await this.#writes.submit([
+    this.#prunes++;
+    const [, , removed = []] = await this.#writes.submit([
+      { statement: 'keepHighest', values: [] },
       { statement: 'pruneJobs', values: [seqs] },
       { statement: 'pruneDeliveries', values: [seqs] },
       { statement: 'pruneZones', values: [seqs] },

@@ -64,9 +64,8 @@ function targetOn(db: DatabaseSync): MoveTarget {
     clear() {
       const tables = movedTables.map(({ name }) => `DELETE FROM ${name};`).reverse();
       const mark = `DELETE FROM migrations WHERE name GLOB '${MOVING}*';`;
-      db.exec(
-        `BEGIN; ${tables.join(' ')} DELETE FROM delivery_zones; DELETE FROM sqlite_sequence; ${mark} COMMIT`,
-      );
+      const own = 'DELETE FROM delivery_zones; UPDATE sqlite_sequence SET seq = 0;';
+      db.exec(`BEGIN; ${tables.join(' ')} ${own} ${mark} COMMIT`);
     },
     last({ name, key }) {
       return Number(db.prepare(`SELECT max(${key}) AS last FROM ${name}`).get()?.last ?? 0);

@@ -9,8 +9,11 @@ export function moveReads(db: DatabaseSync): Omit<MoveEnd, keyof AsyncDisposable
   return {
     origin: `sqlite-${first?.applied_at}`,
     count: ({ name }) => Number(db.prepare(`SELECT count(*) AS count FROM ${name}`).get()?.count),
-    counter({ name }) {
-      const row = db.prepare('SELECT max(seq) AS last FROM sqlite_sequence WHERE name = ?').get(name);
+    counter({ name, key }) {
+      const row = db
+        .prepare(`SELECT max((SELECT coalesce(max(${key}), 0) FROM ${name}),
+          (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?)) AS last`)
+        .get(name);
       return Number(row?.last ?? 0);
     },
     // The lock on the file keeps everybody away.

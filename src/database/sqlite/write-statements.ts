@@ -1,6 +1,15 @@
 import { WAITING_TARGETS } from '../waiting-targets.ts';
 import { ADD_ZONES, PRUNE_ZONES } from './delivery-zones.ts';
 
+/** The highest `seq` that a delivery ever had. */
+const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
+      coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
+
+const append = (columns: string, values: string) => `
+    INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key)
+    VALUES (${values}?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
+
 /**
  * Every statement that writes, by its name; the connection that writes prepares each of them once. To return rows costs
  * SQLite a table of its own for each run, so the frequent ones return none: what they did is told by `BatchExecutor`.
@@ -10,11 +19,10 @@ export const WRITES = {
   updateUser: 'UPDATE users SET name = ?, email = ? WHERE id = ? RETURNING id',
   removeUser: 'DELETE FROM users WHERE id = ? RETURNING id',
 
-  appendDelivery: `
-    INSERT INTO deliveries (id, source, event, data_pointer, content_type, body, received_at, dedup_key)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`,
-  // Right behind appendDelivery: nothing when that found a duplicate.
+  appendDelivery: append('', ''),
+  // For the first one behind deliveries that were removed.
+  appendBehind: append('seq, ', `${HIGHEST} + 1, `),
+  // Right behind one of these: nothing when that found a duplicate.
   addJobs: `
     INSERT INTO jobs (delivery, due_at, target, order_key)
     SELECT last_insert_rowid(), ?, value ->> 0, value ->> 1 FROM json_each(?) WHERE changes() > 0
@@ -84,6 +92,7 @@ export const WRITES = {
     UPDATE jobs SET status = 'discarded', finished_at = ?, owner = NULL
     WHERE delivery = ? AND status IN ('open', 'dead') RETURNING seq`,
 
+  keepHighest: `UPDATE sqlite_sequence SET seq = ${HIGHEST} WHERE name = 'deliveries'`,
   pruneJobs: `
     DELETE FROM jobs WHERE delivery IN (SELECT value FROM json_each(?)) AND status <> 'open' RETURNING seq`,
   pruneDeliveries: `

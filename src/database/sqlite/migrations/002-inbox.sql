@@ -1,7 +1,7 @@
 -- What was received, byte for byte; never changed, only removed when it is old.
 -- `seq` keeps the order of arrival; `id` is what the outside knows a delivery by (see delivery_zones).
 CREATE TABLE deliveries (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL,
   -- The name of the signed source; empty for /webhook itself.
   source TEXT NOT NULL,

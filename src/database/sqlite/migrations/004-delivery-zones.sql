@@ -7,3 +7,8 @@ CREATE TABLE delivery_zones (
   first_id TEXT NOT NULL,
   last_id TEXT NOT NULL
 ) STRICT;
+
+-- The `seq` of a removed delivery is never given to another one. AUTOINCREMENT would note the highest here at each commit;
+-- it is noted when deliveries are removed.
+INSERT INTO sqlite_sequence (name, seq)
+SELECT 'deliveries', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'deliveries');

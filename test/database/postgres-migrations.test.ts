@@ -35,7 +35,12 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       );
     }
     const migrations = await server.sql('SELECT name FROM migrations ORDER BY name', url);
-    assert.deepEqual(migrations.flat(), ['001-users.sql', '002-inbox.sql', '003-targets.sql']);
+    assert.deepEqual(migrations.flat(), [
+      '001-users.sql',
+      '002-inbox.sql',
+      '003-targets.sql',
+      '004-delivery-zones.sql',
+    ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);
   });

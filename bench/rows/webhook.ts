@@ -36,26 +36,22 @@ export const webhook: Row = {
     'parses it and stores nothing. Both are measured on the machine as it is, where the thread that writes to the disk ' +
     "can have a core, and bound to one core. Express has ETags and X-Powered-By switched off, but where it stands as it comes. Debian's `webhook` (Go) starts `/bin/true` for each delivery, which it cannot do without.",
   async run(bench) {
-    const plain: Record<string, Server> = {
+    const bound = await inTurn(bench, {
       Portico: await startPortico(bench, 'webhook'),
       Express: await startPeer(bench, 'express-receiver'),
-    };
-    if (!bench.pace.quick) {
-      plain[FREE] = await startPortico(bench, 'webhook', { onAllCores: true });
-      plain[EXPRESS_FREE] = await startPeer(bench, 'express-receiver', { onAllCores: true });
-      plain[AS_IT_COMES] = await startPeer(bench, 'express-receiver', {
-        onAllCores: true,
-        env: { AS_IT_COMES: '1' },
-      });
-    }
-    await checkSameAnswers(plain, PLAIN);
-    const inTurn = await compare(
-      bench,
-      Object.entries(plain).map(([label, server]) => ({ label, server, requests: PLAIN })),
-      { connections: 64, ...(bench.pace.quick ? {} : ROUNDS) },
-    );
+    });
+    const free = bench.pace.quick
+      ? []
+      : await inTurn(bench, {
+          [FREE]: await startPortico(bench, 'webhook', { onAllCores: true }),
+          [EXPRESS_FREE]: await startPeer(bench, 'express-receiver', { onAllCores: true }),
+          [AS_IT_COMES]: await startPeer(bench, 'express-receiver', {
+            onAllCores: true,
+            env: { AS_IT_COMES: '1' },
+          }),
+        });
     const others = bench.pace.quick ? { measured: [], notes: [] } : await othersAlone(bench);
-    const measured = [...inTurn, ...others.measured];
+    const measured = [...bound, ...free, ...others.measured];
     const summary = summarise({
       measured,
       targets: { Express: 1.2 },
@@ -65,14 +61,27 @@ export const webhook: Row = {
     });
     const labelled = (wanted: string) => measured.filter(({ label }) => label === wanted);
     // The target is the faster Express; the other one only shows what its defaults cost.
-    const free = labelled(FREE).flatMap((own) => [
+    const freeFindings = labelled(FREE).flatMap((own) => [
       ...labelled(EXPRESS_FREE).map((express) => rateRatio(own, express, { atLeast: 1.2 })),
       ...labelled(AS_IT_COMES).map((express) => rateRatio(own, express)),
     ]);
-    const bound = summary.findings.filter(({ what }) => !what.endsWith('not bound'));
-    return { ...summary, findings: [...free, ...bound] };
+    const boundFindings = summary.findings.filter(({ what }) => !what.endsWith('not bound'));
+    return { ...summary, findings: [...freeFindings, ...boundFindings] };
   },
 };
+
+/** Servers that answer the same are loaded in turn: those that are compared with each other one behind the other. */
+async function inTurn(
+  bench: Workbench,
+  servers: Readonly<Record<string, Server>>,
+): Promise<readonly Measured[]> {
+  await checkSameAnswers(servers, PLAIN);
+  return compare(
+    bench,
+    Object.entries(servers).map(([label, server]) => ({ label, server, requests: PLAIN })),
+    { connections: 64, ...(bench.pace.quick ? {} : ROUNDS) },
+  );
+}
 
 interface Others {
   readonly measured: readonly Measured[];

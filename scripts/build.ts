@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { readGitInfo } from '../src/observability/git-info.ts';
+import { readGitInfo } from '../src/app/git-info.ts';
 
 // Makes dist/, the package as it is published: the same layout as the sources, because Node strips types
 // only outside node_modules. An argument names another folder.

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { renderMarkdownTable } from '../src/config/table.ts';
+import { renderMarkdownTable } from '../src/config/options-table.ts';
 import { temporaryFolder } from '../test/support/temporary-folder.ts';
 
 const script = join(import.meta.dirname, 'config-table.ts');

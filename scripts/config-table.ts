@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { renderMarkdownTable } from '../src/config/table.ts';
+import { renderMarkdownTable } from '../src/config/options-table.ts';
 
 const start = '<!-- options:start -->';
 const end = '<!-- options:end -->';

@@ -1,11 +1,11 @@
-import { type CommandName, parseCommandLine } from './config/command-line.ts';
+import { type CommandName, parseCommandLine } from './commands/command-line.ts';
 import { ConfigError } from './config/config-error.ts';
 
 type Command = (rest: readonly string[]) => Promise<number>;
 
 /** Each is loaded only when it is called, so that help comes at once. */
 const COMMANDS: Readonly<Record<CommandName, Command>> = {
-  serve: async (rest) => (await import('./serve.ts')).serve(rest),
+  serve: async (rest) => (await import('./app/serve.ts')).serve(rest),
   deliveries: async (rest) => (await import('./commands/deliveries.ts')).deliveriesCommand(rest),
   send: async (rest) => (await import('./commands/send.ts')).sendCommand(rest),
   migrate: async (rest) => (await import('./commands/migrate.ts')).migrateCommand(rest),
@@ -16,7 +16,7 @@ const COMMANDS: Readonly<Record<CommandName, Command>> = {
     return print(help(rest, process.stdout.columns ?? 100));
   },
   version: async () => {
-    const { readPackageInfo } = await import('./package-info.ts');
+    const { readPackageInfo } = await import('./app/package-info.ts');
     return print(`${readPackageInfo().version}\n`);
   },
 };

@@ -5,11 +5,13 @@ import { test } from 'node:test';
 
 const ROOT = join(import.meta.dirname, '..');
 const ROOMS = ['graphql', 'rest', 'management', 'webhook'];
-const SHARED = ['config', 'http', 'users', 'inbox', 'database', 'observability'];
-/** Folders that see everything, like the files that wire the service; nothing but those imports them. */
-const WIRING = ['commands'];
+const SHARED = ['core', 'http', 'observability', 'users', 'inbox', 'database', 'config'];
+/** Folders that see everything; nothing but main.ts, index.ts and they themselves import them. */
+const WIRING = ['app', 'commands'];
 const MAX_LINES = 300;
 const MAX_MEDIAN_LINES = 60;
+/** Sources that one folder may hold, not counting its subfolders. */
+const MAX_SOURCES = 21;
 
 const files = globSync('src/**/*.ts', { cwd: ROOT }).map((file) => file.replaceAll('\\', '/'));
 const sources = files.filter((file) => !file.endsWith('.test.ts'));
@@ -28,7 +30,7 @@ function importsOf(file: string, text: string): readonly string[] {
   return specifiers.map((specifier) => posix.normalize(posix.join(dirname(file), specifier)));
 }
 
-/** Why an import breaks the law, or undefined. */
+/** Why an import breaks the rules between folders, or undefined. */
 function breach(importer: string, imported: string): string | undefined {
   const from = folderOf(importer);
   const to = folderOf(imported);
@@ -48,13 +50,71 @@ test('rooms import shared folders only, shared folders never import rooms', () =
   );
 });
 
-test('the law sees a breach when there is one', () => {
+test('the rules see a breach when there is one', () => {
   const [imported = ''] = importsOf('src/rest/rest.ts', `import { webhook } from '../webhook/webhook.ts';`);
   assert.equal(breach('src/rest/rest.ts', imported), 'src/rest/rest.ts imports src/webhook/webhook.ts');
-  assert.ok(breach('src/http/listener.ts', 'src/rest/rest.ts'));
-  assert.ok(breach('src/users/user.ts', 'src/service.ts'));
+  assert.ok(breach('src/http/server/listener.ts', 'src/rest/rest.ts'));
+  assert.ok(breach('src/users/user.ts', 'src/app/service.ts'));
   assert.ok(breach('src/rest/rest.ts', 'src/commands/send.ts'));
   assert.equal(breach('src/rest/rest.ts', 'src/http/problem.ts'), undefined);
+});
+
+/** The imports of all sources that cross from one folder to another; `folder` names the folder of a file. */
+function crossings(folder: (file: string) => string): ReadonlyMap<string, ReadonlySet<string>> {
+  const graph = new Map<string, Set<string>>();
+  for (const file of sources) {
+    for (const imported of importsOf(file, readFileSync(join(ROOT, file), 'utf8'))) {
+      const from = folder(file);
+      const to = folder(imported);
+      if (from !== to) graph.set(from, (graph.get(from) ?? new Set()).add(to));
+    }
+  }
+  return graph;
+}
+
+/** The folders of one cycle, if there is any: a walk that comes back to a folder it has not left yet. */
+function cycleOf(graph: ReadonlyMap<string, ReadonlySet<string>>): readonly string[] | undefined {
+  const left = new Set<string>();
+  function walk(folder: string, path: readonly string[]): readonly string[] | undefined {
+    if (path.includes(folder)) return [...path.slice(path.indexOf(folder)), folder];
+    if (left.has(folder)) return undefined;
+    for (const next of graph.get(folder) ?? []) {
+      const cycle = walk(next, [...path, folder]);
+      if (cycle !== undefined) return cycle;
+    }
+    left.add(folder);
+    return undefined;
+  }
+  for (const folder of graph.keys()) {
+    const cycle = walk(folder, []);
+    if (cycle !== undefined) return cycle;
+  }
+  return undefined;
+}
+
+test('folders import each other in one direction', () => {
+  assert.equal(cycleOf(crossings(folderOf)), undefined);
+  assert.deepEqual([...(crossings(folderOf).get('core') ?? [])], [], 'core imports nobody');
+});
+
+test('a cycle of folders is found', () => {
+  const graph = new Map([
+    ['a', new Set(['b'])],
+    ['b', new Set(['c', 'd'])],
+    ['d', new Set(['b'])],
+  ]);
+  assert.deepEqual(cycleOf(graph), ['b', 'd', 'b']);
+  graph.delete('d');
+  assert.equal(cycleOf(graph), undefined);
+});
+
+test(`no folder has more than ${MAX_SOURCES} sources of its own`, () => {
+  const counts = new Map<string, number>();
+  for (const file of sources) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+  assert.deepEqual(
+    [...counts].filter(([, count]) => count > MAX_SOURCES),
+    [],
+  );
 });
 
 test('every folder below src is a room, a shared folder or wiring', () => {

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { createService } from '../src/app/service.ts';
 import { loadConfig } from '../src/config/load.ts';
-import { createService } from '../src/service.ts';
 import { captureLog } from './support/log-capture.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 

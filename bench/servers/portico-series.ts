@@ -1,11 +1,11 @@
 // Portico's management door with ten thousand series, as a script of its own: a service gets them only over time.
 import pino from 'pino';
-import { createListener } from '../../src/http/listener.ts';
-import { managementErrors } from '../../src/management/error-format.ts';
+import { createListener } from '../../src/http/server/listener.ts';
 import { management } from '../../src/management/management.ts';
-import { HealthRegistry } from '../../src/observability/health-registry.ts';
-import { Metrics } from '../../src/observability/metrics.ts';
-import { Readiness } from '../../src/observability/readiness.ts';
+import { managementErrors } from '../../src/management/management-errors.ts';
+import { Readiness } from '../../src/observability/health/readiness.ts';
+import { HealthRegistry } from '../../src/observability/health/registry.ts';
+import { Metrics } from '../../src/observability/metrics/metrics.ts';
 import { METERS, SERIES_OF_METER } from './series.ts';
 
 const metrics = new Metrics();

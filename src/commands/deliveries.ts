@@ -1,5 +1,5 @@
-import { quote } from '../config/quote.ts';
-import { didYouMean } from '../config/suggest.ts';
+import { quote } from '../core/quote.ts';
+import { didYouMean } from '../core/suggest.ts';
 import { endWithReader } from './output.ts';
 import { UsageError } from './usage-error.ts';
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { quote } from '../config/quote.ts';
-import { didYouMean } from '../config/suggest.ts';
-import { hashPassword } from '../http/password-hash.ts';
+import { quote } from '../core/quote.ts';
+import { didYouMean } from '../core/suggest.ts';
+import { hashPassword } from '../http/auth/password-hash.ts';
 import { readHidden } from './read-hidden.ts';
 
 const FLAG = '--argon2id';

@@ -1,6 +1,6 @@
-import { parseCommandLine } from '../config/command-line.ts';
-import { renderHelp } from '../config/help.ts';
+import { parseCommandLine } from './command-line.ts';
 import { renderUsage } from './render-usage.ts';
+import { renderHelp } from './service-help.ts';
 
 /**
  * What `portico help` shows: about the command that `words` name, or about everything; for a terminal of so many

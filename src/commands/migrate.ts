@@ -1,5 +1,5 @@
 import { migrateDatabase, pendingMigrations } from '../database/schema.ts';
-import { readArguments } from './command-arguments.ts';
+import { readArguments } from './argv/command-arguments.ts';
 import { readConfiguration } from './deliveries/open-deliveries.ts';
 import { migrateUsage } from './migrate-usage.ts';
 import { counted, endWithReader, print } from './output.ts';

@@ -1,7 +1,7 @@
 import { databaseNamed } from '../database/engine-of.ts';
 import { type MoveReport, moveDatabase } from '../database/move/move-database.ts';
 import { openMoveSource, openMoveTarget } from '../database/move/open-ends.ts';
-import { type CommandArguments, readArguments } from './command-arguments.ts';
+import { type CommandArguments, readArguments } from './argv/command-arguments.ts';
 import { readConfiguration } from './deliveries/open-deliveries.ts';
 import { INTERRUPTED, interruption } from './interruption.ts';
 import { moveUsage } from './move-usage.ts';

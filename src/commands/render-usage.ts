@@ -1,10 +1,10 @@
-import { hang } from '../config/help.ts';
 import type { CommandUsage } from './command-usage.ts';
 import { deliveriesUsages } from './deliveries/usages.ts';
 import { hashPasswordUsage } from './hash-password-usage.ts';
 import { migrateUsage } from './migrate-usage.ts';
 import { moveUsage } from './move-usage.ts';
 import { sendUsage } from './send/usage.ts';
+import { hang } from './service-help.ts';
 
 const usages: readonly CommandUsage[] = [
   hashPasswordUsage,

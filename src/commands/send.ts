@@ -1,4 +1,4 @@
-import { readArguments } from './command-arguments.ts';
+import { readArguments } from './argv/command-arguments.ts';
 import { countOf } from './deliveries/filter-arguments.ts';
 import { readConfiguration } from './deliveries/open-deliveries.ts';
 import { INTERRUPTED, interruption } from './interruption.ts';

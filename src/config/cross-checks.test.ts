@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { crossCheck } from './cross-checks.ts';
-import { type OptionKey, optionKeys, optionOf, type Settings } from './options.ts';
+import { type OptionKey, optionKeys, optionOf, type Settings } from './options/options.ts';
 
 const defaults = Object.fromEntries(optionKeys.map((key) => [key, optionOf(key).default])) as Settings;
 const admin = { user: 'admin', password: 'p', roles: [] };

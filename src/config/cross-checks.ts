@@ -1,8 +1,8 @@
-import type { ManagementUser } from './code.ts';
-import { type Door, doors } from './door.ts';
-import { comparableEndpointId, takenEndpoints } from './endpoint-id.ts';
-import { type OptionKey, optionOf, type Settings } from './options.ts';
-import { didYouMean } from './suggest.ts';
+import { didYouMean } from '../core/suggest.ts';
+import { type Door, doors } from './options/door.ts';
+import { comparableEndpointId, takenEndpoints } from './options/endpoint-id.ts';
+import { type OptionKey, optionOf, type Settings } from './options/options.ts';
+import type { ManagementUser } from './schema/code.ts';
 
 /** What the checks of several settings at once look at. */
 export interface Together {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defineConfig, type PorticoConfig } from './define-config.ts';
-import { readModuleCode } from './module-code.ts';
-import { readModuleSettings } from './module-settings.ts';
+import { readModuleSettings } from './module/module-settings.ts';
+import { readModuleCode } from './schema/module-code.ts';
 
 test('a configuration comes back as it was given', () => {
   const config: PorticoConfig = {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { effectiveOptions } from './effective-options.ts';
 import { loadConfig } from './load.ts';
-import { optionKeys } from './options.ts';
+import { optionKeys } from './options/options.ts';
 
 test('every option has the value that holds, and the place that gave it', async () => {
   await using folder = await temporaryFolder();

@@ -1,5 +1,5 @@
-import { type OptionKey, optionKeys, optionOf, type Settings } from './options.ts';
-import type { PropertySource } from './property-source.ts';
+import { type OptionKey, optionKeys, optionOf, type Settings } from './options/options.ts';
+import type { PropertySource } from './sources/property-source.ts';
 
 /** An option with the value that holds. */
 export interface EffectiveOption {

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './load.ts';
-import { type OptionKey, optionOf, type Settings } from './options.ts';
-import { parseText } from './parse.ts';
-import { readSecretFile } from './secret-file.ts';
+import { type OptionKey, optionOf, type Settings } from './options/options.ts';
+import { parseText } from './options/parse.ts';
+import { readSecretFile } from './sources/secret-file.ts';
 
 /** How often the file is looked at, in milliseconds. */
 const INTERVAL = 1_000;

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { ConfigError } from './config-error.ts';
 import { loadConfig } from './load.ts';
-import { optionKeys, optionOf } from './options.ts';
+import { optionKeys, optionOf } from './options/options.ts';
 
 async function problemsOf(loading: Promise<unknown>): Promise<readonly string[]> {
   return loading.then(

@@ -1,15 +1,15 @@
 import { resolve } from 'node:path';
-import type { ConfigCode } from './code.ts';
 import { ConfigError } from './config-error.ts';
 import { crossCheck } from './cross-checks.ts';
-import { type Environment, readEnvironment } from './environment.ts';
-import { readFlags } from './flags.ts';
-import { secretTexts } from './hide-secrets.ts';
-import { loadModule } from './load-module.ts';
-import { moduleOption, type OptionKey, optionKeys, optionOf, type Settings } from './options.ts';
-import type { PropertySource } from './property-source.ts';
-import type { Reading } from './reading.ts';
-import { createSecretResolver, type SecretResolver } from './secret-resolver.ts';
+import { loadModule } from './module/load-module.ts';
+import { moduleOption, type OptionKey, optionKeys, optionOf, type Settings } from './options/options.ts';
+import type { ConfigCode } from './schema/code.ts';
+import { secretTexts } from './secret-texts.ts';
+import { type Environment, readEnvironment } from './sources/environment.ts';
+import { readFlags } from './sources/flags.ts';
+import type { PropertySource } from './sources/property-source.ts';
+import type { Reading } from './sources/reading.ts';
+import { createSecretResolver, type SecretResolver } from './sources/secret-resolver.ts';
 import { propertySources } from './sources.ts';
 
 /** What a start is configured from. */

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { doors } from './door.ts';
-import { infoParts } from './info-parts.ts';
 import { loadConfig } from './load.ts';
-import { flagOf } from './option.ts';
-import { type OptionKey, optionKeys, optionOf } from './options.ts';
+import { doors } from './options/door.ts';
+import { infoParts } from './options/info-parts.ts';
+import { flagOf } from './options/option.ts';
+import { type OptionKey, optionKeys, optionOf } from './options/options.ts';
 
 const name = fc.stringMatching(/^[a-z][a-zA-Z0-9.-]{0,8}$/);
 const path = fc

@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { ConfigError } from './config-error.ts';
 import { loadConfig } from './load.ts';
-import { flagOf } from './option.ts';
-import { optionKeys, optionOf } from './options.ts';
+import { flagOf } from './options/option.ts';
+import { optionKeys, optionOf } from './options/options.ts';
 
 const planted = 'Zq7PlantedSecret';
 const secretKeys = optionKeys.filter((key) => optionOf(key).secret);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { StoreUnavailableError } from '../core/store-errors.ts';
 import { BatchQueue, type BatchQueueOptions, type BatchResult } from './batch-queue.ts';
-import { StoreUnavailableError } from './errors.ts';
 
 /** An engine whose batches end when the test says so. */
 function manualEngine(

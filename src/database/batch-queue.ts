@@ -1,4 +1,4 @@
-import { StoreUnavailableError } from './errors.ts';
+import { StoreUnavailableError } from '../core/store-errors.ts';
 import { type DatabaseObserver, unobserved } from './observer.ts';
 
 /** More writes than this make a batch that would keep its first ones waiting; an engine may make one of several. */

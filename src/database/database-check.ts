@@ -1,4 +1,4 @@
-import type { HealthIndicator, HealthResult } from '../observability/health.ts';
+import type { HealthIndicator, HealthResult } from '../observability/health/health.ts';
 import type { Database } from './database.ts';
 
 const UP: HealthResult = { status: 'UP' };

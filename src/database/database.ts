@@ -1,6 +1,6 @@
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { DeliveryLog } from '../inbox/delivery-log.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import type { MaybePromise } from '../users/maybe-promise.ts';
 import type { UserSource } from '../users/user-source.ts';
 import type { UserStore } from '../users/user-store.ts';
 

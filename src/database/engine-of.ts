@@ -1,4 +1,4 @@
-import { DatabaseOpenError } from './errors.ts';
+import { DatabaseOpenError } from '../core/store-errors.ts';
 
 const SQLITE = 'sqlite:';
 

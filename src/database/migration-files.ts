@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { DatabaseOpenError } from './errors.ts';
+import { DatabaseOpenError } from '../core/store-errors.ts';
 
 /**
  * A name like this among the migrations says that a move into the database has not ended. Every version takes the

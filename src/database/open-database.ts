@@ -1,11 +1,11 @@
-import type { MaybePromise } from '../users/maybe-promise.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Database } from './database.ts';
 import { engineOf } from './engine-of.ts';
 import type { OpenOptions } from './open-options.ts';
 import { openSqlite } from './sqlite/open.ts';
 
+export { DatabaseOpenError, StoreUnavailableError } from '../core/store-errors.ts';
 export type { Database } from './database.ts';
-export { DatabaseOpenError, StoreUnavailableError } from './errors.ts';
 
 /**
  * Opens the database that `url` names: `sqlite:<path>`, `sqlite::memory:` or `postgres://...`.

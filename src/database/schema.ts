@@ -19,5 +19,5 @@ export async function pendingMigrations(url: string): Promise<readonly string[]>
 
 /** The driver is loaded only by those who need it. */
 function postgres() {
-  return Promise.all([import('./postgres/first-connection.ts'), import('./postgres/migrate.ts')]);
+  return Promise.all([import('./postgres/pool/first-connection.ts'), import('./postgres/migrate.ts')]);
 }

@@ -1,7 +1,7 @@
 import type { ExecutionResult } from 'graphql';
-import type { DirectExchange } from '../http/direct-exchange.ts';
-import type { DirectHandler } from '../http/direct-lane.ts';
-import { parseJsonBody } from '../http/json-body.ts';
+import { parseJsonBody } from '../http/body/json-body.ts';
+import type { DirectExchange } from '../http/fast-path/fast-exchange.ts';
+import type { DirectHandler } from '../http/fast-path/fast-path.ts';
 import { HttpProblem } from '../http/problem.ts';
 import type { FindOperation } from './executor.ts';
 import { maskErrors } from './mask-errors.ts';

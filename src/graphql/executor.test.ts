@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import fastify from 'fastify';
 import { buildSchema, type ExecutionResult } from 'graphql';
-import type { MaybePromise } from '../users/maybe-promise.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import { createFindOperation, isQuery } from './executor.ts';
 import { graphql } from './graphql.ts';
 import { withDefaults } from './options.ts';

@@ -1,6 +1,6 @@
 import type { GraphQLSchema } from 'graphql';
 import { type DocumentNode, GraphQLError, Kind, OperationTypeNode } from 'graphql';
-import type { Metrics } from '../observability/metrics.ts';
+import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { DocumentLimits } from './document-limits.ts';
 import { Documents, type Refused } from './documents.ts';
 import { Operation, type OperationOptions } from './operation.ts';

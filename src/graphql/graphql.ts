@@ -1,17 +1,17 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import type { ExecutionResult } from 'graphql';
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { parseAccept } from '../http/accept.ts';
 import { refuseCrossSiteWrites } from '../http/cross-site.ts';
 import { sendProblem } from '../http/error-format.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
-import { type MaybePromise, whenReady } from '../users/maybe-promise.ts';
 import { directGraphql } from './direct.ts';
 import type { Refused } from './documents.ts';
-import { graphqlErrors } from './error-format.ts';
 import { EventStreams } from './event-stream.ts';
 import { createFindOperation, isQuery } from './executor.ts';
 import { openGraphiql } from './graphiql/graphiql.ts';
 import { prefersHtml } from './graphiql/prefers-html.ts';
+import { graphqlErrors } from './graphql-errors.ts';
 import { maskErrors } from './mask-errors.ts';
 import {
   EVENT_STREAM,

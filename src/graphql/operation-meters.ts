@@ -1,5 +1,5 @@
 import type { OperationDefinitionNode } from 'graphql';
-import type { Metrics } from '../observability/metrics.ts';
+import type { Metrics } from '../observability/metrics/metrics.ts';
 
 /** Records how one operation of a document went; `began` is from performance.now(). */
 export type OperationMeter = (began: number, failed: boolean) => void;

@@ -8,7 +8,7 @@ import {
   type VariableValues,
   validateSubscriptionArgs,
 } from 'graphql';
-import { type MaybePromise, whenReady } from '../users/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { execute } from './execution/execute.ts';
 import { Plans } from './execution/plans.ts';
 import { type Inputs, MAX_VARIABLE_ERRORS, VariableReader } from './execution/variables.ts';

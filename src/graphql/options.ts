@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
-import type { Metrics } from '../observability/metrics.ts';
+import type { Metrics } from '../observability/metrics/metrics.ts';
 import { DEFAULT_LIMITS, type DocumentLimits } from './document-limits.ts';
 
 export interface GraphqlOptions {

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { parseJsonBody } from '../http/json-body.ts';
+import { parseJsonBody } from '../http/body/json-body.ts';
 import { HttpProblem } from '../http/problem.ts';
 
 /** Bodies are JSON in UTF-8 and nothing else (415): a form of another site cannot send one (GraphQL over HTTP, "POST"). */

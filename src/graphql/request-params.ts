@@ -1,4 +1,4 @@
-import { parseJsonText } from '../http/json-body.ts';
+import { parseJsonText } from '../http/body/json-body.ts';
 import { HttpProblem } from '../http/problem.ts';
 
 /** What a GraphQL request asks for (GraphQL over HTTP, "Request Parameters"). */

@@ -1,5 +1,5 @@
 import { GraphQLError } from 'graphql';
-import type { MaybePromise } from '../users/maybe-promise.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 
 /** Codes of errors whose message is meant for the client. */
 const SHOWN: ReadonlySet<unknown> = new Set(['INVALID_USER', 'COLLECTION_FULL']);

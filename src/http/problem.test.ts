@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import fastify from 'fastify';
-import { StoreUnavailableError } from '../database/errors.ts';
+import { StoreUnavailableError } from '../core/store-errors.ts';
 import { type ErrorFormat, sendProblem } from './error-format.ts';
 import { HttpProblem, reasonPhrase, toProblem } from './problem.ts';
 

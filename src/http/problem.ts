@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { OutcomeUnknownError, StoreUnavailableError } from '../database/errors.ts';
+import { OutcomeUnknownError, StoreUnavailableError } from '../core/store-errors.ts';
 
 export interface ProblemOptions extends ErrorOptions {
   readonly headers?: Readonly<Record<string, string>>;

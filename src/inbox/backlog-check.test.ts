@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { HealthRegistry } from '../observability/health-registry.ts';
+import { HealthRegistry } from '../observability/health/registry.ts';
 import { backlogCheck } from './backlog-check.ts';
 import type { Backlog } from './inbox.ts';
 

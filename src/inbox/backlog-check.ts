@@ -1,4 +1,4 @@
-import type { HealthIndicator, HealthResult } from '../observability/health.ts';
+import type { HealthIndicator, HealthResult } from '../observability/health/health.ts';
 import type { Backlog, Inbox } from './inbox.ts';
 
 export interface BacklogCheckOptions {

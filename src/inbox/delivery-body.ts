@@ -1,5 +1,5 @@
-import { isFormType, parseFormBody } from '../http/form-body.ts';
-import { parseJsonBody, parseJsonText } from '../http/json-body.ts';
+import { isFormType, parseFormBody } from '../http/body/form-body.ts';
+import { parseJsonBody, parseJsonText } from '../http/body/json-body.ts';
 import type { StoredDelivery } from './delivery.ts';
 
 const SPACES: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);

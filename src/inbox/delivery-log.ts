@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../users/maybe-promise.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { NewJob, StoredDelivery } from './delivery.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { quote } from '../config/quote.ts';
-import { didYouMean } from '../config/suggest.ts';
+import { quote } from '../core/quote.ts';
+import { didYouMean } from '../core/suggest.ts';
 import { DELIVERY_STATUSES, type DeliveryFilter } from './delivery-log.ts';
 import { MOMENT, parseMoment } from './moment.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Inbox } from './inbox.ts';
-import { Lane, type LaneEvents } from './lane.ts';
 import type { Target } from './target.ts';
+import { Lane, type LaneEvents } from './worker.ts';
 
 export interface DispatcherOptions {
   readonly inbox: Inbox;

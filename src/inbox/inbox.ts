@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../users/maybe-promise.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
 
 /** What became of a delivery that was handed in. `revived`: it was known and had died; it is tried again. */

@@ -1,24 +1,24 @@
-import { KnownSecrets } from '../config/known-secrets.ts';
-import { configPropsEndpoint } from './configprops.ts';
-import { cpuProfileEndpoint } from './cpuprofile.ts';
-import { customEndpoint } from './custom-endpoint.ts';
-import { deliveriesEndpoint } from './deliveries.ts';
+import { KnownSecrets } from '../core/redaction.ts';
+import { valueShower } from './access/masking.ts';
 import type { Endpoint } from './endpoint.ts';
-import { envEndpoint } from './env.ts';
-import { eventLoopEndpoint } from './eventloop.ts';
-import { healthEndpoint } from './health.ts';
-import type { HealthView } from './health-view.ts';
-import { heapDumpEndpoint } from './heapdump.ts';
-import { httpExchangesEndpoint } from './httpexchanges.ts';
-import { infoEndpoint } from './info.ts';
-import { loggersEndpoint } from './loggers.ts';
-import { mappingsEndpoint } from './mappings.ts';
-import { valueShower } from './masking.ts';
-import { metricsEndpoint } from './metrics.ts';
+import { configPropsEndpoint } from './endpoints/configprops.ts';
+import { cpuProfileEndpoint } from './endpoints/cpuprofile.ts';
+import { customEndpoint } from './endpoints/custom.ts';
+import { deliveriesEndpoint } from './endpoints/deliveries.ts';
+import { envEndpoint } from './endpoints/env.ts';
+import { eventLoopEndpoint } from './endpoints/eventloop.ts';
+import { healthEndpoint } from './endpoints/health.ts';
+import { heapDumpEndpoint } from './endpoints/heapdump.ts';
+import { httpExchangesEndpoint } from './endpoints/httpexchanges.ts';
+import { infoEndpoint } from './endpoints/info.ts';
+import { loggersEndpoint } from './endpoints/loggers.ts';
+import { mappingsEndpoint } from './endpoints/mappings.ts';
+import { metricsEndpoint } from './endpoints/metrics.ts';
+import { prometheusEndpoint } from './endpoints/prometheus.ts';
+import { shutdownEndpoint } from './endpoints/shutdown.ts';
+import { threadDumpEndpoint } from './endpoints/threaddump.ts';
+import type { HealthView } from './health/view.ts';
 import type { DoorOptions } from './options.ts';
-import { prometheusEndpoint } from './prometheus.ts';
-import { shutdownEndpoint } from './shutdown.ts';
-import { threadDumpEndpoint } from './threaddump.ts';
 
 /** Every endpoint for which the options have what it shows, exposed or not. */
 export function allEndpoints(options: DoorOptions, health: HealthView): readonly Endpoint[] {

@@ -1,5 +1,5 @@
+import { isThenable } from '../core/thenable.ts';
 import { HttpProblem } from '../http/problem.ts';
-import { isThenable } from '../observability/thenable.ts';
 
 /** An operation of a custom endpoint failed; the cause is for the log, never for the client. */
 export class CustomEndpointError extends Error {

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { builtInEndpoints } from '../config/endpoint-id.ts';
-import { HealthRegistry } from '../observability/health-registry.ts';
-import { Metrics } from '../observability/metrics.ts';
-import { Readiness } from '../observability/readiness.ts';
-import { observeRuntime } from '../observability/runtime-metrics.ts';
+import { builtInEndpoints } from '../config/options/endpoint-id.ts';
+import { Readiness } from '../observability/health/readiness.ts';
+import { HealthRegistry } from '../observability/health/registry.ts';
+import { Metrics } from '../observability/metrics/metrics.ts';
+import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
 import type { Environment } from './environment.ts';
-import { nearestBuild } from './nearest-build.ts';
+import { nearestBuild } from './info/nearest-build.ts';
 import type { DoorOptions, ManagementOptions } from './options.ts';
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type FastifyInstance } from 'fastify';
-import type { CustomEndpoint } from './custom-endpoint.ts';
+import type { CustomEndpoint } from './endpoints/custom.ts';
 import { HealthRegistry, type ManagementOptions, Metrics, management, Readiness } from './management.ts';
 import { ManagementOptionsError } from './options.ts';
 

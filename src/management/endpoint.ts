@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Access } from './access.ts';
+import type { Access } from './access/access.ts';
 
 /** Where an endpoint can be found, for the discovery page. */
 export interface EndpointLink {

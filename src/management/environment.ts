@@ -1,5 +1,5 @@
-import type { PropertySource } from '../config/property-source.ts';
-import type { ShowValue } from './masking.ts';
+import type { PropertySource } from '../config/sources/property-source.ts';
+import type { ShowValue } from './access/masking.ts';
 
 /** What the process was configured with. */
 export interface Environment {

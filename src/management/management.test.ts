@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type InjectOptions } from 'fastify';
-import { codeCheck } from '../observability/code-check.ts';
-import { HealthRegistry } from '../observability/health-registry.ts';
-import { Metrics } from '../observability/metrics.ts';
-import { Readiness } from '../observability/readiness.ts';
+import { codeCheck } from '../observability/health/code-check.ts';
+import { Readiness } from '../observability/health/readiness.ts';
+import { HealthRegistry } from '../observability/health/registry.ts';
+import { Metrics } from '../observability/metrics/metrics.ts';
 import { management } from './management.ts';
 import type { ManagementOptions } from './options.ts';
 

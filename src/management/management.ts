@@ -1,32 +1,32 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { refuseCrossSiteWrites } from '../http/cross-site.ts';
+import { exposedEndpoints } from './access/exposure.ts';
+import { guard } from './access/guard.ts';
 import { allEndpoints } from './all-endpoints.ts';
 import { withDefaults } from './defaults.ts';
-import { addDiscovery } from './discovery.ts';
-import { refuse } from './error-format.ts';
-import { exposedEndpoints } from './exposure.ts';
-import { guard } from './guard.ts';
-import { healthView } from './health-view.ts';
+import { addDiscovery } from './discovery/discovery.ts';
+import { addProbes } from './health/probes.ts';
+import { healthView } from './health/view.ts';
+import { refuse } from './management-errors.ts';
 import { answerUnknownPaths } from './not-found.ts';
 import { basePrefix, checkCustomEndpoints, type ManagementOptions } from './options.ts';
-import { addProbes } from './probes.ts';
 import { readManagementBodies } from './read-bodies.ts';
-import { registerWithAdmin } from './spring-boot-admin.ts';
+import { registerWithAdmin } from './spring-boot-admin/spring-boot-admin.ts';
 
 // What the options are made of, for those who take only this door.
-export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/custom-endpoint.ts';
+export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/schema/custom-endpoint.ts';
 export { ExchangeLog } from '../http/exchange-log.ts';
 export { listRoutes } from '../http/route-list.ts';
-export { codeCheck } from '../observability/code-check.ts';
-export { diskSpaceCheck } from '../observability/disk-space-check.ts';
-export { eventLoopCheck } from '../observability/event-loop-check.ts';
-export { EventLoopDelay } from '../observability/event-loop-delay.ts';
-export { HealthRegistry } from '../observability/health-registry.ts';
-export { Loggers } from '../observability/loggers.ts';
-export { Metrics } from '../observability/metrics.ts';
-export { Readiness } from '../observability/readiness.ts';
+export { codeCheck } from '../observability/health/code-check.ts';
+export { diskSpaceCheck } from '../observability/health/disk-space-check.ts';
+export { eventLoopCheck } from '../observability/health/event-loop-check.ts';
+export { Readiness } from '../observability/health/readiness.ts';
+export { HealthRegistry } from '../observability/health/registry.ts';
+export { Loggers } from '../observability/log/loggers.ts';
+export { Metrics } from '../observability/metrics/metrics.ts';
+export { EventLoopDelay } from '../observability/runtime/event-loop-delay.ts';
 export type { ManagementOptions } from './options.ts';
-export type { SpringBootAdminOptions } from './spring-boot-admin.ts';
+export type { SpringBootAdminOptions } from './spring-boot-admin/spring-boot-admin.ts';
 
 /**
  * The management door (contract 4.3) as a Fastify plugin. Everything it adds stays in two scopes of its

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Metrics } from '../observability/metrics.ts';
-import type { Meter } from '../observability/metrics-meter.ts';
+import type { Meter } from '../observability/metrics/meter.ts';
+import { Metrics } from '../observability/metrics/metrics.ts';
 import { describeMetric } from './metric-description.ts';
 
 const meterOf = (metrics: Metrics, name: string): Meter => metrics.meter(name) ?? assert.fail(name);

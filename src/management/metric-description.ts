@@ -1,4 +1,4 @@
-import type { Meter, Series, Statistic, Tag } from '../observability/metrics-meter.ts';
+import type { Meter, Series, Statistic, Tag } from '../observability/metrics/meter.ts';
 
 /** One meter as the metrics endpoint shows it. */
 export interface MetricDescription {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { METHOD_NOT_ALLOWED, NOT_FOUND, refuse } from './error-format.ts';
+import { METHOD_NOT_ALLOWED, NOT_FOUND, refuse } from './management-errors.ts';
 import { ManagementOptionsError } from './options.ts';
 import { ALLOWED } from './read-route.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify';
-import { METHOD_NOT_ALLOWED, refuse } from './error-format.ts';
 import { COMMON_HEADERS } from './json-reply.ts';
+import { METHOD_NOT_ALLOWED, refuse } from './management-errors.ts';
 
 /** What a path of this door answers, by method. */
 export interface Operations {

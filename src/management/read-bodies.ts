@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { parseJsonBody } from '../http/json-body.ts';
+import { parseJsonBody } from '../http/body/json-body.ts';
 import { HttpProblem } from '../http/problem.ts';
 import { MEDIA_TYPES } from './media-type.ts';
 

@@ -1,6 +1,6 @@
-import type { DirectExchange } from '../http/direct-exchange.ts';
-import type { DirectHandler } from '../http/direct-lane.ts';
-import { parseJsonBody } from '../http/json-body.ts';
+import { parseJsonBody } from '../http/body/json-body.ts';
+import type { DirectExchange } from '../http/fast-path/fast-exchange.ts';
+import type { DirectHandler } from '../http/fast-path/fast-path.ts';
 import { readNewUser } from '../users/new-user.ts';
 import type { NewUser } from '../users/user.ts';
 import { readUserId } from '../users/user-id.ts';

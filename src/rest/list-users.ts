@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type MaybePromise, whenReady } from '../users/maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { UserPage, UserStore } from '../users/user-store.ts';
 import { data } from './envelope.ts';
 

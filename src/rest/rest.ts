@@ -1,17 +1,17 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
+import { whenReady } from '../core/maybe-promise.ts';
+import { readJsonBodies } from '../http/body/read-bodies.ts';
 import { refuseCrossSiteWrites } from '../http/cross-site.ts';
 import { asIs, sendProblem } from '../http/error-format.ts';
 import { HttpProblem } from '../http/problem.ts';
-import { readJsonBodies } from '../http/read-bodies.ts';
-import { whenReady } from '../users/maybe-promise.ts';
 import { readNewUser } from '../users/new-user.ts';
 import type { NewUser } from '../users/user.ts';
 import { readUserId } from '../users/user-id.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { directUsers } from './direct.ts';
 import { CREATED, data, done, ENDPOINT_NOT_FOUND, JSON_TYPE, USER_NOT_FOUND } from './envelope.ts';
-import { restErrors } from './error-format.ts';
 import { listUsers } from './list-users.ts';
+import { restErrors } from './rest-errors.ts';
 import { unrouted } from './routing.ts';
 
 export interface RestOptions {

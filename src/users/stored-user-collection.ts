@@ -1,4 +1,4 @@
-import { type MaybePromise, whenReady } from './maybe-promise.ts';
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { readNewUser } from './new-user.ts';
 import type { NewUser, User } from './user.ts';
 import type { UserCollection } from './user-collection.ts';

@@ -1,4 +1,4 @@
-import type { MaybePromise } from './maybe-promise.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { NewUser, User } from './user.ts';
 
 /** The collection of users behind the GraphQL door (contract 2.1 and 4.1). */

@@ -1,4 +1,4 @@
-import type { MaybePromise } from './maybe-promise.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { User } from './user.ts';
 
 /** Where one learns of users that are created. */

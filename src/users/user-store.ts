@@ -1,4 +1,4 @@
-import type { MaybePromise } from './maybe-promise.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { NewUser } from './user.ts';
 
 /** Consecutive users as JSON text, without the array's brackets. */

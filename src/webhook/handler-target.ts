@@ -1,4 +1,4 @@
-import { parsePointer, valueAt } from '../http/json-pointer.ts';
+import { parsePointer, valueAt } from '../core/json-pointer.ts';
 import type { ClaimedJob, Delivery } from '../inbox/delivery.ts';
 import { parseDeliveryBody } from '../inbox/delivery-body.ts';
 import type { HandlerLog, HandlerSpec } from '../inbox/handler.ts';

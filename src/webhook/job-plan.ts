@@ -1,4 +1,4 @@
-import { type JsonPointer, parsePointer, valueAt } from '../http/json-pointer.ts';
+import { type JsonPointer, parsePointer, valueAt } from '../core/json-pointer.ts';
 import type { NewJob } from '../inbox/delivery.ts';
 import type { HandlerSpec } from '../inbox/handler.ts';
 import type { ForwardSettings } from './forward/forward-settings.ts';

@@ -1,12 +1,12 @@
 import { ConfigError } from '../config/config-error.ts';
-import { readHandlers } from '../config/module-handlers.ts';
-import { options as table } from '../config/options.ts';
-import { parseValue } from '../config/parse.ts';
-import { createSecretResolver } from '../config/secret-resolver.ts';
-import type { ForwardsConfig, SourcesConfig } from '../config/webhook-sources.ts';
+import { options as table } from '../config/options/options.ts';
+import { parseValue } from '../config/options/parse.ts';
+import { readHandlers } from '../config/schema/module-handlers.ts';
+import type { ForwardsConfig, SourcesConfig } from '../config/schema/webhook-sources.ts';
+import { createSecretResolver } from '../config/sources/secret-resolver.ts';
 import type { DeliveryHandler, HandlerSpec } from '../inbox/handler.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import type { Metrics } from '../observability/metrics.ts';
+import type { Metrics } from '../observability/metrics/metrics.ts';
 import { readWebhookSettings } from './settings.ts';
 
 /** The numbers of the service's options `webhook.*`, under the same names and with the same defaults. */

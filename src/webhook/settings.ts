@@ -1,5 +1,5 @@
-import type { ConfigCode } from '../config/code.ts';
-import type { SecretResolver } from '../config/secret-resolver.ts';
+import type { ConfigCode } from '../config/schema/code.ts';
+import type { SecretResolver } from '../config/sources/secret-resolver.ts';
 import type { ForwardSettings } from './forward/forward-settings.ts';
 import { readForwards } from './forward/read-forwards.ts';
 import { readSources } from './sources/read-sources.ts';

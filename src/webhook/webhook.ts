@@ -1,16 +1,16 @@
 import type { FastifyPluginAsync } from 'fastify';
+import { addBacklogMetrics } from '../inbox/backlog-metrics.ts';
+import { createEvents } from '../inbox/inbox-events.ts';
 import type { ReplayPlan } from '../inbox/replay-delivery.ts';
-import { addBacklogMetrics } from '../observability/backlog-metrics.ts';
-import { createEvents } from '../observability/events.ts';
-import { Metrics } from '../observability/metrics.ts';
+import { Metrics } from '../observability/metrics/metrics.ts';
 import { createJobPlan } from './job-plan.ts';
 import { readOptions, readWork, type WebhookOptions } from './options.ts';
-import { RECEIVER_PATH, receiver } from './receiver.ts';
+import { RECEIVER_PATH, receiver } from './receiver/receiver.ts';
 import { createSource } from './sources/source.ts';
 import { createWork } from './work.ts';
 
 // What the options are made of, for those who take only this door.
-export type { ForwardConfig, SourceConfig } from '../config/webhook-sources.ts';
+export type { ForwardConfig, SourceConfig } from '../config/schema/webhook-sources.ts';
 export { backlogCheck } from '../inbox/backlog-check.ts';
 export type { Delivery } from '../inbox/delivery.ts';
 export type { DeliveryHandler, HandlerContext, HandlerSpec } from '../inbox/handler.ts';

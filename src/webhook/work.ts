@@ -1,10 +1,10 @@
-import { Attendance } from '../inbox/attendance.ts';
 import type { NewDelivery } from '../inbox/delivery.ts';
 import { Dispatcher } from '../inbox/dispatcher.ts';
 import type { HandlerLog, HandlerSpec } from '../inbox/handler.ts';
+import { Attendance } from '../inbox/heartbeat.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import type { LaneEvents } from '../inbox/lane.ts';
 import { Retention } from '../inbox/retention.ts';
+import type { LaneEvents } from '../inbox/worker.ts';
 import type { ForwardSettings } from './forward/forward-settings.ts';
 import { forwardTarget } from './forward/forward-target.ts';
 import { createPoster } from './forward/post.ts';

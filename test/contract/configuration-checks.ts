@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { loadConfig } from '../../src/config/load.ts';
-import type { Settings } from '../../src/config/options.ts';
+import type { Settings } from '../../src/config/options/options.ts';
 import { freePort } from '../support/free-port.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

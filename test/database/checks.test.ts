@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { databaseCheck } from '../../src/database/database-check.ts';
 import { writerCheck } from '../../src/database/writer-check.ts';
-import { HealthRegistry } from '../../src/observability/health-registry.ts';
+import { HealthRegistry } from '../../src/observability/health/registry.ts';
 import { engines } from '../support/databases.ts';
 
 for (const [engine, open] of Object.entries(engines)) {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
+import { StoreUnavailableError } from '../../src/core/store-errors.ts';
 import type { Database } from '../../src/database/database.ts';
-import { StoreUnavailableError } from '../../src/database/errors.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Bell } from '../../src/database/postgres/bell.ts';
-import { Connection } from '../../src/database/postgres/connection.ts';
+import { Bell } from '../../src/database/postgres/notifier.ts';
+import { Connection } from '../../src/database/postgres/pool/connection.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { waitFor } from '../support/wait-for.ts';

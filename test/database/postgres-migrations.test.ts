@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DatabaseOpenError } from '../../src/database/errors.ts';
+import { DatabaseOpenError } from '../../src/core/store-errors.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fastify from 'fastify';
 import { graphql } from '../../src/graphql/graphql.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
-import { Metrics } from '../../src/observability/metrics.ts';
+import { Metrics } from '../../src/observability/metrics/metrics.ts';
 import { MemoryUserCollection } from '../../src/users/memory-user-collection.ts';
 import { UserFeed } from '../../src/users/user-feed.ts';
 import { ask, openDoor } from './support/door.ts';

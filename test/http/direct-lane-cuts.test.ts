@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Door } from '../../src/config/door.ts';
+import type { Door } from '../../src/config/options/door.ts';
 import { startLaneTwins } from '../support/lane-twins.ts';
 import type { TestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';

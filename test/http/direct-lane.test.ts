@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Door } from '../../src/config/door.ts';
+import type { Door } from '../../src/config/options/door.ts';
 import { type LaneTwins, startLaneTwins } from '../support/lane-twins.ts';
 import {
   almostPlain,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { builtInEndpoints, optInEndpoints, takenEndpoints } from '../../src/config/endpoint-id.ts';
+import { builtInEndpoints, optInEndpoints, takenEndpoints } from '../../src/config/options/endpoint-id.ts';
 import { startTestService } from '../support/service.ts';
 
 test('the ids that a user cannot take are those of the endpoints that there are', async () => {

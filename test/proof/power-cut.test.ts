@@ -84,7 +84,7 @@ test(
   options,
   async (t) => {
     await using copy = await copySource([
-      { file: 'database/sqlite/open.ts', from: 'refreshLog(migrating);', to: '' },
+      { file: 'database/sqlite/open.ts', from: 'rewriteWal(migrating);', to: '' },
       { file: 'database/sqlite/writer-thread.ts', from: 'check(executor.fold());', to: '' },
     ]);
     const random = seededRandom(SEED);

@@ -1,4 +1,4 @@
-import type { SecretResolver } from '../../src/config/secret-resolver.ts';
+import type { SecretResolver } from '../../src/config/sources/secret-resolver.ts';
 import { readSources } from '../../src/webhook/sources/read-sources.ts';
 
 const resolve: SecretResolver = {

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { StoreUnavailableError } from '../../src/database/errors.ts';
-import type { DirectExchange } from '../../src/http/direct-exchange.ts';
-import { createListener } from '../../src/http/listener.ts';
-import { readRawBodies } from '../../src/http/read-bodies.ts';
-import { openLog } from '../../src/observability/log.ts';
+import { StoreUnavailableError } from '../../src/core/store-errors.ts';
+import { readRawBodies } from '../../src/http/body/read-bodies.ts';
+import type { DirectExchange } from '../../src/http/fast-path/fast-exchange.ts';
+import { createListener } from '../../src/http/server/listener.ts';
+import { openLog } from '../../src/observability/log/log.ts';
 import { keepConnection } from './kept-connection.ts';
 import { captureLog } from './log-capture.ts';
 

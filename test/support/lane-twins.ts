@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Door } from '../../src/config/door.ts';
+import type { Door } from '../../src/config/options/door.ts';
 import { type Setup, startTestService, type TestService } from './service.ts';
 import { WARM_UP_PATH, warmUp } from './warm-up.ts';
 

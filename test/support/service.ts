@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createService, type Service } from '../../src/app/service.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { createService, type Service } from '../../src/service.ts';
 import { captureLog, type LogCapture } from './log-capture.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/load.ts';
 import type { DeliveryFilter, DeliveryLog } from '../../inbox/delivery-log.ts';
-import { type CommandArguments, readArguments } from '../command-arguments.ts';
+import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
 import type { CommandUsage } from '../command-usage.ts';
 import { INTERRUPTED, interruption } from '../interruption.ts';
 import { counted, note } from '../output.ts';

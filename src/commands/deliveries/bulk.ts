@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { StoreUnavailableError } from '../../database/errors.ts';
+import { StoreUnavailableError } from '../../core/store-errors.ts';
 import type { DeliveryLog } from '../../inbox/delivery-log.ts';
 import type { Progress } from '../progress.ts';
 import type { BulkAction, Refusal } from './bulk-action.ts';

@@ -1,6 +1,6 @@
 import type { DeliveryFilter } from '../../inbox/delivery-log.ts';
 import { FILTER_FIELDS, type QueryTexts, readCount, readFilter } from '../../inbox/delivery-query.ts';
-import type { CommandArguments } from '../command-arguments.ts';
+import type { CommandArguments } from '../argv/command-arguments.ts';
 import type { CommandUsage } from '../command-usage.ts';
 import { UsageError } from '../usage-error.ts';
 

@@ -2,7 +2,7 @@ import { summaryJson } from '../../inbox/delivery-json.ts';
 import type { DeliveryPage, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { formatSpan } from '../../inbox/moment.ts';
-import { readArguments } from '../command-arguments.ts';
+import { readArguments } from '../argv/command-arguments.ts';
 import { note, print } from '../output.ts';
 import { countOf, filterOf, filterWords } from './filter-arguments.ts';
 import { openExisting, readConfiguration } from './open-deliveries.ts';

@@ -1,5 +1,5 @@
+import { jobPlanOf } from '../../app/webhook-door.ts';
 import { isOpen, replayDelivery } from '../../inbox/replay-delivery.ts';
-import { jobPlanOf } from '../../webhook-door.ts';
 import { bulkCommand } from './bulk-command.ts';
 import { replayUsage } from './usages.ts';
 

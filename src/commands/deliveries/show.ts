@@ -1,7 +1,7 @@
 import { detailJson, jsonText } from '../../inbox/delivery-json.ts';
 import type { DeliveryDetail, JobDetail } from '../../inbox/delivery-log.ts';
 import { formatSpan } from '../../inbox/moment.ts';
-import { type CommandArguments, readArguments } from '../command-arguments.ts';
+import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
 import { counted, note, plain, print } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
 import { pad } from './cells.ts';

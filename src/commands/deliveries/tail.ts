@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { StoreUnavailableError } from '../../database/errors.ts';
+import { StoreUnavailableError } from '../../core/store-errors.ts';
 import { summaryJson } from '../../inbox/delivery-json.ts';
 import type { DeliveryFilter, DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
-import { readArguments } from '../command-arguments.ts';
+import { readArguments } from '../argv/command-arguments.ts';
 import { interruption } from '../interruption.ts';
 import { note, plain, print } from '../output.ts';
 import { pad } from './cells.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { valueAt } from '../../http/json-pointer.ts';
+import { valueAt } from '../../core/json-pointer.ts';
 import { defaultLayout } from '../../webhook/sources/defaults.ts';
 import { readDelivery } from '../../webhook/sources/read-delivery.ts';
 import type { SourceLayout } from '../../webhook/sources/source.ts';

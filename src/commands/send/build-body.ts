@@ -1,4 +1,4 @@
-import type { JsonPointer } from '../../http/json-pointer.ts';
+import type { JsonPointer } from '../../core/json-pointer.ts';
 import type { Place, SourceLayout } from '../../webhook/sources/source.ts';
 import { UsageError } from '../usage-error.ts';
 import { sendUsage } from './usage.ts';

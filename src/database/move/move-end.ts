@@ -1,4 +1,4 @@
-import type { MaybePromise } from '../../users/maybe-promise.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { MovedRow, MovedTable } from './tables.ts';
 
 /** One of the two databases of a move, which has it for itself. Whoever opens it disposes of it. */

@@ -1,5 +1,5 @@
 import { migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
-import type { Connection } from './connection.ts';
+import type { Connection } from './pool/connection.ts';
 
 const FOLDER = new URL('./migrations/', import.meta.url);
 /** The lock under which processes that start together take turns; the number is our own. */

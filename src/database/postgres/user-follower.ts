@@ -2,7 +2,7 @@ import type { NewUser, User } from '../../users/user.ts';
 import { UserFeed } from '../../users/user-feed.ts';
 import type { UserSource } from '../../users/user-source.ts';
 import { ArrivalCursor } from './arrival-cursor.ts';
-import type { Server } from './server.ts';
+import type { Server } from './pool/server.ts';
 import { USER_JSON } from './users.ts';
 
 /** Users that are told in one go; whoever reads them must have room for as many. */

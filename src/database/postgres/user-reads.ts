@@ -1,7 +1,7 @@
 import type { Replica } from '../replica.ts';
-import type { Row, Statement } from './connection.ts';
-import { connector } from './connector.ts';
-import { Server, type ServerSize } from './server.ts';
+import type { Row, Statement } from './pool/connection.ts';
+import { connector } from './pool/connector.ts';
+import { Server, type ServerSize } from './pool/server.ts';
 
 /** Five connections: a replica takes reads of users, and nothing else. */
 const REPLICA: ServerSize = { shared: 3, alone: 2 };

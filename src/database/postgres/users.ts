@@ -2,9 +2,9 @@ import type { NewUser } from '../../users/user.ts';
 import type { UserPage, UserStore } from '../../users/user-store.ts';
 import type { BatchQueue } from '../batch-queue.ts';
 import type { DatabaseObserver, ReadTally } from '../observer.ts';
-import type { Row, Statement } from './connection.ts';
 import { counted } from './counted.ts';
-import type { Server } from './server.ts';
+import type { Row, Statement } from './pool/connection.ts';
+import type { Server } from './pool/server.ts';
 import type { UserReads } from './user-reads.ts';
 import { writeQueue } from './write-queue.ts';
 

@@ -1,7 +1,7 @@
 import { BatchQueue, type WriteResult } from '../batch-queue.ts';
 import type { DatabaseObserver } from '../observer.ts';
-import { blamesValues } from './faults.ts';
-import { writeFailure } from './server.ts';
+import { blamesValues } from './pool/faults.ts';
+import { writeFailure } from './pool/server.ts';
 
 /** How long a write waits for its batch to be sent, in milliseconds; together with the wait for a connection no longer than a second. */
 const MAX_WAIT = 500;

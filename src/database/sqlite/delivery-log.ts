@@ -14,7 +14,7 @@ import { storedKey } from '../stored-key.ts';
 import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
 import { SEQ_OF_ID } from './delivery-zones.ts';
 import { readRow, readRows } from './read-row.ts';
-import type { WriteQueue } from './write-queue.ts';
+import type { WriteQueue } from './writer/write-queue.ts';
 
 const SUMMARY = `
   seq, id, source, event, received_at AS receivedAt, length(body) AS size, ${STATUS} AS status,

@@ -3,11 +3,11 @@ import type { ClaimedJob, NewDelivery, StoredDelivery } from '../../inbox/delive
 import type { Appended, Backlog, Inbox, Outcome } from '../../inbox/inbox.ts';
 import type { DatabaseObserver, ReadTally } from '../observer.ts';
 import { storedKey } from '../stored-key.ts';
-import type { Row, Step, StepRows } from './batch.ts';
 import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
 import { ZONE } from './delivery-zones.ts';
 import { counted, readRow, readRows } from './read-row.ts';
-import type { WriteQueue } from './write-queue.ts';
+import type { Row, Step, StepRows } from './writer/batch.ts';
+import type { WriteQueue } from './writer/write-queue.ts';
 
 const appendedAlone = (): Appended => 'stored';
 

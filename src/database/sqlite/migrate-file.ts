@@ -3,13 +3,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { openReadConnection, openWriteConnection } from './connection.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { openFailure } from './open-failure.ts';
-import { refreshLog } from './refresh-log.ts';
+import { rewriteWal } from './writer/rewrite-wal.ts';
 
 /** Brings a file up to date; returns the migrations that ran. Throws DatabaseOpenError. */
 export function migrateFile(file: string): readonly string[] {
   try {
     using db = openWriteConnection(file);
-    refreshLog(db);
+    rewriteWal(db);
     return migrate(db);
   } catch (cause) {
     throw openFailure(file, cause);

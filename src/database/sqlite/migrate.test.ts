@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
-import { DatabaseOpenError } from '../errors.ts';
+import { DatabaseOpenError } from '../../core/store-errors.ts';
 import { openWriteConnection } from './connection.ts';
 import { migrate } from './migrate.ts';
 

@@ -1,4 +1,4 @@
-import { DatabaseOpenError } from '../errors.ts';
+import { DatabaseOpenError } from '../../core/store-errors.ts';
 
 /** Why a file cannot be opened. */
 export function openFailure(file: string, cause: unknown): DatabaseOpenError {

@@ -10,10 +10,10 @@ import { migrate } from './migrate.ts';
 import { pendingIn } from './migrate-file.ts';
 import { openFailure } from './open-failure.ts';
 import { readRow } from './read-row.ts';
-import { refreshLog } from './refresh-log.ts';
 import { TurnSnapshot } from './turn-snapshot.ts';
 import { SqliteUserStore } from './users.ts';
-import { openInlineWriter, openThreadWriter, type Writer } from './writer.ts';
+import { rewriteWal } from './writer/rewrite-wal.ts';
+import { openInlineWriter, openThreadWriter, type Writer } from './writer/writer.ts';
 
 /**
  * Opens an SQLite database, up to date and ready; without `mayMigrate` one whose schema is up to date already.
@@ -38,7 +38,7 @@ export function openSqlite(
       if (!mayMigrate) requireNothingPending(pendingIn(file));
       // Closed when the writer has its own: the last connection to close would delete the log.
       using migrating = openWriteConnection(file);
-      refreshLog(migrating);
+      rewriteWal(migrating);
       if (mayMigrate) migrate(migrating);
       reads = openReadConnection(file);
       snapshot = new TurnSnapshot(reads);

@@ -1,5 +1,5 @@
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
-import { StoreUnavailableError } from '../errors.ts';
+import { StoreUnavailableError } from '../../core/store-errors.ts';
 import { READ_SAMPLE, type ReadTally } from '../observer.ts';
 
 /** A value for a `?`, or values for `:names`. */

@@ -5,7 +5,7 @@ import type { DatabaseObserver, ReadTally } from '../observer.ts';
 import { PageCache } from './page-cache.ts';
 import { counted, readRow } from './read-row.ts';
 import type { TurnSnapshot } from './turn-snapshot.ts';
-import type { WriteQueue } from './write-queue.ts';
+import type { WriteQueue } from './writer/write-queue.ts';
 
 const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
 

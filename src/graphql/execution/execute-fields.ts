@@ -7,7 +7,7 @@ import {
   locatedError,
   responsePathAsArray,
 } from 'graphql';
-import type { MaybePromise } from '../../users/maybe-promise.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { FieldPlan, SelectionPlan } from './field-plan.ts';
 import type { OutputPlan } from './output-plan.ts';
 import type { Path, Run } from './run.ts';

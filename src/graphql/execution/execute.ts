@@ -1,5 +1,5 @@
 import { type ExecutionResult, locatedError } from 'graphql';
-import type { MaybePromise } from '../../users/maybe-promise.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { executeFields, executeSerially } from './execute-fields.ts';
 import type { Plans } from './plans.ts';
 import { Run, type RunOptions } from './run.ts';

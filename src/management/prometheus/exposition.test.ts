@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { parseExposition } from '../../../test/support/exposition.ts';
-import { Metrics } from '../../observability/metrics.ts';
+import { Metrics } from '../../observability/metrics/metrics.ts';
 import { CHUNK_LINES, Exposition } from './exposition.ts';
 import { OPEN_METRICS, TEXT } from './format.ts';
 

@@ -1,5 +1,5 @@
-import type { Metrics } from '../../observability/metrics.ts';
-import type { Measurement, Series, Statistic } from '../../observability/metrics-meter.ts';
+import type { Measurement, Series, Statistic } from '../../observability/metrics/meter.ts';
+import type { Metrics } from '../../observability/metrics/metrics.ts';
 import { type Family, familiesOf, namesOf } from './family.ts';
 import type { Format } from './format.ts';
 import { boundText, labelsText, numberText, samplePrefix } from './text.ts';

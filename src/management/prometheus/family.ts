@@ -1,4 +1,4 @@
-import type { Meter, Statistic } from '../../observability/metrics-meter.ts';
+import type { Meter, Statistic } from '../../observability/metrics/meter.ts';
 
 /** What one measurement of a series is called here. */
 export interface Sample {

@@ -1,4 +1,4 @@
-import type { Tag } from '../../observability/metrics-meter.ts';
+import type { Tag } from '../../observability/metrics/meter.ts';
 
 /** A number as both formats write it. */
 export function numberText(value: number): string {

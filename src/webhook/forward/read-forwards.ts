@@ -1,6 +1,6 @@
-import { quote } from '../../config/quote.ts';
-import { entriesOf, isRecord, unknownKey } from '../../config/record.ts';
-import type { SecretResolver } from '../../config/secret-resolver.ts';
+import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
+import { quote } from '../../core/quote.ts';
+import { entriesOf, isRecord, unknownKey } from '../../core/record.ts';
 import { readSecrets } from '../sources/read-secrets.ts';
 import type { ForwardSettings } from './forward-settings.ts';
 

@@ -1,4 +1,4 @@
-import { secretMatcher } from '../../http/secret-equal.ts';
+import { secretMatcher } from '../../http/auth/secret-equal.ts';
 import { accepted, headerOf, refused, type Scheme } from './scheme.ts';
 import { firstOf, textKeys, textSecretProblem } from './text-secret.ts';
 

@@ -1,6 +1,6 @@
-import { quote } from '../../config/quote.ts';
-import { entriesOf, isRecord } from '../../config/record.ts';
-import { type JsonPointer, parsePointer } from '../../http/json-pointer.ts';
+import { type JsonPointer, parsePointer } from '../../core/json-pointer.ts';
+import { quote } from '../../core/quote.ts';
+import { entriesOf, isRecord } from '../../core/record.ts';
 import type { Place } from './source.ts';
 
 /** The fields of one source, with the path that messages call it by and the list that problems go to. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { valueAt } from '../../http/json-pointer.ts';
+import { valueAt } from '../../core/json-pointer.ts';
 import type { ChosenScheme, SchemeName } from '../schemes/schemes.ts';
 import { bodyAlone } from '../schemes/template.ts';
 import { defaultLayout } from './defaults.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type JsonPointer, valueAt } from '../../http/json-pointer.ts';
+import { type JsonPointer, valueAt } from '../../core/json-pointer.ts';
 import type { RequestHeaders } from '../schemes/scheme.ts';
 import { type Source, type SourceLayout, valueAtPlace } from './source.ts';
 

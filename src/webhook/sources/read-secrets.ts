@@ -1,6 +1,6 @@
-import { quote } from '../../config/quote.ts';
-import { entriesOf, isRecord } from '../../config/record.ts';
-import type { SecretResolver } from '../../config/secret-resolver.ts';
+import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
+import { quote } from '../../core/quote.ts';
+import { entriesOf, isRecord } from '../../core/record.ts';
 import { type SchemeName, secretProblem } from '../schemes/schemes.ts';
 
 const ONE = 'a secret, { env: NAME } or { file: PATH }';

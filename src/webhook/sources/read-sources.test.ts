@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readConfigured as read } from '../../../test/support/configured-sources.ts';
-import type { SourcesConfig } from '../../config/webhook-sources.ts';
+import type { SourcesConfig } from '../../config/schema/webhook-sources.ts';
 import { verify } from '../schemes/scheme.ts';
 import { createSource, signerOf } from './source.ts';
 

@@ -1,7 +1,7 @@
-import { quote } from '../../config/quote.ts';
-import { entriesOf, isRecord, unknownKey } from '../../config/record.ts';
-import type { SecretResolver } from '../../config/secret-resolver.ts';
-import { didYouMean } from '../../config/suggest.ts';
+import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
+import { quote } from '../../core/quote.ts';
+import { entriesOf, isRecord, unknownKey } from '../../core/record.ts';
+import { didYouMean } from '../../core/suggest.ts';
 import { type SchemeName, schemeNames } from '../schemes/schemes.ts';
 import { defaultLayout } from './defaults.ts';
 import { eventNames, type Fields, field, PLACE, POINTER, place, pointer } from './fields.ts';

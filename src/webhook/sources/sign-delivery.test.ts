@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SourceConfig } from '../../config/webhook-sources.ts';
+import type { SourceConfig } from '../../config/schema/webhook-sources.ts';
 import { verify } from '../schemes/scheme.ts';
 import { readDelivery } from './read-delivery.ts';
 import { readSources } from './read-sources.ts';

@@ -1,4 +1,4 @@
-import { type JsonPointer, valueAt } from '../../http/json-pointer.ts';
+import { type JsonPointer, valueAt } from '../../core/json-pointer.ts';
 import type { RequestHeaders, Signer, Verifier } from '../schemes/scheme.ts';
 import { type ChosenScheme, createSigner, createVerifier } from '../schemes/schemes.ts';
 

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { sign } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
-import type { SourcesConfig } from '../../../src/config/webhook-sources.ts';
+import type { SourcesConfig } from '../../../src/config/schema/webhook-sources.ts';
 import { verify } from '../../../src/webhook/schemes/scheme.ts';
 import { readSources } from '../../../src/webhook/sources/read-sources.ts';
 import { createSource, type Source, signerOf } from '../../../src/webhook/sources/source.ts';

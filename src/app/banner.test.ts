@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { temporaryFolder } from '../../test/support/temporary-folder.ts';
+import { loadConfig } from '../config/load.ts';
+import { banner, commandToTry, doorAddresses } from './banner.ts';
+
+const URLS = {
+  graphql: 'http://127.0.0.1:4000',
+  rest: 'http://127.0.0.1:8000',
+  management: 'http://127.0.0.1:8080',
+  webhook: 'http://127.0.0.1:3000',
+};
+
+async function addresses(urls: Partial<typeof URLS>, env: Readonly<Record<string, string>> = {}) {
+  await using folder = await temporaryFolder();
+  return doorAddresses(urls, await loadConfig({ argv: [], env, cwd: folder.path }));
+}
+
+test('each door has the address at which it can be used', async () => {
+  assert.deepEqual(Object.fromEntries(await addresses(URLS)), {
+    graphql: 'http://127.0.0.1:4000/graphql',
+    rest: 'http://127.0.0.1:8000/users',
+    management: 'http://127.0.0.1:8080/actuator',
+    webhook: 'http://127.0.0.1:3000/webhook',
+  });
+});
+
+test('paths that were configured are in the addresses, and closed doors are not', async () => {
+  const env = { GRAPHQL_PATH: '/api/graph', MANAGEMENT_BASE_PATH: '/manage' };
+  const { graphql, management } = URLS;
+  assert.deepEqual(Object.fromEntries(await addresses({ graphql, management }, env)), {
+    graphql: 'http://127.0.0.1:4000/api/graph',
+    management: 'http://127.0.0.1:8080/manage',
+  });
+});
+
+test('the command to try is for the first open door that needs no credentials', async () => {
+  const { graphql, rest, management, webhook } = URLS;
+  assert.equal(commandToTry(await addresses(URLS)), 'curl http://127.0.0.1:8000/users');
+  assert.equal(commandToTry(await addresses({ rest, webhook })), 'curl http://127.0.0.1:8000/users');
+  const query = "curl 'http://127.0.0.1:4000/graphql?query=%7Bhello%7D'";
+  assert.equal(commandToTry(await addresses({ graphql, management, webhook })), query);
+  assert.equal(commandToTry(await addresses({ management, webhook })), 'curl http://127.0.0.1:8080/livez');
+  const base = await addresses({ management }, { MANAGEMENT_BASE_PATH: '/manage/deep' });
+  assert.equal(commandToTry(base), 'curl http://127.0.0.1:8080/livez', 'outside the base path');
+  assert.equal(
+    commandToTry(await addresses({ webhook })),
+    `curl -d '{"event":"new_commit","data":{}}' http://127.0.0.1:3000/webhook`,
+  );
+});
+
+test('the banner names version, time, every open door and what to do next, in plain lines', async () => {
+  const text = banner('1.2.3', 123.6, await addresses(URLS));
+  const lines = text.split('\n');
+  assert.equal(lines[0], 'Portico 1.2.3 is ready (124 ms)');
+  for (const [title, address] of Object.entries({
+    GraphQL: 'http://127.0.0.1:4000/graphql',
+    REST: 'http://127.0.0.1:8000/users',
+    Management: 'http://127.0.0.1:8080/actuator',
+    Webhook: 'http://127.0.0.1:3000/webhook',
+    'Try:': 'curl http://127.0.0.1:8000/users',
+    'Stop:': 'Ctrl+C',
+  })) {
+    const line = lines.find((each) => each.trimStart().startsWith(title));
+    assert.equal(line, `  ${title.padEnd(11)}${address}`, 'addresses stand below each other');
+  }
+  assert.match(text, /^[\n\x20-\x7e]+$/);
+});
+
+test('a closed door is not in the banner', async () => {
+  const { rest } = URLS;
+  assert.doesNotMatch(banner('1.2.3', 1, await addresses({ rest })), /GraphQL|Management|Webhook/);
+});

@@ -1,0 +1,75 @@
+import type { Config } from '../config/load.ts';
+import type { InfoPart } from '../config/options/info-parts.ts';
+import { optionOf, type Settings } from '../config/options/options.ts';
+import { management } from '../management/management.ts';
+import { managementErrors } from '../management/management-errors.ts';
+import type { SpringBootAdminOptions } from '../management/spring-boot-admin/spring-boot-admin.ts';
+import { HealthRegistry } from '../observability/health/registry.ts';
+import { healthChecks } from './health-checks.ts';
+import { healthWatch } from './health-watch.ts';
+import { managementViews } from './management-views.ts';
+import { readBuildInfo, readPackageInfo } from './package-info.ts';
+import type { Parts } from './parts.ts';
+
+/** Wires the management door, last of all: it shows what the other doors have brought with them. */
+export function openManagementDoor(parts: Parts): void {
+  const { config, readiness, metrics, listener } = parts;
+  const { settings, code } = config;
+  const app = listener('management', managementErrors);
+  app.register(management, {
+    ...managementViews(parts, {
+      include: includeList(config),
+      exclude: settings['management.exclude'],
+    }),
+    basePath: settings['management.basePath'],
+    trustForwarded: settings['management.trustForwarded'],
+    showValues: settings['management.showValues'],
+    users: users(config),
+    role: settings['management.role'],
+    maxFailedLogins: settings['management.maxFailedLogins'],
+    ...packageInfo(settings['management.info']),
+    health: new HealthRegistry(healthChecks(parts), { onChecked: healthWatch(parts) }),
+    healthGroups: code.healthGroups,
+    showDetails: settings['management.showDetails'],
+    readiness,
+    metrics,
+    environment: { activeProfiles: settings.profiles, propertySources: config.sources },
+    endpoints: code.endpoints,
+    springBootAdmin: springBootAdmin(settings),
+  });
+}
+
+function springBootAdmin(settings: Settings): SpringBootAdminOptions | undefined {
+  const url = settings['management.springBootAdmin.url'];
+  if (url === undefined) return undefined;
+  return {
+    url,
+    name: settings['management.springBootAdmin.name'],
+    managementUrl: settings['management.springBootAdmin.managementUrl'],
+    serviceUrl: settings['management.springBootAdmin.serviceUrl'],
+    user: settings['management.springBootAdmin.user'],
+    password: settings['management.springBootAdmin.password'],
+    jvmMetrics: settings['management.springBootAdmin.jvmMetrics'],
+  };
+}
+
+/** The default include list covers the endpoints that the user registered; a list of the user's own is taken as it is. */
+function includeList({ settings, code }: Config): readonly string[] {
+  const include = settings['management.include'];
+  const isDefault = include === optionOf('management.include').default;
+  return isDefault ? [...include, ...code.endpoints.map(({ id }) => id)] : include;
+}
+
+/** The users of the management door: the configured one has the required role (contract 5). */
+function users({ settings, code }: Config) {
+  const { 'management.user': user, 'management.password': password, 'management.role': role } = settings;
+  if (user === undefined || password === undefined) return code.users;
+  return [{ user, password, roles: role === undefined ? [] : [role] }, ...code.users];
+}
+
+/** What /info tells of the program; git is looked at only for those who show it. */
+function packageInfo(info: readonly InfoPart[]) {
+  const { name, version } = readPackageInfo();
+  const { time, git } = readBuildInfo(info.includes('git'));
+  return { build: { name, artifact: name, version, time }, git, info };
+}

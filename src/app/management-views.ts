@@ -1,0 +1,44 @@
+import { effectiveOptions } from '../config/effective-options.ts';
+import { readEndpointAccess } from '../config/options/access.ts';
+import { ExchangeLog } from '../http/exchange-log.ts';
+import { type ExposureRules, isExposed } from '../management/access/exposure.ts';
+import type { DeliveriesView } from '../management/endpoints/deliveries.ts';
+import type { Parts } from './parts.ts';
+import { jobPlanOf } from './webhook-door.ts';
+
+/** What the management door shows of the rest of the service, and the rules by which it does. */
+export function managementViews(parts: Parts, lists: Pick<ExposureRules, 'include' | 'exclude'>) {
+  const { config, secrets, loggers, doors } = parts;
+  const { settings } = config;
+  const rules = {
+    ...lists,
+    access: {
+      default: settings['management.access'],
+      endpoints: readEndpointAccess(settings['management.endpointAccess']),
+      max: settings['management.maxAccess'],
+    },
+  };
+  return {
+    ...rules,
+    secrets,
+    configuration: effectiveOptions(settings, config.sources),
+    loggers,
+    exchanges: isExposed('httpexchanges', rules) ? recordExchanges(parts) : undefined,
+    deliveries: isExposed('deliveries', rules) ? viewDeliveries(parts) : undefined,
+    mappings: new Map(Array.from(doors, ([door, { routes }]) => [door, routes])),
+    shutDown: () => parts.requestStop(),
+  };
+}
+
+/** Only where somebody can look: it is not much work, but work for every request. */
+function recordExchanges({ doors }: Parts): ExchangeLog {
+  const log = new ExchangeLog();
+  for (const { app } of doors.values()) log.listen(app);
+  return log;
+}
+
+/** Where a door has opened the database; for a look alone none is made. */
+function viewDeliveries({ config, openedDatabase }: Parts): DeliveriesView | undefined {
+  const database = openedDatabase();
+  return database && { log: database.deliveries, plan: jobPlanOf(config) };
+}

@@ -1,0 +1,196 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import type { DestinationStream, Logger } from 'pino';
+import type { Config } from '../config/load.ts';
+import type { Door } from '../config/options/door.ts';
+import { optionOf, type Settings } from '../config/options/options.ts';
+import { KnownSecrets } from '../core/redaction.ts';
+import { databaseMeters } from '../database/database-metrics.ts';
+import { openDatabase } from '../database/open-database.ts';
+import type { Replica } from '../database/replica.ts';
+import { timeRequests } from '../http/request-metrics.ts';
+import { listRoutes } from '../http/route-list.ts';
+import { createListener, type Listener } from '../http/server/listener.ts';
+import { createEvents, UNHANDLED } from '../inbox/inbox-events.ts';
+import type { HealthIndicator } from '../observability/health/health.ts';
+import { Readiness } from '../observability/health/readiness.ts';
+import { LineTap } from '../observability/log/line-tap.ts';
+import { openLog } from '../observability/log/log.ts';
+import { Loggers } from '../observability/log/loggers.ts';
+import { repeatedEntry } from '../observability/log/repeated-entry.ts';
+import { Metrics } from '../observability/metrics/metrics.ts';
+import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
+import { rest } from '../rest/rest.ts';
+import { restErrors } from '../rest/rest-errors.ts';
+import { announcingUserStore } from '../users/announcing-user-store.ts';
+import { UserFeed } from '../users/user-feed.ts';
+import { configuredSecrets } from './configured-secrets.ts';
+import { openGraphqlDoor } from './graphql-door.ts';
+import { openManagementDoor } from './management-door.ts';
+import type { OpenDoor, Parts } from './parts.ts';
+import { openWebhookDoor } from './webhook-door.ts';
+
+/** How long running requests and handlers may take once the stop began, in milliseconds. */
+const STOP_DEADLINE = 8_000;
+
+export interface ServiceOptions {
+  /** Gets one JSON line per log entry; standard output when absent. */
+  readonly logStream?: DestinationStream;
+}
+
+/** The whole program: disposing of it stops it. */
+export interface Service extends AsyncDisposable {
+  /**
+   * The Fastify instance of every door that is open. What is added to it before `listen` counts for every request: a
+   * hook that can see requests closes the door's direct lane, so that each goes through the framework.
+   */
+  readonly doors: Readonly<Partial<Record<Door, FastifyInstance>>>;
+  readonly log: Logger;
+  /** Aborted when the service can no longer keep its promises and should end; the reason says why. */
+  readonly failed: AbortSignal;
+  /** Aborted when somebody asked for a stop at the management door; whoever runs the service obeys. */
+  readonly stopRequested: AbortSignal;
+  /** Opens all doors or none; resolves to their base URLs. Fails with ListenError. */
+  listen(): Promise<Readonly<Partial<Record<Door, string>>>>;
+  /** Turns readiness, drains the doors, settles or gives back deliveries, closes the database. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Wires the program from its configuration; nothing listens yet.
+ * Fails with DatabaseOpenError, after everything that was opened is closed again.
+ */
+export async function createService(config: Config, { logStream }: ServiceOptions = {}): Promise<Service> {
+  const { settings } = config;
+  await using opening = new AsyncDisposableStack();
+  const secrets = new KnownSecrets(configuredSecrets(config));
+  const tap = new LineTap(secrets);
+  const log = await openLog({ level: settings['log.level'], stream: logStream, secrets, tap });
+  const loggers = opening.use(new Loggers(log));
+  const readiness = new Readiness();
+  const stopRequest = new AbortController();
+  const metrics = opening.use(
+    new Metrics({
+      onOverflow: (meter, maxSeries) => log.warn({ meter, maxSeries }, 'meter has too many series'),
+    }),
+  );
+  opening.use(observeRuntime(metrics));
+
+  const database = needsDatabase(settings)
+    ? opening.use(
+        await openDatabase(settings['database.url'], {
+          observer: databaseMeters(metrics),
+          replica: replicaOf(settings),
+          mayMigrate: settings['database.migrate'],
+        }),
+      )
+    : undefined;
+  const listeners = new Map<Door, Listener>();
+  const doors = new Map<Door, OpenDoor>();
+  const healthChecks: HealthIndicator[] = [];
+  const ownUsers = new UserFeed();
+  const inboxLog = loggers.child('inbox');
+  const parts: Parts = {
+    config,
+    secrets,
+    log,
+    loggers,
+    doors,
+    metrics,
+    readiness,
+    events: createEvents(inboxLog, metrics, repeatedEntry(inboxLog, tap, 'delivery', UNHANDLED)),
+    database: () => database ?? fail('no door was known to need a database'),
+    openedDatabase: () => database,
+    // An engine that knows of other processes tells of their users too.
+    newUsers: database?.arrivals ?? ownUsers,
+    storedUsers() {
+      const { users, arrivals } = parts.database();
+      return arrivals === undefined ? announcingUserStore(users, ownUsers) : users;
+    },
+    healthChecks,
+    addHealthCheck: (indicator) => healthChecks.push(indicator),
+    onStop: (resource) => opening.use(resource),
+    requestStop: () => stopRequest.abort(),
+    listener(door, errors) {
+      const portHint = `--${door}-port or ${optionOf(`${door}.port`).env}`;
+      const { host, [`${door}.port` as const]: port } = settings;
+      const created = opening.use(
+        createListener({ door, host, port, portHint, log: log.child({ logger: door }), errors }),
+      );
+      timeRequests(created.app, door, metrics);
+      // The framework makes a logger of its own from the one that it is given.
+      loggers.add(door, created.app.log);
+      doors.set(door, { app: created.app, routes: listRoutes(created.app) });
+      created.watchHooks();
+      listeners.set(door, created);
+      return created.app;
+    },
+  };
+
+  const isOpen = (door: Door) => settings.interfaces.includes(door);
+  if (isOpen('graphql')) openGraphqlDoor(parts);
+  if (isOpen('rest')) parts.listener('rest', restErrors).register(rest, { users: parts.storedUsers() });
+  const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
+  if (isOpen('management')) openManagementDoor(parts);
+
+  const resources = opening.move();
+  let stopping: Promise<void> | undefined;
+
+  async function stop(): Promise<void> {
+    const served = readiness.accepting;
+    readiness.refuse();
+    const managementDoor = listeners.get('management');
+    const doors = [...listeners.values()].filter((door) => door !== managementDoor);
+    for (const door of doors) door.drain();
+    if (served) await delay(settings['shutdown.linger']);
+    const deadline = AbortSignal.timeout(STOP_DEADLINE);
+    await Promise.all([...doors.map((door) => door.close(deadline)), webhookWork?.stop(deadline)]);
+    // Probes see the drain to its end.
+    await managementDoor?.close(deadline);
+    await resources.disposeAsync();
+    log.info('stopped');
+  }
+
+  const service: Service = {
+    doors: Object.fromEntries([...listeners].map(([door, { app }]) => [door, app])),
+    log,
+    failed: database?.failed ?? new AbortController().signal,
+    stopRequested: stopRequest.signal,
+    async listen() {
+      // All have ended their attempt before one failure closes them: none opens afterwards.
+      const attempts = await Promise.allSettled(
+        [...listeners].map(async ([door, { listen }]) => [door, await listen()] as const),
+      );
+      const failure = attempts.find(({ status }) => status === 'rejected');
+      if (failure?.status === 'rejected') {
+        await Promise.all([...listeners.values()].map((door) => door[Symbol.asyncDispose]()));
+        throw failure.reason;
+      }
+      const urls = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []));
+      webhookWork?.start();
+      readiness.accept();
+      return Object.fromEntries(urls);
+    },
+    stop() {
+      stopping ??= stop();
+      return stopping;
+    },
+    [Symbol.asyncDispose]: () => service.stop(),
+  };
+  return service;
+}
+
+/** Whether one of the open doors works on the database: GraphQL over its own users needs none. */
+function needsDatabase({ interfaces, 'graphql.users': graphqlUsers }: Settings): boolean {
+  const isOpen = (door: Door) => interfaces.includes(door);
+  return isOpen('rest') || isOpen('webhook') || (isOpen('graphql') && graphqlUsers === 'database');
+}
+
+function replicaOf(settings: Settings): Replica | undefined {
+  const url = settings['database.readUrl'];
+  return url === undefined ? undefined : { url, readYourWrites: settings['database.readYourWrites'] };
+}
+
+function fail(bug: string): never {
+  throw new Error(bug);
+}

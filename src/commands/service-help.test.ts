@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { flagOf } from '../config/options/option.ts';
+import { optionKeys, optionOf } from '../config/options/options.ts';
+import { commands } from './command-line.ts';
+import { renderHelp } from './service-help.ts';
+
+test('help names every command and every option once, with variable, description and default', () => {
+  const help = renderHelp(80);
+  const rows = help.split('\n');
+  for (const { name } of commands)
+    assert.equal(rows.filter((row) => row.startsWith(`  ${name} `)).length, 1, name);
+  const flat = help.replace(/\s+/g, ' ');
+  for (const key of optionKeys) {
+    const { env, description, secret, default: value } = optionOf(key);
+    const [row, ...more] = rows.flatMap((line, i) => (line.startsWith(`  ${flagOf(key)} <`) ? [i] : []));
+    assert.ok(row !== undefined && more.length === 0, key);
+    const variable = secret ? ` ${env}[_FILE]` : ` ${env}`;
+    assert.ok(rows[row]?.endsWith(variable) || rows[row + 1]?.endsWith(variable), key);
+    const shown =
+      value === undefined ? 'unset: ' : `default: ${Array.isArray(value) ? value.join(',') : value}`;
+    assert.ok(flat.includes(`${description} [${shown}`), key);
+  }
+  assert.ok(rows.some((row) => row.startsWith('  --config <file> ')));
+});
+
+test('options stand under their door', () => {
+  const help = renderHelp(80);
+  const order = ['All doors', '--host', 'GraphQL', '--graphql-port', 'REST', '--rest-port', 'Management'];
+  const places = [...order, '--management-role', 'Webhooks', '--webhook-secret'].map((text) =>
+    help.indexOf(text.startsWith('--') ? `  ${text} ` : `\n${text}\n`),
+  );
+  assert.ok(places.every((place) => place > 0));
+  assert.deepEqual(
+    places,
+    places.toSorted((a, b) => a - b),
+  );
+});
+
+test('variables stand in one column', () => {
+  const columns = renderHelp(100)
+    .split('\n')
+    .flatMap((row, i, rows) => {
+      if (!row.startsWith('  --')) return [];
+      const place = row.search(/ [A-Z]/);
+      return [place === -1 ? (rows[i + 1]?.search(/ [A-Z]/) ?? -1) : place];
+    });
+  assert.equal(columns.length, optionKeys.length + 1);
+  assert.equal(new Set(columns).size, 1);
+});
+
+test('no line is longer than the terminal is wide', () => {
+  for (const width of [72, 80, 91, 100]) {
+    for (const line of renderHelp(width).split('\n')) assert.ok(line.length <= width, `${width}: ${line}`);
+  }
+  assert.equal(renderHelp(400), renderHelp(100));
+  assert.equal(renderHelp(1), renderHelp(72));
+  assert.equal(renderHelp(Number.NaN), renderHelp(80));
+});

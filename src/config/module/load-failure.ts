@@ -1,0 +1,51 @@
+import { describeError } from '../../core/describe-error.ts';
+import { oneLine } from '../../core/quote.ts';
+import { hideSecrets } from '../../core/redaction.ts';
+import { importer } from './import-module.ts';
+import type { ModuleFile } from './module-file.ts';
+import { formatPlace, placeInHead, placeInStack, type SourcePlace } from './source-place.ts';
+import { syntaxPlace } from './syntax-place.ts';
+
+/** A configuration module that failed. */
+export interface Failed {
+  readonly file: ModuleFile;
+  readonly cwd: string;
+  /** Texts that the message may not show. */
+  readonly secrets: readonly string[];
+}
+
+/** One line about why a configuration module could not be loaded, with the place when it is known. */
+export async function describeLoadFailure(error: unknown, { file, cwd, secrets }: Failed): Promise<string> {
+  const place = await placeOf(error, file.path);
+  const at = place === undefined ? '' : ` (${formatPlace(place, cwd)})`;
+  const message = oneLine(hideSecrets(withoutSource(error), secrets));
+  return `${file.name} cannot be loaded: ${message}${at}${advice(error)}`;
+}
+
+async function placeOf(error: unknown, path: string): Promise<SourcePlace | undefined> {
+  const stack: unknown = error instanceof Error ? error.stack : undefined;
+  if (typeof stack !== 'string') return undefined;
+  // Below the place of the import stands who loads the configuration, not the module.
+  const place = placeInStack(stack, importer);
+  if (!(error instanceof SyntaxError)) return place;
+  return placeInHead(stack) ?? place ?? (await syntaxPlace(path));
+}
+
+/** The message of a syntax error without the pieces of source in it, which may be those of a secret. */
+function withoutSource(error: unknown): string {
+  const text = describeError(error);
+  if (!(error instanceof SyntaxError)) return text;
+  return text
+    .replace(
+      /Unexpected token .*, (?:\.\.\.)?".*"(?:\.\.\.)? is not valid JSON$/s,
+      'Unexpected token in JSON',
+    )
+    .replace(/Unexpected identifier '.*'$/s, 'Unexpected identifier');
+}
+
+function advice(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX'
+    ? '; only types can be removed, so write it in JavaScript'
+    : '';
+}

@@ -1,0 +1,83 @@
+import { type CodeKey, type ConfigCode, dataKeys } from '../schema/code.ts';
+import { readModuleCode } from '../schema/module-code.ts';
+import { type Reading, startReading } from '../sources/reading.ts';
+import { importModule } from './import-module.ts';
+import { findModule, type ModuleFile } from './module-file.ts';
+import { readModuleSettings } from './module-settings.ts';
+
+/** Where to look for the configuration module. */
+export interface ModuleSearch {
+  readonly cwd: string;
+  /** What `--config` and CONFIG name. */
+  readonly flag: string | undefined;
+  readonly variable: string | undefined;
+  /** Texts that no message may show. */
+  readonly secrets: readonly string[];
+}
+
+/** A configuration module that was read, or none. */
+export interface LoadedModule {
+  readonly file: ModuleFile | undefined;
+  readonly reading: Reading;
+  readonly code: ConfigCode;
+  /** Whether it sets management.users at all, well or badly. */
+  readonly setsUsers: boolean;
+  /** Whether all that it says is known, so that what is missing is really missing. */
+  readonly complete: boolean;
+}
+
+const noCode: ConfigCode = {
+  healthChecks: new Map(),
+  healthGroups: new Map(),
+  endpoints: [],
+  users: [],
+  handlers: new Map(),
+  sources: undefined,
+  forward: undefined,
+};
+const none: LoadedModule = {
+  file: undefined,
+  reading: startReading(),
+  code: noCode,
+  setsUsers: false,
+  complete: true,
+};
+
+/** Finds, loads and reads the configuration module. */
+export async function loadModule({ cwd, flag, variable, secrets }: ModuleSearch): Promise<LoadedModule> {
+  const choice = findModule(cwd, flag, variable);
+  if ('problem' in choice) return unusable(undefined, choice.problem);
+  const file = choice.file;
+  if (file === undefined) return none;
+  try {
+    const imported = await importModule(file);
+    return 'problem' in imported ? unusable(file, imported.problem) : readModule(imported.exported, file);
+  } catch (error) {
+    // Loaded only where it is needed: it starts a process, and a start has few milliseconds.
+    const { describeLoadFailure } = await import('./load-failure.ts');
+    return unusable(file, await describeLoadFailure(error, { file, cwd, secrets }));
+  }
+}
+
+function unusable(file: ModuleFile | undefined, problem: string): LoadedModule {
+  return { ...none, file, reading: { ...startReading(), problems: [problem] }, complete: false };
+}
+
+function readModule(exported: Readonly<Record<string, unknown>>, file: ModuleFile): LoadedModule {
+  const { code: given, ...reading } = readModuleSettings(exported, file.name);
+  const problems = [...reading.problems];
+  const code = file.path.endsWith('.json')
+    ? refuseCode(given, file.name, problems)
+    : readModuleCode(given, file.name, problems);
+  const setsUsers = given.has('management.users');
+  return { file, reading: { ...reading, problems }, code, setsUsers, complete: true };
+}
+
+function refuseCode(given: ReadonlyMap<CodeKey, unknown>, name: string, problems: string[]): ConfigCode {
+  for (const key of given.keys()) {
+    if (dataKeys.has(key)) continue;
+    problems.push(`${name}: ${key} needs a .ts or .js module; .json holds settings only`);
+  }
+  const data = new Map([...given].filter(([key]) => dataKeys.has(key)));
+  return readModuleCode(data, name, problems);
+}

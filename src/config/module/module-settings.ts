@@ -1,0 +1,59 @@
+import { describeValue } from '../../core/quote.ts';
+import { entriesOf, isRecord, unknownKey } from '../../core/record.ts';
+import { isOptionKey, optionKeys, optionOf } from '../options/options.ts';
+import { parseValue } from '../options/parse.ts';
+import { type CodeKey, codeKeys } from '../schema/code.ts';
+import { type Reading, startReading, take } from '../sources/reading.ts';
+
+const isCodeKey = (key: string): key is CodeKey => codeKeys.some((code) => code.key === key);
+const allKeys: readonly string[] = [...optionKeys, ...codeKeys.map((code) => code.key)];
+
+/** What a configuration module says. */
+export interface ModuleReading extends Reading {
+  /** The parts that are code, not looked at yet. */
+  readonly code: ReadonlyMap<CodeKey, unknown>;
+}
+
+/** Reads the settings of a configuration module. `name` is how messages call it. */
+export function readModuleSettings(exported: Readonly<Record<string, unknown>>, name: string): ModuleReading {
+  const reading = startReading();
+  const code = new Map<CodeKey, unknown>();
+
+  const visit = (record: Readonly<Record<string, unknown>>, section: string | undefined): void => {
+    for (const [part, value] of entriesOf(record)) {
+      const key = section === undefined ? part : `${section}.${part}`;
+      const place = { name: `${name}: ${key}`, drop: 'leave it out' };
+      // A dot in a key of the file must not reach an option: sections are nested.
+      if (part.includes('.')) {
+        reading.problems.push(
+          `${unknownKey(name, key, [])}; write sections as objects: { rest: { port: 8000 } }`,
+        );
+      } else if (isOptionKey(key)) {
+        take(reading, key, place.name, parseValue(optionOf(key), place, value));
+      } else if (isCodeKey(key)) {
+        code.set(key, value);
+      } else if (!isSection(key)) {
+        reading.problems.push(unknownKey(name, key, section === undefined ? topKeys() : allKeys));
+      } else if (isRecord(value)) {
+        visit(value, key);
+      } else {
+        reading.problems.push(`${place.name} must be an object, not ${describeKind(value)}`);
+      }
+    }
+  };
+  visit(exported, undefined);
+  return { ...reading, code };
+}
+
+function topKeys(): readonly string[] {
+  return [...new Set(allKeys.map((key) => key.split('.', 1)[0] ?? key))];
+}
+
+function isSection(key: string): boolean {
+  return allKeys.some((known) => known.startsWith(`${key}.`));
+}
+
+/** A text in place of a section may be a secret that slipped: only its kind is shown. */
+function describeKind(value: unknown): string {
+  return typeof value === 'string' ? 'a text' : describeValue(value);
+}

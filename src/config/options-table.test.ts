@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { flagOf } from './options/option.ts';
+import { optionKeys, optionOf } from './options/options.ts';
+import { renderMarkdownTable } from './options-table.ts';
+import { codeKeys } from './schema/code.ts';
+
+const cells = (row: string) => row.slice(2, -2).split(' | ');
+const rows = renderMarkdownTable()
+  .split('\n')
+  .filter((row) => row.startsWith('| `'))
+  .map(cells);
+
+test('every option has its row', () => {
+  for (const key of optionKeys) {
+    const row = rows.filter(([first]) => first === `\`${key}\``);
+    assert.equal(row.length, 1, key);
+    assert.equal(row[0]?.[1], `\`${flagOf(key)}\``);
+    assert.ok(row[0]?.[2]?.startsWith(`\`${optionOf(key).env}\``));
+    assert.equal(row[0]?.[2]?.endsWith(`\`${optionOf(key).env}_FILE\``), optionOf(key).secret);
+    assert.equal(row[0]?.length, 5);
+  }
+});
+
+test('every piece of code has its row', () => {
+  for (const { key, shape } of codeKeys) {
+    const row = rows.find(([first]) => first === `\`${key}\``);
+    assert.equal(row?.[1], `\`${shape}\``);
+    assert.equal(row?.length, 3);
+  }
+});
+
+test('nothing outside of code could be read as a tag', () => {
+  for (const row of rows.flat()) assert.doesNotMatch(row.replace(/`[^`]*`/g, ''), /</);
+});

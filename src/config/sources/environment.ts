@@ -1,0 +1,44 @@
+import type { Option } from '../options/option.ts';
+import { type OptionKey, optionKeys, optionOf } from '../options/options.ts';
+import { parseText } from '../options/parse.ts';
+import { type Gathering, type Reading, startReading, take } from './reading.ts';
+import { readSecretFile } from './secret-file.ts';
+
+/** The variables of a process. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads the options' variables and, for secrets, the files that `<NAME>_FILE` variables name. */
+export function readEnvironment(env: Environment, cwd: string): Reading {
+  const reading = startReading();
+  for (const key of optionKeys) {
+    const option = optionOf(key);
+    const text = env[option.env];
+    const file = option.secret ? env[`${option.env}_FILE`] : undefined;
+    if (text !== undefined && file !== undefined) {
+      reading.broken.add(key);
+      reading.problems.push(`${option.env} and ${option.env}_FILE are both set; unset one of them`);
+    } else if (file !== undefined) {
+      takeFile(reading, key, option, file, cwd);
+    } else if (text !== undefined) {
+      take(reading, key, option.env, parseText(option, { name: option.env, drop: 'unset it' }, text));
+    }
+  }
+  return reading;
+}
+
+function takeFile(
+  reading: Gathering,
+  key: OptionKey,
+  option: Option<unknown>,
+  file: string,
+  cwd: string,
+): void {
+  const variable = `${option.env}_FILE`;
+  const content = readSecretFile(variable, file, cwd);
+  if ('problem' in content) {
+    take(reading, key, variable, content);
+  } else {
+    const place = { name: `the file that ${variable} names`, drop: `unset ${variable}` };
+    take(reading, key, variable, parseText(option, place, content.text));
+  }
+}

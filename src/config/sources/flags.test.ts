@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { flagOf } from '../options/option.ts';
+import { optionKeys } from '../options/options.ts';
+import { readFlags } from './flags.ts';
+
+const values = (argv: readonly string[]) =>
+  Object.fromEntries([...readFlags(argv).found].map(([key, { value }]) => [key, value]));
+const problems = (argv: readonly string[]) => readFlags(argv).problems;
+
+test('a value stands behind its flag or behind "="', () => {
+  const argv = [
+    '--rest-port',
+    '9000',
+    '--management-base-path=/ops',
+    '--profiles',
+    'a,b',
+    '--webhook-secret=x=y',
+  ];
+  assert.deepEqual(values(argv), {
+    'rest.port': 9000,
+    'management.basePath': '/ops',
+    profiles: ['a', 'b'],
+    'webhook.secret': ['x=y'],
+  });
+  assert.deepEqual(problems(argv), []);
+  assert.equal(readFlags(argv).found.get('rest.port')?.origin, '--rest-port');
+});
+
+test('--config names the module', () => {
+  assert.equal(readFlags(['--config', 'a.ts']).module, 'a.ts');
+  assert.equal(readFlags(['--config=b.ts']).module, 'b.ts');
+  assert.deepEqual(problems(['--config=']), ['--config is empty; leave it out or name a file']);
+  assert.deepEqual(problems(['--config', 'a', '--config', 'b']), ['--config is given more than once']);
+});
+
+test('an unknown flag is a problem, with what is probably meant, and its value is not read', () => {
+  assert.deepEqual(problems(['--rest-prot', '9000', '--host=::1']), [
+    '"--rest-prot" is not an option; did you mean --rest-port?',
+  ]);
+  assert.deepEqual(problems(['--verbose']), ['"--verbose" is not an option']);
+  assert.deepEqual(problems(['-p', '1']), ['"-p" is not an option']);
+  assert.deepEqual(problems(['--']), ['"--" is not an option']);
+});
+
+test('several unknown flags in a row are all reported', () => {
+  assert.equal(problems(['--nothing', '--nought=1', '--nowhere']).length, 3);
+});
+
+test('a repeated flag is a problem even with the same value', () => {
+  assert.deepEqual(problems(['--rest-port=1', '--rest-port', '1']), ['--rest-port is given more than once']);
+  assert.ok(readFlags(['--rest-port=1', '--rest-port=1']).broken.has('rest.port'));
+});
+
+test('a flag without a value is a problem, and the flag behind it is still read', () => {
+  const reading = readFlags(['--host', '--rest-port', '1', '--log-level']);
+  assert.deepEqual(reading.problems, [
+    '--host needs a value; write --host=<value> for one that begins with "-"',
+    '--log-level needs a value; write --log-level=<value> for one that begins with "-"',
+  ]);
+  assert.equal(reading.found.get('rest.port')?.value, 1);
+});
+
+test('an empty value is a problem for all but lists', () => {
+  assert.deepEqual(problems(['--rest-port=']), ['--rest-port is empty; leave it out for the default (8000)']);
+  assert.deepEqual(problems(['--management-user', ' ']), ['--management-user is empty; leave it out']);
+  assert.deepEqual(problems(['--webhook-secret=']), [
+    '--webhook-secret is empty; leave it out to leave the door unsecured',
+  ]);
+  assert.deepEqual(values(['--profiles=', '--management-include', '']), {
+    profiles: [],
+    'management.include': [],
+  });
+});
+
+test('a stray word is a problem and shown only where it cannot be part of a secret', () => {
+  assert.deepEqual(problems(['now']), ['"now" is not expected; an option begins with "--"']);
+  const [problem = ''] = problems(['--webhook-secret', 'correct', 'horse']);
+  assert.match(problem, /behind "--webhook-secret"/);
+  assert.doesNotMatch(problem, /horse/);
+});
+
+test('behind the flag of a secret every word but a real flag belongs to it', () => {
+  assert.deepEqual(problems(['--webhook-secret', '--correct-horse', '--log-level=debug']), [
+    '--webhook-secret needs a value; write --webhook-secret=<value> for one that begins with "-"',
+  ]);
+  assert.deepEqual(values(['--webhook-secret=--correct-horse']), { 'webhook.secret': ['--correct-horse'] });
+  const [, problem = ''] = problems(['--webhook-secret', 'a,', '-Horse', '-Battery=1']);
+  assert.doesNotMatch(problem, /Horse|Battery/);
+});
+
+test('a value that is refused is shown, unless it is a secret', () => {
+  assert.deepEqual(problems(['--rest-port=http']), [
+    '--rest-port must be a whole number from 0 to 65535, not "http"',
+  ]);
+  const [problem = ''] = problems(['--database-url=mysql://root:hunter2@db/x']);
+  assert.match(problem, /^--database-url must be sqlite:/);
+  assert.doesNotMatch(problem, /hunter2|mysql/);
+});
+
+const word = fc.oneof(
+  fc.string(),
+  fc.constantFrom(
+    ...optionKeys.map(flagOf),
+    '--config',
+    '--',
+    '-',
+    '',
+    '=',
+    '--=',
+    '--rest-port=',
+    '--__proto__',
+  ),
+  fc.tuple(fc.constantFrom(...optionKeys.map(flagOf)), fc.string()).map((parts) => parts.join('=')),
+  fc.string().map((text) => `--${text}`),
+);
+
+test('no command line makes the reader throw, and every word of it is read or reported', () => {
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 12 }), (argv) => {
+      const reading = readFlags(argv);
+      const outcomes = reading.found.size + reading.problems.length + (reading.module === undefined ? 0 : 1);
+      // A word and its value are one outcome, so there is at least one for two words.
+      assert.ok(outcomes >= Math.ceil(argv.length / 2));
+      for (const problem of reading.problems) assert.doesNotMatch(problem, /\n/);
+    }),
+    { numRuns: 500 },
+  );
+});

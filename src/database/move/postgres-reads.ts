@@ -1,0 +1,73 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Connection, Row } from '../postgres/pool/connection.ts';
+import { stored } from '../postgres/text.ts';
+import type { MoveEnd } from './move-end.ts';
+import { inUse } from './move-error.ts';
+import { BATCH, type Column, type MovedRow, type MovedTable, ROW_BYTES, type Value } from './tables.ts';
+
+/** How long services may take to go once they were stopped, and how often to look, in milliseconds. */
+const PATIENCE = 2_000;
+const PAUSE = 50;
+
+/** A move's own connection is none of a service, takes its time, and is not cut while it waits for the other end. */
+export async function prepareForMove(connection: Connection): Promise<void> {
+  const text = `
+    SET application_name = 'portico move'; SET statement_timeout = 0; SET lock_timeout = 10000;
+    SET idle_in_transaction_session_timeout = 0`;
+  await connection.run({ text }, undefined);
+}
+
+/** Fails with MoveError while other processes of Portico are connected. */
+export async function refuseServices(connection: Connection, which: 'source' | 'target'): Promise<void> {
+  const deadline = performance.now() + PATIENCE;
+  const text = `
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'portico'`;
+  for (;;) {
+    const [row] = await connection.run({ text }, []);
+    if (row?.[0] === 0) return;
+    if (performance.now() > deadline) throw inUse(which);
+    await delay(PAUSE);
+  }
+}
+
+/** What both ends of a move read. */
+export async function moveReads(
+  connection: Connection,
+  which: 'source' | 'target',
+): Promise<Omit<MoveEnd, keyof AsyncDisposable>> {
+  const number = async (text: string) => Number((await connection.run({ text }, []))[0]?.[0] ?? 0);
+  const origin = await number('SELECT applied_at FROM migrations ORDER BY name LIMIT 1');
+  return {
+    origin: `postgres-${origin}`,
+    checkAlone: () => refuseServices(connection, which),
+    count: ({ name }) => number(`SELECT count(*) FROM ${name}`),
+    counter: ({ name, key }) =>
+      number(`SELECT pg_sequence_last_value(pg_get_serial_sequence('${name}', '${key}'))`),
+    async read(table, after) {
+      const rows = await connection.run({ text: readStatement(table) }, [after]);
+      return rows.map((row) => moved(row, table.columns));
+    },
+  };
+}
+
+/** Bodies are looked at for their length only, until it is clear which of them make a batch. */
+function readStatement({ name, key, columns }: MovedTable): string {
+  const names = columns.map(({ name }) => name).join(', ');
+  const lengths = columns
+    .filter(({ kind }) => kind !== 'integer')
+    .map(({ name }) => `coalesce(octet_length(${name}), 0)`)
+    .join(' + ');
+  return `
+    SELECT ${names} FROM (
+      SELECT *, sum(${ROW_BYTES} + ${lengths}) OVER (
+        ORDER BY ${key} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
+      FROM (SELECT * FROM ${name} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${BATCH.rows}) AS window_of_rows) AS sized
+    WHERE coalesce(bytes_before, 0) < ${BATCH.bytes} ORDER BY ${key}`;
+}
+
+function moved(row: Row, columns: readonly Column[]): MovedRow {
+  return row.map((value, i) => {
+    const kind = columns[i]?.kind;
+    return kind === 'text' || kind === 'key' ? stored(value as string | null) : (value as Value);
+  });
+}

@@ -1,0 +1,125 @@
+import { MOVING } from '../migration-files.ts';
+import { resize } from '../postgres/inbox/append.ts';
+import { packBodies } from '../postgres/inbox/packed-bodies.ts';
+import { migrate } from '../postgres/migrate.ts';
+import type { Connection } from '../postgres/pool/connection.ts';
+import { sqlState } from '../postgres/pool/faults.ts';
+import { openFailure, openFirst } from '../postgres/pool/first-connection.ts';
+import { storable } from '../postgres/text.ts';
+import type { MoveTarget } from './move-end.ts';
+import { inUse, MoveError } from './move-error.ts';
+import { moveReads, prepareForMove } from './postgres-reads.ts';
+import { type MovedRow, type MovedTable, movedTables } from './tables.ts';
+
+/** The lock of a move into a database, with the number of its table of migrations added; the number is our own. */
+const LOCK = 7_067_842_644_000_000;
+const LOCK_NOT_AVAILABLE = '55P03';
+const UNMARK = `DELETE FROM migrations WHERE starts_with(name, '${MOVING}')`;
+
+/** Opens a database as the target of a move; no other move can write to it meanwhile. */
+export async function openPostgresTarget(url: string): Promise<MoveTarget> {
+  try {
+    await using opening = new AsyncDisposableStack();
+    const connection = opening.use(await openFirst(url));
+    await prepareForMove(connection);
+    await migrate(connection, 'expected');
+    // The server may still be at the last batch of a move that was killed.
+    await connection.run(
+      { text: `SELECT pg_advisory_lock(${LOCK} + 'migrations'::regclass::oid::bigint)` },
+      [],
+    );
+    const target = await targetOn(connection);
+    const rest = opening.move();
+    return { ...target, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+  } catch (cause) {
+    if (sqlState(cause) === LOCK_NOT_AVAILABLE) throw inUse('target');
+    throw cause instanceof MoveError ? cause : openFailure(cause);
+  }
+}
+
+async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof AsyncDisposable>> {
+  const run = (text: string, values: readonly unknown[] = []) => connection.run({ text }, values);
+  const reads = await moveReads(connection, 'target');
+  const [mark] = await run(`SELECT name FROM migrations WHERE starts_with(name, '${MOVING}')`);
+  const tables = movedTables.map(({ name }) => name).join(', ');
+  return {
+    ...reads,
+    unfinished: mark === undefined ? undefined : String(mark[0]).slice(MOVING.length),
+    async begin(origin) {
+      await run('INSERT INTO migrations (name, applied_at) VALUES ($1, $2)', [
+        `${MOVING}${origin}`,
+        Date.now(),
+      ]);
+      try {
+        // One that comes later sees the mark.
+        await reads.checkAlone();
+      } catch (error) {
+        await run(UNMARK);
+        throw error;
+      }
+    },
+    async clear() {
+      await connection.transaction([
+        [{ text: `TRUNCATE ${tables}, inbox_size RESTART IDENTITY` }, []],
+        [{ text: UNMARK }, []],
+      ]);
+    },
+    async last({ name, key }) {
+      const [row] = await run(`SELECT max(${key}) FROM ${name}`);
+      return Number(row?.[0] ?? 0);
+    },
+    async write(table, rows) {
+      const { text, values } = insert(table, rows);
+      const sized = `WITH stored AS (${text} RETURNING octet_length(body) AS bytes) ${resize('+', 'stored')}`;
+      await run(table.name === 'deliveries' ? sized : text, values);
+    },
+    async setCounter({ name, key }, counter) {
+      if (counter === 0) return;
+      const sequence = `pg_get_serial_sequence('${name}', '${key}')`;
+      await run(
+        `SELECT setval(${sequence}, greatest($1, coalesce(pg_sequence_last_value(${sequence}), 1)))`,
+        [counter],
+      );
+    },
+    async finish() {
+      await run(`ANALYZE ${tables}`);
+      await run(UNMARK);
+    },
+  };
+}
+
+const ARRAYS = { integer: 'bigint[]', name: 'text[]', text: 'text[]', key: 'text[]' } as const;
+
+/** All rows in one statement. Bytes come as one value, with the place of each in it. */
+function insert({ name, columns }: MovedTable, rows: readonly MovedRow[]) {
+  const values: unknown[] = [];
+  const given: string[] = [];
+  const arrays: string[] = [];
+  const selected: string[] = [];
+  const array = (type: string, named: string, items: readonly unknown[]) => {
+    arrays.push(`$${values.push(items)}::${type}`);
+    given.push(named);
+  };
+  for (const [i, column] of columns.entries()) {
+    if (column.kind !== 'bytes') {
+      const escaped = column.kind === 'text' || column.kind === 'key';
+      array(
+        ARRAYS[column.kind],
+        column.name,
+        rows.map((row) => (escaped ? storable(row[i] as string | null) : row[i])),
+      );
+      selected.push(column.name);
+      continue;
+    }
+    const { starts, lengths, bytes } = packBodies(rows.map((row) => row[i] as Uint8Array));
+    array('int[]', `${column.name}_start`, starts);
+    array('int[]', `${column.name}_length`, lengths);
+    const all = `$${values.push(bytes)}::bytea`;
+    selected.push(`substring(${all} FROM ${column.name}_start FOR ${column.name}_length)`);
+  }
+  const names = columns.map(({ name }) => name).join(', ');
+  const text = `
+    INSERT INTO ${name} (${names}) OVERRIDING SYSTEM VALUE
+    SELECT ${selected.join(', ')} FROM unnest(${arrays.join(', ')}) AS given (${given.join(', ')})`;
+  return { text, values };
+}

@@ -1,0 +1,49 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { MAX_KEY, storedKey } from '../stored-key.ts';
+import type { MoveEnd } from './move-end.ts';
+import { BATCH, type Column, type MovedRow, type MovedTable, ROW_BYTES, type Value } from './tables.ts';
+
+/** What both ends of a move read. */
+export function moveReads(db: DatabaseSync): Omit<MoveEnd, keyof AsyncDisposable> {
+  const [first] = db.prepare('SELECT applied_at FROM migrations ORDER BY name LIMIT 1').all();
+  return {
+    origin: `sqlite-${first?.applied_at}`,
+    count: ({ name }) => Number(db.prepare(`SELECT count(*) AS count FROM ${name}`).get()?.count),
+    counter({ name, key }) {
+      const row = db
+        .prepare(`SELECT max((SELECT coalesce(max(${key}), 0) FROM ${name}),
+          (SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?)) AS last`)
+        .get(name);
+      return Number(row?.last ?? 0);
+    },
+    // The lock on the file keeps everybody away.
+    checkAlone() {},
+    read: (table, after) => readBatch(db, table, after),
+  };
+}
+
+function readBatch(db: DatabaseSync, { name, key, columns }: MovedTable, after: number): readonly MovedRow[] {
+  const names = columns.map(({ name }) => name).join(', ');
+  const statement = db.prepare(`SELECT ${names} FROM ${name} WHERE ${key} > ? ORDER BY ${key}`);
+  statement.setReturnArrays(true);
+  const batch: MovedRow[] = [];
+  let bytes = 0;
+  for (const row of statement.iterate(after) as Iterable<unknown>) {
+    const values = (row as readonly Value[]).map((value, i) => moved(value, columns[i]));
+    batch.push(values);
+    bytes += values.reduce<number>((sum, value) => sum + sizeOf(value), ROW_BYTES);
+    if (bytes >= BATCH.bytes || batch.length === BATCH.rows) break;
+  }
+  return batch;
+}
+
+/** A long key that stands here as it came is moved as every engine stores it now. */
+function moved(value: Value, column: Column | undefined): Value {
+  const isLong = column?.kind === 'key' && typeof value === 'string' && value.length > MAX_KEY;
+  return isLong ? storedKey(value) : value;
+}
+
+function sizeOf(value: Value): number {
+  if (typeof value === 'string') return value.length;
+  return value instanceof Uint8Array ? value.byteLength : 0;
+}

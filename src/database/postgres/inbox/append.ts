@@ -1,0 +1,71 @@
+import type { NewDelivery } from '../../../inbox/delivery.ts';
+import type { Appended } from '../../../inbox/inbox.ts';
+import type { Server } from '../pool/server.ts';
+import { storable, storableKey } from '../text.ts';
+import { packBodies } from './packed-bodies.ts';
+
+/** Parts of the table of sizes. */
+const SIZE_PARTS = 64;
+/** What a delivery takes besides its body: rows and index entries, in bytes. */
+const OVERHEAD = 500;
+
+/** Adds to the size of the inbox, or takes from it: `bytes` and `count` over the rows of `from`. */
+export const resize = (sign: '+' | '-', from: string) => `
+  INSERT INTO inbox_size (part, bytes)
+  SELECT pg_backend_pid() % ${SIZE_PARTS}, ${sign}(sum(bytes) + ${OVERHEAD} * count(*)) FROM ${from} HAVING count(*) > 0
+  ON CONFLICT (part) DO UPDATE SET bytes = inbox_size.bytes + excluded.bytes`;
+
+/** All deliveries of a batch with their jobs. The bodies come as one value, with the place of each in it. */
+const APPEND = {
+  name: 'append',
+  text: `
+    WITH given AS MATERIALIZED (
+      SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[],
+        $8::bigint[], $9::text[]) WITH ORDINALITY
+        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, nth)),
+    stored AS (
+      INSERT INTO deliveries (id, source, event, data_pointer, content_type, body, received_at, dedup_key)
+      SELECT id, source, event, data_pointer, content_type, substring($10::bytea FROM starts FOR length),
+        received_at, dedup_key
+      FROM given ORDER BY nth
+      ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
+      RETURNING seq, id, received_at, octet_length(body) AS bytes),
+    added AS (
+      INSERT INTO jobs (delivery, due_at, target, order_key)
+      SELECT stored.seq, stored.received_at, job.target, job.order_key
+      FROM unnest($11::text[], $12::text[], $13::text[]) WITH ORDINALITY AS job (id, target, order_key, nth)
+      JOIN stored USING (id) ORDER BY job.nth),
+    revived AS (
+      UPDATE jobs SET status = 'open', attempts = 0, due_at = given.received_at, owner = NULL, finished_at = NULL
+      FROM given JOIN deliveries USING (source, dedup_key)
+      WHERE given.dedup_key IS NOT NULL AND jobs.delivery = deliveries.seq AND jobs.status = 'dead'
+      RETURNING given.id),
+    resized AS (${resize('+', 'stored')})
+    SELECT id, 'stored' FROM stored UNION SELECT id, 'revived' FROM revived`,
+};
+
+/** Stores deliveries and their jobs in one statement; resolves to what became of each. */
+export async function appendAll(
+  server: Server,
+  deliveries: readonly NewDelivery[],
+): Promise<readonly Appended[]> {
+  const { starts, lengths, bytes } = packBodies(deliveries.map(({ body }) => body));
+  const jobs = deliveries.flatMap(({ id, jobs }) => jobs.map((job) => ({ id, ...job })));
+  const rows = await server.write(APPEND, [
+    deliveries.map(({ id }) => id),
+    deliveries.map(({ source }) => storable(source)),
+    deliveries.map(({ event }) => storable(event)),
+    deliveries.map(({ dataPointer }) => storable(dataPointer)),
+    deliveries.map(({ contentType }) => storable(contentType)),
+    starts,
+    lengths,
+    deliveries.map(({ receivedAt }) => receivedAt),
+    deliveries.map(({ dedupKey }) => storableKey(dedupKey)),
+    bytes,
+    jobs.map(({ id }) => id),
+    jobs.map(({ target }) => storable(target)),
+    jobs.map(({ orderKey }) => storableKey(orderKey)),
+  ]);
+  const became = new Map(rows as readonly (readonly [string, Appended])[]);
+  return deliveries.map(({ id }) => became.get(id) ?? 'duplicate');
+}

@@ -1,0 +1,154 @@
+import type { ClaimedJob } from '../../../inbox/delivery.ts';
+import type { Row, Statement } from '../pool/connection.ts';
+import { sqlState } from '../pool/faults.ts';
+import type { Server } from '../pool/server.ts';
+import { storable, stored } from '../text.ts';
+
+/** Which jobs of a target may be claimed, and for how long. */
+export interface Claim {
+  readonly target: string;
+  readonly limit: number;
+  readonly owner: string;
+  readonly now: number;
+  readonly leaseEnd: number;
+}
+
+const UNIQUE_VIOLATION = '23505';
+/** Another process was faster so often: the next look for due jobs tries again. */
+const MAX_ATTEMPTS = 5;
+
+/** The columns of a delivery as a handler gets it, without its `seq`. */
+export const DELIVERY = 'd.id, d.source, d.event, d.data_pointer, d.content_type, d.body, d.received_at';
+
+/** Of the due jobs so many are looked at one by one. */
+const WINDOW = 1_000;
+
+/** Whether no other job of the same order as the row `due` is in hand. */
+const NONE_HELD = `
+  NOT EXISTS (
+    SELECT 1 FROM jobs AS held
+    WHERE held.target = due.target AND held.order_key = due.order_key
+      AND held.status = 'open' AND held.owner IS NOT NULL AND held.due_at > $2)`;
+
+/** Claims the jobs of `due`; the first column of each row says whether there is a `full` window. */
+const claimDue = (full: string) => `
+  claimed AS (
+    UPDATE jobs SET owner = $4, due_at = $5, attempts = attempts + 1
+    FROM due WHERE jobs.seq = due.seq RETURNING jobs.seq, jobs.attempts, jobs.delivery)
+  SELECT ${full}, claimed.seq, claimed.attempts, ${DELIVERY}
+  FROM (VALUES (1)) AS always
+  LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) ON true
+  ORDER BY claimed.seq`;
+
+// What another process is claiming is passed over. Of the jobs with one key only the first may be claimed, and not
+// while another one is in hand.
+const CLAIM = {
+  name: 'claim',
+  text: `
+    WITH edge AS MATERIALIZED (
+      SELECT due_at, seq FROM jobs WHERE target = $1 AND status = 'open' AND due_at <= $2
+      ORDER BY due_at, seq OFFSET ${WINDOW - 1} LIMIT 1),
+    due AS (
+      SELECT seq FROM jobs AS due
+      WHERE target = $1 AND status = 'open' AND due_at <= $2
+        AND (due_at, seq) <= (
+          coalesce((SELECT due_at FROM edge), $2),
+          coalesce((SELECT seq FROM edge), ${Number.MAX_SAFE_INTEGER}))
+        AND (order_key IS NULL OR (
+          NOT EXISTS (
+            SELECT 1 FROM jobs AS earlier
+            WHERE earlier.target = due.target AND earlier.order_key = due.order_key
+              AND earlier.status = 'open' AND earlier.seq < due.seq)
+          AND ${NONE_HELD}))
+      ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
+    ${claimDue('EXISTS (SELECT 1 FROM edge)')}`,
+};
+// Where most of what is due waits for others it is faster to look for the first of each key.
+const CLAIM_FIRSTS = {
+  name: 'claim-firsts',
+  text: `
+    WITH firsts AS MATERIALIZED (
+      SELECT DISTINCT ON (order_key) seq FROM jobs
+      WHERE target = $1 AND status = 'open' AND order_key IS NOT NULL ORDER BY order_key, seq),
+    free AS MATERIALIZED (
+      SELECT seq FROM firsts UNION ALL (
+        SELECT seq FROM jobs WHERE target = $1 AND status = 'open' AND due_at <= $2 AND order_key IS NULL
+        ORDER BY due_at, seq LIMIT ${WINDOW})),
+    due AS (
+      SELECT due.seq FROM jobs AS due JOIN free USING (seq)
+      WHERE due.status = 'open' AND due.due_at <= $2 AND (due.order_key IS NULL OR ${NONE_HELD})
+      ORDER BY due.due_at, due.seq LIMIT $3 FOR UPDATE OF due SKIP LOCKED),
+    ${claimDue('false')}`,
+};
+const DROP_ENDED_LEASES = {
+  text: `
+    UPDATE jobs SET owner = NULL
+    WHERE target = $1 AND status = 'open' AND due_at <= $2 AND owner IS NOT NULL AND order_key IS NOT NULL`,
+};
+
+/** Claims due jobs, oldest first. */
+export async function claimJobs(server: Server, claim: Claim): Promise<readonly ClaimedJob[]> {
+  const { isFull, jobs } = await claimBy(CLAIM, server, claim);
+  const missing = claim.limit - jobs.length;
+  if (!isFull || missing === 0) return jobs;
+  try {
+    const { jobs: more } = await claimBy(CLAIM_FIRSTS, server, { ...claim, limit: missing });
+    return [...jobs, ...more].sort((a, b) => a.job - b.job);
+  } catch (error) {
+    // What is claimed already is in hand.
+    if (jobs.length === 0) throw error;
+    return jobs;
+  }
+}
+
+/** `isFull`: there is more that is due than was looked at. */
+async function claimBy(
+  statement: Statement,
+  server: Server,
+  { target, limit, owner, now, leaseEnd }: Claim,
+): Promise<{ readonly isFull: boolean; readonly jobs: readonly ClaimedJob[] }> {
+  const name = storable(target);
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    try {
+      const rows = await server.write(statement, [name, now, limit, owner, leaseEnd]);
+      const claimed = rows.filter(([, seq]) => seq !== null);
+      return { isFull: rows[0]?.[0] === true, jobs: claimed.map((row) => claimedJob(target, row)) };
+    } catch (error) {
+      if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+      // A job of the same order came into another one's hand meanwhile, or a lease on one has ended.
+      await server.write(DROP_ENDED_LEASES, [name, now]);
+    }
+  }
+  return { isFull: false, jobs: [] };
+}
+
+function claimedJob(target: string, [, seq, attempts, ...delivery]: Row): ClaimedJob {
+  return {
+    job: Number(seq),
+    target,
+    attempt: Number(attempts),
+    delivery: storedDelivery(delivery),
+  };
+}
+
+/** Reads the columns of `DELIVERY`. */
+export function storedDelivery(row: Row) {
+  const [id, source, event, dataPointer, contentType, body, receivedAt] = row as [
+    string,
+    string,
+    string | null,
+    string,
+    string | null,
+    Uint8Array,
+    number,
+  ];
+  return {
+    id,
+    source: stored(source),
+    event: stored(event),
+    dataPointer: stored(dataPointer),
+    contentType: stored(contentType),
+    body,
+    receivedAt,
+  };
+}

@@ -1,0 +1,187 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ClaimedJob, NewDelivery } from '../../../inbox/delivery.ts';
+import type { Appended, Backlog, Inbox, Outcome } from '../../../inbox/inbox.ts';
+import type { BatchQueue } from '../../batch-queue.ts';
+import type { DatabaseObserver, ReadTally } from '../../observer.ts';
+import { counted } from '../counted.ts';
+import type { Bell } from '../notifier.ts';
+import { sqlState } from '../pool/faults.ts';
+import { type Server, writeFailure } from '../pool/server.ts';
+import { storable, stored } from '../text.ts';
+import { writeQueue } from '../write-queue.ts';
+import { appendAll, resize } from './append.ts';
+import { claimJobs } from './claim.ts';
+import { abandonJobs, attendTargets } from './heartbeat.ts';
+import { isSettled, type Settlement, settleAll } from './settle.ts';
+
+/** Appends may be under way on so many connections. */
+const APPEND_LANES = 2;
+/** For how long, and after up to how many milliseconds again, the end of an attempt is tried to be recorded. */
+const SETTLE_TIME = 5_000;
+const SETTLE_PAUSE = 500;
+const FOREIGN_KEY_VIOLATION = '23503';
+
+const DUE = {
+  name: 'due',
+  text: `
+    SELECT target FROM unnest($1::text[]) AS wanted (target)
+    WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= $2)`,
+};
+const RENEW = {
+  name: 'renew',
+  text: `UPDATE jobs SET due_at = $1 WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])`,
+};
+// "+ 0" keeps it to the index of what is open: in that of all jobs it would walk through the whole past.
+const BACKLOG = {
+  text: `
+    SELECT (SELECT count(*) FROM jobs WHERE status = 'open'), (SELECT count(*) FROM jobs WHERE status = 'dead'),
+      (SELECT received_at FROM deliveries WHERE seq = (SELECT min(delivery + 0) FROM jobs WHERE status = 'open'))`,
+};
+const PRUNE = {
+  text: `
+    WITH old AS (
+      SELECT d.seq FROM deliveries AS d, LATERAL (
+        SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'open') AS open,
+          count(*) FILTER (WHERE status = 'dead') AS dead
+        FROM jobs WHERE delivery = d.seq) AS has
+      WHERE d.received_at < $1 AND has.open = 0 AND (NOT $2::boolean OR (has.jobs > 0 AND has.dead = 0))
+      ORDER BY d.seq LIMIT $3 FOR UPDATE OF d SKIP LOCKED),
+    jobs_gone AS (DELETE FROM jobs USING old WHERE delivery = old.seq AND status <> 'open'),
+    gone AS (DELETE FROM deliveries USING old WHERE deliveries.seq = old.seq RETURNING octet_length(body) AS bytes),
+    resized AS (${resize('-', 'gone')})
+    SELECT count(*) FROM gone`,
+};
+const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_size' };
+
+/** The inbox in PostgreSQL: appends and settlements are gathered into one statement each. */
+export class PostgresInbox implements Inbox {
+  readonly #server: Server;
+  readonly #bell: Bell;
+  readonly #observer: DatabaseObserver;
+  readonly #appends: BatchQueue<NewDelivery, Appended>;
+  readonly #settlements: BatchQueue<Settlement, boolean>;
+  #closed = false;
+  readonly #tallies: Readonly<Record<'due' | 'backlog', ReadTally>>;
+
+  constructor(server: Server, bell: Bell, observer: DatabaseObserver) {
+    this.#server = server;
+    this.#bell = bell;
+    this.#observer = observer;
+    this.#appends = writeQueue((deliveries) => appendAll(server, deliveries), {
+      lanes: APPEND_LANES,
+      observer,
+      sizeOf: ({ body }) => body.byteLength,
+    });
+    this.#settlements = writeQueue((settlements) => settleAll(server, settlements), { observer });
+    this.#tallies = {
+      due: observer.reads('inbox.due'),
+      backlog: observer.reads('inbox.backlog'),
+    };
+  }
+
+  async append(delivery: NewDelivery): Promise<Appended> {
+    const appended = await this.#appends.submit(delivery);
+    if (appended === 'revived' || (appended === 'stored' && delivery.jobs.length > 0))
+      this.#bell.ring('work');
+    return appended;
+  }
+
+  async due(targets: readonly string[], now: number): Promise<readonly string[]> {
+    const rows = await counted(this.#tallies.due, () =>
+      this.#server.read(DUE, [targets.map((target) => storable(target)), now]),
+    );
+    return rows.map(([target]) => stored(String(target)));
+  }
+
+  claim(
+    target: string,
+    limit: number,
+    owner: string,
+    now: number,
+    leaseEnd: number,
+  ): Promise<readonly ClaimedJob[]> {
+    return this.#write(() => claimJobs(this.#server, { target, limit, owner, now, leaseEnd }));
+  }
+
+  async renew(owner: string, jobs: readonly number[], leaseEnd: number): Promise<void> {
+    await this.#write(() => this.#server.write(RENEW, [leaseEnd, owner, jobs]));
+  }
+
+  /**
+   * The fence makes it harmless to ask again, so an attempt that is over is not made again for a server that was
+   * away for a moment.
+   */
+  async settle({ job, attempt }: ClaimedJob, owner: string, outcome: Outcome, now: number): Promise<boolean> {
+    const settlement = { job, owner, attempt, outcome, now };
+    const deadline = performance.now() + SETTLE_TIME;
+    for (let first = true; ; first = false) {
+      try {
+        if (await this.#settlements.submit(settlement)) return true;
+        return !first && (await isSettled(this.#server, settlement));
+      } catch (error) {
+        if (this.#closed || performance.now() > deadline) throw error;
+        await delay(Math.random() * SETTLE_PAUSE);
+      }
+    }
+  }
+
+  async attend(targets: readonly string[], now: number): Promise<void> {
+    await this.#write(() => attendTargets(this.#server, targets, now));
+  }
+
+  abandon(before: number, limit: number, error: string, now: number): Promise<readonly string[]> {
+    return this.#write(() => abandonJobs(this.#server, { before, limit, error, now }));
+  }
+
+  async backlog(): Promise<Backlog> {
+    const [row] = await counted(this.#tallies.backlog, () => this.#server.readAlone(BACKLOG, []));
+    const [open = 0, dead = 0, oldestAt] = (row ?? []) as [number?, number?, (number | null)?];
+    return { open, dead, oldestAt: oldestAt ?? undefined };
+  }
+
+  async prune(before: number, limit: number, settledOnly: boolean): Promise<number> {
+    const values = [before, settledOnly, limit];
+    const [row] = await this.#write(async () => {
+      try {
+        return await this.#server.write(PRUNE, values);
+      } catch (error) {
+        // Somebody opened a job of one of the deliveries again meanwhile.
+        if (sqlState(error) !== FOREIGN_KEY_VIOLATION) throw error;
+        return this.#server.write(PRUNE, values);
+      }
+    });
+    return Number(row?.[0] ?? 0);
+  }
+
+  async size(): Promise<number> {
+    const [row] = await this.#server.readAlone(SIZE, []);
+    return Number(row?.[0] ?? 0);
+  }
+
+  onWork(listener: () => void): Disposable {
+    return this.#bell.onRing('work', listener);
+  }
+
+  /** Refuses later writes, after those that were accepted. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([this.#appends.idle(), this.#settlements.idle()]);
+    this.#appends.close();
+    this.#settlements.close();
+  }
+
+  /** A write that is not gathered with others. */
+  async #write<T>(work: () => Promise<T>): Promise<T> {
+    const began = performance.now();
+    let failed = 1;
+    try {
+      const result = await work();
+      failed = 0;
+      return result;
+    } catch (error) {
+      throw writeFailure(error);
+    } finally {
+      this.#observer.batch(1, failed, (performance.now() - began) / 1_000);
+    }
+  }
+}

@@ -1,0 +1,169 @@
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import type { BatchResult, WriteResult } from '../../batch-queue.ts';
+import { WRITES, type WriteName } from './write-statements.ts';
+
+/** The name of a prepared statement and the values bound to it. */
+export interface Step {
+  readonly statement: WriteName;
+  readonly values: readonly SQLInputValue[];
+}
+
+/** A write: steps that happen all or none. */
+export type Write = readonly Step[];
+
+/** A row, column by column. */
+export type Row = readonly SQLOutputValue[];
+
+/**
+ * The rows that each step of a write returned. One that returns none has one row when it changed anything, with the id
+ * that was given last.
+ */
+export type StepRows = readonly (readonly Row[])[];
+
+/** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC (sqlite.org/rescode.html). */
+const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
+/** Write-ahead bytes (estimated) after which the log is folded back into the file. */
+const CHECKPOINT_BYTES = 4 * 1024 * 1024;
+/** What a commit writes at the least: a few pages. */
+const COMMIT_BYTES = 12 * 1024;
+
+/**
+ * Runs batches of writes on one connection, one transaction per batch. A batch in which a write fails is undone and
+ * run again with a savepoint per write, so that the bad one fails alone. Whoever opened the connection closes it.
+ */
+export class BatchExecutor {
+  readonly #db: DatabaseSync;
+  readonly #statements: ReadonlyMap<WriteName, (values: Step['values']) => readonly Row[]>;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
+  readonly #rollback: StatementSync;
+  readonly #savepoint: StatementSync;
+  readonly #release: StatementSync;
+  readonly #undo: StatementSync;
+  readonly #checkpoint: StatementSync;
+  readonly #touch: StatementSync;
+  #bytesSinceCheckpoint = 0;
+  /** Whether the last batch was not committed. */
+  #failed = false;
+
+  /** Prepares every statement once. */
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+    const names = Object.keys(WRITES) as WriteName[];
+    this.#statements = new Map(names.map((name) => [name, prepareRows(db.prepare(WRITES[name]))]));
+    this.#begin = db.prepare('BEGIN IMMEDIATE');
+    this.#commit = db.prepare('COMMIT');
+    this.#rollback = db.prepare('ROLLBACK');
+    this.#savepoint = db.prepare('SAVEPOINT write_in_batch');
+    this.#release = db.prepare('RELEASE write_in_batch');
+    this.#undo = db.prepare('ROLLBACK TO write_in_batch');
+    this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
+    // Writes a page and changes nothing.
+    this.#touch = db.prepare('PRAGMA user_version = 0');
+  }
+
+  /** Returns only after COMMIT, hence after the log was synced; nothing was stored when it reports an error. */
+  execute(writes: readonly Write[]): BatchResult<StepRows> {
+    try {
+      this.#begin.run();
+      const results = this.#all(writes) ?? this.#oneByOne(writes);
+      this.#commit.run();
+      this.#failed = false;
+      return { results };
+    } catch (error) {
+      this.#failed = true;
+      if (this.#db.isTransaction) this.#rollback.run();
+      const message = String(error);
+      const results = writes.map(() => ({ error: message }));
+      return isFsyncFailure(error) ? { results, fatal: message } : { results };
+    }
+  }
+
+  /**
+   * Folds the log when it has grown; called between batches, so no answer waits for it.
+   * Returns the error after which the file can no longer be trusted, if any.
+   */
+  maintain(writes: readonly Write[]): string | undefined {
+    this.#bytesSinceCheckpoint += COMMIT_BYTES + writes.reduce((sum, write) => sum + sizeOf(write), 0);
+    return this.#bytesSinceCheckpoint < CHECKPOINT_BYTES ? undefined : this.fold();
+  }
+
+  /** Folds the log back into the file. Returns what `maintain` does. */
+  fold(): string | undefined {
+    this.#bytesSinceCheckpoint = 0;
+    try {
+      this.#checkpoint.run();
+      return undefined;
+    } catch (error) {
+      // A full or failing disk stops only the folding; what was committed is in the log.
+      return isFsyncFailure(error) ? String(error) : undefined;
+    }
+  }
+
+  /** Undefined, and everything undone, when a write failed. */
+  #all(writes: readonly Write[]): WriteResult<StepRows>[] | undefined {
+    try {
+      return writes.map((steps) => ({ rows: this.#run(steps) }));
+    } catch (error) {
+      this.#throwIfOver(error);
+      this.#rollback.run();
+      this.#begin.run();
+      return undefined;
+    }
+  }
+
+  #oneByOne(writes: readonly Write[]): WriteResult<StepRows>[] {
+    return writes.map((steps) => {
+      this.#savepoint.run();
+      try {
+        const rows = this.#run(steps);
+        this.#release.run();
+        return { rows };
+      } catch (error) {
+        this.#throwIfOver(error);
+        this.#undo.run();
+        this.#release.run();
+        return { error: String(error) };
+      }
+    });
+  }
+
+  #run(steps: Write): StepRows {
+    const rows = steps.map(({ statement, values }) => this.#statements.get(statement)?.(values) ?? []);
+    // A write of no steps asks whether writes come through; after one that did not, only another one can tell.
+    if (steps.length === 0 && this.#failed) this.#touch.run();
+    return rows;
+  }
+
+  /** An error that ended the transaction itself (a full disk, an I/O error) fails the whole batch. */
+  #throwIfOver(error: unknown): void {
+    if (!this.#db.isTransaction || isFsyncFailure(error)) throw error;
+  }
+}
+
+function prepareRows(statement: StatementSync): (values: Step['values']) => readonly Row[] {
+  if (statement.columns().length > 0) {
+    statement.setReturnArrays(true);
+    return (values) => statement.all(...values) as unknown as readonly Row[];
+  }
+  return (values) => {
+    const { changes, lastInsertRowid } = statement.run(...values);
+    return changes === 0 ? [] : [[lastInsertRowid]];
+  };
+}
+
+function isFsyncFailure(error: unknown): boolean {
+  return FSYNC_FAILED.has((Object(error) as { readonly errcode?: unknown }).errcode);
+}
+
+function sizeOf(steps: Write): number {
+  let size = 0;
+  for (const { values } of steps) {
+    size += 100;
+    for (const value of values) {
+      if (typeof value === 'string') size += value.length;
+      else if (ArrayBuffer.isView(value)) size += value.byteLength;
+    }
+  }
+  return size;
+}

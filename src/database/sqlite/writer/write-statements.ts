@@ -1,0 +1,107 @@
+import { WAITING_TARGETS } from '../../waiting-targets.ts';
+import { ADD_ZONES, PRUNE_ZONES } from '../delivery-zones.ts';
+
+/** The highest `seq` that a delivery ever had. */
+const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
+      coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
+
+const append = (columns: string, values: string) => `
+    INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key)
+    VALUES (${values}?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
+
+/**
+ * Every statement that writes, by its name; the connection that writes prepares each of them once. To return rows costs
+ * SQLite a table of its own for each run, so the frequent ones return none: what they did is told by `BatchExecutor`.
+ */
+export const WRITES = {
+  createUser: 'INSERT INTO users (name, email) VALUES (?, ?)',
+  updateUser: 'UPDATE users SET name = ?, email = ? WHERE id = ? RETURNING id',
+  removeUser: 'DELETE FROM users WHERE id = ? RETURNING id',
+
+  appendDelivery: append('', ''),
+  // For the first one behind deliveries that were removed.
+  appendBehind: append('seq, ', `${HIGHEST} + 1, `),
+  // Right behind one of these: nothing when that found a duplicate.
+  addJobs: `
+    INSERT INTO jobs (delivery, due_at, target, order_key)
+    SELECT last_insert_rowid(), ?, value ->> 0, value ->> 1 FROM json_each(?) WHERE changes() > 0
+    RETURNING seq`,
+  reviveDuplicate: `
+    UPDATE jobs SET status = 'open', attempts = 0, due_at = ?, owner = NULL, finished_at = NULL
+    WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
+    RETURNING seq`,
+
+  // Of the jobs with one key only the first may be claimed, and not while another one is in hand: one that was dead
+  // and is opened again comes before it. What is in hand is few; what is open with one key can be many.
+  claimJobs: `
+    UPDATE jobs SET owner = ?1, due_at = ?2, attempts = attempts + 1
+    WHERE seq IN (
+      SELECT seq FROM jobs AS due
+      WHERE target = ?3 AND status = 'open' AND due_at <= ?4
+        AND (order_key IS NULL OR (
+          NOT EXISTS (
+            SELECT 1 FROM jobs AS earlier
+            WHERE earlier.target = due.target AND earlier.order_key = due.order_key
+              AND earlier.status = 'open' AND earlier.seq < due.seq)
+          AND NOT EXISTS (
+            SELECT 1 FROM jobs AS held INDEXED BY jobs_held
+            WHERE held.owner IS NOT NULL AND held.status = 'open' AND held.due_at > ?4
+              AND held.target = due.target AND held.order_key = due.order_key)))
+      ORDER BY due_at, seq LIMIT ?5)
+    RETURNING seq, attempts, delivery`,
+  renewLeases: `
+    UPDATE jobs SET due_at = ?
+    WHERE owner = ? AND status = 'open' AND seq IN (SELECT value FROM json_each(?)) RETURNING seq`,
+  finishJob: `
+    UPDATE jobs SET status = ?, error = ?, finished_at = ?, owner = NULL
+    WHERE seq = ? AND owner = ? AND attempts = ?`,
+  retryJob: `
+    UPDATE jobs SET due_at = ?, error = ?, owner = NULL
+    WHERE seq = ? AND owner = ? AND attempts = ? RETURNING seq`,
+  releaseJob: `
+    UPDATE jobs SET due_at = ?, attempts = attempts - 1, owner = NULL
+    WHERE seq = ? AND owner = ? AND attempts = ? RETURNING seq`,
+
+  attendTargets: `
+    INSERT INTO targets (name, seen_at) SELECT DISTINCT value, ?1 FROM json_each(?2) WHERE true
+    ON CONFLICT (name) DO UPDATE SET seen_at = max(seen_at, excluded.seen_at)`,
+  awaitTargets: `
+    ${WAITING_TARGETS}
+    INSERT INTO targets (name, seen_at) SELECT target, ? FROM waiting WHERE target IS NOT NULL
+    ON CONFLICT (name) DO NOTHING`,
+  abandonJobs: `
+    UPDATE jobs SET status = 'dead', error = ?1, finished_at = ?2, owner = NULL
+    WHERE seq IN (
+      SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
+      WHERE targets.seen_at <= ?3 AND jobs.status = 'open' AND jobs.due_at <= ?3 LIMIT ?4)
+    RETURNING target`,
+
+  replayJobs: `
+    UPDATE jobs SET status = 'open', attempts = 0, due_at = ?, error = NULL, finished_at = NULL
+    WHERE delivery = ?
+      AND target IN (SELECT value ->> 0 FROM json_each(?))
+      AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')
+    RETURNING seq`,
+  replayUnhandled: `
+    INSERT INTO jobs (delivery, due_at, target, order_key)
+    SELECT deliveries.seq, ?, value ->> 0, value ->> 1 FROM deliveries, json_each(?)
+    WHERE deliveries.seq = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
+    RETURNING seq`,
+  discardJobs: `
+    UPDATE jobs SET status = 'discarded', finished_at = ?, owner = NULL
+    WHERE delivery = ? AND status IN ('open', 'dead') RETURNING seq`,
+
+  keepHighest: `UPDATE sqlite_sequence SET seq = ${HIGHEST} WHERE name = 'deliveries'`,
+  pruneJobs: `
+    DELETE FROM jobs WHERE delivery IN (SELECT value FROM json_each(?)) AND status <> 'open' RETURNING seq`,
+  pruneDeliveries: `
+    DELETE FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))
+      AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
+    RETURNING seq`,
+
+  addZones: ADD_ZONES,
+  pruneZones: PRUNE_ZONES,
+} as const;
+
+export type WriteName = keyof typeof WRITES;

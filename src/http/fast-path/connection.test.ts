@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { openLaneDoor } from '../../../test/support/lane-door.ts';
+import { waitFor } from '../../../test/support/wait-for.ts';
+import { warmUp } from '../../../test/support/warm-up.ts';
+import { LIMITS } from '../limits.ts';
+import type { DirectExchange } from './fast-exchange.ts';
+
+const get = (param: string) => `GET /things/${param} HTTP/1.1\r\nHost: x\r\n\r\n`;
+const post = (body: string) =>
+  `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+/** A connection that says what it is told to. */
+function dial(url: string) {
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port), allowHalfOpen: true });
+  let text = '';
+  let closed = false;
+  // Each write is a segment of its own.
+  socket.setNoDelay(true);
+  socket.on('error', () => {});
+  socket.on('close', () => {
+    closed = true;
+  });
+  socket.on('data', (piece: Buffer) => {
+    text += piece.toString('latin1');
+  });
+  return {
+    socket,
+    text: () => text,
+    closed: () => closed,
+    /** Sends bytes and resolves to the first reply that they bring. */
+    async ask(bytes: string): Promise<string> {
+      const before = text.length;
+      socket.write(bytes);
+      let reply: string | undefined;
+      await waitFor('the reply', () => {
+        const [head = '', body = ''] = text.slice(before).split('\r\n\r\n', 2);
+        const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? Number.POSITIVE_INFINITY);
+        reply = body.slice(0, length);
+        return body.length >= length;
+      });
+      return reply ?? '';
+    },
+    [Symbol.dispose]: () => socket.destroy(),
+  };
+}
+
+/** Replies that are held back until they are let go, each with what was sent. */
+function heldBack() {
+  const waiting: (() => void)[] = [];
+  return {
+    waiting,
+    echo(exchange: DirectExchange, body: Buffer): void {
+      const late = new Promise<string>((resolve) => waiting.push(() => resolve(`lane: ${body}`)));
+      exchange.answer(late, (text) => exchange.send(200, 'text/plain', text));
+    },
+  };
+}
+
+/** A connection behind its first request whose second one, POST /echo of "1", waits for its reply. */
+async function askHeldBack(change: (app: FastifyInstance) => unknown = () => {}) {
+  const { waiting, echo } = heldBack();
+  const door = await openLaneDoor({ echo, change });
+  const client = dial(door.url);
+  await warmUp(client.socket);
+  client.socket.write(post('1'));
+  await waitFor('the request', () => waiting.length === 1);
+  return {
+    door,
+    client,
+    waiting,
+    async [Symbol.asyncDispose]() {
+      client.socket.destroy();
+      await door[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test('the first request of a connection is the framework’s, plain ones behind it are the lane’s', async () => {
+  await using door = await openLaneDoor();
+  using client = dial(door.url);
+  assert.equal(await client.ask(get('a')), 'framework');
+  assert.equal(await client.ask(get('a')), 'lane: a');
+  assert.match(await client.ask('GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n'), /not found/);
+  assert.equal(await client.ask(post('b')), 'lane: b');
+});
+
+test('a body that is late is the framework’s, and what comes behind it the lane’s again', async () => {
+  await using door = await openLaneDoor();
+  using client = dial(door.url);
+  await client.ask(get('a'));
+  client.socket.write(post('abc').slice(0, -2));
+  await delay(100);
+  assert.equal(await client.ask('bc'), 'framework: abc');
+  assert.equal(await client.ask(post('d')), 'lane: d');
+});
+
+test('a client that writes head and body apart has the lane', async () => {
+  await using door = await openLaneDoor();
+  assert.equal(await door.post('/echo', 'a'), 'lane: a');
+});
+
+const CHUNKED = 'POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
+for (const [what, pieces, replies] of [
+  ['a chunked body', [CHUNKED, '1\r\nx\r\n0\r\n\r\n'], /framework: x$/],
+  ['a request behind another in one piece', [get('a') + get('b')], /framework[\s\S]+framework$/],
+  ['a head in two pieces', [get('a').slice(0, 20), get('a').slice(20)], /framework$/],
+  [
+    'more than the rest of a body',
+    [post('abc').slice(0, -1), `c${post('d')}`],
+    /framework: abc[\s\S]+framework: d$/,
+  ],
+] as const) {
+  test(`${what} leaves the connection to the framework for good`, async () => {
+    await using door = await openLaneDoor();
+    using client = dial(door.url);
+    await client.ask(get('a'));
+    assert.equal(await client.ask(get('a')), 'lane: a');
+    const before = client.text().length;
+    for (const piece of pieces) {
+      client.socket.write(piece);
+      await delay(10);
+    }
+    await waitFor('the replies', () => replies.test(client.text().slice(before)));
+    assert.equal(await client.ask(get('a')), 'framework');
+  });
+}
+
+test('a request that ends in the middle is refused at once', async () => {
+  await using door = await openLaneDoor();
+  using client = dial(door.url);
+  await client.ask(get('a'));
+  client.socket.end(post('abc').slice(0, -1));
+  await waitFor('the refusal', () => /HTTP\/1\.1 400 /.test(client.text()));
+});
+
+test('requests that come while one is being answered wait, and have their replies in their order', async () => {
+  await using asked = await askHeldBack();
+  const { client, waiting } = asked;
+  client.socket.write(post('2'));
+  await delay(20);
+  client.socket.write(get('3'));
+  await delay(20);
+  assert.equal(waiting.length, 1);
+  waiting[0]?.();
+  await waitFor('the second', () => waiting.length === 2);
+  waiting[1]?.();
+  await waitFor('the third reply', () => /: 3$|framework$/.test(client.text()));
+  assert.deepEqual(client.text().match(/lane: \d/g), ['lane: 1', 'lane: 2', 'lane: 3']);
+});
+
+test('a reply that its client does not read keeps the next request waiting', async () => {
+  const LARGE = 'x'.repeat(8 * 1024 * 1024);
+  let asked = 0;
+  await using door = await openLaneDoor({
+    echo: (exchange) => {
+      asked++;
+      exchange.send(200, 'text/plain', LARGE);
+    },
+  });
+  using client = dial(door.url);
+  await warmUp(client.socket);
+  client.socket.pause();
+  client.socket.write(post('1'));
+  await waitFor('the first', () => asked === 1);
+  client.socket.write(post('2'));
+  await delay(50);
+  assert.equal(asked, 1);
+  client.socket.resume();
+  await waitFor('both replies', () => client.text().length > 2 * LARGE.length);
+  await waitFor('both to be recorded', () => door.recorded.length === 2);
+});
+
+test('a stop waits for the reply, which closes the connection', async () => {
+  await using asked = await askHeldBack();
+  const { door, client, waiting } = asked;
+  const closing = door.listener.close(new AbortController().signal);
+  await delay(100);
+  waiting[0]?.();
+  await closing;
+  await waitFor('the end', () => client.text().endsWith('lane: 1'));
+  assert.match(client.text(), /HTTP\/1\.1 200 OK\r\nconnection: close\r\n/);
+});
+
+test('during a stop nobody new is let in while the lane is busy, and the others end behind it', async () => {
+  const { waiting, echo } = heldBack();
+  await using door = await openLaneDoor({ echo });
+  using client = dial(door.url);
+  using idle = dial(door.url);
+  await warmUp(client.socket);
+  await warmUp(idle.socket);
+  client.socket.write(post('1'));
+  await waitFor('the request', () => waiting.length === 1);
+  const closing = door.app.close();
+  await waitFor('the end of the listening', async () => {
+    using late = dial(door.url);
+    await waitFor('an end', () => late.closed() || late.text() !== '', 50).catch(() => {});
+    return late.closed();
+  });
+  waiting[0]?.();
+  idle.socket.on('end', () => idle.socket.end());
+  client.socket.on('end', () => client.socket.end());
+  await closing;
+  await waitFor('the reply', () => client.text().endsWith('lane: 1'));
+});
+
+test('a stop cuts whoever comes behind its deadline, while a hook of somebody holds it up', async () => {
+  await using asked = await askHeldBack((app) =>
+    app.addHook('preClose', () => delay(200)).get('/never', () => new Promise(() => {})),
+  );
+  const { door } = asked;
+  const closing = door.listener.close(AbortSignal.timeout(50));
+  await delay(75);
+  using late = dial(door.url);
+  late.socket.write('GET /never HTTP/1.1\r\nHost: x\r\n\r\n');
+  late.socket.on('end', () => late.socket.end());
+  await waitFor('the cut', () => late.closed());
+  await closing;
+});
+
+test('what was handed over is not replied to by the lane too, and gives back what it took', async () => {
+  const exchanges: DirectExchange[] = [];
+  let closed = 0;
+  await using door = await openLaneDoor({
+    echo(exchange, body) {
+      exchanges.push(exchange);
+      exchange.once('close', () => closed++);
+      if (`${body}` === 'first') exchange.handOver();
+    },
+  });
+  using client = dial(door.url);
+  await warmUp(client.socket);
+  assert.equal(await client.ask(post('first')), 'framework: first');
+  assert.equal(closed, 1);
+  client.socket.write(post('second'));
+  await waitFor('the second', () => exchanges.length === 2);
+  exchanges[0]?.send(200, 'text/plain', 'too late');
+  exchanges[1]?.send(200, 'text/plain', 'right');
+  await waitFor('its reply', () => client.text().endsWith('right'));
+  assert.doesNotMatch(client.text(), /too late/);
+});
+
+test('a stop cuts a reply that does not come in time', async () => {
+  await using asked = await askHeldBack();
+  const { door, waiting } = asked;
+  await door.listener.close(AbortSignal.timeout(50));
+  waiting[0]?.();
+});
+
+test('a reply to a client that has just gone is no reply', async () => {
+  await using asked = await askHeldBack();
+  const { door, client, waiting } = asked;
+  const before = door.recorded.length;
+  client.socket.resetAndDestroy();
+  // Before the loop hears of it: the write itself fails.
+  waiting[0]?.();
+  assert.equal(await door.get('/things/a'), 'lane: a');
+  assert.deepEqual(door.recorded.slice(before), ['GET /things/:param 200']);
+});
+
+test('a client that closes its half before the reply harms nobody', async () => {
+  const { waiting, echo } = heldBack();
+  await using door = await openLaneDoor({ echo });
+  using client = dial(door.url);
+  await warmUp(client.socket);
+  client.socket.end(post('1'));
+  await waitFor('the request', () => waiting.length === 1);
+  waiting[0]?.();
+  assert.equal(await door.get('/things/a'), 'lane: a');
+});
+
+test('the last request that a connection may have closes it', async () => {
+  await using door = await openLaneDoor();
+  using client = dial(door.url);
+  let reply = '';
+  let left: number = LIMITS.maxRequestsPerConnection;
+  client.socket.on('data', (piece: Buffer) => {
+    reply = piece.toString('latin1');
+    left--;
+    if (left > 0) client.socket.write(get('a'));
+  });
+  client.socket.write(get('a'));
+  await waitFor('the last reply', () => left === 0);
+  assert.match(reply, /\r\nConnection: close\r\n[\s\S]*lane: a$/);
+  client.socket.end();
+  await waitFor('the end', () => client.closed());
+});
+
+test('a reply may take longer than a connection may be idle, which holds again behind it', async () => {
+  await using asked = await askHeldBack();
+  const { client, waiting } = asked;
+  await delay(LIMITS.keepAliveTimeout + 2_500);
+  assert.equal(client.closed(), false);
+  waiting[0]?.();
+  await waitFor('the reply', () => client.text().endsWith('lane: 1'));
+  client.socket.end = () => client.socket;
+  client.socket.on('end', () => client.socket.destroy());
+  await waitFor('the end of the idle connection', () => client.closed(), LIMITS.idleReplyTimeout / 2);
+});

@@ -1,0 +1,38 @@
+import type { IncomingMessage } from 'node:http';
+import { LIMITS } from '../limits.ts';
+import { HttpProblem } from '../problem.ts';
+
+/**
+ * The framings that Node's parser lets through and that two programs in a row could read differently
+ * (RFC 9112 3.2 and 6.1). Returns why the request is refused, or undefined.
+ */
+export function refusedFraming(request: IncomingMessage): HttpProblem | undefined {
+  const raw = request.rawHeaders;
+  // Node drops what comes past its limit without a word, a token or a length among it.
+  if (raw.length >= 2 * LIMITS.maxHeaders) {
+    return new HttpProblem(431, 'TOO_MANY_HEADERS', `More than ${LIMITS.maxHeaders - 1} header fields`);
+  }
+  let hosts = 0;
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
+  }
+  if (hosts > 1) return new HttpProblem(400, 'DUPLICATE_HOST', 'More than one Host header');
+  if (hosts === 0 && request.httpVersionMinor > 0) {
+    return new HttpProblem(400, 'MISSING_HOST', 'The Host header is missing');
+  }
+  if (request.httpVersionMinor === 0 && request.headers['transfer-encoding'] !== undefined) {
+    return new HttpProblem(400, 'TRANSFER_ENCODING_1_0', 'HTTP/1.0 has no Transfer-Encoding');
+  }
+  return undefined;
+}
+
+/** The origin form of a request target; a server must accept the absolute form too (RFC 9112 3.2.2). */
+export function originForm(target: string): string {
+  if (target.charCodeAt(0) === 0x2f) return target;
+  // The authority ends at the first "/" or "?" (RFC 3986 3.2).
+  const authority = /^https?:\/\/[^/?]*/i.exec(target)?.[0];
+  if (authority === undefined) return target;
+  const rest = target.slice(authority.length);
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}

@@ -1,0 +1,89 @@
+import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
+
+/** What stands where a value may not be seen. */
+export const MASK = '******';
+
+/** When the values of properties are shown. Who may not see them never gets as far as the endpoint. */
+export type ShowValues = 'never' | 'when-authorized' | 'always';
+
+/** Found anywhere in a name, without its separators: better a harmless value hidden than a secret shown. */
+const SECRET_PARTS =
+  /password|passwd|passphrase|secret|token|key|credential|authorization|cookie|session|dsn|databaseurl|connectionstring|jwt|bearer|signature|applicationjson|vcapservices/;
+
+/** Found as a word of a name; PWD alone is the working directory. */
+const SECRET_WORDS = new Set(['pass', 'auth', 'pat', 'salt', 'otp', 'pin', 'sas', 'cred', 'creds']);
+const PASSWORD_WORD = /[^a-z]pwd$|^pwd[^a-z]/;
+
+/** Whether a property is named like a secret, in whatever style: `DB_PASSWORD`, `apiKey`, `database.url`. */
+export function isSecretName(name: string): boolean {
+  const words = name
+    .replace(/([a-z0-9])([A-Z])/g, '$1.$2')
+    .toLowerCase()
+    .split(/[^a-z0-9]+/);
+  if (SECRET_PARTS.test(words.join('')) || words.some((word) => SECRET_WORDS.has(word))) return true;
+  return PASSWORD_WORD.test(words.join('.')) && words.join('') !== 'oldpwd';
+}
+
+// Parsers of web URLs take any number of slashes, backslashes too, and ignore line breaks and tabs.
+const START = String.raw`(?:[/\\][\t\r\n]*[/\\]|\b(?:https?|wss?|ftp):)[/\\\t\r\n]*(?![/\\\t\r\n])`;
+const AUTHORITY = new RegExp(`(${START})([^/?#]*)`, 'gi');
+const TORN_AUTHORITY = new RegExp(String.raw`(${START})(?!\*{6}@)([^/?#@]*)[/?#][^\n]{0,2000}@`, 'gi');
+const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])?(?::\d*)?(?:,|$)/i;
+
+/**
+ * Masks what stands before the host in every URL of a text: `postgres://me:secret@host` has `******@host`.
+ * A password may hold an unescaped `/`, `?` or `#`: then everything up to the last `@` goes.
+ */
+export function maskUserinfo(text: string): string {
+  if (!text.includes('@')) return text;
+  return text
+    .replace(AUTHORITY, (whole, start: string, authority: string) => {
+      const at = authority.lastIndexOf('@');
+      return at === -1 ? whole : `${start}${MASK}${authority.slice(at)}`;
+    })
+    .replace(TORN_AUTHORITY, (whole, start: string, authority: string) =>
+      HOST.test(authority) ? whole : `${start}${MASK}@`,
+    );
+}
+
+// The lookbehind keeps it linear: only the first letter of a word can start a name.
+const ASSIGNMENT = /(?<![\w.-])([\w.-]+)=(?:"[^"]*"|'[^']*'|[^\s&;]+)/g;
+
+/** Masks the userinfo of URLs and the values of secrets in a text, as in `host=db password=x` or `?token=x`. */
+export function maskSecrets(text: string): string {
+  return maskUserinfo(text).replace(ASSIGNMENT, (whole, name: string) =>
+    isSecretName(name) ? `${name}=${MASK}` : whole,
+  );
+}
+
+/** A value and whether it is one that nobody may see. */
+export interface Property {
+  readonly value: unknown;
+  readonly secret: boolean;
+}
+
+/** A property's value as it may be shown. */
+export type ShowValue = (name: string, property: Property) => unknown;
+
+/** How values are shown. `secrets` stay hidden wherever they turn up. */
+export function valueShower(showValues: ShowValues, secrets: SecretTexts): ShowValue {
+  return (name, property) => shownValue(name, property, showValues, secrets.texts);
+}
+
+/** A property's value as it may be shown. What is no plain value or list of them is named, not shown. */
+export function shownValue(
+  name: string,
+  { value, secret }: Property,
+  showValues: ShowValues,
+  secrets: readonly string[] = [],
+): unknown {
+  if (showValues === 'never' || secret || isSecretName(name)) return MASK;
+  return Array.isArray(value) ? value.map((item) => plainValue(item, secrets)) : plainValue(value, secrets);
+}
+
+function plainValue(value: unknown, secrets: readonly string[]): unknown {
+  // A copy of a secret may stand anywhere: in a command line, say, that npm keeps in a variable.
+  if (typeof value === 'string') return maskSecrets(hideSecrets(value, secrets));
+  if (typeof value === 'number' || typeof value === 'boolean') return value;
+  return value === undefined || value === null ? null : `(a value of type ${typeof value})`;
+}

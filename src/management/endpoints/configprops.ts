@@ -1,0 +1,62 @@
+import type { FastifyRequest } from 'fastify';
+import type { EffectiveOption } from '../../config/effective-options.ts';
+import type { ShowValue } from '../access/masking.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { jsonBytes, replyJson } from '../json-reply.ts';
+import { NOT_FOUND } from '../management-errors.ts';
+import { addReadRoute } from '../read-route.ts';
+
+/** The options that belong together, with their values and where each comes from. */
+interface Bean {
+  readonly prefix: string;
+  readonly properties: Record<string, unknown>;
+  readonly inputs: Record<string, { readonly value: unknown; readonly origin: string | undefined }>;
+}
+
+/** What options without a section of their own stand under. */
+const COMMON = 'common';
+
+/** The configprops endpoint: every option with the value that holds, by door. */
+export function configPropsEndpoint(
+  application: string,
+  options: readonly EffectiveOption[],
+  show: ShowValue,
+): Endpoint {
+  const beans = beansOf(options, show);
+  const bodyOf = (shown: ReadonlyMap<string, Bean>) =>
+    jsonBytes({ contexts: { [application]: { beans: Object.fromEntries(shown) } } });
+  const whole = bodyOf(beans);
+
+  return {
+    id: 'configprops',
+    about: 'Every option with the value that holds, and where it was set.',
+    links: [
+      { name: 'configprops', path: '/configprops', templated: false },
+      { name: 'configprops-prefix', path: '/configprops/{prefix}', templated: true },
+    ],
+    addRoutes(scope) {
+      addReadRoute(scope, '/configprops', (_request, reply) => replyJson(reply, whole));
+      addReadRoute(scope, '/configprops/:prefix', (request, reply) => {
+        const { prefix } = (request as FastifyRequest<{ Params: { prefix: string } }>).params;
+        const found = Array.from(beans).filter(([, bean]) => prefix !== '' && bean.prefix.startsWith(prefix));
+        if (found.length === 0) throw NOT_FOUND;
+        return replyJson(reply, bodyOf(new Map(found)));
+      });
+    },
+  };
+}
+
+function beansOf(options: readonly EffectiveOption[], show: ShowValue): ReadonlyMap<string, Bean> {
+  const beans = new Map<string, Bean>();
+  for (const { key, origin, ...property } of options) {
+    const dot = key.indexOf('.');
+    const section = dot === -1 ? COMMON : key.slice(0, dot);
+    const name = key.slice(dot + 1);
+    const bean = beans.get(section) ?? { prefix: section, properties: {}, inputs: {} };
+    const value = property.value === undefined ? undefined : show(key, property);
+    bean.properties[name] = value;
+    if (value !== undefined) bean.inputs[name] = { value, origin };
+    beans.set(section, bean);
+  }
+  return beans;
+}

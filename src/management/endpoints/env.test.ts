@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { managementApp } from '../../../test/support/management-app.ts';
+import type { PropertySource } from '../../config/sources/property-source.ts';
+
+const property = (value: unknown, origin: string, secret = false) => ({ value, origin, secret });
+const propertySources: readonly PropertySource[] = [
+  { name: 'commandLineArgs', properties: new Map() },
+  {
+    name: 'systemEnvironment',
+    properties: new Map([
+      ['REST_PORT', property('9000', 'System Environment Property "REST_PORT"')],
+      ['HOME', property('/home/me', 'System Environment Property "HOME"')],
+      ['WEBHOOK_SECRET', property('canary', 'System Environment Property "WEBHOOK_SECRET"', true)],
+      ['a/b', property('odd', 'odd')],
+    ]),
+    aliases: new Map([['rest.port', 'REST_PORT']]),
+  },
+  { name: 'defaults', properties: new Map([['rest.port', property(8000, 'default')]]) },
+];
+const environment = { activeProfiles: ['dev'], propertySources };
+
+test('one property: what holds, and what every source says of it', async () => {
+  await using app = await managementApp({ environment });
+  assert.deepEqual((await app.inject('/actuator/env/rest.port')).json(), {
+    property: { source: 'systemEnvironment', value: '9000' },
+    activeProfiles: ['dev'],
+    defaultProfiles: [],
+    propertySources: [
+      { name: 'commandLineArgs' },
+      {
+        name: 'systemEnvironment',
+        property: { value: '9000', origin: 'System Environment Property "REST_PORT"' },
+      },
+      { name: 'defaults', property: { value: 8000, origin: 'default' } },
+    ],
+  });
+  assert.equal((await app.inject('/actuator/env/HOME')).json().property.value, '/home/me');
+  assert.equal((await app.inject('/actuator/env/a%2Fb')).json().property.value, 'odd');
+});
+
+test('a property that no source has is 404', async () => {
+  await using app = await managementApp({ environment });
+  for (const name of ['nope', 'home', 'rest', 'rest.port.x', '', '__proto__', 'constructor', 'HOME/x']) {
+    const { statusCode } = await app.inject(`/actuator/env/${name}`);
+    assert.equal(statusCode, 404, name);
+  }
+});
+
+test('single properties are masked like all together', async () => {
+  for (const [showValues, home] of [
+    ['never', '******'],
+    ['always', '/home/me'],
+  ] as const) {
+    await using app = await managementApp({ environment, showValues });
+    const read = async (name: string) => (await app.inject(`/actuator/env/${name}`)).json();
+    assert.equal((await read('HOME')).property.value, home);
+    const secret = await read('WEBHOOK_SECRET');
+    assert.equal(secret.property.value, '******');
+    assert.ok(!JSON.stringify(secret).includes('canary'));
+  }
+});
+
+test('known secrets are hidden wherever they stand', async () => {
+  const properties = new Map([['npm_lifecycle_script', property('serve --x canary-9 --y', 'env')]]);
+  await using app = await managementApp({
+    environment: { activeProfiles: [], propertySources: [{ name: 'env', properties }] },
+    secrets: { texts: ['canary-9'] },
+  });
+  const value = (await app.inject('/actuator/env/npm_lifecycle_script')).json().property.value;
+  assert.equal(value, 'serve --x ****** --y');
+});
+
+test('a pattern leaves the properties in whose names it matches', async () => {
+  await using app = await managementApp({ environment });
+  const names = async (pattern: string) => {
+    const url = `/actuator/env?pattern=${encodeURIComponent(pattern)}`;
+    const { propertySources: sources } = (await app.inject(url)).json();
+    return sources.map(({ properties }: { properties: object }) => Object.keys(properties));
+  };
+  assert.deepEqual(await names('(?i:port)'), [[], ['REST_PORT'], ['rest.port']]);
+  assert.deepEqual(await names('^H'), [[], ['HOME'], []]);
+  assert.deepEqual(await names(''), [[], ['REST_PORT', 'HOME', 'WEBHOOK_SECRET', 'a/b'], ['rest.port']]);
+});
+
+test('a pattern that is none, or takes too long, is 400', async () => {
+  const long = { name: 'long', properties: new Map([['a'.repeat(60), property('x', 'y')]]) };
+  await using app = await managementApp({ environment: { activeProfiles: [], propertySources: [long] } });
+  for (const query of [
+    'pattern=(',
+    'pattern=(a%2B)%2B%24x',
+    `pattern=${'a'.repeat(300)}`,
+    'pattern=a&pattern=b',
+  ]) {
+    const response = await app.inject(`/actuator/env?${query}`);
+    assert.equal(response.statusCode, 400, query);
+    assert.match(response.json().message, /pattern/i);
+  }
+});
+
+test('the passwords of the users are hidden without a word', async () => {
+  const properties = new Map([['COPY', property('is ann-password!', 'env')]]);
+  await using app = await managementApp({
+    environment: { activeProfiles: [], propertySources: [{ name: 'env', properties }] },
+    users: [{ user: 'ann', password: 'ann-password', roles: [] }],
+  });
+  const headers = { authorization: `Basic ${Buffer.from('ann:ann-password').toString('base64')}` };
+  const response = await app.inject({ url: '/actuator/env/COPY', headers });
+  assert.equal(response.json().property.value, 'is ******!');
+});

@@ -1,0 +1,50 @@
+import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
+import type { Exchange, ExchangeLog } from '../../http/exchange-log.ts';
+import { isSecretName, maskSecrets } from '../access/masking.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { formatDuration } from '../iso-duration.ts';
+import { jsonBytes, replyJson } from '../json-reply.ts';
+import { addReadRoute } from '../read-route.ts';
+
+/** Longer URIs and header values are cut: a client chooses them. */
+const MAX_LENGTH = 2_000;
+
+/** The httpexchanges endpoint: the last requests of all doors and how they were answered, the latest first. */
+export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): Endpoint {
+  const clean = (text: string) => maskSecrets(hideSecrets(text, secrets.texts)).slice(0, MAX_LENGTH);
+
+  function describe(exchange: Exchange) {
+    const { endedAt, duration, method, scheme, host, target, status } = exchange;
+    return {
+      timestamp: new Date(endedAt - duration).toISOString(),
+      request: {
+        uri: clean(`${scheme}://${host}${target}`),
+        method,
+        headers: shownHeaders(exchange.requestHeaders, clean),
+      },
+      response: { status, headers: shownHeaders(exchange.responseHeaders, clean) },
+      timeTaken: formatDuration(duration),
+    };
+  }
+
+  return {
+    id: 'httpexchanges',
+    about: 'The last 100 requests of all doors and how they were answered.',
+    links: [{ name: 'httpexchanges', path: '/httpexchanges', templated: false }],
+    addRoutes(scope) {
+      addReadRoute(scope, '/httpexchanges', (_request, reply) =>
+        replyJson(reply, jsonBytes({ exchanges: log.latest().map(describe) })),
+      );
+    },
+  };
+}
+
+type Headers = Readonly<Record<string, number | string | readonly string[] | undefined>>;
+
+/** Without those that are secret: credentials, cookies, tokens, signatures. */
+function shownHeaders(headers: Headers, clean: (text: string) => string) {
+  const shown = Object.entries(headers).filter(([name]) => !isSecretName(name));
+  return Object.fromEntries(
+    shown.map(([name, value]) => [name, [value ?? []].flat().map((each) => clean(String(each)))]),
+  );
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { arch, release, type } from 'node:os';
+import { test } from 'node:test';
+import Fastify from 'fastify';
+import { parseDuration } from '../iso-duration.ts';
+import { type InfoOptions, infoEndpoint } from './info.ts';
+
+const BUILD = { version: '1.2.3', artifact: 'portico', name: 'Portico' };
+const GIT = { branch: 'main', commit: { id: '0123abc', time: '2026-03-04T05:06:07.000Z' } };
+
+async function infoOf(options: Partial<InfoOptions>): Promise<Record<string, Record<string, unknown>>> {
+  await using app = Fastify();
+  infoEndpoint({ build: BUILD, ...options }).addRoutes(app, 'read-only');
+  return (await app.inject('/info')).json();
+}
+
+test('build and git unless told otherwise, and only what is known', async () => {
+  assert.deepEqual(await infoOf({}), { build: BUILD });
+  const build = { ...BUILD, group: 'org.example', time: '2026-01-01T00:00:00.000Z' };
+  assert.deepEqual(await infoOf({ build, git: GIT }), { build, git: GIT });
+});
+
+test('each part can be chosen', async () => {
+  assert.deepEqual(Object.keys(await infoOf({ git: GIT, info: ['git'] })), ['git']);
+  assert.deepEqual(await infoOf({ git: GIT, info: ['build'] }), { build: BUILD });
+  const { node, os } = await infoOf({ info: ['os', 'node'] });
+  assert.deepEqual(os, { name: type(), version: release(), arch: arch() });
+  assert.equal(node?.version, process.versions.node);
+  assert.equal(node?.v8, process.versions.v8);
+});
+
+test('the process is as Actuator has it, at the moment of the question', async () => {
+  const { process: shown = {} } = await infoOf({ info: ['process'] });
+  const { pid, parentPid, owner, uptime, startTime, currentTime, timezone, locale, workingDirectory, cpus } =
+    shown;
+  const { memory, ...rest } = shown;
+  assert.deepEqual(
+    { pid, parentPid, workingDirectory },
+    {
+      pid: process.pid,
+      parentPid: process.ppid,
+      workingDirectory: process.cwd(),
+    },
+  );
+  for (const text of [owner, timezone, locale]) assert.match(String(text), /\w/);
+  assert.ok(Number(cpus) >= 1);
+  const started = Date.parse(String(startTime));
+  assert.ok(Math.abs(started - performance.timeOrigin) < 1_000);
+  const age = Date.parse(String(currentTime)) - started;
+  assert.ok(Math.abs(age - Number(parseDuration(String(uptime)))) < 1_000, `${age} ${uptime}`);
+  assert.deepEqual(Object.keys(rest).sort(), [
+    'cpus',
+    'currentTime',
+    'locale',
+    'owner',
+    'parentPid',
+    'pid',
+    'startTime',
+    'timezone',
+    'uptime',
+    'workingDirectory',
+  ]);
+  const { heap, nonHeap } = memory as Record<string, Record<string, number>>;
+  for (const area of [heap, nonHeap]) {
+    assert.deepEqual(Object.keys(area ?? {}), ['init', 'used', 'committed', 'max']);
+    assert.ok(Number(area?.used) > 0 && Number(area?.committed) >= Number(area?.used));
+  }
+});
+
+test('the process is looked at each time', async () => {
+  await using app = Fastify();
+  infoEndpoint({ build: BUILD, info: ['build', 'process'] }).addRoutes(app, 'read-only');
+  const uptime = async () => (await app.inject('/info')).json().process.uptime;
+  assert.notEqual(await uptime(), await uptime());
+});

@@ -1,0 +1,46 @@
+import type { ListedRoute } from '../../http/route-list.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { jsonBytes, replyJson } from '../json-reply.ts';
+import { addReadRoute } from '../read-route.ts';
+
+/** The routes of every door, by its name; asked for when somebody looks. */
+export type Mappings = ReadonlyMap<string, () => readonly ListedRoute[]>;
+
+/** The mappings endpoint: every path of every door, in the shape that Actuator's clients draw. */
+export function mappingsEndpoint(application: string, mappings: Mappings): Endpoint {
+  function describe() {
+    const doors = Array.from(mappings, ([door, routes]) => [
+      door,
+      routes().map((route) => describeRoute(door, route)),
+    ]);
+    const all = { dispatcherServlets: Object.fromEntries(doors), servletFilters: [], servlets: [] };
+    return { contexts: { [application]: { mappings: all } } };
+  }
+
+  return {
+    id: 'mappings',
+    about: 'Every path that each door serves.',
+    links: [{ name: 'mappings', path: '/mappings', templated: false }],
+    addRoutes(scope) {
+      addReadRoute(scope, '/mappings', (_request, reply) => replyJson(reply, jsonBytes(describe())));
+    },
+  };
+}
+
+function describeRoute(door: string, { path, methods }: ListedRoute) {
+  return {
+    handler: door,
+    predicate: `{${methods.join(', ')} [${path}]}`,
+    details: {
+      handlerMethod: { className: door, name: path, descriptor: '' },
+      requestMappingConditions: {
+        consumes: [],
+        headers: [],
+        methods,
+        params: [],
+        patterns: [path],
+        produces: [],
+      },
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { parseAccept } from '../../http/accept.ts';
+import { type Frame, readThreads, type ThreadState } from '../dumps/thread-report.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { COMMON_HEADERS, jsonBytes, replyJson } from '../json-reply.ts';
+import { MEDIA_TYPES } from '../media-type.ts';
+import { addReadRoute } from '../read-route.ts';
+
+const TEXT_HEADERS = { ...COMMON_HEADERS, 'content-type': 'text/plain;charset=UTF-8' } as const;
+
+/** The threaddump endpoint: what the main thread and every worker are doing, as JSON or as text. */
+export function threadDumpEndpoint(read: () => readonly ThreadState[] = readThreads): Endpoint {
+  return {
+    id: 'threaddump',
+    about: 'What the main thread and every worker are doing at this moment.',
+    links: [{ name: 'threaddump', path: '/threaddump', templated: false }],
+    addRoutes(scope) {
+      addReadRoute(scope, '/threaddump', (request, reply) => {
+        const threads = read();
+        reply.header('vary', 'accept');
+        if (!prefersText(request.headers.accept)) {
+          return replyJson(reply, jsonBytes({ threads: threads.map(describe) }));
+        }
+        return reply.headers(TEXT_HEADERS).send(Buffer.from(asText(threads)));
+      });
+    },
+  };
+}
+
+function prefersText(accept: string | undefined): boolean {
+  if (accept === undefined || accept === '*/*') return false;
+  const wanted = parseAccept(accept);
+  const text = wanted('text/plain');
+  return MEDIA_TYPES.every((type) => {
+    const { weight, specificity } = wanted(type);
+    return text.weight > weight || (text.weight === weight && text.specificity > specificity);
+  });
+}
+
+/** Java's words: a thread without a stack waits for an event. The numbers are those of a thread that counts nothing. */
+function describe({ id, name, stack }: ThreadState) {
+  return {
+    threadName: name,
+    threadId: id,
+    threadState: stack.length === 0 ? 'WAITING' : 'RUNNABLE',
+    blockedTime: -1,
+    blockedCount: 0,
+    waitedTime: -1,
+    waitedCount: 0,
+    lockOwnerId: -1,
+    daemon: false,
+    inNative: stack[0]?.native === true,
+    suspended: false,
+    priority: 5,
+    stackTrace: stack.map(describeFrame),
+    lockedMonitors: [],
+    lockedSynchronizers: [],
+  };
+}
+
+function describeFrame({ className, methodName, fileName, lineNumber, native }: Frame) {
+  return { className, methodName, fileName, lineNumber, nativeMethod: native };
+}
+
+function asText(threads: readonly ThreadState[]): string {
+  const parts = threads.map(({ id, name, stack }) => {
+    const head = `"${name}" #${id}\n   State: ${stack.length === 0 ? 'WAITING' : 'RUNNABLE'}`;
+    const rows = stack.map(({ className, methodName, fileName = 'unknown source', lineNumber }) => {
+      const called = className === '' ? methodName : `${className}.${methodName}`;
+      return `\tat ${called} (${fileName}${lineNumber === -1 ? '' : `:${lineNumber}`})`;
+    });
+    return [head, ...rows].join('\n');
+  });
+  return `${new Date().toISOString()}\nThreads of Node.js ${process.version}:\n\n${parts.join('\n\n')}\n`;
+}

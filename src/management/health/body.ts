@@ -1,0 +1,55 @@
+import type { HealthResult } from '../../observability/health/health.ts';
+import type { MediaType } from '../media-type.ts';
+
+type Mask = (text: string) => string;
+
+export interface HealthBodyOptions {
+  readonly type: MediaType;
+  /** Whether components and details are shown, or the status alone. */
+  readonly shown: boolean;
+  /** Takes out of a text what nobody may see. */
+  readonly mask: Mask;
+  /** The names of the groups, sorted; only for the whole. */
+  readonly groups?: readonly string[];
+}
+
+/** contract 2.4: a status, and what it is made of. Version 2 of the media type calls the components `details`. */
+export function healthBody(
+  result: HealthResult,
+  { type, shown, mask, groups = [] }: HealthBodyOptions,
+): Buffer {
+  const key = type === 'application/vnd.spring-boot.actuator.v2+json' ? 'details' : 'components';
+  const members = shown ? membersOf(result, key, mask) : statusOf(result);
+  if (groups.length > 0) members.push(`"groups":${JSON.stringify(groups)}`);
+  return Buffer.from(`{${members.join(',')}}`);
+}
+
+function statusOf({ status }: HealthResult): string[] {
+  return [`"status":"${status}"`];
+}
+
+function membersOf(result: HealthResult, key: string, mask: Mask): string[] {
+  const { details, components = {} } = result;
+  const members = statusOf(result);
+  const parts = Object.entries(components).map(
+    ([name, part]) => `${JSON.stringify(name)}:{${membersOf(part, key, mask).join(',')}}`,
+  );
+  const text = details === undefined ? undefined : detailsText(details, mask);
+  // What has components has no place for details of its own where both have one name.
+  if (text !== undefined && text !== '{}' && (parts.length === 0 || key !== 'details')) {
+    members.push(`"details":${text}`);
+  }
+  if (parts.length > 0) members.push(`"${key}":{${parts.join(',')}}`);
+  return members;
+}
+
+/** Details come from anybody's check: what JSON cannot hold must not take the other components along. */
+function detailsText(details: unknown, mask: Mask): string | undefined {
+  try {
+    return JSON.stringify(details, (_key, value: unknown) =>
+      typeof value === 'string' ? mask(value) : value,
+    );
+  } catch {
+    return '{"error":"the details cannot be written as JSON"}';
+  }
+}

@@ -1,0 +1,76 @@
+import { processStates, type ShowDetails } from '../../config/options/health-names.ts';
+import type { HealthGroupOptions } from '../../config/schema/health-code.ts';
+import { ManagementOptionsError } from '../options-error.ts';
+
+/** A group that is made sure of: each of its members is a check that there is. */
+export interface HealthGroup {
+  readonly members: readonly string[];
+  readonly showDetails: ShowDetails;
+}
+
+/** The states of the process; in groups only, since contract 2.4 knows no other whole than UP and DOWN. */
+export const [LIVENESS_STATE, READINESS_STATE] = processStates;
+
+/** What the groups are made from. */
+export interface GroupSource {
+  /** The checks of /health. */
+  readonly checks: readonly string[];
+  readonly groups: ReadonlyMap<string, HealthGroupOptions>;
+  readonly showDetails: ShowDetails;
+}
+
+/**
+ * All groups by name, sorted: those that are configured, `liveness` and `readiness`.
+ * Throws ManagementOptionsError for a member that is no check, and for a group that cannot be told from a check.
+ */
+export function healthGroups(source: GroupSource): ReadonlyMap<string, HealthGroup> {
+  const { checks, groups, showDetails } = source;
+  const known = new Set([...checks, LIVENESS_STATE, READINESS_STATE]);
+  const all = new Map([...builtInGroups(checks), ...groups]);
+  const names = [...all.keys()].sort();
+  return new Map(
+    names.map((name) => {
+      if (known.has(name)) {
+        throw new ManagementOptionsError(
+          `The health group ${JSON.stringify(name)} has the name of a health check. Rename one of them.`,
+        );
+      }
+      const options = all.get(name) ?? { include: [] };
+      return [
+        name,
+        { members: members(name, options, source), showDetails: options.showDetails ?? showDetails },
+      ];
+    }),
+  );
+}
+
+/** Being alive asks nobody else, or an outage of the database would get every replica restarted. */
+function builtInGroups(checks: readonly string[]): ReadonlyMap<string, HealthGroupOptions> {
+  const database = checks.filter((name) => name === 'db');
+  return new Map([
+    ['liveness', { include: [LIVENESS_STATE] }],
+    ['readiness', { include: [READINESS_STATE, ...database] }],
+  ]);
+}
+
+function members(
+  group: string,
+  { include, exclude = [] }: HealthGroupOptions,
+  { checks }: GroupSource,
+): readonly string[] {
+  const known = [...checks, LIVENESS_STATE, READINESS_STATE];
+  for (const name of [...include, ...exclude]) {
+    if (name === '*' || known.includes(name)) continue;
+    throw new ManagementOptionsError(
+      `The health group ${JSON.stringify(group)} names ${JSON.stringify(name)}, which is no health check here. ` +
+        `There are ${known.join(', ')}; * stands for those of /health.`,
+    );
+  }
+  const has = (names: readonly string[], name: string) =>
+    names.includes(name) || (names.includes('*') && checks.includes(name));
+  const found = known.filter((name) => has(include, name) && !has(exclude, name));
+  if (found.length > 0) return found;
+  throw new ManagementOptionsError(
+    `The health group ${JSON.stringify(group)} has no checks. Include one, or leave the group out.`,
+  );
+}

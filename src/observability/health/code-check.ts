@@ -1,0 +1,43 @@
+import { isThenable } from '../../core/thenable.ts';
+import type { HealthIndicator, HealthResult } from './health.ts';
+
+/** A code, 0 is healthy and every other number is what is wrong; or a whole result, or one that is made of parts. */
+export type CheckAnswer = number | HealthResult | CheckParts;
+
+/** Parts by name; the status is theirs taken together. */
+interface CheckParts {
+  readonly components: Readonly<Record<string, HealthResult | CheckParts>>;
+}
+
+/** A user's own check. */
+export type CodeCheck = (signal: AbortSignal) => CheckAnswer | Promise<CheckAnswer>;
+
+const UP: HealthResult = { status: 'UP' };
+
+/** Makes an indicator of a check that returns a code. `settings` are those of the indicator. */
+export function codeCheck(
+  name: string,
+  check: CodeCheck,
+  settings: Pick<HealthIndicator, 'timeoutMs' | 'ttlMs' | 'critical'> = {},
+): HealthIndicator {
+  return {
+    ...settings,
+    name,
+    check(signal) {
+      const code: unknown = check(signal);
+      return isThenable(code) ? Promise.resolve(code).then(resultOf) : resultOf(code);
+    },
+  };
+}
+
+// contract 2.4 and 3: DOWN on a non-zero code, which is among the details.
+function resultOf(code: unknown): HealthResult {
+  if (code === 0) return UP;
+  if (typeof code === 'number' && Number.isFinite(code)) return { status: 'DOWN', details: { code } };
+  // Whether it is a result is looked at where all checks come together.
+  if (typeof code === 'object' && code !== null && ('status' in code || 'components' in code)) {
+    return code as HealthResult;
+  }
+  const what = typeof code === 'number' ? String(code) : typeof code;
+  throw new TypeError(`the check returned ${what} where a finite number is expected`);
+}

@@ -1,0 +1,38 @@
+import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
+
+const NAMES = '(?:proxy-)?authorization|(?:set-)?cookie|x-webhook-token';
+const TEXT = String.raw`"(?:[^"\\]|\\.)*"`;
+/** A header among fields or in a list of names and values, in whatever object an error brought it. */
+const FIELD = new RegExp(String.raw`("(?:${NAMES})"[:,])(?:${TEXT}|\[(?:${TEXT},?)*\])`, 'gi');
+/** A header in a text, such as the head of a request. */
+const HEAD = new RegExp(String.raw`(?<=\\n|\b)(${NAMES}): ?[^"\\]+`, 'gi');
+/** What every one of the names has; few lines do. */
+const SUSPICIOUS = /authorization|cookie|x-webhook-token/i;
+const LITERALS = new RegExp(TEXT, 'g');
+const NUMBER = /^[\d.eE+-]+$/;
+
+/**
+ * Makes what takes credentials out of a log line, which is one JSON object: the values of header fields,
+ * however deep they stand, and the known secrets.
+ */
+export function lineCleaner(secrets: SecretTexts): (line: string) => string {
+  let known: readonly string[] | undefined;
+  let hide: (line: string) => string;
+  return (line) => {
+    if (secrets.texts !== known) {
+      known = secrets.texts;
+      hide = hiderOf(known);
+    }
+    if (!SUSPICIOUS.test(line)) return hide(line);
+    return hide(line.replace(FIELD, '$1"******"').replace(HEAD, '$1: ******'));
+  };
+}
+
+function hiderOf(secrets: readonly string[]): (line: string) => string {
+  // In a line they stand as JSON writes them.
+  const written = secrets.map((secret) => JSON.stringify(secret).slice(1, -1));
+  const hide = (text: string) => hideSecrets(text, written);
+  // One that looks like a number must not be taken out of a number.
+  if (!secrets.some((secret) => NUMBER.test(secret))) return hide;
+  return (line) => line.replace(LITERALS, hide);
+}

@@ -1,0 +1,45 @@
+import { type DestinationStream, type Logger, pino } from 'pino';
+import type { SecretTexts } from '../../core/redaction.ts';
+import { lineCleaner } from './clean-line.ts';
+import { gatherWrites } from './gather-writes.ts';
+import type { LineTap } from './line-tap.ts';
+import { isoTimestamp } from './log-time.ts';
+
+export interface LogOptions {
+  /** A pino level, or `silent`. */
+  readonly level: string;
+  /** Where entries go, one JSON line each; standard output when absent, made readable on a terminal. */
+  readonly stream?: DestinationStream | undefined;
+  /** What stands in no line; credentials in headers never do. */
+  readonly secrets?: SecretTexts | undefined;
+  /** Sees each line. */
+  readonly tap?: LineTap | undefined;
+}
+
+/** Levels by their names: a log is read by people and by programs that know no pino. */
+const formatters = { level: (label: string) => ({ level: label }) };
+
+/** Opens the process's log. */
+export async function openLog(options: LogOptions): Promise<Logger> {
+  const { level, secrets = { texts: [] }, tap } = options;
+  const destination = options.stream ?? (await standardOutput());
+  const clean = lineCleaner(secrets);
+  tap?.connect(destination);
+  const streamWrite = tap === undefined ? clean : (line: string) => tap.see(clean(line));
+  return pino(
+    { level, base: null, timestamp: isoTimestamp(), hooks: { streamWrite }, formatters },
+    destination,
+  );
+}
+
+async function standardOutput(): Promise<DestinationStream> {
+  if (!process.stdout.isTTY) {
+    const gathering = gatherWrites(pino.destination({ dest: 1, sync: true }));
+    // Also when an error that nobody caught ends the process.
+    process.once('exit', () => gathering.flushSync());
+    return gathering;
+  }
+  // Loaded only where somebody looks.
+  const { default: pretty } = await import('pino-pretty');
+  return pretty({ colorize: true, sync: true, translateTime: 'SYS:HH:MM:ss.l' });
+}

@@ -1,0 +1,189 @@
+import { type AliasOptions, aliasMeter } from './alias.ts';
+import { Counter } from './counter.ts';
+import type { Meter, MeterOptions, Series, Tag, Tagged, TimerOptions, WithTags } from './meter.ts';
+import { MeterError } from './meter-error.ts';
+import { checkNames } from './names.ts';
+import { ObservedMeter, type ObservedOptions } from './observed.ts';
+import { SeriesTable } from './series.ts';
+import { Timer } from './timer.ts';
+import { MetricWindow } from './window.ts';
+
+export interface MetricsOptions {
+  /** How many tag combinations one meter may have; 1,000 when absent. What comes later shares one series. */
+  readonly maxSeries?: number;
+  /** Called once for each meter that ran into `maxSeries`. */
+  readonly onOverflow?: (meter: string, maxSeries: number) => void;
+}
+
+type SomeOptions = MeterOptions & Omit<TimerOptions, 'description'> & { readonly tags?: readonly string[] };
+
+/** A counter or timer together with its series. */
+interface Countable<S extends Series> {
+  readonly meter: Meter;
+  readonly table: SeriesTable<S>;
+}
+
+/** The meter that counts what found no room in another one. */
+const OVERFLOWS = 'meters.overflow';
+
+/**
+ * All meters of the process, under dotted names with tags, to be rendered in any format.
+ * Declaring a counter or timer a second time gives the first one, so that parts can share it.
+ * Throws MeterError for a name that is no name, or that is another kind of meter already.
+ */
+export class Metrics implements Disposable {
+  /** The windows of the maxima. */
+  readonly window = new MetricWindow();
+  readonly #maxSeries: number;
+  readonly #onOverflow: (meter: string, maxSeries: number) => void;
+  readonly #counters = new Map<string, Countable<Counter>>();
+  readonly #timers = new Map<string, Countable<Timer>>();
+  readonly #observed = new Map<string, ObservedMeter>();
+  readonly #meters = new Map<string, Meter>();
+  readonly #overflowed = new Set<string>();
+  #names: readonly string[] | undefined;
+
+  constructor({ maxSeries = 1_000, onOverflow = () => {} }: MetricsOptions = {}) {
+    this.#maxSeries = maxSeries;
+    this.#onOverflow = onOverflow;
+  }
+
+  /** A counter; with `read` one whose value is kept elsewhere and only ever grows, read when somebody looks. */
+  counter<const Keys extends readonly [string, ...string[]]>(
+    name: string,
+    options: MeterOptions & WithTags<Keys>,
+  ): Tagged<Counter, Keys>;
+  counter(name: string, options: ObservedOptions, read: () => number): void;
+  counter(name: string, options: MeterOptions): Counter;
+  counter(
+    name: string,
+    options: SomeOptions | ObservedOptions,
+    read?: () => number,
+  ): Counter | Tagged<Counter, readonly string[]> | undefined {
+    if (read !== undefined) {
+      this.#observe('counter', name, options as ObservedOptions, read);
+      return undefined;
+    }
+    const create = (tags: readonly Tag[]) => new Counter(tags);
+    return handle(this.#declare(this.#counters, 'counter', name, options as SomeOptions, create));
+  }
+
+  /** A timer; its unit is seconds. */
+  timer<const Keys extends readonly [string, ...string[]]>(
+    name: string,
+    options: TimerOptions & WithTags<Keys>,
+  ): Tagged<Timer, Keys>;
+  timer(name: string, options: TimerOptions): Timer;
+  timer(name: string, options: SomeOptions): Timer | Tagged<Timer, readonly string[]> {
+    const inSeconds = { ...options, unit: 'seconds' };
+    const create = (tags: readonly Tag[]) => new Timer(tags, this.window, options.buckets);
+    return handle(this.#declare(this.#timers, 'timer', name, inSeconds, create));
+  }
+
+  /** A value that is read when somebody looks. Several gauges share a name when their tags differ. */
+  gauge(name: string, options: ObservedOptions, read: () => number): void {
+    this.#observe('gauge', name, options, read);
+  }
+
+  /** Shows the meter `source` under another name as well. Throws MeterError when there is no such meter. */
+  alias(name: string, source: string, options: AliasOptions = {}): void {
+    const meter = this.#meters.get(source);
+    if (meter === undefined) throw new MeterError(`${name} cannot show ${source}: there is no such meter`);
+    this.#register(aliasMeter(name, meter, options));
+  }
+
+  /** The names of all meters, sorted; the same array until a meter is added. */
+  names(): readonly string[] {
+    this.#names ??= [...this.#meters.keys()].sort();
+    return this.#names;
+  }
+
+  /** The meter of that name; undefined when there is none. */
+  meter(name: string): Meter | undefined {
+    return this.#meters.get(name);
+  }
+
+  /** All meters in the order of their names. */
+  *meters(): Iterable<Meter> {
+    for (const name of this.names()) {
+      const meter = this.#meters.get(name);
+      if (meter !== undefined) yield meter;
+    }
+  }
+
+  /** Stops the windows; the meters can still be used. */
+  [Symbol.dispose](): void {
+    this.window[Symbol.dispose]();
+  }
+
+  #declare<S extends Series>(
+    kind: Map<string, Countable<S>>,
+    type: 'counter' | 'timer',
+    name: string,
+    { description, unit, tags: tagKeys = [], buckets }: SomeOptions,
+    create: (tags: readonly Tag[]) => S,
+  ): Countable<S> {
+    const existing = kind.get(name);
+    if (existing !== undefined) {
+      if (existing.meter.tagKeys.join() === tagKeys.join()) return existing;
+      throw new MeterError(
+        `The ${type} ${name} exists with other tags: ${existing.meter.tagKeys.join(', ')}`,
+      );
+    }
+    // The overflows are counted by meter, and the program has so many of them.
+    const limit = name === OVERFLOWS ? Infinity : this.#maxSeries;
+    const table = new SeriesTable(tagKeys, limit, create, () => this.#overflow(name));
+    const meter: Meter = {
+      name,
+      type,
+      description,
+      unit,
+      tagKeys,
+      buckets,
+      get overflowed() {
+        return table.overflowed;
+      },
+      series: () => table.all(),
+    };
+    this.#register(meter);
+    const declared = { meter, table };
+    kind.set(name, declared);
+    return declared;
+  }
+
+  #observe(type: 'counter' | 'gauge', name: string, options: ObservedOptions, read: () => number): void {
+    let meter = this.#observed.get(name);
+    if (meter?.type !== type) {
+      meter = new ObservedMeter(type, name, options, this.#maxSeries, () => this.#overflow(name));
+      this.#register(meter);
+      this.#observed.set(name, meter);
+    }
+    meter.add(options.tags ?? {}, read);
+  }
+
+  #register(meter: Meter): void {
+    const { name, type, unit, tagKeys, buckets } = meter;
+    checkNames(name, unit, tagKeys, buckets);
+    const taken = this.#meters.get(name);
+    if (taken !== undefined) throw new MeterError(`${name} cannot be a ${type}: it is a ${taken.type}`);
+    this.#meters.set(name, meter);
+    this.#names = undefined;
+  }
+
+  /** Counts a look-up that found no room, and tells of the first one. */
+  #overflow(name: string): void {
+    const description = 'Look-ups of tag combinations that found no room in their meter';
+    this.counter(OVERFLOWS, { description, tags: ['meter'] })
+      .with('meter', name)
+      .increment();
+    if (this.#overflowed.has(name)) return;
+    this.#overflowed.add(name);
+    this.#onOverflow(name, this.#maxSeries);
+  }
+}
+
+/** What a declaration returns: the only series of a meter without tags, else the way to its series. */
+function handle<S extends Series>({ meter, table }: Countable<S>): S | Tagged<S, readonly string[]> {
+  if (meter.tagKeys.length === 0) return table.find([]);
+  return { with: (...pairs: string[]) => table.find(pairs) };
+}

@@ -1,0 +1,77 @@
+import type { Measurement, Meter, MeterOptions, Series } from './meter.ts';
+import { MeterError } from './meter-error.ts';
+
+export interface ObservedOptions extends MeterOptions {
+  /** Tells this one from others of the same name, which have the same tags with other values. */
+  readonly tags?: Readonly<Record<string, string>>;
+}
+
+/** The gauges or counters of one name whose value is kept elsewhere. Each is read when somebody looks, and only then. */
+export class ObservedMeter implements Meter {
+  readonly type: 'counter' | 'gauge';
+  readonly name: string;
+  readonly description: string;
+  readonly unit: string | undefined;
+  readonly tagKeys: readonly string[];
+  readonly #limit: number;
+  readonly #onOverflow: () => void;
+  readonly #series = new Map<string, Series>();
+  #overflowed = false;
+
+  constructor(
+    type: 'counter' | 'gauge',
+    name: string,
+    options: ObservedOptions,
+    limit: number,
+    onOverflow: () => void,
+  ) {
+    this.type = type;
+    this.name = name;
+    this.description = options.description;
+    this.unit = options.unit;
+    this.tagKeys = Object.keys(options.tags ?? {});
+    this.#limit = limit;
+    this.#onOverflow = onOverflow;
+  }
+
+  get overflowed(): boolean {
+    return this.#overflowed;
+  }
+
+  series(): Iterable<Series> {
+    return this.#series.values();
+  }
+
+  /** Adds a series. Throws MeterError when its tags are not the meter's, or are taken. Drops it past the cap. */
+  add(values: Readonly<Record<string, string>>, read: () => number): void {
+    const tags = this.tagKeys.map((key) => ({ key, value: values[key] ?? '' }));
+    const id = JSON.stringify(tags.map(({ value }) => value));
+    const sameKeys =
+      Object.keys(values).length === tags.length && this.tagKeys.every((key) => Object.hasOwn(values, key));
+    if (!sameKeys || this.#series.has(id)) {
+      throw new MeterError(
+        `The ${this.type} ${this.name} with the tags ${JSON.stringify(values)} ${sameKeys ? 'exists already' : `needs the tags ${this.tagKeys.join(', ')}`}`,
+      );
+    }
+    if (this.#series.size >= this.#limit) {
+      // A reading cannot be added to another one, so there is no series for the overflow.
+      this.#overflowed = true;
+      this.#onOverflow();
+      return;
+    }
+    const statistic = this.type === 'counter' ? 'COUNT' : 'VALUE';
+    this.#series.set(id, {
+      tags,
+      measure: () => [{ statistic, value: reading(read) }] satisfies Measurement[],
+    });
+  }
+}
+
+/** A reading that fails is no number, and no reason to lose the other meters. */
+function reading(read: () => number): number {
+  try {
+    return read();
+  } catch {
+    return Number.NaN;
+  }
+}

@@ -1,0 +1,34 @@
+import { constants, type PerformanceNodeEntry, PerformanceObserver } from 'node:perf_hooks';
+import type { Metrics } from '../metrics/metrics.ts';
+import type { Timer } from '../metrics/timer.ts';
+
+/** Seconds; the same bounds that the Prometheus client for Node has. */
+const BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
+
+const KINDS = {
+  [constants.NODE_PERFORMANCE_GC_MINOR]: 'minor',
+  [constants.NODE_PERFORMANCE_GC_MAJOR]: 'major',
+  [constants.NODE_PERFORMANCE_GC_INCREMENTAL]: 'incremental',
+  [constants.NODE_PERFORMANCE_GC_WEAKCB]: 'weakcb',
+};
+
+/** Times the pauses of the garbage collector by their kind, until what it returns is disposed of. */
+export function observeGc(metrics: Metrics): Disposable {
+  const timer = metrics.timer('nodejs.gc.duration', {
+    description: 'Pauses of the garbage collector by kind: minor, major, incremental or weakcb',
+    tags: ['kind'],
+    buckets: BUCKETS,
+  });
+  // All kinds from the start, so that the first pause shows as a rise.
+  const series = new Map<number, Timer>(
+    Object.entries(KINDS).map(([number, kind]) => [Number(number), timer.with('kind', kind)]),
+  );
+  const observer = new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      const { kind } = (entry as PerformanceNodeEntry).detail as { readonly kind: number };
+      series.get(kind)?.record(entry.duration / 1_000);
+    }
+  });
+  observer.observe({ entryTypes: ['gc'] });
+  return { [Symbol.dispose]: () => observer.disconnect() };
+}

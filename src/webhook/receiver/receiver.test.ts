@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import fastify, { type FastifyInstance } from 'fastify';
+import type { Database } from '../../database/database.ts';
+import { openDatabase } from '../../database/open-database.ts';
+import type { ClaimedJob, NewDelivery } from '../../inbox/delivery.ts';
+import { RECEIVER_PATH, type ReceiverOptions, receiver } from './receiver.ts';
+
+interface Receiver extends AsyncDisposable {
+  readonly app: FastifyInstance;
+  readonly database: Database;
+  /** What the receiver reported as stored. */
+  readonly stored: readonly NewDelivery[];
+  post(
+    payload: string | Uint8Array,
+    headers?: Record<string, string>,
+  ): Promise<{ status: number; text: string; type: unknown }>;
+  closeStore(): Promise<void>;
+  /** The jobs that wait for their handler. */
+  jobs(): Promise<readonly ClaimedJob[]>;
+  /** The bodies of the deliveries that wait. */
+  bodies(): Promise<readonly string[]>;
+}
+
+type Options = Partial<Omit<ReceiverOptions, 'secrets'>> & { readonly secrets?: readonly string[] };
+
+/** The receiver on a real inbox; every event but `other` has a handler. */
+async function receive({ secrets = [], ...options }: Options = {}): Promise<Receiver> {
+  const database = openDatabase('sqlite::memory:');
+  const closing = new AsyncDisposableStack();
+  closing.use(database);
+  const app = fastify();
+  const stored: NewDelivery[] = [];
+  await app.register(receiver, {
+    prefix: RECEIVER_PATH,
+    inbox: database.inbox,
+    secrets: () => secrets,
+    plan: (event) => (event === null || event === 'other' ? [] : [{ target: 't', orderKey: null }]),
+    onAppended: (delivery) => stored.push(delivery),
+    onRefused: () => assert.fail('no source is signed'),
+    ...options,
+  });
+  const jobs = () => {
+    const now = Date.now();
+    return database.inbox.claim('t', 1_000, 'test', now, now + 60_000);
+  };
+  return {
+    app,
+    database,
+    stored,
+    async post(payload, headers = {}) {
+      const reply = await app.inject({
+        method: 'POST',
+        url: '/webhook',
+        headers,
+        payload: Buffer.from(payload),
+      });
+      return { status: reply.statusCode, text: reply.body, type: reply.headers['content-type'] };
+    },
+    closeStore: () => closing.disposeAsync(),
+    jobs,
+    bodies: async () => (await jobs()).map(({ delivery }) => Buffer.from(delivery.body).toString()),
+    async [Symbol.asyncDispose]() {
+      await app.close();
+      await closing.disposeAsync();
+    },
+  };
+}
+
+const RECEIVED = { status: 200, text: 'Webhook received', type: 'text/plain; charset=utf-8' };
+
+test('an event is stored, reported and acknowledged with the text of the contract', async () => {
+  await using door = await receive();
+  const before = Date.now();
+  assert.deepEqual(await door.post('{"event":"paid","data":{"amount":1}}'), RECEIVED);
+  const [job, ...more] = await door.jobs();
+  assert.deepEqual(more, []);
+  const { id, source, event, dataPointer, receivedAt } = job?.delivery ?? assert.fail('nothing waits');
+  assert.deepEqual({ source, event, dataPointer }, { source: '', event: 'paid', dataPointer: '/data' });
+  assert.ok(receivedAt >= before && receivedAt <= Date.now());
+  assert.deepEqual(
+    door.stored.map((delivery) => delivery.id),
+    [id],
+  );
+  assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+});
+
+test('the body is kept byte for byte, where parsing and printing it would change it', async () => {
+  const bodies = [
+    '{"event":"e","data":1e400}',
+    '{"event":"e","data":12345678901234567890}',
+    '{"event":"e","data":[0.1e1,-0,1E+2,1.0,1.00000000000000000001]}',
+    ' {\t"event" :\r\n"e", "data": {"b":1,"a":2,"b":3} }\n',
+    '{"event":"\\u0065","data":"\\u00e9\\/\\ud800"}',
+    '\ufeff{"event":"e","data":"é\u2028😀"}',
+  ];
+  await using door = await receive();
+  for (const body of bodies) assert.deepEqual(await door.post(body), RECEIVED);
+  assert.deepEqual(await door.bodies(), bodies);
+});
+
+test('any JSON object with an event comes out as it went in, whatever its content type says', async () => {
+  await using door = await receive();
+  const type = fc.constantFrom(
+    'application/json',
+    'text/plain',
+    'application/json; charset=latin1',
+    'no type at all',
+    '',
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.jsonValue(), fc.constantFrom(0, 1, '\t'), type, async (data, space, contentType) => {
+      const body = Buffer.from(JSON.stringify({ event: 'e', data }, null, space));
+      fc.pre(!body.includes('__proto__'));
+      assert.deepEqual(await door.post(body, { 'content-type': contentType }), RECEIVED);
+      assert.deepEqual(await door.bodies(), [body.toString()]);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('an event without a handler is stored as unhandled and acknowledged all the same (contract 6)', async () => {
+  await using door = await receive();
+  assert.deepEqual(await door.post('{"event":"other","data":{}}'), RECEIVED);
+  assert.deepEqual(
+    door.stored.map(({ event, jobs }) => [event, jobs]),
+    [['other', []]],
+  );
+  assert.deepEqual(await door.bodies(), [], 'it waits for no handler');
+});
+
+test('any JSON value is a delivery; without an event that is a text it has none', async () => {
+  await using door = await receive();
+  const values = [
+    'null',
+    '0',
+    '"event"',
+    '[]',
+    '[{"event":"paid"}]',
+    '{}',
+    '{"event":null}',
+    '{"event":7}',
+    '{"Event":"paid"}',
+  ];
+  for (const value of values) assert.deepEqual(await door.post(value), RECEIVED, value);
+  assert.deepEqual(
+    door.stored.map(({ event, jobs }) => [event, jobs]),
+    values.map(() => [null, []]),
+  );
+});
+
+test('names that objects have by nature are events like others', async () => {
+  await using door = await receive();
+  const events = ['constructor', '__proto__', '', 'a\0b', '\u2028😀', 'x'.repeat(10_000)];
+  for (const event of events) {
+    assert.deepEqual(await door.post(JSON.stringify({ event })), RECEIVED);
+  }
+  assert.deepEqual(
+    (await door.jobs()).map(({ delivery }) => delivery.event),
+    events,
+  );
+});
+
+test('a body that is no JSON is a 400 and leaves nothing behind', async () => {
+  await using door = await receive();
+  const wrong = [
+    '',
+    ' ',
+    '{',
+    '{"event":"paid"',
+    "{'event':1}",
+    '{"event":"paid"}x',
+    '{"__proto__":1}',
+    '['.repeat(65),
+  ];
+  for (const body of wrong) {
+    const { status, type } = await door.post(body);
+    assert.equal(status, 400, body);
+    assert.equal(type, 'text/plain; charset=utf-8');
+  }
+  assert.equal((await door.post(Buffer.from([0x22, 0xff, 0x22]))).status, 400);
+  assert.deepEqual(door.stored, []);
+  assert.deepEqual(await door.bodies(), []);
+});
+
+test('a body above the limit is a 413 and leaves nothing behind', async () => {
+  await using door = await receive({ maxBodyBytes: 100 });
+  const sized = (size: number) => `"${'a'.repeat(size - 2)}"`;
+  assert.equal((await door.post(sized(100))).status, 200);
+  assert.equal((await door.post(sized(101))).status, 413);
+  assert.equal(door.stored.length, 1);
+});
+
+test('a wrong token is the 401 of the contract, and the event is not processed (contract 4.4)', async () => {
+  await using door = await receive({ secrets: ['s3cret'] });
+  for (const token of [undefined, '', 'wrong']) {
+    const headers: Record<string, string> = token === undefined ? {} : { 'x-webhook-token': token };
+    const { status, text } = await door.post('{"event":"paid"}', headers);
+    assert.deepEqual({ status, text }, { status: 401, text: 'Unauthorized' });
+    assert.equal((await door.post('{"event":', headers)).status, 401, 'the body is not looked at');
+  }
+  assert.deepEqual(door.stored, []);
+  assert.deepEqual(await door.bodies(), []);
+  assert.deepEqual(await door.post('{"event":"paid"}', { 'x-webhook-token': 's3cret' }), RECEIVED);
+});
+
+test('a delivery that cannot be stored is a 503 that asks to come again, never a 200', async () => {
+  await using door = await receive();
+  await door.closeStore();
+  for (const body of ['{"event":"paid"}', '{"event":"other"}', 'null']) {
+    const reply = await door.app.inject({ method: 'POST', url: '/webhook', payload: body });
+    assert.equal(reply.statusCode, 503);
+    assert.equal(reply.headers['retry-after'], '1');
+    assert.equal(reply.body, 'Service Unavailable');
+  }
+  assert.deepEqual(door.stored, []);
+});
+
+test('any other failure to store is no 200 either', async () => {
+  await using database = openDatabase('sqlite::memory:');
+  const inbox = new Proxy(database.inbox, { get: () => () => Promise.reject(new Error('secret-55')) });
+  await using door = await receive({ inbox });
+  const { status, text } = await door.post('{"event":"paid"}');
+  assert.deepEqual({ status, text }, { status: 500, text: 'Internal Server Error' });
+  assert.deepEqual(door.stored, []);
+});
+
+test('the content type is kept as it was sent', async () => {
+  await using door = await receive();
+  await door.post('1', { 'content-type': 'Text/X; charset="latin1"' });
+  assert.equal(door.stored[0]?.contentType, 'Text/X; charset="latin1"');
+});
+
+test('a delivery without a content type has none', async () => {
+  await using door = await receive();
+  await door.post('1');
+  assert.equal(door.stored[0]?.contentType, null);
+});
+
+test('a delivery that its sender repeats under its own id is acknowledged again and stored once', async () => {
+  await using door = await receive();
+  for (const header of ['webhook-id', 'idempotency-key']) {
+    const headers = { [header]: `${header}-1` };
+    for (let i = 0; i < 3; i++) assert.deepEqual(await door.post('{"event":"paid"}', headers), RECEIVED);
+    assert.equal((await door.bodies()).length, 1, header);
+  }
+  for (const key of ['', 'x'.repeat(256)]) {
+    for (let i = 0; i < 2; i++) await door.post('{"event":"paid"}', { 'webhook-id': key });
+    assert.equal((await door.bodies()).length, 2, 'no key, no repetition');
+  }
+});
+
+test('other methods and other paths', async () => {
+  await using door = await receive();
+  for (const method of ['GET', 'HEAD', 'PUT', 'DELETE'] as const) {
+    const reply = await door.app.inject({ method, url: '/webhook?x=1' });
+    assert.equal(reply.statusCode, 405, method);
+    assert.equal(reply.headers.allow, 'POST');
+  }
+  for (const url of ['/', '/webhook/1', '/Webhook', '/webhooks']) {
+    assert.equal((await door.app.inject({ method: 'POST', url, payload: '{}' })).statusCode, 404, url);
+  }
+  assert.deepEqual(door.stored, []);
+});

@@ -1,0 +1,96 @@
+import type {
+  FastifyContextConfig,
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  HTTPMethods,
+  preHandlerHookHandler,
+} from 'fastify';
+import { whenReady } from '../core/maybe-promise.ts';
+import type { Endpoint, Reply } from './endpoint.ts';
+import { asIs } from './error-format.ts';
+import { FastifyExchange, labelOf } from './fastify-exchange.ts';
+
+const EXCHANGE = Symbol('portico.exchange');
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The implementation of the route, which the fast path may run too. */
+    readonly endpoint?: Endpoint;
+  }
+  interface FastifyRequest {
+    [EXCHANGE]?: FastifyExchange | null;
+  }
+}
+
+const PARAM = /(?::(\w+)|(\*))\/?$/;
+
+export interface EndpointRouteOptions {
+  /** Answers requests that accept an event stream, which the fast path leaves to Fastify; calls `done` for all else. */
+  readonly streams?: preHandlerHookHandler;
+  /** False for a route that has a HEAD of its own; default true. */
+  readonly exposeHeadRoute?: boolean;
+  /** False for an endpoint that needs Fastify's own request; default true. */
+  readonly fast?: boolean;
+  readonly config?: FastifyContextConfig;
+}
+
+/**
+ * Adds a route that an endpoint answers. Its body is read byte for byte whatever its label says, so the scope needs
+ * `readRawBodies`.
+ */
+export function addEndpoint(
+  app: FastifyInstance,
+  method: HTTPMethods,
+  url: string,
+  endpoint: Endpoint,
+  { streams, exposeHeadRoute = true, fast = true, config }: EndpointRouteOptions = {},
+): void {
+  const [, name, wildcard] = PARAM.exec(url) ?? [];
+  const param = name ?? wildcard;
+  if (!app.hasRequestDecorator(EXCHANGE)) app.decorateRequest(EXCHANGE, null);
+  app.route({
+    method,
+    url,
+    exposeHeadRoute,
+    ...(endpoint.bodyLimit > 0 ? { bodyLimit: endpoint.bodyLimit } : {}),
+    ...(streams === undefined ? {} : { preHandler: streams }),
+    config: { ...config, ...(fast ? { endpoint } : {}) },
+    onRequest(request, reply, done) {
+      const exchange = new FastifyExchange(request, reply, labelOf(request), param);
+      request[EXCHANGE] = exchange;
+      // Fastify refuses a label that is no media type, and does not look where there is none. Deleting the field would
+      // make the headers slow for whoever reads them next.
+      if (exchange.contentType !== null) request.raw.headers['content-type'] = undefined;
+      try {
+        endpoint.admit?.(exchange, bodyLength(request, endpoint.bodyLimit));
+      } catch (error) {
+        done(error as Error);
+        return;
+      }
+      done();
+    },
+    handler: (request, reply) =>
+      whenReady(endpoint.handle(exchangeOf(request)), (answer) => send(reply, answer)),
+  });
+}
+
+/** The exchange of a request that an endpoint's route got. */
+export function exchangeOf(request: FastifyRequest): FastifyExchange {
+  const exchange = request[EXCHANGE];
+  if (exchange == null) throw new TypeError('The route has no endpoint');
+  return exchange;
+}
+
+/** Sends an endpoint's reply by Fastify. */
+export function send(reply: FastifyReply, { status, type, body, headers }: Reply): FastifyReply {
+  if (headers !== undefined) reply.headers(headers);
+  if (type !== '') reply.type(type);
+  return reply.code(status).serializer(asIs).send(body);
+}
+
+function bodyLength({ headers }: FastifyRequest, limit: number): number {
+  const length = headers['content-length'];
+  if (length === undefined && headers['transfer-encoding'] === undefined) return 0;
+  return Math.min(Number(length ?? limit), limit);
+}

@@ -1,0 +1,48 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { FastifyBaseLogger } from 'fastify';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+
+/** A request as an endpoint sees it, whichever transport brought it. */
+export interface Exchange {
+  /** The request's id, as `x-request-id` and the log have it. */
+  readonly id: string;
+  readonly method: string;
+  /** By name in lower case. `content-type` is in `contentType` instead. */
+  readonly headers: Readonly<IncomingHttpHeaders>;
+  /** The Content-Type header as sent; null without one. */
+  readonly contentType: string | null;
+  /** The path's last segment, decoded, of a route that ends with a parameter or a wildcard; else empty. */
+  readonly param: string;
+  /** The parameters behind `?`, decoded; a name that comes more than once has an array. */
+  readonly query: Readonly<Record<string, unknown>>;
+  /** At most `bodyLimit` bytes; empty without a body. */
+  readonly body: Buffer;
+  readonly log: FastifyBaseLogger;
+  /** Calls a listener once the reply is sent or the client is gone. */
+  onClose(listener: () => void): void;
+}
+
+/** What an endpoint answers. */
+export interface Reply {
+  readonly status: number;
+  /** The Content-Type header, sent as it stands; empty for none. */
+  readonly type: string;
+  /** The fast path runs a request whose reply is a stream again by Fastify: it must be safe to repeat. */
+  readonly body: string | Buffer | Readable;
+  /** Further header fields, by name in lower case. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The one implementation of a route. */
+export interface Endpoint {
+  /** Largest body in bytes; a larger one is a 413. 0 for a route that reads none. */
+  readonly bodyLimit: number;
+  /**
+   * Judges a request before its body is read: credentials, budgets. `bodyLength` is the body's length in bytes, or
+   * the limit where that is less or the length is not known. Throws HttpProblem.
+   */
+  admit?(exchange: Exchange, bodyLength: number): void;
+  /** Answers a request. Throws HttpProblem, or whatever is then a 500. */
+  handle(exchange: Exchange): MaybePromise<Reply>;
+}

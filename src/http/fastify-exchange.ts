@@ -1,0 +1,64 @@
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import type { Exchange } from './endpoint.ts';
+
+const NO_BODY = Buffer.alloc(0);
+
+/** A request that Fastify brought. */
+export class FastifyExchange implements Exchange {
+  readonly request: FastifyRequest;
+  readonly contentType: string | null;
+  readonly #reply: FastifyReply;
+  readonly #param: string | undefined;
+
+  /** `param` is the name of the route's last parameter, if it ends with one. */
+  constructor(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    contentType: string | null,
+    param: string | undefined,
+  ) {
+    this.request = request;
+    this.contentType = contentType;
+    this.#reply = reply;
+    this.#param = param;
+  }
+
+  get id(): string {
+    return this.request.id;
+  }
+
+  get method(): string {
+    return this.request.method;
+  }
+
+  get headers(): Exchange['headers'] {
+    return this.request.headers;
+  }
+
+  get param(): string {
+    if (this.#param === undefined) return '';
+    return (this.request.params as Readonly<Record<string, string>>)[this.#param] ?? '';
+  }
+
+  get query(): Exchange['query'] {
+    return this.request.query as Exchange['query'];
+  }
+
+  get body(): Buffer {
+    const { body } = this.request;
+    return Buffer.isBuffer(body) ? body : NO_BODY;
+  }
+
+  get log(): FastifyBaseLogger {
+    return this.request.log;
+  }
+
+  onClose(listener: () => void): void {
+    this.#reply.raw.once('close', listener);
+  }
+}
+
+/** The Content-Type header as it was sent. */
+export function labelOf({ raw: { headers } }: FastifyRequest): string | null {
+  return headers['content-type'] ?? null;
+}

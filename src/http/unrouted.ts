@@ -1,0 +1,27 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type ErrorFormat, sendProblem } from './error-format.ts';
+import { HttpProblem, reasonPhrase } from './problem.ts';
+
+/**
+ * Answers what no route of this scope takes: 405 with Allow for the paths of `methods`, which are relative to the
+ * scope's prefix, else 404. Refusals of the scope's routes are written in the same format.
+ */
+export function refuseUnrouted(
+  app: FastifyInstance,
+  errors: ErrorFormat,
+  methods: Readonly<Record<string, string>> = {},
+): void {
+  function refuse(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const path = request.url.slice(app.prefix.length).split('?', 1)[0] ?? '';
+    const allow = Object.hasOwn(methods, path) ? methods[path] : undefined;
+    const status = allow === undefined ? 404 : 405;
+    const headers = allow === undefined ? {} : { allow };
+    const problem = new HttpProblem(status, 'NO_ROUTE', reasonPhrase(status), { headers });
+    return sendProblem(errors, problem, request, reply);
+  }
+  app.setNotFoundHandler(refuse);
+  // Fastify refuses some paths that no route takes before it asks that handler.
+  app.setErrorHandler((error, request, reply) =>
+    request.is404 ? refuse(request, reply) : sendProblem(errors, error, request, reply),
+  );
+}

@@ -33,7 +33,7 @@ export function managementViews(parts: Parts, lists: Pick<ExposureRules, 'includ
 /** Only where somebody can look: it is not much work, but work for every request. */
 function recordExchanges({ doors }: Parts): ExchangeLog {
   const log = new ExchangeLog();
-  for (const { app } of doors.values()) log.listen(app);
+  for (const door of doors.values()) door.recordExchanges(log);
   return log;
 }
 

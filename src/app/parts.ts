@@ -5,6 +5,7 @@ import type { Door } from '../config/options/door.ts';
 import type { KnownSecrets } from '../core/redaction.ts';
 import type { Database } from '../database/database.ts';
 import type { ErrorFormat } from '../http/error-format.ts';
+import type { ExchangeLog } from '../http/exchange-log.ts';
 import type { ListedRoute } from '../http/route-list.ts';
 import type { Events } from '../inbox/inbox-events.ts';
 import type { HealthIndicator } from '../observability/health/health.ts';
@@ -18,6 +19,7 @@ import type { UserStore } from '../users/user-store.ts';
 export interface OpenDoor {
   readonly app: FastifyInstance;
   routes(): readonly ListedRoute[];
+  recordExchanges(log: ExchangeLog): void;
 }
 
 /** What the doors are wired from. Only the wiring sees it; a room gets the few things that it uses. */

@@ -42,7 +42,7 @@ export interface ServiceOptions {
 export interface Service extends AsyncDisposable {
   /**
    * The Fastify instance of every door that is open. What is added to it before `listen` counts for every request: a
-   * hook that can see requests closes the door's direct lane, so that each goes through the framework.
+   * hook that can see requests has each of them go through Fastify, without the fast path.
    */
   readonly doors: Readonly<Partial<Record<Door, FastifyInstance>>>;
   readonly log: Logger;
@@ -115,12 +115,24 @@ export async function createService(config: Config, { logStream }: ServiceOption
       const portHint = `--${door}-port or ${optionOf(`${door}.port`).env}`;
       const { host, [`${door}.port` as const]: port } = settings;
       const created = opening.use(
-        createListener({ door, host, port, portHint, log: log.child({ logger: door }), errors }),
+        createListener({
+          door,
+          host,
+          port,
+          portHint,
+          log: log.child({ logger: door }),
+          errors,
+          fastPath: settings['http.fastPath'],
+        }),
       );
       timeRequests(created.app, door, metrics);
       // The framework makes a logger of its own from the one that it is given.
       loggers.add(door, created.app.log);
-      doors.set(door, { app: created.app, routes: listRoutes(created.app) });
+      doors.set(door, {
+        app: created.app,
+        routes: listRoutes(created.app),
+        recordExchanges: created.recordExchanges,
+      });
       created.watchHooks();
       listeners.set(door, created);
       return created.app;

@@ -32,6 +32,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'database.readUrl': fc.domain().map((host) => `postgres://u:p@${host}/d`),
   'database.readYourWrites': fc.integer({ min: 0, max: 3_600_000 }),
   'database.migrate': fc.boolean(),
+  'http.fastPath': fc.boolean(),
   'graphql.port': fc.integer({ min: 1, max: 16_000 }),
   'graphql.path': path,
   'graphql.users': fc.constantFrom('memory', 'database'),

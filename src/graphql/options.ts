@@ -23,12 +23,10 @@ export interface GraphqlOptions {
   readonly metrics?: Metrics | undefined;
 }
 
-const noContext = (): undefined => undefined;
-
 export function withDefaults(options: GraphqlOptions) {
   return {
     path: '/graphql',
-    context: noContext,
+    context: undefined,
     maxBodyBytes: 100 * 1024,
     maxCachedDocuments: 1_000,
     introspection: true,

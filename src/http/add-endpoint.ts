@@ -9,7 +9,7 @@ import type {
 import { whenReady } from '../core/maybe-promise.ts';
 import type { Endpoint, Reply } from './endpoint.ts';
 import { asIs } from './error-format.ts';
-import { FastifyExchange, labelOf } from './fastify-exchange.ts';
+import { FastifyExchange } from './fastify-exchange.ts';
 
 const EXCHANGE = Symbol('portico.exchange');
 
@@ -57,7 +57,7 @@ export function addEndpoint(
     ...(streams === undefined ? {} : { preHandler: streams }),
     config: { ...config, ...(fast ? { endpoint } : {}) },
     onRequest(request, reply, done) {
-      const exchange = new FastifyExchange(request, reply, labelOf(request), param);
+      const exchange = new FastifyExchange(request, reply, param);
       request[EXCHANGE] = exchange;
       // Fastify refuses a label that is no media type, and does not look where there is none. Deleting the field would
       // make the headers slow for whoever reads them next.
@@ -80,6 +80,11 @@ export function exchangeOf(request: FastifyRequest): FastifyExchange {
   const exchange = request[EXCHANGE];
   if (exchange == null) throw new TypeError('The route has no endpoint');
   return exchange;
+}
+
+/** The Content-Type header of any request; null without one. */
+export function contentTypeOf(request: FastifyRequest): string | null {
+  return request[EXCHANGE]?.contentType ?? request.headers['content-type'] ?? null;
 }
 
 /** Sends an endpoint's reply by Fastify. */

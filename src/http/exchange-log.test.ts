@@ -30,7 +30,7 @@ test('an exchange is kept whole', async () => {
   );
   assert.equal(exchange.requestHeaders.authorization, 'Basic x');
   assert.equal(exchange.status, 200);
-  assert.equal(exchange.responseHeaders['x-own'], 'yes');
+  assert.equal(exchange.responseHeaders()['x-own'], 'yes');
 });
 
 test('refusals and failures are exchanges too', async () => {

@@ -1,11 +1,12 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { contentTypeOf } from './add-endpoint.ts';
 
-/** Header fields by their names in lower case. */
+/** Header fields by name in lower case. */
 type Headers = Readonly<Record<string, number | string | readonly string[] | undefined>>;
 
-/** A request and how it was answered, whole: whoever shows it leaves out what is secret. */
-export interface Exchange {
-  /** When the answer was complete, in milliseconds since 1970. */
+/** A request and its reply, whole: whoever shows it leaves out what is secret. */
+export interface RecordedExchange {
+  /** When the reply was complete, in milliseconds since 1970. */
   readonly endedAt: number;
   /** In milliseconds. */
   readonly duration: number;
@@ -15,42 +16,58 @@ export interface Exchange {
   readonly host: string;
   /** Path and query. */
   readonly target: string;
+  /** Perhaps without Content-Type. */
   readonly requestHeaders: Headers;
+  /** The request's Content-Type header; null without one. */
+  readonly contentType: string | null;
   readonly status: number;
-  readonly responseHeaders: Headers;
+  /** A function, so that they are parsed only when somebody looks. */
+  responseHeaders(): Headers;
 }
 
-/** Keeps the last exchanges of all instances that it listens to. */
+/** Keeps the last exchanges of all doors. */
 export class ExchangeLog {
   readonly #capacity: number;
-  readonly #ring: Exchange[] = [];
+  readonly #ring: RecordedExchange[] = [];
   #next = 0;
 
   constructor(capacity = 100) {
     this.#capacity = capacity;
   }
 
-  /** Listens to an instance, before it is ready. */
+  record(exchange: RecordedExchange): void {
+    this.#ring[this.#next] = exchange;
+    this.#next = (this.#next + 1) % this.#capacity;
+  }
+
+  /** Records what an instance of Fastify answers; before it is ready. */
   listen(app: FastifyInstance): void {
     app.addHook('onResponse', (request, reply, done) => {
-      this.#ring[this.#next] = {
-        endedAt: Date.now(),
-        duration: reply.elapsedTime,
-        method: request.method,
-        scheme: request.protocol,
-        host: request.host,
-        target: request.originalUrl,
-        requestHeaders: request.headers,
-        status: reply.statusCode,
-        responseHeaders: reply.getHeaders(),
-      };
-      this.#next = (this.#next + 1) % this.#capacity;
+      this.record(recordOf(request, reply));
       done();
     });
   }
 
   /** The latest first. */
-  latest(): readonly Exchange[] {
+  latest(): readonly RecordedExchange[] {
     return [...this.#ring.slice(0, this.#next).reverse(), ...this.#ring.slice(this.#next).reverse()];
   }
+}
+
+/** What is recorded of a request that Fastify answered. */
+export function recordOf(request: FastifyRequest, reply: FastifyReply): RecordedExchange {
+  // Now, so that the exchange keeps no request with its body.
+  const responseHeaders = reply.getHeaders();
+  return {
+    endedAt: Date.now(),
+    duration: reply.elapsedTime,
+    method: request.method,
+    scheme: request.protocol,
+    host: request.host,
+    target: request.originalUrl,
+    requestHeaders: request.headers,
+    contentType: contentTypeOf(request),
+    status: reply.statusCode,
+    responseHeaders: () => responseHeaders,
+  };
 }

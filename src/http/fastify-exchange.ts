@@ -11,14 +11,9 @@ export class FastifyExchange implements Exchange {
   readonly #param: string | undefined;
 
   /** `param` is the name of the route's last parameter, if it ends with one. */
-  constructor(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    contentType: string | null,
-    param: string | undefined,
-  ) {
+  constructor(request: FastifyRequest, reply: FastifyReply, param: string | undefined) {
     this.request = request;
-    this.contentType = contentType;
+    this.contentType = request.headers['content-type'] ?? null;
     this.#reply = reply;
     this.#param = param;
   }
@@ -56,9 +51,4 @@ export class FastifyExchange implements Exchange {
   onClose(listener: () => void): void {
     this.#reply.raw.once('close', listener);
   }
-}
-
-/** The Content-Type header as it was sent. */
-export function labelOf({ raw: { headers } }: FastifyRequest): string | null {
-  return headers['content-type'] ?? null;
 }

@@ -51,3 +51,9 @@ export function toProblem(error: unknown): HttpProblem {
     { cause: error },
   );
 }
+
+/** The refusal of a body beyond its route's limit, as Fastify has it: the rest of the body may still come. */
+export function bodyTooLarge(): HttpProblem {
+  const headers = { connection: 'close' };
+  return new HttpProblem(413, 'FST_ERR_CTP_BODY_TOO_LARGE', reasonPhrase(413), { headers });
+}

@@ -7,6 +7,16 @@ const NO_ROUTE = 'none';
 /** What requests of a small service take, and what their users notice, in seconds. */
 const BUCKETS = [0.005, 0.025, 0.1, 0.5, 1, 5];
 
+/** Called for each reply with the method, the status and how long it took in milliseconds. */
+export type ReplyRecorder = (method: string, status: number, milliseconds: number) => void;
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Times the replies of the route. */
+    record?: ReplyRecorder;
+  }
+}
+
 /**
  * Times every request of a door by its route template, never by its URL, which a client chooses.
  * Call it before any route is added: each gets a hook of its own, which knows its template, so that a
@@ -19,7 +29,7 @@ export function timeRequests(app: FastifyInstance, door: string, metrics: Metric
     buckets: BUCKETS,
   });
 
-  function recorder(uri: string): (method: string, status: number, milliseconds: number) => void {
+  function recorder(uri: string): ReplyRecorder {
     const methods = new Map<string, (Timer | undefined)[]>();
     return (method, status, milliseconds) => {
       let byStatus = methods.get(method);
@@ -38,7 +48,7 @@ export function timeRequests(app: FastifyInstance, door: string, metrics: Metric
 
   app.addHook('onRoute', (route) => {
     const record = recorder(route.url);
-    // What goes by the direct lane sees no hook.
+    // The fast path calls no hook.
     route.config = { ...route.config, record };
     const hook: onResponseHookHandler = (request, reply, done) => {
       record(request.method, reply.statusCode, reply.elapsedTime);

@@ -1,3 +1,5 @@
+import type { Reply } from '../http/endpoint.ts';
+
 // The response envelope of contract 2.3: `status`, then `data` for a read, `message` for all else.
 
 /** The content type that all replies of this door carry (contract 2.3). */
@@ -21,3 +23,13 @@ export function failure(message: string): string {
 export const CREATED = done('User created successfully');
 export const USER_NOT_FOUND = failure('User not found');
 export const ENDPOINT_NOT_FOUND = failure('Endpoint not found');
+
+/** A reply of this door. */
+export function json(body: Reply['body'], status = 200, headers?: Reply['headers']): Reply {
+  return { status, type: JSON_TYPE, body, headers };
+}
+
+/** The reply to another method on a known path, or where an id is missing (contract 4.2). */
+export function emptyReply(allow: string, method: string): Reply {
+  return json('', method === 'OPTIONS' ? 200 : 405, { allow });
+}

@@ -19,7 +19,7 @@ export interface KeptConnection extends Disposable {
   ask(path: string, asked?: Asked): Promise<Reply>;
 }
 
-/** Opens it and sends its first request, which is never the direct lane's. */
+/** Opens it and sends its first request, which is never the fast path's. */
 export async function keepConnection(url: string): Promise<KeptConnection> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   async function ask(path: string, { method = 'GET', headers = {}, body }: Asked = {}): Promise<Reply> {

@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 export const WARM_UP_PATH = '/warm-up';
 
 /**
- * Sends the first request of a connection and resolves once its reply is there, or the connection is gone. The direct
- * lane takes none before it.
+ * Sends the first request of a connection and resolves once its reply is there, or the connection is gone. The fast
+ * path takes none before it.
  */
 export function warmUp(socket: Socket): Promise<void> {
   return new Promise((resolve) => {

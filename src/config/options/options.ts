@@ -63,6 +63,11 @@ export const options = {
     description:
       'Whether the start brings the schema up to date; when not, it refuses one that is not ("portico migrate" does it). --no-migrate is short for false.',
   }),
+  'http.fastPath': toggle({
+    env: 'HTTP_FAST_PATH',
+    default: true,
+    description: 'Whether plain requests are answered without Fastify, with the same replies.',
+  }),
   'graphql.port': port({
     env: 'GRAPHQL_PORT',
     default: 4000,

@@ -5,7 +5,10 @@ import { test } from 'node:test';
 import fastify from 'fastify';
 import { rawHttp } from '../../../test/support/raw-http.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { ByteBudget, limitBytesInFlight } from './byte-budget.ts';
+import { addEndpoint } from '../add-endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { sendProblem } from '../error-format.ts';
+import { ByteBudget } from './byte-budget.ts';
 import { readRawBodies } from './read-bodies.ts';
 
 const LIMIT = 60;
@@ -13,18 +16,33 @@ const BUDGET = 100;
 
 async function listen() {
   const app = fastify();
-  readRawBodies(app, { bodyLimit: LIMIT });
-  limitBytesInFlight(app, new ByteBudget(BUDGET), LIMIT);
+  const budget = new ByteBudget(BUDGET);
+  const errors = { contentType: 'text/plain', body: ({ code }: { readonly code: string }) => code };
+  app.setErrorHandler((error, request, reply) => sendProblem(errors, error, request, reply));
+  readRawBodies(app);
+  const taking = (handle: Endpoint['handle']): Endpoint => ({
+    bodyLimit: LIMIT,
+    admit: (exchange, bodyLength) => budget.take(bodyLength, exchange),
+    handle,
+  });
+  const reply = (body: string) => ({ status: 200, type: 'text/plain', body });
   let seen = 0;
   let release = Promise.withResolvers<void>();
   app.addHook('onRequest', async () => {
     seen++;
   });
-  app.post('/', () => 'at once');
-  app.post('/wait', async () => {
-    await release.promise;
-    return 'done';
-  });
+  addEndpoint(
+    app,
+    'POST',
+    '/',
+    taking(() => reply('at once')),
+  );
+  addEndpoint(
+    app,
+    'POST',
+    '/wait',
+    taking(() => release.promise.then(() => reply('done'))),
+  );
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   const sockets: Socket[] = [];
   /** Begins a request and sends so much of its body as is given. */
@@ -60,7 +78,7 @@ async function listen() {
   };
 }
 
-test('what does not fit beside the bodies in hand is a 503 that asks to come again, before its body is read', async () => {
+test('what does not fit beside the bodies under way is a 503 that asks to come again, before its body is read', async () => {
   await using door = await listen();
   await door.begin('/', 'Content-Length: 60', 'x');
   assert.equal(await door.status(40), 200, 'what fits is taken');

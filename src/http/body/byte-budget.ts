@@ -1,7 +1,7 @@
-import type { FastifyInstance } from 'fastify';
+import type { Exchange } from '../endpoint.ts';
 import { HttpProblem, reasonPhrase } from '../problem.ts';
 
-/** Bounds the bytes of all request bodies that are in hand at the same time, so that many large ones together do not exhaust memory. */
+/** Bounds the bytes of all request bodies under way at the same time, so that many large ones together do not exhaust memory. */
 export class ByteBudget {
   readonly #maxBytes: number;
   #inFlight = 0;
@@ -10,34 +10,19 @@ export class ByteBudget {
     this.#maxBytes = maxBytes;
   }
 
-  hasRoomFor(bytes: number): boolean {
-    return this.#inFlight + bytes <= this.#maxBytes;
-  }
-
-  /** Takes what `exchange` needs, and gives it back when that is closed: it is in any case, also when the client goes away. */
-  take(bytes: number, exchange: { once(event: 'close', listener: () => void): unknown }): void {
+  /**
+   * Takes what an exchange needs until that is closed. Throws HttpProblem, 503 with Retry-After, when it does not fit;
+   * the connection is closed then, because the unread body would otherwise be taken for the next request.
+   */
+  take(bytes: number, exchange: Pick<Exchange, 'onClose'>): void {
+    if (this.#inFlight + bytes > this.#maxBytes) {
+      throw new HttpProblem(503, 'BUSY', reasonPhrase(503), {
+        headers: { connection: 'close', 'retry-after': '1' },
+      });
+    }
     this.#inFlight += bytes;
-    exchange.once('close', () => {
+    exchange.onClose(() => {
       this.#inFlight -= bytes;
     });
   }
-}
-
-/**
- * Has every request of this scope take from a budget what its length says, or `bodyLimit` where it does not say; one
- * that does not fit is a 503 with Retry-After, before its body is read.
- */
-export function limitBytesInFlight(app: FastifyInstance, budget: ByteBudget, bodyLimit: number): void {
-  app.addHook('preParsing', (request, reply, payload, done) => {
-    const length = Number(request.headers['content-length'] ?? bodyLimit);
-    const bytes = Math.min(length, bodyLimit);
-    if (!budget.hasRoomFor(bytes)) {
-      // The unread body would otherwise be taken for the next request.
-      reply.header('connection', 'close');
-      done(new HttpProblem(503, 'BUSY', reasonPhrase(503), { headers: { 'retry-after': '1' } }));
-      return;
-    }
-    budget.take(bytes, reply.raw);
-    done(null, payload);
-  });
 }

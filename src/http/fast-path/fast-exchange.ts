@@ -1,132 +1,193 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
-import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
 import type { ErrorFormat } from '../error-format.ts';
-import { toProblem } from '../problem.ts';
-import type { DirectConnection, Taken } from './connection.ts';
-import type { ReplyRecorder } from './fast-path.ts';
+import type { ExchangeLog } from '../exchange-log.ts';
+import { bodyTooLarge, toProblem } from '../problem.ts';
+import type { ReplyRecorder } from '../request-metrics.ts';
+import type { FastConnection, Leased } from './fast-connection.ts';
+import { parseReplyHead } from './parse-reply-head.ts';
 import type { PlainRequest } from './plain-request.ts';
-import type { ReplyHeads } from './reply-heads.ts';
+import type { Afterwards, ReplyHeads } from './reply-heads.ts';
 
-export interface DirectOptions {
+/** What all exchanges of a door share. */
+export interface FastExchangeOptions {
+  /** The format of refusals. */
   readonly errors: ErrorFormat;
-  /** The framework's own, whose level can be changed. */
+  /** Fastify's own logger, whose level can be changed. */
   readonly log: FastifyBaseLogger;
   readonly heads: ReplyHeads;
   /** The id of the next request. */
   nextId(): string;
-  /** Whether the door drains: each reply asks the client to go elsewhere. */
+  /** Whether each reply closes its connection. */
   isDraining(): boolean;
+  /** Where exchanges are recorded, if they are. */
+  exchangeLog(): ExchangeLog | undefined;
 }
 
-/** What an exchange needs of its connection. */
-type Connection = Pick<DirectConnection<never>, 'reply' | 'handOver' | 'isWornOut'>;
+/** A route as the fast path runs it. */
+export interface FastRoute {
+  readonly endpoint: Endpoint;
+  /** Counts and times the replies of the route. */
+  readonly record: ReplyRecorder | undefined;
+  /** Whether its path ends with a parameter. */
+  readonly hasParam: boolean;
+}
 
-/** A request in the direct lane, and the ways to end it. */
-export class DirectExchange implements Taken {
-  /** What stands in the path's last segment, of a route that has a parameter there; as it came, not decoded. */
+const NO_BODY = Buffer.alloc(0);
+const NO_QUERY = Object.freeze({});
+
+/** A request that the fast path answers. */
+export class FastExchange implements Exchange, Leased {
+  readonly id: string;
   readonly param: string;
-  readonly #connection: Connection;
+  readonly #connection: FastConnection<FastRoute>;
   readonly #request: PlainRequest;
   readonly #chunk: Buffer;
-  readonly #record: ReplyRecorder | undefined;
-  readonly #options: DirectOptions;
-  readonly #id: string;
+  readonly #route: FastRoute;
+  readonly #options: FastExchangeOptions;
   readonly #began = performance.now();
   #onClose: (() => void) | undefined;
-  /** Or handed over. */
   #replied = false;
 
-  /** `chunk` is what the connection brought: the request and nothing else. */
+  /** `chunk` holds the bytes of the request and nothing else. */
   constructor(
-    connection: Connection,
+    connection: FastConnection<FastRoute>,
     request: PlainRequest,
+    route: FastRoute,
     chunk: Buffer,
-    param: string,
-    record: ReplyRecorder | undefined,
-    options: DirectOptions,
+    options: FastExchangeOptions,
   ) {
-    this.param = param;
+    this.id = options.nextId();
+    this.param = route.hasParam ? request.url.slice(request.url.lastIndexOf('/') + 1) : '';
     this.#connection = connection;
     this.#request = request;
     this.#chunk = chunk;
-    this.#record = record;
+    this.#route = route;
     this.#options = options;
-    this.#id = options.nextId();
+  }
+
+  get method(): string {
+    return this.#request.method;
   }
 
   get headers(): Readonly<IncomingHttpHeaders> {
     return this.#request.headers;
   }
 
-  /** Empty when there is none. */
-  get body(): Buffer {
-    return this.#chunk.subarray(this.#request.head.length);
+  get contentType(): string | null {
+    return this.#request.contentType;
   }
 
-  /** Has `send` reply with a value once it is there; whatever fails is replied as a problem. */
-  answer<T>(value: MaybePromise<T>, send: (value: T) => void): void {
-    if (!(value instanceof Promise)) {
-      send(value);
+  get query(): Exchange['query'] {
+    return NO_QUERY;
+  }
+
+  get body(): Buffer {
+    return this.#route.endpoint.bodyLimit === 0 ? NO_BODY : this.#chunk.subarray(this.#request.head.length);
+  }
+
+  get log(): FastifyBaseLogger {
+    return this.#options.log;
+  }
+
+  onClose(listener: () => void): void {
+    const before = this.#onClose;
+    this.#onClose =
+      before === undefined
+        ? listener
+        : () => {
+            before();
+            listener();
+          };
+  }
+
+  cancel(): void {
+    this.#onClose?.();
+  }
+
+  /** Runs the endpoint and replies. Never throws. */
+  run(): void {
+    const { endpoint } = this.#route;
+    const { bodyLimit } = endpoint;
+    const bodyLength = bodyLimit === 0 ? 0 : this.#chunk.length - this.#request.head.length;
+    try {
+      endpoint.admit?.(this, Math.min(bodyLength, bodyLimit));
+      if (bodyLength > bodyLimit) throw bodyTooLarge();
+      const answer = endpoint.handle(this);
+      if (answer instanceof Promise) answer.then(this.#settle, this.#fail);
+      else this.#send(answer);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  readonly #settle = (reply: Reply): void => {
+    try {
+      this.#send(reply);
+    } catch (error) {
+      this.#fail(error);
+    }
+  };
+
+  #send({ status, type, body, headers }: Reply): void {
+    if (body instanceof Readable) {
+      this.#leaveToFastify(body);
       return;
     }
-    value.then(
-      (there) => {
-        try {
-          send(there);
-        } catch (error) {
-          this.fail(error);
-        }
-      },
-      (error: unknown) => this.fail(error),
-    );
+    if (this.#replied) return;
+    const { heads, isDraining } = this.#options;
+    const connection = this.#connection;
+    const afterwards: Afterwards = isDraining()
+      ? 'drains'
+      : connection.requestLimitReached
+        ? 'limit reached'
+        : 'stays';
+    const contentLength = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    const head = heads.head({ status, id: this.id, contentType: type, contentLength, headers, afterwards });
+    this.#replied = true;
+    const isLast = afterwards !== 'stays' || headers?.connection === 'close';
+    connection.reply(head, body, isLast, () => this.#recordReply(status, head));
   }
 
-  /** Replies with a text. */
-  send(status: number, contentType: string, body: string, headers?: Readonly<Record<string, string>>): void {
-    if (this.#replied) return;
-    this.#replied = true;
-    const connection = this.#connection;
-    const { heads, isDraining } = this.#options;
-    const afterwards = isDraining() ? 'drains' : connection.isWornOut ? 'worn out' : 'stays';
-    const length = Buffer.byteLength(body);
-    const text = heads.head(status, this.#id, contentType, length, headers, afterwards) + body;
-    // Heads are ASCII, and Latin-1 is what a text of one byte per character is already.
-    const encoding = length === body.length ? 'latin1' : 'utf8';
-    connection.reply(text, encoding, afterwards !== 'stays', () => {
-      this.#onClose?.();
-      this.#record?.(this.#request.method, status, performance.now() - this.#began);
+  #recordReply(status: number, head: string): void {
+    this.#onClose?.();
+    const { method, headers, url, contentType } = this.#request;
+    const duration = performance.now() - this.#began;
+    this.#route.record?.(method, status, duration);
+    this.#options.exchangeLog()?.record({
+      endedAt: Date.now(),
+      duration,
+      method,
+      scheme: 'http',
+      host: headers.host ?? '',
+      target: url,
+      requestHeaders: headers,
+      contentType,
+      status,
+      responseHeaders: () => parseReplyHead(head),
     });
   }
 
-  /** Replies with what went wrong, in the door's format; what is our own fault is logged. */
-  fail(error: unknown): void {
+  readonly #fail = (error: unknown): void => {
     const { errors, log } = this.#options;
     const problem = toProblem(error);
-    if (problem.status >= 500) log.error({ reqId: this.#id, err: error }, 'request failed');
+    if (problem.status >= 500) log.error({ reqId: this.id, err: error }, 'request failed');
     const { method, url } = this.#request;
-    this.send(problem.status, errors.contentType, errors.body(problem, { method, url }), problem.headers);
-  }
+    this.#send({
+      status: problem.status,
+      type: errors.contentType,
+      body: errors.body(problem, { method, url }),
+      headers: problem.headers,
+    });
+  };
 
-  /** Logs what went wrong behind a reply. */
-  logError(error: unknown, message: string): void {
-    this.#options.log.error({ reqId: this.#id, err: error }, message);
-  }
-
-  /** Gives the request to the framework after all. */
-  handOver(): void {
-    if (this.#replied) return;
+  /** Streams are Fastify's: it runs the request again. */
+  #leaveToFastify(stream: Readable): void {
+    stream.destroy();
     this.#replied = true;
     this.#onClose?.();
     this.#connection.handOver(this.#chunk);
-  }
-
-  /** Calls a listener, the only one, when the reply is out, the client is gone or the framework has the request. */
-  once(_event: 'close', listener: () => void): void {
-    this.#onClose = listener;
-  }
-
-  abandon(): void {
-    this.#onClose?.();
   }
 }

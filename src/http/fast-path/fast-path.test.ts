@@ -1,25 +1,32 @@
 import assert from 'node:assert/strict';
 import { channel } from 'node:diagnostics_channel';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import type { FastifyInstance } from 'fastify';
-import { LIMIT, openLaneDoor as open } from '../../../test/support/lane-door.ts';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import { LIMIT, openFastDoor as open, told } from '../../../test/support/fast-door.ts';
+import { captureLog } from '../../../test/support/log-capture.ts';
 import { rawHttp } from '../../../test/support/raw-http.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { warmUp } from '../../../test/support/warm-up.ts';
+import { openLog } from '../../observability/log/log.ts';
+import { addEndpoint } from '../add-endpoint.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { FastPath } from './fast-path.ts';
+import { nodeInternals } from './node-internals.ts';
 
-test('a path is taken as it stands, or with one last segment that is not empty', async () => {
+test('a path is taken as it stands, or with one last segment that is not empty and needs no decoding', async () => {
   await using door = await open();
-  assert.equal(await door.get('/things/a%20b'), 'lane: a%20b');
-  assert.equal(await door.post('/echo', 'x'), 'lane: x');
-  for (const path of ['/things/', '/things/unusual', '/things', '/things/a/']) {
-    assert.doesNotMatch(await door.get(path), /^lane/, path);
+  assert.equal(await door.get('/things/a'), 'fast: a');
+  assert.equal(await door.post('/echo', 'x'), 'fast: x');
+  for (const path of ['/things/', '/things', '/things/a/', '/things/a%20b', '/things/a?b=c']) {
+    assert.doesNotMatch(await door.get(path), /^fast:/, path);
   }
   for (const path of ['/echo?a', '/echo/', '/slash/x', '/']) {
-    assert.doesNotMatch(await door.post(path, 'x'), /^lane/, path);
+    assert.doesNotMatch(await door.post(path, 'x'), /^fast:/, path);
   }
   const head = await door.ask('/things/a', { method: 'HEAD' });
-  assert.equal(head.headers['content-length'], String('framework'.length));
+  assert.equal(head.headers['content-length'], String('fastify: a'.length));
 });
 
 test('replies are recorded with their method and status, once the client has them', async () => {
@@ -30,19 +37,55 @@ test('replies are recorded with their method and status, once the client has the
   assert.deepEqual(door.recorded, ['GET /things/:param 200', 'GET /things/:param 503', 'POST /echo 200']);
 });
 
-test("a body without a length, without a byte or beyond the limit is the framework's", async () => {
+test("a body without a length is Fastify's, and one beyond the limit is refused", async () => {
   await using door = await open();
   const chunked = 'POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n';
-  assert.match((await rawHttp(door.url, [chunked])).text, /framework: x$/);
-  assert.equal(await door.post('/echo', ''), 'framework: ');
-  assert.equal(await door.post('/echo', 'x'.repeat(LIMIT)), `lane: ${'x'.repeat(LIMIT)}`);
-  assert.equal((await door.ask('/echo', { method: 'POST', body: 'x'.repeat(LIMIT + 1) })).status, 413);
+  assert.match((await rawHttp(door.url, [chunked])).text, /fastify: x$/);
+  assert.equal(await door.post('/echo', ''), 'fast: ');
+  assert.equal(await door.post('/echo', 'x'.repeat(LIMIT)), `fast: ${'x'.repeat(LIMIT)}`);
+  const refused = await door.ask('/echo', { method: 'POST', body: 'x'.repeat(LIMIT + 1) });
+  assert.equal(refused.status, 413);
+  assert.equal(refused.headers.connection, 'close');
 });
 
-test('what is handed over has the reply of the framework, and the connection goes on', async () => {
-  await using door = await open({ echo: (exchange) => exchange.handOver() });
-  for (const body of ['abcd', 'efgh']) assert.equal(await door.post('/echo', body), `framework: ${body}`);
-  assert.equal(await door.get('/things/a'), 'lane: a');
+test('a reply that is a stream is sent by Fastify, and the connection goes on', async () => {
+  let closed = 0;
+  await using door = await open({
+    echo(exchange) {
+      exchange.onClose(() => closed++);
+      return Readable.from([told(exchange, exchange.body)]);
+    },
+  });
+  for (const body of ['abcd', 'efgh']) assert.equal(await door.post('/echo', body), `fastify: ${body}`);
+  await waitFor('all to be closed', () => closed === 4);
+  assert.equal(await door.get('/things/a'), 'fast: a');
+});
+
+test("a request that takes an event stream is Fastify's", async () => {
+  await using door = await open();
+  const headers = { accept: 'text/event-stream' };
+  assert.equal((await door.ask('/things/a', { headers })).body, 'fastify: a');
+  assert.equal(await door.get('/things/a'), 'fast: a');
+});
+
+test('bytes and replies without content are written as Fastify writes them', async () => {
+  const replies = [];
+  for (const fastPath of [true, false]) {
+    await using door = await open({ fastPath, echo: ({ body }) => Buffer.concat([body, Buffer.of(0xff)]) });
+    const client = connect(Number(new URL(door.url).port), '127.0.0.1');
+    await warmUp(client);
+    let text = '';
+    client.on('data', (piece: Buffer) => {
+      text += piece.toString('latin1');
+    });
+    client.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab');
+    await waitFor('the bytes', () => text.endsWith('ab\xff'));
+    client.write('GET /things/none HTTP/1.1\r\nHost: x\r\n\r\n');
+    await waitFor('the second head', () => text.split('\r\n\r\n').length === 3);
+    client.destroy();
+    replies.push(text.replace(/(?<=x-request-id: )\S+/g, 'ID').replace(/(?<=Date: )[^\r]+/g, 'DATE'));
+  }
+  assert.equal(replies[0], replies[1]);
 });
 
 test("what is thrown, at once or later, is a problem in the door's format, logged with the id of its reply", async () => {
@@ -68,19 +111,7 @@ test("what is thrown, at once or later, is a problem in the door's format, logge
   }
 });
 
-test('what is thrown behind a reply is logged, and harms nobody', async () => {
-  await using door = await open({
-    echo: (exchange) => {
-      exchange.send(200, 'text/plain', 'sent');
-      throw new TypeError('too late');
-    },
-  });
-  assert.equal(await door.post('/echo', 'x'), 'sent');
-  assert.equal(await door.post('/echo', 'x'), 'sent');
-  assert.equal(door.log.entries.filter(({ msg }) => msg === 'request failed').length, 2);
-});
-
-test("the level of the door's own log holds for the lane", async () => {
+test("the level of the door's own log holds for the fast path", async () => {
   await using door = await open({ change: ({ log }) => Object.assign(log, { level: 'silent' }) });
   assert.equal((await door.ask('/things/thrown')).status, 503);
   assert.deepEqual(
@@ -105,21 +136,21 @@ const closing: Readonly<Record<string, (app: FastifyInstance) => unknown>> = {
   },
 };
 for (const [what, change] of Object.entries(closing)) {
-  test(`${what} closes the lane`, async () => {
+  test(`${what} closes the fast path`, async () => {
     await using door = await open({ change });
-    assert.equal(await door.get('/things/a'), 'framework');
+    assert.equal(await door.get('/things/a'), 'fastify: a');
   });
 }
 
 for (const name of ['request.start', 'response.created', 'response.finish']) {
-  test(`while somebody listens to Node's channel for ${name}, all requests go through the framework`, async () => {
+  test(`while somebody listens to Node's channel for ${name}, all requests go through Fastify`, async () => {
     await using door = await open();
     const traces = channel(`http.server.${name}`);
     const traced = () => {};
     traces.subscribe(traced);
-    assert.equal(await door.get('/things/a'), 'framework');
+    assert.equal(await door.get('/things/a'), 'fastify: a');
     traces.unsubscribe(traced);
-    assert.equal(await door.get('/things/a'), 'lane: a');
+    assert.equal(await door.get('/things/a'), 'fast: a');
   });
 }
 
@@ -134,23 +165,102 @@ test('hooks of the start and the stop, and of other plugins, leave it open', asy
           done();
         }),
   });
-  assert.equal(await door.get('/things/a'), 'lane: a');
+  assert.equal(await door.get('/things/a'), 'fast: a');
 });
 
-test('a route whose path says more takes the path out of the lane, and no other', async () => {
+test('a hook of a plugin closes the fast path for the routes of that plugin, and of those inside it', async () => {
+  const hello: Endpoint = {
+    bodyLimit: 0,
+    handle: (exchange) => ({ status: 200, type: 'text/plain', body: told(exchange, 'hello') }),
+  };
+  await using door = await open({
+    change: (app) =>
+      app.register((outer, _options, done) => {
+        addEndpoint(outer, 'GET', '/outer', hello);
+        outer.addHook('preHandler', pass);
+        outer.register((inner, _inner, ready) => {
+          addEndpoint(inner, 'GET', '/inner', hello);
+          ready();
+        });
+        done();
+      }),
+  });
+  for (const path of ['/outer', '/inner']) assert.equal(await door.get(path), 'fastify: hello');
+  assert.equal(await door.get('/things/a'), 'fast: a');
+});
+
+test('without its option there is none', async () => {
+  await using door = await open({ fastPath: false });
+  assert.equal(await door.get('/things/a'), 'fastify: a');
+});
+
+const strangeNodes: Readonly<Record<string, (socket: Socket) => unknown>> = {
+  'reads with two listeners': (socket) => socket.on('data', () => {}),
+  'reads without a listener': (socket) => {
+    const [parse] = socket.listeners('data') as ((chunk: Buffer) => void)[];
+    socket.off('data', parse ?? (() => {}));
+    socket.on('readable', () => {
+      for (let chunk = socket.read(); chunk !== null; chunk = socket.read()) parse?.(chunk);
+    });
+  },
+};
+for (const [what, change] of Object.entries(strangeNodes)) {
+  test(`on a Node that ${what} the fast path closes itself and says so once`, async () => {
+    await using door = await open({
+      change: ({ server }) => server.on('connection', change),
+    });
+    for (let i = 0; i < 3; i++) assert.equal(await door.get('/things/a'), 'fastify: a');
+    await fetch(`${door.url}/things/a`);
+    const warnings = door.log.entries.filter(({ msg }) => msg === 'fast path off: unknown internals of Node');
+    assert.equal(warnings.length, 1);
+    assert.equal(warnings[0]?.node, process.version);
+  });
+}
+
+test('on a Node that does not name the reply in progress it closes itself before it answers anything', async () => {
+  const log = captureLog();
+  const nextId = () => 'id';
+  const app = Fastify({
+    genReqId: nextId,
+    loggerInstance: (await openLog({ level: 'warn', stream: log.stream })) as FastifyBaseLogger,
+  });
+  const options = {
+    errors: { contentType: 'text/plain', body: () => '' },
+    log: app.log,
+    nextId,
+    isDraining: () => false,
+    exchangeLog: () => undefined,
+  };
+  const fastPath = new FastPath(app, options, { ...nodeInternals, replyInProgress: () => undefined });
+  addEndpoint(app, 'GET', '/', {
+    bodyLimit: 0,
+    handle: (exchange) => ({ status: 200, type: 'text/plain', body: told(exchange, '') }),
+  });
+  await app.ready();
+  fastPath.install(app);
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  for (let i = 0; i < 3; i++) assert.equal(await (await fetch(url)).text(), 'fastify: ');
+  assert.deepEqual(
+    log.entries.map(({ msg }) => msg),
+    ['fast path off: unknown internals of Node'],
+  );
+  await app.close();
+});
+
+test('a route whose path says more takes the path out of the fast path, and no other', async () => {
   await using door = await open({
     change: (app) => app.get('/things/mine', () => 'mine').get('/things/mine/more', () => 'more'),
   });
   assert.equal(await door.get('/things/mine'), 'mine');
-  assert.equal(await door.post('/echo', 'x'), 'lane: x');
+  assert.equal(await door.post('/echo', 'x'), 'fast: x');
 });
 
-test('a drain ends the lane', async () => {
+test('a drain ends the fast path', async () => {
   await using door = await open();
   door.listener.drain();
   const reply = await door.ask('/things/a');
   assert.equal(reply.headers.connection, 'close');
-  assert.equal(reply.body, 'framework');
+  assert.equal(reply.body, 'fastify: a');
 });
 
 test('clients that go away in the middle of a body, or before the reply, leave nothing behind', async () => {
@@ -158,10 +268,8 @@ test('clients that go away in the middle of a body, or before the reply, leave n
   let closed = 0;
   await using door = await open({
     echo: (exchange) => {
-      exchange.once('close', () => closed++);
-      exchange.answer(new Promise<string>((resolve) => waiting.push(() => resolve('late'))), (text) =>
-        exchange.send(200, 'text/plain', text),
-      );
+      exchange.onClose(() => closed++);
+      return new Promise<string>((resolve) => waiting.push(() => resolve('late')));
     },
   });
   const port = Number(new URL(door.url).port);
@@ -175,6 +283,6 @@ test('clients that go away in the middle of a body, or before the reply, leave n
   }
   await waitFor('the exchanges to be closed', () => closed === 10);
   for (const answer of waiting) answer();
-  assert.equal(await door.get('/things/a'), 'lane: a');
+  assert.equal(await door.get('/things/a'), 'fast: a');
   assert.deepEqual(door.recorded, ['GET /things/:param 200'], 'nobody had the others');
 });

@@ -21,9 +21,16 @@ test('a plain request is read: its method, target, fields and where its body sta
     method: 'POST',
     url: '/a/b?c=%20',
     headers: { host: 'x', 'content-length': '5', 'x-a': 'b \xa0', 'x-empty': '' },
+    contentType: null,
     head: chunk.toString('latin1', 0, chunk.length - 5),
     length: chunk.length,
   });
+});
+
+test('the content type stands apart from the other fields', () => {
+  const request = readPlainRequest(post('Content-Type:  text/x \r\nA: b\r\n'));
+  assert.equal(request?.contentType, 'text/x');
+  assert.deepEqual(request?.headers, { host: 'x', 'content-type': undefined, a: 'b' });
 });
 
 test('of a body that is not whole the length is known', () => {
@@ -108,6 +115,7 @@ const requests = oddRequest({
   targets: ['/a', '/a?b=%20', '/a#b', '*', '//x', '/a b', '/\xe4', "/~!$&'()*+,;=:@"],
   headers: [
     'A: b',
+    'Content-Type: text/x',
     'a:',
     'A:\t b\xa0 ',
     'A-B_c: \xe4"',
@@ -149,14 +157,15 @@ test("what is plain means the same to Node's parser, which sees nothing else in 
       const request = readPlainRequest(chunk);
       if (request === undefined) return;
       plain++;
-      const { method, url, headers, length } = request;
+      const { method, url, headers, contentType, length } = request;
+      const label = contentType === null ? {} : { 'content-type': contentType };
       assert.ok(length >= chunk.length);
       const whole = Buffer.concat([chunk, Buffer.alloc(length - chunk.length, 'x')]);
       const [first, next, ...more] = await node.read(Buffer.concat([whole, Buffer.from(NEXT)]));
       const sent = {
         method,
         url,
-        headers: { ...headers },
+        headers: { ...headers, ...label },
         body: whole.toString('latin1', request.head.length),
       };
       assert.deepEqual(first, sent);
@@ -196,4 +205,11 @@ test('a connection reads each request like the first one, whatever came before',
     { numRuns: 3_000 },
   );
   assert.ok(repeated > 100, `${repeated} heads were read once`);
+});
+
+test('a long head is not remembered, so that many connections hold little', () => {
+  const reader = new PlainRequestReader();
+  const head = (length: number) => post(`A: ${'b'.repeat(length)}\r\n`);
+  assert.equal(reader.read(head(900)), reader.read(head(900)));
+  assert.notEqual(reader.read(head(1_024)), reader.read(head(1_024)));
 });

@@ -1,13 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { LIMITS } from '../limits.ts';
 
-/** A request whose end in the bytes of its connection is beyond doubt. */
+/** A request whose framing is unambiguous. */
 export interface PlainRequest {
   readonly method: string;
   /** Path and query, as they came. */
   readonly url: string;
-  /** By their names in lower case; each came once. */
+  /** By name in lower case, each sent once, without Content-Type. */
   readonly headers: Readonly<IncomingHttpHeaders>;
+  /** The Content-Type header; null without one. */
+  readonly contentType: string | null;
   /** The bytes before the body, each as one character. */
   readonly head: string;
   /** Head and body, in bytes. */
@@ -16,6 +18,8 @@ export interface PlainRequest {
 
 /** Longer heads are rare, and Node's parser has its own limit for them. */
 const MAX_HEAD = 8 * 1024;
+/** Longer heads are not remembered, so that many connections hold little, in bytes. */
+const MAX_REMEMBERED = 1024;
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 /**
@@ -42,16 +46,19 @@ export function readPlainRequest(chunk: Buffer): PlainRequest | undefined {
   if (headers === undefined || !isUsual(headers)) return undefined;
   const length = head.length + Number(headers['content-length'] ?? 0);
   if (length < chunk.length) return undefined;
+  const contentType = headers['content-type'] ?? null;
+  if (contentType !== null) headers['content-type'] = undefined;
   return {
     method: head.slice(0, methodEnd),
     url: head.slice(methodEnd + 1, urlEnd),
     headers,
+    contentType,
     head,
     length,
   };
 }
 
-/** Reads the requests of one connection: most clients send one head again and again, and it is read once. */
+/** Reads the requests of one connection. Most clients repeat their head byte for byte, and it is parsed once. */
 export class PlainRequestReader {
   #last: PlainRequest | undefined;
 
@@ -61,8 +68,9 @@ export class PlainRequestReader {
     if (last !== undefined && chunk.toString('latin1', 0, last.head.length) === last.head) {
       return chunk.length > last.length ? undefined : last;
     }
-    this.#last = readPlainRequest(chunk);
-    return this.#last;
+    const request = readPlainRequest(chunk);
+    this.#last = request !== undefined && request.head.length <= MAX_REMEMBERED ? request : undefined;
+    return request;
   }
 }
 

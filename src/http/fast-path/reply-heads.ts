@@ -1,60 +1,79 @@
 import { STATUS_CODES } from 'node:http';
 import { LIMITS } from '../limits.ts';
 
-/** What becomes of the connection behind a reply: it stays, the door drains, or it has had its number of requests. */
-export type Afterwards = 'stays' | 'drains' | 'worn out';
+/** What becomes of the connection behind a reply: it stays, or closes because the door drains or the request limit is reached. */
+export type Afterwards = 'stays' | 'drains' | 'limit reached';
+
+/** What a head says. */
+export interface HeadParts {
+  readonly status: number;
+  /** The request's id. */
+  readonly id: string;
+  /** Empty for none. */
+  readonly contentType: string;
+  /** In bytes. */
+  readonly contentLength: number;
+  /** By name in lower case; they come before the content type. */
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly afterwards: Afterwards;
+}
 
 const OK = `HTTP/1.1 200 ${STATUS_CODES[200]}`;
-const USUAL = `${OK}\r\nx-request-id: `;
-const BEHIND_ID = '\r\nx-content-type-options: nosniff\r\n';
-const KEEP = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(LIMITS.keepAliveTimeout / 1_000)}, max=${LIMITS.maxRequestsPerConnection}\r\n\r\n`;
+const OK_TO_ID = `${OK}\r\nx-request-id: `;
+/** Every reply of a door has these two first (http/server/listener.ts). */
+const AFTER_ID = '\r\nx-content-type-options: nosniff\r\n';
+const KEEP_ALIVE = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(LIMITS.keepAliveTimeout / 1_000)}, max=${LIMITS.maxRequestsPerConnection}\r\n\r\n`;
 
-/** The heads of replies, byte for byte as the framework and Node write them. */
+/** The heads of replies, byte for byte as Fastify and Node write them. */
 export class ReplyHeads {
+  #date = '';
+  /** The end of the current second, in milliseconds since 1970. */
+  #dateEnds = 0;
   /** The fields that end a head when the connection stays. */
   #stays = '';
-  #date = '';
-  /** When the date is another one, in milliseconds since 1970. */
-  #dateEnds = 0;
+  /** What followed the id in the last usual head. */
   #lastType: string | undefined;
   #lastLength = 0;
   #lastEnd = '';
 
-  /** The head of one reply with the blank line behind it; `headers` come before the content type. */
-  head(
-    status: number,
-    id: string,
-    contentType: string,
-    contentLength: number,
-    headers: Readonly<Record<string, string>> | undefined,
-    afterwards: Afterwards,
-  ): string {
+  /** The head of one reply, with the blank line behind it. */
+  head(parts: HeadParts): string {
     this.#readClock();
+    const { status, id, contentType, contentLength, headers, afterwards } = parts;
     if (status === 200 && headers === undefined && afterwards === 'stays') {
-      return USUAL + id + this.#usualEnd(contentType, contentLength);
+      return OK_TO_ID + id + this.#usualEnd(contentType, contentLength);
     }
-    const line = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}`;
-    const drains = afterwards === 'drains' ? '\r\nconnection: close' : '';
-    let more = '';
-    for (const name in headers) more += `${name}: ${headers[name]}\r\n`;
-    return `${line}${drains}\r\nx-request-id: ${id}${BEHIND_ID}${more}content-type: ${contentType}\r\ncontent-length: ${contentLength}\r\n${this.#end(afterwards)}`;
+    return this.#unusual(parts);
   }
 
-  /** What comes behind the id: mostly what came there the last time. */
   #usualEnd(contentType: string, contentLength: number): string {
     if (contentType !== this.#lastType || contentLength !== this.#lastLength) {
       this.#lastType = contentType;
       this.#lastLength = contentLength;
-      const end = `${BEHIND_ID}content-type: ${contentType}\r\ncontent-length: ${contentLength}\r\n${this.#stays}`;
-      // A text in one piece; what was put together is many until it is written, each time anew.
+      const end = AFTER_ID + content(contentType, contentLength) + this.#stays;
+      // A flat text: V8 would flatten a concatenated one at each write.
       this.#lastEnd = Buffer.from(end, 'latin1').toString('latin1');
     }
     return this.#lastEnd;
   }
 
-  #end(afterwards: Afterwards): string {
-    if (afterwards === 'stays') return this.#stays;
-    return `${this.#date}${afterwards === 'drains' ? '' : 'Connection: close\r\n'}\r\n`;
+  #unusual({ status, id, contentType, contentLength, headers, afterwards }: HeadParts): string {
+    let text = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}`;
+    const drains = afterwards === 'drains';
+    if (drains) text += '\r\nconnection: close';
+    text += `\r\nx-request-id: ${id}${AFTER_ID}`;
+    let closes = drains;
+    for (const name in headers) {
+      if (name === 'x-content-type-options') continue;
+      if (name === 'connection') {
+        if (drains) continue;
+        closes = true;
+      }
+      text += `${name}: ${headers[name]}\r\n`;
+    }
+    if (status !== 204) text += content(contentType, contentLength);
+    if (closes) return `${text}${this.#date}\r\n`;
+    return text + (afterwards === 'stays' ? this.#stays : `${this.#date}Connection: close\r\n\r\n`);
   }
 
   #readClock(): void {
@@ -63,7 +82,11 @@ export class ReplyHeads {
     if (now < this.#dateEnds && now >= this.#dateEnds - 1_000) return;
     this.#dateEnds = now - (now % 1_000) + 1_000;
     this.#date = `Date: ${new Date(now).toUTCString()}\r\n`;
-    this.#stays = this.#date + KEEP;
+    this.#stays = this.#date + KEEP_ALIVE;
     this.#lastType = undefined;
   }
+}
+
+function content(type: string, length: number): string {
+  return `${type === '' ? '' : `content-type: ${type}\r\n`}content-length: ${length}\r\n`;
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { ErrorFormat } from '../error-format.ts';
-import { replyInProgress } from '../fast-path/reply-in-progress.ts';
+import { replyInProgress } from '../fast-path/node-internals.ts';
 import { HttpProblem, reasonPhrase } from '../problem.ts';
 
 const STATUS_BY_CODE: Readonly<Record<string, number>> = {

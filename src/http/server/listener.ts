@@ -9,8 +9,9 @@ import Fastify, {
 } from 'fastify';
 import type { Logger } from 'pino';
 import { type ErrorFormat, sendProblem } from '../error-format.ts';
-import { DirectLane } from '../fast-path/fast-path.ts';
-import { replyInProgress } from '../fast-path/reply-in-progress.ts';
+import { type ExchangeLog, recordOf } from '../exchange-log.ts';
+import { FastPath } from '../fast-path/fast-path.ts';
+import { replyInProgress } from '../fast-path/node-internals.ts';
 import { LIMITS } from '../limits.ts';
 import { clientErrorHandler } from './client-error.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
@@ -28,14 +29,18 @@ export interface ListenerOptions {
   readonly log: Logger;
   /** The format of refusals that happen before a request reaches the door. */
   readonly errors: ErrorFormat;
+  /** Whether plain requests are answered without Fastify; default true. */
+  readonly fastPath?: boolean;
 }
 
 /** One HTTP listener: a Fastify instance with the limits, refusals and draining that all doors share. */
 export interface Listener extends AsyncDisposable {
   readonly door: string;
   readonly app: FastifyInstance;
-  /** From now on a hook that is added to `app` and has to see requests sees all of them: the direct lane is closed. */
+  /** From now on a hook that is added to `app`, or to a scope of it, sees all of their requests: the fast path leaves them to Fastify. */
   watchHooks(): void;
+  /** Records the last exchanges in a log. */
+  recordExchanges(log: ExchangeLog): void;
   /** Starts to listen and resolves to the base URL; fails with ListenError, or with what keeps the door from being built. */
   listen(): Promise<string>;
   /** From now on every reply closes its connection, so that clients go elsewhere for the next request. */
@@ -86,11 +91,17 @@ export function createListener(options: ListenerOptions): Listener {
       requireHostHeader: false,
     },
   });
-  const lane = new DirectLane(app, {
+  let exchangeLog: ExchangeLog | undefined;
+  const fastPath = new FastPath(app, {
     errors,
     log: app.log,
     nextId,
     isDraining: () => draining,
+    exchangeLog: () => exchangeLog,
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    exchangeLog?.record(recordOf(request, reply));
+    done();
   });
   const sockets = new Set<Socket>();
   app.server.on('connection', (socket) => {
@@ -150,11 +161,14 @@ export function createListener(options: ListenerOptions): Listener {
   return {
     door,
     app,
-    watchHooks: () => lane.watchHooks(app),
+    watchHooks: () => fastPath.watchHooks(app),
+    recordExchanges(log) {
+      exchangeLog = log;
+    },
     async listen() {
       // A door that cannot be built fails with its own error, not with one about the port.
       await app.ready();
-      lane.install(app);
+      if (options.fastPath ?? true) fastPath.install(app);
       try {
         await app.listen({ host, port: options.port, listenTextResolver: () => `${door} door listens` });
       } catch (cause) {

@@ -1,5 +1,5 @@
 import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
-import type { Exchange, ExchangeLog } from '../../http/exchange-log.ts';
+import type { ExchangeLog, RecordedExchange } from '../../http/exchange-log.ts';
 import { isSecretName, maskSecrets } from '../access/masking.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { formatDuration } from '../iso-duration.ts';
@@ -13,16 +13,17 @@ const MAX_LENGTH = 2_000;
 export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): Endpoint {
   const clean = (text: string) => maskSecrets(hideSecrets(text, secrets.texts)).slice(0, MAX_LENGTH);
 
-  function describe(exchange: Exchange) {
+  function describe(exchange: RecordedExchange) {
     const { endedAt, duration, method, scheme, host, target, status } = exchange;
+    const contentType = exchange.contentType ?? undefined;
     return {
       timestamp: new Date(endedAt - duration).toISOString(),
       request: {
         uri: clean(`${scheme}://${host}${target}`),
         method,
-        headers: shownHeaders(exchange.requestHeaders, clean),
+        headers: shownHeaders({ ...exchange.requestHeaders, 'content-type': contentType }, clean),
       },
-      response: { status, headers: shownHeaders(exchange.responseHeaders, clean) },
+      response: { status, headers: shownHeaders(exchange.responseHeaders(), clean) },
       timeTaken: formatDuration(duration),
     };
   }
@@ -43,7 +44,7 @@ type Headers = Readonly<Record<string, number | string | readonly string[] | und
 
 /** Without those that are secret: credentials, cookies, tokens, signatures. */
 function shownHeaders(headers: Headers, clean: (text: string) => string) {
-  const shown = Object.entries(headers).filter(([name]) => !isSecretName(name));
+  const shown = Object.entries(headers).filter(([name, value]) => value !== undefined && !isSecretName(name));
   return Object.fromEntries(
     shown.map(([name, value]) => [name, [value ?? []].flat().map((each) => clean(String(each)))]),
   );

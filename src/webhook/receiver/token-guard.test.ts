@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import fastify from 'fastify';
 import { rawHttp } from '../../../test/support/raw-http.ts';
 import { EmptySecretError } from '../../http/auth/secret-equal.ts';
-import { tokenCheck, tokenGuard } from './token-guard.ts';
+import type { HttpProblem } from '../../http/problem.ts';
+import { tokenGuard } from './token-guard.ts';
 
 interface Guarded extends AsyncDisposable {
   /** The status for header lines sent byte for byte. */
@@ -17,10 +18,11 @@ const guard = (...secrets: readonly string[]) => guardBy(() => secrets);
 async function guardBy(secrets: () => readonly string[]): Promise<Guarded> {
   let handled = 0;
   const app = fastify({ forceCloseConnections: true });
-  app.setErrorHandler((error: { readonly status?: number }, _request, reply) =>
-    reply.code(error.status ?? 500).send('refused'),
+  app.setErrorHandler((error: HttpProblem, _request, reply) =>
+    reply.code(error.status).headers(error.headers).send('refused'),
   );
-  app.post('/', { onRequest: tokenGuard(tokenCheck(secrets)) }, () => {
+  const check = tokenGuard(secrets);
+  app.post('/', { onRequest: async ({ headers }) => check(headers) }, () => {
     handled++;
     return 'handled';
   });
@@ -120,5 +122,5 @@ test('a refusal comes before the body does, and closes the connection so that th
 });
 
 test('an empty secret would let everybody in, so it is refused at the start', () => {
-  assert.throws(() => tokenCheck(() => ['s3cret', '']), EmptySecretError);
+  assert.throws(() => tokenGuard(() => ['s3cret', '']), EmptySecretError);
 });

@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { onRequestHookHandler } from 'fastify';
 import { secretMatcher } from '../../http/auth/secret-equal.ts';
 import { HttpProblem } from '../../http/problem.ts';
 
-/** Whether a request with these headers may deliver. */
-export type TokenCheck = (headers: IncomingHttpHeaders) => boolean;
+/** Lets a request with these headers pass, or throws HttpProblem. */
+export type TokenGuard = (headers: IncomingHttpHeaders) => void;
 
 /**
- * Checks that x-webhook-token is one of the secrets (contract 4.4 and 5). While there are none the door is not secured
- * and every request passes. `secrets` is asked at each request, so that they can change; what is made of them is kept
- * as long as it gives the same list.
+ * Refuses requests whose x-webhook-token is none of the secrets (contract 4.4 and 5) with 401, and closes their
+ * connection: the unread body would otherwise be taken for the next request. While there are no secrets the door is
+ * not secured and every request passes. `secrets` is asked at each request, so that they can change; what is made of
+ * them is kept as long as it gives the same list.
  */
-export function tokenCheck(secrets: () => readonly string[]): TokenCheck {
+export function tokenGuard(secrets: () => readonly string[]): TokenGuard {
   let known = secrets();
   let matches = secretMatcher(known);
   return (headers) => {
@@ -20,20 +20,11 @@ export function tokenCheck(secrets: () => readonly string[]): TokenCheck {
       matches = secretMatcher(now);
       known = now;
     }
-    if (known.length === 0) return true;
+    if (known.length === 0) return;
     const token = headers['x-webhook-token'];
-    if (typeof token !== 'string') return false;
     // Node reads header bytes as Latin-1; senders write a secret beyond ASCII in UTF-8 as a rule.
-    return matches(token) || matches(Buffer.from(token, 'latin1').toString());
-  };
-}
-
-/** Refuses a request that the check does not let pass, before its body is read. */
-export function tokenGuard(isAllowed: TokenCheck): onRequestHookHandler {
-  return (request, reply, done) => {
-    if (isAllowed(request.headers)) return done();
-    // The unread body would otherwise be taken for the next request.
-    reply.header('connection', 'close');
-    done(new HttpProblem(401, 'WRONG_TOKEN', 'Unauthorized'));
+    if (typeof token === 'string' && (matches(token) || matches(Buffer.from(token, 'latin1').toString())))
+      return;
+    throw new HttpProblem(401, 'WRONG_TOKEN', 'Unauthorized', { headers: { connection: 'close' } });
   };
 }

@@ -3,8 +3,8 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Door } from '../../src/config/options/door.ts';
-import { startLaneTwins } from '../support/lane-twins.ts';
 import type { TestService } from '../support/service.ts';
+import { startTransportTwins } from '../support/transport-twins.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { warmUp } from '../support/warm-up.ts';
 
@@ -46,8 +46,8 @@ async function begin(service: TestService, door: Door, start: string, isWhole: b
   };
 }
 
-test('a stop in the middle of a body, or between two requests, ends by the lane as it does without it', async () => {
-  await using twins = await startLaneTwins({ env: { SHUTDOWN_LINGER: '500' } });
+test('a stop in the middle of a body, or between two requests, ends by the fast path as it does without it', async () => {
+  await using twins = await startTransportTwins({ env: { SHUTDOWN_LINGER: '500' } });
   const cases: readonly (readonly [Door, start: string, end: string])[] = [
     ...(['graphql', 'webhook'] as const).flatMap((door) => {
       const whole = post(door, good[door] ?? '');
@@ -62,25 +62,25 @@ test('a stop in the middle of a body, or between two requests, ends by the lane 
   ];
   const begun = [];
   for (const [door, start, end] of cases) {
-    const [lane, framework] = await Promise.all([
-      begin(twins.lane, door, start, start === end),
-      begin(twins.framework, door, start, start === end),
+    const [fast, fastify] = await Promise.all([
+      begin(twins.fast, door, start, start === end),
+      begin(twins.fastify, door, start, start === end),
     ]);
-    begun.push({ lane, framework, end });
+    begun.push({ fast, fastify, end });
   }
-  const stops = [twins.lane, twins.framework].map(({ current }) => current.stop());
-  for (const { lane, framework, end } of begun) {
-    const [byLane, byFramework] = await Promise.all([lane.more(end), framework.more(end)]);
-    assert.equal(byLane, byFramework);
-    assert.match(byLane, /\r\nconnection: close\r\n/);
+  const stops = [twins.fast, twins.fastify].map(({ current }) => current.stop());
+  for (const { fast, fastify, end } of begun) {
+    const [byFast, byFastify] = await Promise.all([fast.more(end), fastify.more(end)]);
+    assert.equal(byFast, byFastify);
+    assert.match(byFast, /\r\nconnection: close\r\n/);
   }
   await Promise.all(stops);
 });
 
 test('a close of the instance itself asks clients to go elsewhere', async () => {
-  await using twins = await startLaneTwins();
+  await using twins = await startTransportTwins();
   const replies = [];
-  for (const service of [twins.lane, twins.framework]) {
+  for (const service of [twins.fast, twins.fastify]) {
     const { doors } = service.current;
     const text = post('graphql', good.graphql ?? '');
     // A request in hand keeps its connection from being closed as an idle one.
@@ -93,15 +93,15 @@ test('a close of the instance itself asks clients to go elsewhere', async () => 
   assert.match(replies[0] ?? '', /\r\nconnection: close\r\n/i);
 });
 
-test('a client that ends in the middle of a request is answered by the lane as it is without it', async () => {
-  await using twins = await startLaneTwins();
+test('a client that ends in the middle of a request is answered by the fast path as it is without it', async () => {
+  await using twins = await startTransportTwins();
   for (const door of ['graphql', 'webhook'] as const) {
     const whole = post(door, good[door] ?? '');
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: whole.length - 1 }), async (cut) => {
-        const { lane, framework } = await twins.ask(door, [whole.slice(0, cut)], { ending: 'end' });
-        assert.equal(lane, framework);
-        assert.match(lane, /^HTTP\/1\.1 400 /);
+        const { fast, fastify } = await twins.ask(door, [whole.slice(0, cut)], { ending: 'end' });
+        assert.equal(fast, fastify);
+        assert.match(fast, /^HTTP\/1\.1 400 /);
       }),
       { numRuns: 100 },
     );
@@ -109,21 +109,21 @@ test('a client that ends in the middle of a request is answered by the lane as i
 });
 
 test('uploads that are cut give their bytes back', async () => {
-  await using twins = await startLaneTwins({ env: { WEBHOOK_MAX_BYTES_IN_FLIGHT: '200000' } });
+  await using twins = await startTransportTwins({ env: { WEBHOOK_MAX_BYTES_IN_FLIGHT: '200000' } });
   const whole = post('webhook', JSON.stringify({ event: 'x', data: 'y'.repeat(150_000) }));
   const half = whole.slice(0, whole.length / 2);
   for (let i = 0; i < 100; i++) await twins.ask('webhook', [half], { ending: 'reset' });
   await waitFor('the bytes to be free', async () => {
-    const { lane, framework } = await twins.ask('webhook', [whole], { silence: 50 });
-    return lane.startsWith('HTTP/1.1 200 ') && framework.startsWith('HTTP/1.1 200 ');
+    const { fast, fastify } = await twins.ask('webhook', [whole], { silence: 50 });
+    return fast.startsWith('HTTP/1.1 200 ') && fastify.startsWith('HTTP/1.1 200 ');
   });
 });
 
 test('where exchanges are shown, those of plain requests are too', async () => {
-  await using twins = await startLaneTwins({ env: { MANAGEMENT_INCLUDE: 'httpexchanges' } });
-  await (await fetch(`${twins.lane.urls.rest}/users/77`)).text();
+  await using twins = await startTransportTwins({ env: { MANAGEMENT_INCLUDE: 'httpexchanges' } });
+  await (await fetch(`${twins.fast.urls.rest}/users/77`)).text();
   await waitFor('the exchange', async () => {
-    const reply = await fetch(`${twins.lane.urls.management}/actuator/httpexchanges`);
+    const reply = await fetch(`${twins.fast.urls.management}/actuator/httpexchanges`);
     return (await reply.text()).includes('/users/77');
   });
 });

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Door } from '../../src/config/options/door.ts';
-import { type LaneTwins, startLaneTwins } from '../support/lane-twins.ts';
 import {
   almostPlain,
   type Cut,
@@ -11,6 +10,7 @@ import {
   oddRequest,
   pieces,
 } from '../support/odd-requests.ts';
+import { startTransportTwins, type TransportTwins } from '../support/transport-twins.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { graphql, JSON_LABEL, mutations, rest, webhook } from './door-requests.ts';
 
@@ -24,9 +24,14 @@ const env = {
   WEBHOOK_SECRET: 'sesame',
 };
 
-async function agree(twins: LaneTwins, door: Door, requests: readonly OddRequest[], cut: Cut): Promise<void> {
-  const { lane, framework } = await twins.ask(door, pieces(requests, cut));
-  assert.equal(lane, framework);
+async function agree(
+  twins: TransportTwins,
+  door: Door,
+  requests: readonly OddRequest[],
+  cut: Cut,
+): Promise<void> {
+  const { fast, fastify } = await twins.ask(door, pieces(requests, cut));
+  assert.equal(fast, fastify);
 }
 
 const samples: readonly (readonly [Door, OddRequests, count: number])[] = [
@@ -57,20 +62,20 @@ async function counts(url: string | undefined): Promise<string> {
     .join('\n');
 }
 
-async function sameCounts({ lane, framework }: LaneTwins): Promise<string> {
-  const both = () => Promise.all([counts(lane.urls.management), counts(framework.urls.management)]);
+async function sameCounts({ fast, fastify }: TransportTwins): Promise<string> {
+  const both = () => Promise.all([counts(fast.urls.management), counts(fastify.urls.management)]);
   // A reply is counted a moment after the client has it.
   await waitFor('the counts to agree', async () => {
-    const [byLane, byFramework] = await both();
-    return byLane === byFramework;
+    const [byFast, byFastify] = await both();
+    return byFast === byFastify;
   }).catch(() => {});
-  const [byLane, byFramework] = await both();
-  assert.equal(byLane, byFramework);
-  return byLane;
+  const [byFast, byFastify] = await both();
+  assert.equal(byFast, byFastify);
+  return byFast;
 }
 
 /** Two users of REST; the last of those whose ids are asked for is unknown. */
-async function addUsers(twins: LaneTwins): Promise<void> {
+async function addUsers(twins: TransportTwins): Promise<void> {
   const body = '{"name":"N","email":"n@x.y"}';
   const head = `POST /users HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`;
   for (let i = 0; i < 2; i++) await twins.ask('rest', [head + body]);
@@ -79,15 +84,15 @@ async function addUsers(twins: LaneTwins): Promise<void> {
 const plain: Readonly<Record<string, OddRequests>> = { rest, graphql, webhook };
 
 for (const door of ['rest', 'graphql', 'webhook'] as const) {
-  test(`${door}: a plain request goes by the lane; what differs in one thing has the framework's reply`, async () => {
-    await using twins = await startLaneTwins({ env });
+  test(`${door}: a plain request goes by the fast path; what differs in one thing has Fastify's reply`, async () => {
+    await using twins = await startTransportTwins({ env });
     await addUsers(twins);
     const [first, ...others] = almostPlain(plain[door] ?? rest);
     assert.ok(first);
     const before = twins.slowly;
-    const { lane, framework } = await twins.ask(door, [Buffer.concat([Buffer.from(first.head), first.body])]);
-    assert.match(lane, /^HTTP\/1\.1 200 /);
-    assert.equal(lane, framework);
+    const { fast, fastify } = await twins.ask(door, [Buffer.concat([Buffer.from(first.head), first.body])]);
+    assert.match(fast, /^HTTP\/1\.1 200 /);
+    assert.equal(fast, fastify);
     assert.equal(twins.slowly, before);
     for (const other of others) await agree(twins, door, [other], 'each');
     for (const [of, line, body] of pairs) {
@@ -99,10 +104,10 @@ for (const door of ['rest', 'graphql', 'webhook'] as const) {
   });
 }
 
-test('with the lane and without it, random requests have the same replies, and are counted alike', async () => {
+test('with the fast path and without it, random requests have the same replies, and are counted alike', async () => {
   // When the bytes of one request are free again for the next one in the same piece is a matter of the moment.
   const budget = { WEBHOOK_MAX_BYTES_IN_FLIGHT: '10000' };
-  await using twins = await startLaneTwins({ env: { ...env, ...budget } });
+  await using twins = await startTransportTwins({ env: { ...env, ...budget } });
   await addUsers(twins);
   for (const [door, of, maxLength] of samples) {
     await fc.assert(
@@ -115,5 +120,5 @@ test('with the lane and without it, random requests have the same replies, and a
     );
   }
   await sameCounts(twins);
-  assert.deepEqual(twins.lane.log.broken, []);
+  assert.deepEqual(twins.fast.log.broken, []);
 });

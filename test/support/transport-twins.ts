@@ -7,20 +7,20 @@ import { WARM_UP_PATH, warmUp } from './warm-up.ts';
 
 /** What a connection brought back, without what differs between any two replies. */
 export interface TwinReplies {
-  readonly lane: string;
-  readonly framework: string;
+  readonly fast: string;
+  readonly fastify: string;
 }
 
-/** Two services of one configuration: the direct lane of the second is closed, so that its framework sees all requests. */
-export interface LaneTwins extends AsyncDisposable {
-  readonly lane: TestService;
-  readonly framework: TestService;
+/** Two services of one configuration, the second without the fast path. */
+export interface TransportTwins extends AsyncDisposable {
+  readonly fast: TestService;
+  readonly fastify: TestService;
   /**
    * Writes the same pieces to one door of both, each behind a first request that is left out of all that follows;
    * resolves to what came until the doors closed the connection or were silent.
    */
   ask(door: Door, pieces: readonly Piece[], options?: AskOptions): Promise<TwinReplies>;
-  /** How many requests the framework of the first has handled. */
+  /** How many requests Fastify of the first has handled. */
   readonly slowly: number;
 }
 
@@ -33,21 +33,18 @@ export interface AskOptions {
   readonly ending?: 'end' | 'reset';
 }
 
-const DOORS: readonly Door[] = ['graphql', 'rest', 'webhook'];
-
-/** Published by the framework for each request that it has handled by a route. */
+/** Published by Fastify for each request that it has handled by a route. */
 const handled = channel('tracing:fastify.request.handler:start');
 
 /** Starts both; `env` is what they are configured with. */
-export async function startLaneTwins(setup: Setup = {}): Promise<LaneTwins> {
+export async function startTransportTwins(setup: Setup = {}): Promise<TransportTwins> {
   await using cleanup = new AsyncDisposableStack();
-  const lane = cleanup.use(await startTestService(setup));
-  const framework = cleanup.use(await startTestService(setup));
-  for (const door of DOORS) {
-    framework.current.doors[door]?.addHook('onRequest', (_request, _reply, done) => done());
-  }
-  await Promise.all([lane.listen(), framework.listen()]);
-  const ports = new Set(Object.values(lane.urls).map((url) => Number(new URL(url).port)));
+  const fast = cleanup.use(await startTestService(setup));
+  const fastify = cleanup.use(
+    await startTestService({ ...setup, env: { ...setup.env, HTTP_FAST_PATH: 'false' } }),
+  );
+  await Promise.all([fast.listen(), fastify.listen()]);
+  const ports = new Set(Object.values(fast.urls).map((url) => Number(new URL(url).port)));
   let slowly = 0;
   const count = (message: unknown) => {
     const { request } = message as {
@@ -61,16 +58,16 @@ export async function startLaneTwins(setup: Setup = {}): Promise<LaneTwins> {
   });
   const all = cleanup.move();
   return {
-    lane,
-    framework,
+    fast,
+    fastify,
     get slowly() {
       return slowly;
     },
     async ask(door, pieces, options) {
-      const [byLane, byFramework] = await Promise.all(
-        [lane, framework].map(({ urls }) => talk(urls[door] ?? '', pieces, options)),
+      const [byFast, byFastify] = await Promise.all(
+        [fast, fastify].map(({ urls }) => talk(urls[door] ?? '', pieces, options)),
       );
-      return { lane: byLane ?? '', framework: byFramework ?? '' };
+      return { fast: byFast ?? '', fastify: byFastify ?? '' };
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };

@@ -1,7 +1,10 @@
 import type { FastifyInstance } from 'fastify';
+import { type MaybePromise, whenReady } from '../../src/core/maybe-promise.ts';
 import { StoreUnavailableError } from '../../src/core/store-errors.ts';
+import { addEndpoint } from '../../src/http/add-endpoint.ts';
 import { readRawBodies } from '../../src/http/body/read-bodies.ts';
-import type { DirectExchange } from '../../src/http/fast-path/fast-exchange.ts';
+import type { Endpoint, Exchange, Reply } from '../../src/http/endpoint.ts';
+import { FastExchange } from '../../src/http/fast-path/fast-exchange.ts';
 import { createListener } from '../../src/http/server/listener.ts';
 import { openLog } from '../../src/observability/log/log.ts';
 import { keepConnection } from './kept-connection.ts';
@@ -10,19 +13,28 @@ import { captureLog } from './log-capture.ts';
 /** The largest body of the routes, in bytes. */
 export const LIMIT = 20;
 
-/** What the part of POST /echo in the lane does with a body. */
-type Echo = (exchange: DirectExchange, body: Buffer) => void;
+/** What POST /echo answers. */
+export type Echo = (exchange: Exchange) => MaybePromise<Reply['body']>;
+
+/** The transport of an exchange, and what came by it. */
+export function told(exchange: Exchange, what: unknown): string {
+  return `${exchange instanceof FastExchange ? 'fast' : 'fastify'}: ${what}`;
+}
+
+export const echoBody: Echo = (exchange) => told(exchange, exchange.body);
 
 /**
- * A listener with GET /things/<param>, POST /echo and POST /slash/, each answered by the lane or by the framework, which
- * its body tells. `change` is what somebody adds after the wiring.
+ * A listener with GET /things/<param>, POST /echo and POST /slash/, whose replies tell the transport that brought the
+ * request. `change` is what somebody adds after the wiring.
  */
-export async function openLaneDoor({
+export async function openFastDoor({
   change = () => {},
-  echo = (exchange, body) => exchange.send(200, 'text/plain', `lane: ${body}`),
+  echo = echoBody,
+  fastPath = true,
 }: {
   change?: (app: FastifyInstance) => unknown;
   echo?: Echo;
+  fastPath?: boolean;
 } = {}) {
   const capture = captureLog();
   const listener = createListener({
@@ -32,6 +44,7 @@ export async function openLaneDoor({
     portHint: '--test-port',
     log: await openLog({ level: 'info', stream: capture.stream }),
     errors: { contentType: 'text/plain', body: ({ code }) => code },
+    fastPath,
   });
   const { app } = listener;
   const recorded: string[] = [];
@@ -40,28 +53,23 @@ export async function openLaneDoor({
     route.config = { ...route.config, record };
   });
   listener.watchHooks();
-  app.register((room, _options, done) => {
-    readRawBodies(room, { bodyLimit: LIMIT });
-    const byParam = (exchange: DirectExchange) => {
+  const text = (body: MaybePromise<Reply['body']>, status = 200): MaybePromise<Reply> =>
+    whenReady(body, (there) => ({ status, type: 'text/plain', body: there }));
+  const byParam: Endpoint = {
+    bodyLimit: 0,
+    handle(exchange) {
       if (exchange.param === 'thrown') throw new StoreUnavailableError('no store');
-      if (exchange.param === 'unusual') return false;
-      exchange.answer(
-        exchange.param === 'rejected'
-          ? Promise.reject(new StoreUnavailableError('no store'))
-          : exchange.param,
-        (param) => exchange.send(200, 'text/plain', `lane: ${param}`),
-      );
-      return true;
-    };
-    const byBody = (exchange: DirectExchange) => {
-      const { body } = exchange;
-      if (body.length === 0 || body.length > LIMIT) return false;
-      echo(exchange, body);
-      return true;
-    };
-    room.get('/things/:param', { config: { direct: byParam } }, () => 'framework');
-    room.post('/echo', { config: { direct: byBody } }, ({ body }) => `framework: ${body ?? ''}`);
-    room.post('/slash/', { config: { direct: byBody } }, () => 'framework');
+      if (exchange.param === 'rejected') return Promise.reject(new StoreUnavailableError('no store'));
+      if (exchange.param === 'none') return { status: 204, type: '', body: '' };
+      return text(told(exchange, exchange.param));
+    },
+  };
+  const byBody: Endpoint = { bodyLimit: LIMIT, handle: (exchange) => text(echo(exchange)) };
+  app.register((room, _options, done) => {
+    readRawBodies(room);
+    addEndpoint(room, 'GET', '/things/:param', byParam);
+    addEndpoint(room, 'POST', '/echo', byBody);
+    addEndpoint(room, 'POST', '/slash/', byBody);
     done();
   });
   await change(app);

@@ -3,11 +3,11 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { openLaneDoor } from '../../../test/support/lane-door.ts';
+import { openFastDoor, told } from '../../../test/support/fast-door.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { warmUp } from '../../../test/support/warm-up.ts';
+import type { Exchange } from '../endpoint.ts';
 import { LIMITS } from '../limits.ts';
-import type { DirectExchange } from './fast-exchange.ts';
 
 const get = (param: string) => `GET /things/${param} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const post = (body: string) =>
@@ -53,17 +53,15 @@ function heldBack() {
   const waiting: (() => void)[] = [];
   return {
     waiting,
-    echo(exchange: DirectExchange, body: Buffer): void {
-      const late = new Promise<string>((resolve) => waiting.push(() => resolve(`lane: ${body}`)));
-      exchange.answer(late, (text) => exchange.send(200, 'text/plain', text));
-    },
+    echo: (exchange: Exchange) =>
+      new Promise<string>((resolve) => waiting.push(() => resolve(told(exchange, exchange.body)))),
   };
 }
 
 /** A connection behind its first request whose second one, POST /echo of "1", waits for its reply. */
 async function askHeldBack(change: (app: FastifyInstance) => unknown = () => {}) {
   const { waiting, echo } = heldBack();
-  const door = await openLaneDoor({ echo, change });
+  const door = await openFastDoor({ echo, change });
   const client = dial(door.url);
   await warmUp(client.socket);
   client.socket.write(post('1'));
@@ -79,65 +77,65 @@ async function askHeldBack(change: (app: FastifyInstance) => unknown = () => {})
   };
 }
 
-test('the first request of a connection is the framework’s, plain ones behind it are the lane’s', async () => {
-  await using door = await openLaneDoor();
+test('the first request of a connection is Fastify’s, plain ones behind it are the fast path’s', async () => {
+  await using door = await openFastDoor();
   using client = dial(door.url);
-  assert.equal(await client.ask(get('a')), 'framework');
-  assert.equal(await client.ask(get('a')), 'lane: a');
+  assert.equal(await client.ask(get('a')), 'fastify: a');
+  assert.equal(await client.ask(get('a')), 'fast: a');
   assert.match(await client.ask('GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n'), /not found/);
-  assert.equal(await client.ask(post('b')), 'lane: b');
+  assert.equal(await client.ask(post('b')), 'fast: b');
 });
 
-test('a body that is late is the framework’s, and what comes behind it the lane’s again', async () => {
-  await using door = await openLaneDoor();
+test('a body that is late is Fastify’s, and what comes behind it the fast path’s again', async () => {
+  await using door = await openFastDoor();
   using client = dial(door.url);
   await client.ask(get('a'));
   client.socket.write(post('abc').slice(0, -2));
   await delay(100);
-  assert.equal(await client.ask('bc'), 'framework: abc');
-  assert.equal(await client.ask(post('d')), 'lane: d');
+  assert.equal(await client.ask('bc'), 'fastify: abc');
+  assert.equal(await client.ask(post('d')), 'fast: d');
 });
 
-test('a client that writes head and body apart has the lane', async () => {
-  await using door = await openLaneDoor();
-  assert.equal(await door.post('/echo', 'a'), 'lane: a');
+test('a client that writes head and body apart has the fast path', async () => {
+  await using door = await openFastDoor();
+  assert.equal(await door.post('/echo', 'a'), 'fast: a');
 });
 
 const CHUNKED = 'POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
 for (const [what, pieces, replies] of [
-  ['a chunked body', [CHUNKED, '1\r\nx\r\n0\r\n\r\n'], /framework: x$/],
-  ['a request behind another in one piece', [get('a') + get('b')], /framework[\s\S]+framework$/],
-  ['a head in two pieces', [get('a').slice(0, 20), get('a').slice(20)], /framework$/],
+  ['a chunked body', [CHUNKED, '1\r\nx\r\n0\r\n\r\n'], /fastify: x$/],
+  ['a request behind another in one piece', [get('a') + get('b')], /fastify: a[\s\S]+fastify: b$/],
+  ['a head in two pieces', [get('a').slice(0, 20), get('a').slice(20)], /fastify: a$/],
   [
     'more than the rest of a body',
     [post('abc').slice(0, -1), `c${post('d')}`],
-    /framework: abc[\s\S]+framework: d$/,
+    /fastify: abc[\s\S]+fastify: d$/,
   ],
 ] as const) {
-  test(`${what} leaves the connection to the framework for good`, async () => {
-    await using door = await openLaneDoor();
+  test(`${what} leaves the connection to Fastify for good`, async () => {
+    await using door = await openFastDoor();
     using client = dial(door.url);
     await client.ask(get('a'));
-    assert.equal(await client.ask(get('a')), 'lane: a');
+    assert.equal(await client.ask(get('a')), 'fast: a');
     const before = client.text().length;
     for (const piece of pieces) {
       client.socket.write(piece);
       await delay(10);
     }
     await waitFor('the replies', () => replies.test(client.text().slice(before)));
-    assert.equal(await client.ask(get('a')), 'framework');
+    assert.equal(await client.ask(get('a')), 'fastify: a');
   });
 }
 
 test('a request that ends in the middle is refused at once', async () => {
-  await using door = await openLaneDoor();
+  await using door = await openFastDoor();
   using client = dial(door.url);
   await client.ask(get('a'));
   client.socket.end(post('abc').slice(0, -1));
   await waitFor('the refusal', () => /HTTP\/1\.1 400 /.test(client.text()));
 });
 
-test('requests that come while one is being answered wait, and have their replies in their order', async () => {
+test("what comes while a request is being answered is Fastify's for good, and has its reply in its turn", async () => {
   await using asked = await askHeldBack();
   const { client, waiting } = asked;
   client.socket.write(post('2'));
@@ -148,17 +146,18 @@ test('requests that come while one is being answered wait, and have their replie
   waiting[0]?.();
   await waitFor('the second', () => waiting.length === 2);
   waiting[1]?.();
-  await waitFor('the third reply', () => /: 3$|framework$/.test(client.text()));
-  assert.deepEqual(client.text().match(/lane: \d/g), ['lane: 1', 'lane: 2', 'lane: 3']);
+  await waitFor('the third reply', () => client.text().endsWith('fastify: 3'));
+  assert.deepEqual(client.text().match(/fast\w*: \d/g), ['fast: 1', 'fastify: 2', 'fastify: 3']);
+  assert.equal(await client.ask(get('4')), 'fastify: 4');
 });
 
 test('a reply that its client does not read keeps the next request waiting', async () => {
   const LARGE = 'x'.repeat(8 * 1024 * 1024);
   let asked = 0;
-  await using door = await openLaneDoor({
-    echo: (exchange) => {
+  await using door = await openFastDoor({
+    echo() {
       asked++;
-      exchange.send(200, 'text/plain', LARGE);
+      return LARGE;
     },
   });
   using client = dial(door.url);
@@ -171,7 +170,6 @@ test('a reply that its client does not read keeps the next request waiting', asy
   assert.equal(asked, 1);
   client.socket.resume();
   await waitFor('both replies', () => client.text().length > 2 * LARGE.length);
-  await waitFor('both to be recorded', () => door.recorded.length === 2);
 });
 
 test('a stop waits for the reply, which closes the connection', async () => {
@@ -181,13 +179,13 @@ test('a stop waits for the reply, which closes the connection', async () => {
   await delay(100);
   waiting[0]?.();
   await closing;
-  await waitFor('the end', () => client.text().endsWith('lane: 1'));
+  await waitFor('the end', () => client.text().endsWith('fast: 1'));
   assert.match(client.text(), /HTTP\/1\.1 200 OK\r\nconnection: close\r\n/);
 });
 
-test('during a stop nobody new is let in while the lane is busy, and the others end behind it', async () => {
+test('during a stop nobody new is let in while the fast path is busy, and the others end behind it', async () => {
   const { waiting, echo } = heldBack();
-  await using door = await openLaneDoor({ echo });
+  await using door = await openFastDoor({ echo });
   using client = dial(door.url);
   using idle = dial(door.url);
   await warmUp(client.socket);
@@ -204,7 +202,7 @@ test('during a stop nobody new is let in while the lane is busy, and the others 
   idle.socket.on('end', () => idle.socket.end());
   client.socket.on('end', () => client.socket.end());
   await closing;
-  await waitFor('the reply', () => client.text().endsWith('lane: 1'));
+  await waitFor('the reply', () => client.text().endsWith('fast: 1'));
 });
 
 test('a stop cuts whoever comes behind its deadline, while a hook of somebody holds it up', async () => {
@@ -221,28 +219,6 @@ test('a stop cuts whoever comes behind its deadline, while a hook of somebody ho
   await closing;
 });
 
-test('what was handed over is not replied to by the lane too, and gives back what it took', async () => {
-  const exchanges: DirectExchange[] = [];
-  let closed = 0;
-  await using door = await openLaneDoor({
-    echo(exchange, body) {
-      exchanges.push(exchange);
-      exchange.once('close', () => closed++);
-      if (`${body}` === 'first') exchange.handOver();
-    },
-  });
-  using client = dial(door.url);
-  await warmUp(client.socket);
-  assert.equal(await client.ask(post('first')), 'framework: first');
-  assert.equal(closed, 1);
-  client.socket.write(post('second'));
-  await waitFor('the second', () => exchanges.length === 2);
-  exchanges[0]?.send(200, 'text/plain', 'too late');
-  exchanges[1]?.send(200, 'text/plain', 'right');
-  await waitFor('its reply', () => client.text().endsWith('right'));
-  assert.doesNotMatch(client.text(), /too late/);
-});
-
 test('a stop cuts a reply that does not come in time', async () => {
   await using asked = await askHeldBack();
   const { door, waiting } = asked;
@@ -257,23 +233,23 @@ test('a reply to a client that has just gone is no reply', async () => {
   client.socket.resetAndDestroy();
   // Before the loop hears of it: the write itself fails.
   waiting[0]?.();
-  assert.equal(await door.get('/things/a'), 'lane: a');
+  assert.equal(await door.get('/things/a'), 'fast: a');
   assert.deepEqual(door.recorded.slice(before), ['GET /things/:param 200']);
 });
 
 test('a client that closes its half before the reply harms nobody', async () => {
   const { waiting, echo } = heldBack();
-  await using door = await openLaneDoor({ echo });
+  await using door = await openFastDoor({ echo });
   using client = dial(door.url);
   await warmUp(client.socket);
   client.socket.end(post('1'));
   await waitFor('the request', () => waiting.length === 1);
   waiting[0]?.();
-  assert.equal(await door.get('/things/a'), 'lane: a');
+  assert.equal(await door.get('/things/a'), 'fast: a');
 });
 
 test('the last request that a connection may have closes it', async () => {
-  await using door = await openLaneDoor();
+  await using door = await openFastDoor();
   using client = dial(door.url);
   let reply = '';
   let left: number = LIMITS.maxRequestsPerConnection;
@@ -284,7 +260,7 @@ test('the last request that a connection may have closes it', async () => {
   });
   client.socket.write(get('a'));
   await waitFor('the last reply', () => left === 0);
-  assert.match(reply, /\r\nConnection: close\r\n[\s\S]*lane: a$/);
+  assert.match(reply, /\r\nConnection: close\r\n[\s\S]*fast: a$/);
   client.socket.end();
   await waitFor('the end', () => client.closed());
 });
@@ -295,7 +271,7 @@ test('a reply may take longer than a connection may be idle, which holds again b
   await delay(LIMITS.keepAliveTimeout + 2_500);
   assert.equal(client.closed(), false);
   waiting[0]?.();
-  await waitFor('the reply', () => client.text().endsWith('lane: 1'));
+  await waitFor('the reply', () => client.text().endsWith('fast: 1'));
   client.socket.end = () => client.socket;
   client.socket.on('end', () => client.socket.destroy());
   await waitFor('the end of the idle connection', () => client.closed(), LIMITS.idleReplyTimeout / 2);

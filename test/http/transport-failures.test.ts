@@ -63,7 +63,7 @@ async function open(closed: boolean, errors: ErrorFormat, door: (app: FastifyIns
   if (closed) listener.app.addHook('onRequest', (_request, _reply, done) => done());
   door(listener.app);
   const connection = await keepConnection(await listener.listen());
-  // What the lane takes is no request to Node.
+  // What the fast path answers is no request to Node.
   let slowly = 0;
   listener.app.server.on('request', () => slowly++);
   return {
@@ -101,27 +101,27 @@ async function sameFailures(
   requests: readonly (readonly [path: string, init: Asked])[],
   leastLogged: number = failures.length,
 ): Promise<void> {
-  await using lane = await open(false, errors, door);
-  await using framework = await open(true, errors, door);
+  await using fast = await open(false, errors, door);
+  await using fastify = await open(true, errors, door);
   let logged = 0;
   for (const [path, init] of requests) {
-    const byLane = await tell(lane, path, init);
-    assert.deepEqual(byLane, await tell(framework, path, init), `${path} ${String(init.body)}`);
-    logged += byLane.logged.length;
+    const byFast = await tell(fast, path, init);
+    assert.deepEqual(byFast, await tell(fastify, path, init), `${path} ${String(init.body)}`);
+    logged += byFast.logged.length;
   }
   assert.ok(logged >= leastLogged, 'failures are logged');
-  assert.equal(lane.slowly(), 0, 'all went by the lane');
-  assert.equal(framework.slowly(), requests.length);
+  assert.equal(fast.slowly(), 0, 'all went by the fast path');
+  assert.equal(fastify.slowly(), requests.length);
 }
 
-test('REST fails by the lane as it does without it, and reads late alike', () =>
+test('REST fails by the fast path as it does without it, and reads late alike', () =>
   sameFailures(
     restErrors,
     (app) => app.register(rest, { users: failing }),
     [1, 2, 3, 4, 5, 11, 12, 13, 14, 15, 100, 101].map((id) => [`/users/${id}`, {}]),
   ));
 
-test('lists and creates fail by the lane as they do without it', async () => {
+test('lists and creates fail by the fast path as they do without it', async () => {
   for (const late of [false, true]) {
     for (const how of failures.keys()) {
       const broken = { ...failing, page: () => fail(how, late), create: () => fail(how, true) };
@@ -139,7 +139,7 @@ test('lists and creates fail by the lane as they do without it', async () => {
   }
 });
 
-test('GraphQL masks and logs by the lane as it does without it', () =>
+test('GraphQL masks and logs by the fast path as it does without it', () =>
   sameFailures(
     graphqlErrors,
     (app) => app.register(graphql, { schema: failingSchema() }),
@@ -154,7 +154,7 @@ test('GraphQL masks and logs by the lane as it does without it', () =>
     ),
   ));
 
-test('a delivery that is not stored is refused by the lane as it is without it', () => {
+test('a delivery that is not stored is refused by the fast path as it is without it', () => {
   const inbox = {
     append: ({ event }: { readonly event: string }) => fail(Number(event) % 10, Number(event) >= 10),
   } as unknown as Inbox;

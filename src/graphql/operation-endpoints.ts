@@ -1,0 +1,55 @@
+import { parseJsonBody } from '../http/body/json-body.ts';
+import { refuseCrossSite } from '../http/cross-site.ts';
+import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
+import { HttpProblem, reasonPhrase } from '../http/problem.ts';
+import type { HtmlPage } from './graphiql/html-page.ts';
+import { prefersHtml } from './graphiql/prefers-html.ts';
+import { paramsFromBody, paramsFromUrl, type RequestParams } from './request-params.ts';
+import { type RunOptions, runRequest } from './run-request.ts';
+
+/** The parameters of a request of either method. */
+export function paramsOf({ method, query, body }: Exchange): RequestParams {
+  if (method !== 'POST') return paramsFromUrl(query);
+  return paramsFromBody(body.length === 0 ? undefined : parseJsonBody(body));
+}
+
+/** Operations by POST; the body is JSON in UTF-8 and at most `bodyLimit` bytes long. */
+export function postEndpoint(options: RunOptions, bodyLimit: number): Endpoint {
+  return {
+    bodyLimit,
+    admit(exchange, bodyLength) {
+      refuseCrossSite(exchange);
+      if (bodyLength > 0 || exchange.contentType !== null) refuseOtherTypes(exchange.contentType ?? '');
+    },
+    handle: (exchange) => runRequest(exchange, options),
+  };
+}
+
+/** Queries by GET. The same URL is a page to a browser and an endpoint to a program. */
+export function getEndpoint(options: RunOptions, { html, headers }: HtmlPage): Endpoint {
+  const { 'content-type': type = '', ...others } = headers;
+  const page: Reply = { status: 200, type, body: html, headers: others };
+  return {
+    bodyLimit: 0,
+    handle(exchange) {
+      // contract 4.1: the path in a browser serves the query tool
+      if (exchange.query.query === undefined && prefersHtml(exchange.headers.accept)) return page;
+      return runRequest(exchange, options);
+    },
+  };
+}
+
+/** A form of another site can send no JSON (GraphQL over HTTP, "POST"): 415. */
+function refuseOtherTypes(contentType: string): void {
+  const [type = '', ...parameters] = contentType.split(';');
+  if (type.trim().toLowerCase() !== 'application/json') {
+    throw new HttpProblem(415, 'UNSUPPORTED_MEDIA_TYPE', reasonPhrase(415));
+  }
+  const charset = /^\s*charset\s*=\s*"?([^\s"]+)/i;
+  const given = parameters
+    .map((parameter) => charset.exec(parameter)?.[1])
+    .find((name) => name !== undefined);
+  if (given !== undefined && !/^utf-?8$/i.test(given)) {
+    throw new HttpProblem(415, 'UNSUPPORTED_CHARSET', 'The body must be UTF-8');
+  }
+}

@@ -1,0 +1,60 @@
+import type { FastifyReply, preHandlerHookHandler } from 'fastify';
+import type { ExecutionResult } from 'graphql';
+import { parseAccept } from '../http/accept.ts';
+import { exchangeOf } from '../http/add-endpoint.ts';
+import type { Exchange } from '../http/endpoint.ts';
+import type { Refused } from './documents.ts';
+import type { EventStreams } from './event-stream.ts';
+import { EVENT_STREAM, negotiateResultType } from './media-type.ts';
+import type { Operation } from './operation.ts';
+import type { RequestParams } from './request-params.ts';
+import { resultBody } from './result.ts';
+import { masked, type RunOptions, refuseWriteByGet } from './run-request.ts';
+
+/**
+ * Answers requests that take an event stream with one: subscriptions, and whatever runs for a client that takes
+ * nothing else. The endpoint answers all others.
+ */
+export function streamRequests(streams: EventStreams, options: RunOptions): preHandlerHookHandler {
+  return (request, reply, done) => {
+    const { accept } = request.headers;
+    if (!accept?.includes(EVENT_STREAM) || parseAccept(accept)(EVENT_STREAM).weight === 0) return done();
+    const exchange = exchangeOf(request);
+    try {
+      const params = options.paramsOf(exchange);
+      const operation = options.findOperation(params);
+      const subscribes = !('errors' in operation) && operation.definition.operation === 'subscription';
+      if (!subscribes && negotiateResultType(accept) !== undefined) return done();
+      if (!('errors' in operation)) refuseWriteByGet(exchange, operation);
+      stream(reply, exchange, () => eventsOf(operation, params, options.contextOf(exchange))).catch(done);
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+
+  async function stream(
+    reply: FastifyReply,
+    exchange: Exchange,
+    open: () => Promise<AsyncIterable<ExecutionResult>>,
+  ): Promise<void> {
+    // A stream has no end of its own, and HEAD waits for nothing else.
+    if (exchange.method === 'HEAD') reply.type(EVENT_STREAM).send();
+    else await streams.send(reply, await open(), (result) => resultBody(masked(exchange, result)));
+  }
+}
+
+/** The results of any operation as a stream: many of a subscription, one of all else. */
+async function eventsOf(
+  operation: Operation | Refused,
+  { variables }: RequestParams,
+  context: unknown,
+): Promise<AsyncIterable<ExecutionResult>> {
+  if ('errors' in operation) return once(operation);
+  if (operation.definition.operation !== 'subscription') return once(await operation.run(variables, context));
+  const source = await operation.subscribe(variables, context);
+  return Symbol.asyncIterator in source ? source : once(source);
+}
+
+async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {
+  yield result;
+}

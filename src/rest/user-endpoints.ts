@@ -1,0 +1,94 @@
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { parseJsonBody } from '../http/body/json-body.ts';
+import { refuseCrossSite } from '../http/cross-site.ts';
+import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
+import { HttpProblem } from '../http/problem.ts';
+import { readNewUser } from '../users/new-user.ts';
+import type { NewUser } from '../users/user.ts';
+import { readUserId } from '../users/user-id.ts';
+import type { UserStore } from '../users/user-store.ts';
+import { CREATED, data, done, emptyReply, json, USER_NOT_FOUND } from './envelope.ts';
+import { listUsers } from './list-users.ts';
+
+export interface UserEndpointOptions {
+  readonly users: UserStore;
+  /** Largest body in bytes. */
+  readonly bodyLimit: number;
+  /** What stands before the paths that clients see. */
+  readonly prefix: string;
+}
+
+export interface UserEndpoints {
+  readonly list: Endpoint;
+  readonly read: Endpoint;
+  readonly create: Endpoint;
+  readonly update: Endpoint;
+  readonly remove: Endpoint;
+}
+
+const UPDATED = json(done('User updated successfully'));
+const DELETED = json(done('User deleted successfully'));
+const NOTHING_TO_WRITE = json(USER_NOT_FOUND, 404);
+
+/** The endpoints of contract 4.2. */
+export function userEndpoints({ users, bodyLimit, prefix }: UserEndpointOptions): UserEndpoints {
+  const write = { bodyLimit, admit: refuseCrossSite };
+  return {
+    list: { bodyLimit: 0, handle: () => whenReady(listUsers(users), (list) => json(list)) },
+    read: {
+      bodyLimit: 0,
+      handle({ param }) {
+        const id = readUserId(param);
+        // contract 7: an unknown user is an error in the body of a 200
+        if (id === undefined) return json(USER_NOT_FOUND);
+        return whenReady(users.readJson(id), (user) =>
+          json(user === undefined ? USER_NOT_FOUND : data(user)),
+        );
+      },
+    },
+    create: {
+      ...write,
+      handle: (exchange) =>
+        whenReady(users.create(newUser(exchange)), (id) =>
+          json(CREATED, 200, { location: `${prefix}/users/${id}` }),
+        ),
+    },
+    update: {
+      ...write,
+      handle: (exchange) =>
+        written(exchange, UPDATED, () => {
+          const user = newUser(exchange);
+          return (id) => users.update(id, user);
+        }),
+    },
+    remove: {
+      ...write,
+      handle: (exchange) =>
+        written(exchange, DELETED, () => {
+          // contract 4.2: no body is asked for; one that comes is JSON like all others
+          if (exchange.body.length > 0) parseJsonBody(exchange.body);
+          return (id) => users.remove(id);
+        }),
+    },
+  };
+}
+
+/** Reads what to write, then writes it to the user that the path names. */
+function written(
+  { method, param }: Exchange,
+  success: Reply,
+  read: () => (id: number) => MaybePromise<boolean>,
+): MaybePromise<Reply> {
+  // contract 4.2: no id where one is needed
+  if (param === '') return emptyReply('OPTIONS', method);
+  const write = read();
+  const id = readUserId(param);
+  if (id === undefined) return NOTHING_TO_WRITE;
+  return whenReady(write(id), (found) => (found ? success : NOTHING_TO_WRITE));
+}
+
+function newUser({ body }: Exchange): NewUser {
+  const user = readNewUser(parseJsonBody(body));
+  if (user === undefined) throw new HttpProblem(400, 'INVALID_USER', 'The body needs a name and an email');
+  return user;
+}

@@ -1,0 +1,63 @@
+import { formatPointer } from '../../core/json-pointer.ts';
+import type { ByteBudget } from '../../http/body/byte-budget.ts';
+import type { Endpoint, Exchange } from '../../http/endpoint.ts';
+import { HttpProblem } from '../../http/problem.ts';
+import { parseDeliveryBody } from '../../inbox/delivery-body.ts';
+import type { BodyCheck, Refusal } from '../schemes/scheme.ts';
+import { readDelivery } from '../sources/read-delivery.ts';
+import type { Source } from '../sources/source.ts';
+import { TEXT_TYPE } from '../webhook-errors.ts';
+import { type AcceptOptions, acceptDelivery } from './accept-delivery.ts';
+
+export interface SourceEndpointOptions extends AcceptOptions {
+  readonly budget: ByteBudget;
+  /** Largest body in bytes. */
+  readonly bodyLimit: number;
+  /** Called with the reason of each refusal of a source's request. */
+  onRefused(source: string, reason: Refusal): void;
+}
+
+/**
+ * The endpoint of a signed source: it refuses what the headers alone give away before the body is read, checks the
+ * signature on the body as it came, and only then parses the body.
+ */
+export function sourceEndpoint(source: Source, options: SourceEndpointOptions): Endpoint {
+  const { name, verifier } = source;
+  const usualPointer = formatPointer(source.data);
+  const refused = (reason: Refusal): HttpProblem => {
+    options.onRefused(name, reason);
+    return new HttpProblem(401, 'REFUSED', 'Unauthorized', { headers: { connection: 'close' } });
+  };
+
+  /** What checks the body of a request whose headers are in order. */
+  const checks = new WeakMap<Exchange, BodyCheck>();
+
+  return {
+    bodyLimit: options.bodyLimit,
+    admit(exchange, bodyLength) {
+      const step = verifier(exchange.headers, Date.now());
+      if (typeof step !== 'function') throw refused(step.reason);
+      checks.set(exchange, step);
+      options.budget.take(bodyLength, exchange);
+    },
+    handle(exchange) {
+      const { headers, contentType, body } = exchange;
+      const verdict = checks.get(exchange)?.(body);
+      if (verdict?.ok !== true) throw refused(verdict?.reason ?? 'no-signature');
+      const parsed = parseDeliveryBody({ source: name, contentType, body });
+      const read = readDelivery(source, headers, parsed);
+      if (read.kind === 'challenge') return { status: 200, type: TEXT_TYPE, body: read.answer };
+      const { event, dedupKey } = read;
+      const dataPointer = read.pointer === source.data ? usualPointer : formatPointer(read.pointer);
+      return acceptDelivery(options, {
+        source: name,
+        event,
+        dataPointer,
+        dedupKey,
+        contentType,
+        body,
+        parsed,
+      });
+    },
+  };
+}

@@ -1,9 +1,4 @@
-import {
-  type Argument,
-  type OptionRules,
-  parseArguments,
-  strayWord,
-} from '../../config/sources/arguments.ts';
+import { type Argument, type OptionRules, parseArguments } from '../../config/sources/arguments.ts';
 import { configRules } from '../../config/sources/flags.ts';
 import type { CommandUsage } from '../help/command-usage.ts';
 import { UsageError } from './usage-error.ts';
@@ -34,31 +29,28 @@ export function readArguments(usage: CommandUsage, argv: readonly string[]): Com
   const found = parseArguments(argv, new Map([...own, ...shared]), topic);
   const misuse = (...problems: readonly string[]) => new UsageError(problems, topic);
 
-  const isShared = (argument: Argument) => argument.kind !== 'word' && shared.has(argument.flag);
+  const isShared = ({ flag }: Argument) => flag !== undefined && shared.has(flag);
+  const words = found.filter(({ flag }) => flag === undefined).map(({ value }) => value);
   const config = found.filter(isShared);
-  const words = found.flatMap((argument) => (argument.kind === 'word' ? [argument.text] : []));
   const problems = found.filter((argument) => !isShared(argument)).flatMap(problemsOf);
   if (problems.length === 0 && words.length > mostWords) problems.push(tooManyWords(usage));
   if (problems.length > 0) throw misuse(...problems, ...config.flatMap(problemsOf));
 
-  const values = (flag: string) =>
-    found.flatMap((argument) =>
-      argument.kind === 'option' && argument.flag === flag ? [argument.value] : [],
-    );
+  const values = (flag: string) => found.filter((each) => each.flag === flag).map(({ value }) => value);
   return {
     value: (flag) => values(flag)[0],
     values,
     has: (flag) => values(flag).length > 0,
     words,
-    config: config.flatMap((argument) => (argument.kind === 'word' ? [] : argument.words)),
+    config: config.flatMap(({ written }) => written),
     misuse,
   };
 }
 
-function problemsOf(argument: Argument): readonly string[] {
-  if (argument.kind === 'fault') return [argument.problem];
-  if (argument.kind === 'option' || argument.text === '-' || !argument.text.startsWith('-')) return [];
-  return [strayWord(argument.text, argument.behind)];
+/** A word is a problem only when it looks like an option. */
+function problemsOf({ flag, value, problem }: Argument): readonly string[] {
+  const allowed = flag === undefined && (value === '-' || !value.startsWith('-'));
+  return problem === undefined || allowed ? [] : [problem];
 }
 
 function tooManyWords({ topic, words, mostWords = 0 }: CommandUsage): string {

@@ -17,28 +17,17 @@ export interface OptionRule {
 /** The options of a command line by their flags. */
 export type OptionRules = ReadonlyMap<string, OptionRule>;
 
-/** An option with its value, one that cannot be read, or a word that belongs to no option. */
-export type Argument =
-  | {
-      readonly kind: 'option';
-      readonly flag: string;
-      /** Empty for a switch. */
-      readonly value: string;
-      /** The option as it was written. */
-      readonly words: readonly string[];
-    }
-  | {
-      readonly kind: 'fault';
-      readonly flag: string;
-      readonly problem: string;
-      readonly words: readonly string[];
-    }
-  | {
-      readonly kind: 'word';
-      readonly text: string;
-      /** The last option in front of it, of whose value it may be a part; undefined when there is none. */
-      readonly behind: string | undefined;
-    };
+/** An option with its value, or a word that belongs to no option. */
+export interface Argument {
+  /** Undefined for a word. */
+  readonly flag: string | undefined;
+  /** The value of the option, empty for a switch; or the word. */
+  readonly value: string;
+  /** Why the option cannot be used; for a word, why it cannot stand here where none is expected. */
+  readonly problem: string | undefined;
+  /** The argument as it was written, a short form spelled out. */
+  readonly written: readonly string[];
+}
 
 /** An unknown option that resembles no known one. */
 const UNKNOWN: OptionRule = { value: 'value' };
@@ -63,32 +52,32 @@ export function parseArguments(
   for (let at = 0; at < tokens.length; at++) {
     const { word, flag, inline } = tokens[at] as Token;
     if (flag === undefined || (behind !== undefined && !isOption(word, flag, rules))) {
-      found.push({ kind: 'word', text: word, behind });
+      found.push({ flag: undefined, value: word, problem: strayWord(word, behind), written: [word] });
       continue;
     }
-    const words = [word];
     // An unknown option is read as the one that it probably means, so that its value is not taken for a word.
     const rule = rules.get(flag) ?? rules.get(nearest(flag, rules.keys()) ?? '') ?? UNKNOWN;
     const next = tokens[at + 1];
+    const written = [word];
     let value = inline;
     if (value === undefined && rule.value !== undefined && next !== undefined && takes(rule, next, rules)) {
-      words.push(next.word);
       at++;
+      written.push(next.word);
+      // A dash alone, for standard input, is a value but no secret.
       if (next.flag === undefined && !(rule.secret && next.word === '-')) value = next.word;
     }
     const problem = rules.has(flag)
       ? faultOf(flag, rule, value, seen.has(flag))
       : `${quote(flag)} is not an option${topic === undefined ? '' : ` of ${topic}`}${didYouMean(flag, rules.keys())}`;
-    if (problem === undefined) found.push({ kind: 'option', flag, value: value ?? '', words });
-    else found.push({ kind: 'fault', flag, problem, words });
+    found.push({ flag, value: value ?? '', problem, written });
     seen.add(flag);
     behind = flag;
   }
   return found;
 }
 
-/** Why a word cannot stand where it does. It is shown only when no option in front of it may have a secret. */
-export function strayWord(text: string, behind: string | undefined): string {
+/** A word is shown only when no option in front of it may have a secret. */
+function strayWord(text: string, behind: string | undefined): string {
   if (behind === undefined) return `${quote(text)} is not expected; an option begins with "--"`;
   return `a word behind ${quote(behind)} and its value is not expected; put a value with spaces in quotes`;
 }

@@ -1,7 +1,7 @@
 import { flagOf } from '../options/option.ts';
 import { moduleOption, type OptionKey, optionKeys, optionOf } from '../options/options.ts';
 import { parseText } from '../options/parse.ts';
-import { type OptionRule, type OptionRules, parseArguments, strayWord } from './arguments.ts';
+import { type OptionRule, type OptionRules, parseArguments } from './arguments.ts';
 import { type Reading, startReading, take } from './reading.ts';
 
 /** What the command line says. */
@@ -26,23 +26,17 @@ export const configRules: OptionRules = new Map<string, OptionRule>([
 export function readFlags(argv: readonly string[]): Flags {
   const reading = startReading();
   let module: string | undefined;
-  for (const argument of parseArguments(argv, configRules)) {
-    if (argument.kind === 'word') {
-      reading.problems.push(strayWord(argument.text, argument.behind));
-      continue;
-    }
-    const { flag } = argument;
+  for (const { flag = '', value, problem } of parseArguments(argv, configRules)) {
     const key = keys.get(flag);
-    if (argument.kind === 'fault') {
-      reading.problems.push(argument.problem);
+    if (problem !== undefined) {
+      reading.problems.push(problem);
       if (key !== undefined) reading.broken.add(key);
     } else if (key !== undefined) {
-      const place = { name: flag, drop: 'leave it out' };
-      take(reading, key, flag, parseText(optionOf(key), place, argument.value));
-    } else if (argument.value.trim() === '') {
+      take(reading, key, flag, parseText(optionOf(key), { name: flag, drop: 'leave it out' }, value));
+    } else if (value.trim() === '') {
       reading.problems.push(`${flag} is empty; leave it out or name a file`);
     } else {
-      module = argument.value;
+      module = value;
     }
   }
   return { ...reading, module };

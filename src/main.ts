@@ -15,7 +15,7 @@ const COMMANDS: Readonly<Record<CommandName, Command>> = {
   version: async () => (await import('./commands/version.ts')).versionCommand(),
 };
 
-/** Exit codes: 0 a clean stop, 1 the service could not start or failed, 2 it was called or configured wrongly; commands say theirs. */
+/** Resolves to the exit code: 0 clean stop, 1 failed, 2 wrong call or configuration; each command documents others. */
 async function main(argv: readonly string[]): Promise<number> {
   try {
     const { command, rest } = parseCommandLine(argv);

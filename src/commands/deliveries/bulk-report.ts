@@ -48,7 +48,7 @@ function describe({ action, matched, result, named }: BulkReport): readonly stri
   if (stopped !== undefined) {
     const seen = done + [...refused.values()].reduce((sum, count) => sum + count, 0);
     lines.push(
-      `Stopped after ${seen.toLocaleString('en-US')} of ${matched.toLocaleString('en-US')}; the others are as they were. Run it again to go on.`,
+      `Stopped after ${seen.toLocaleString('en-US')} of ${matched.toLocaleString('en-US')}; the others are unchanged. Run it again to go on.`,
     );
   }
   return lines;

@@ -39,12 +39,12 @@ function describe(found: DeliveryDetail, now: number): readonly string[] {
   const fields: readonly (readonly [string, string])[] = [
     ['Delivery', id],
     ['Status', status],
-    ['Event', event ?? 'none in the body'],
+    ['Event', event ?? 'none in the delivery'],
     ['Source', source === '' ? 'none, it came to /webhook' : source],
     ['Received', `${new Date(receivedAt).toISOString()}, ${formatSpan(now - receivedAt)} ago`],
-    ['Body', `${counted(size, 'byte', 'bytes')}, ${contentType ?? 'without a content type'}`],
+    ['Body', `${counted(size, 'byte', 'bytes')}, ${contentType ?? 'no content type'}`],
     ['Data at', dataPointer === '' ? 'the whole body' : dataPointer],
-    ['Jobs', jobs.length === 0 ? 'none: nothing handled its event when it came' : ''],
+    ['Jobs', jobs.length === 0 ? 'none: its event had no handler when it arrived' : ''],
   ];
   return [
     ...fields.map(([name, value]) => `${pad(name, 10)}${plain(value)}`.trimEnd()),
@@ -70,5 +70,5 @@ function timeOf({ status, dueAt, finishedAt }: JobDetail, now: number): string {
 
 function shownBody(body: Uint8Array): string {
   const text = jsonText(body);
-  return text === undefined ? 'The body is no JSON; --raw writes it as it is.' : prettyJson(text);
+  return text === undefined ? 'The body is not JSON; --raw writes it as received.' : prettyJson(text);
 }

@@ -3,7 +3,7 @@ import type { CommandOption, CommandUsage } from './command-usage.ts';
 const json: CommandOption = { flag: '--json', description: 'Prints one JSON document instead of text.' };
 const yes: CommandOption = {
   flag: '--yes',
-  description: 'Skips the question that a terminal is asked first.',
+  description: 'Skips the confirmation on a terminal.',
 };
 
 const filters: readonly CommandOption[] = [
@@ -77,7 +77,7 @@ export const replayUsage: CommandUsage = {
   ...bulk,
   about:
     'Replays deliveries, named by id or matched by options. Replaying a dead delivery retries only its failed jobs, ' +
-    'replaying any other repeats all its jobs. Open deliveries do not match. A running service starts the jobs ' +
+    'replaying any other runs all its jobs. Open deliveries are not replayed. A running service starts the jobs ' +
     'within a second, a stopped one when it starts.',
   options: [dead, ...filters, ...times, yes, json],
   examples: ['portico deliveries replay --dead', 'portico deliveries replay --event invoice --since 2h'],

@@ -4,7 +4,7 @@ import { signDelivery, type UnsignedDelivery } from '../../webhook/sources/sign-
 import { misuse } from './misuse.ts';
 import type { SendAs } from './sender-of.ts';
 
-/** All headers of a delivery, signed with the time of now. Throws UsageError when it cannot be signed or sent. */
+/** All headers of a delivery, signed with the current time. Throws UsageError when it cannot be signed or sent. */
 export function signedHeaders(
   { layout, sign }: SendAs,
   delivery: Omit<UnsignedDelivery, 'timestamp'>,

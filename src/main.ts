@@ -1,9 +1,9 @@
-import { type CommandName, parseCommandLine } from './commands/command-line.ts';
+import { type CommandName, parseCommandLine } from './commands/argv/command-line.ts';
 import { ConfigError } from './config/config-error.ts';
 
 type Command = (rest: readonly string[]) => Promise<number>;
 
-/** Each is loaded only when it is called, so that help comes at once. */
+/** Each is loaded only when it is called: help and version load neither the configuration nor the service. */
 const COMMANDS: Readonly<Record<CommandName, Command>> = {
   serve: async (rest) => (await import('./app/serve.ts')).serve(rest),
   deliveries: async (rest) => (await import('./commands/deliveries.ts')).deliveriesCommand(rest),
@@ -11,25 +11,14 @@ const COMMANDS: Readonly<Record<CommandName, Command>> = {
   migrate: async (rest) => (await import('./commands/migrate.ts')).migrateCommand(rest),
   move: async (rest) => (await import('./commands/move.ts')).moveCommand(rest),
   'hash-password': async (rest) => (await import('./commands/hash-password.ts')).hashPasswordCommand(rest),
-  help: async (rest) => {
-    const { help } = await import('./commands/help.ts');
-    return print(help(rest, process.stdout.columns ?? 100));
-  },
-  version: async () => {
-    const { readPackageInfo } = await import('./app/package-info.ts');
-    return print(`${readPackageInfo().version}\n`);
-  },
+  help: async (rest) => (await import('./commands/help.ts')).helpCommand(rest),
+  version: async () => (await import('./commands/version.ts')).versionCommand(),
 };
 
-function print(text: string): number {
-  process.stdout.write(text);
-  return 0;
-}
-
-/** Exit codes: 0 a clean stop, 1 the service could not start or failed, 2 it was called or configured wrongly; commands say theirs. */
+/** Resolves to the exit code: 0 clean stop, 1 failed, 2 wrong call or configuration; each command documents others. */
 async function main(argv: readonly string[]): Promise<number> {
   try {
-    const { command, rest } = parseCommandLine([...argv]);
+    const { command, rest } = parseCommandLine(argv);
     return await COMMANDS[command](rest);
   } catch (error) {
     return explain(error);

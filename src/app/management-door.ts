@@ -5,10 +5,11 @@ import { management } from '../management/management.ts';
 import { managementErrors } from '../management/management-errors.ts';
 import type { SpringBootAdminOptions } from '../management/spring-boot-admin/spring-boot-admin.ts';
 import { HealthRegistry } from '../observability/health/registry.ts';
+import { readBuildInfo } from './build-info.ts';
 import { healthChecks } from './health-checks.ts';
 import { healthWatch } from './health-watch.ts';
 import { managementViews } from './management-views.ts';
-import { readBuildInfo, readPackageInfo } from './package-info.ts';
+import { readPackageInfo } from './package-info.ts';
 import type { Parts } from './parts.ts';
 
 /** Wires the management door, last of all: it shows what the other doors have brought with them. */

@@ -1,11 +1,11 @@
 import { quote } from '../core/quote.ts';
 import { didYouMean } from '../core/suggest.ts';
-import { endWithReader } from './output.ts';
-import { UsageError } from './usage-error.ts';
+import { UsageError } from './argv/usage-error.ts';
+import { endWithReader } from './terminal/output.ts';
 
 type Run = (argv: readonly string[]) => Promise<number>;
 
-/** Loaded when it is called for, so that a list does not wait for what only a replay needs. */
+/** Each is loaded only when it is called: a list needs nothing of a replay. */
 const parts: ReadonlyMap<string, () => Promise<Run>> = new Map([
   ['list', async () => (await import('./deliveries/list.ts')).listDeliveries],
   ['show', async () => (await import('./deliveries/show.ts')).showDelivery],
@@ -15,9 +15,9 @@ const parts: ReadonlyMap<string, () => Promise<Run>> = new Map([
 ]);
 
 /**
- * What people do with deliveries, on the database itself, whether a service runs on it or not.
- * Resolves to the exit code: 0, 1 when nothing matched or something could not be done, 130 when it was interrupted.
- * Fails with UsageError, ConfigError, DatabaseOpenError or StoreUnavailableError.
+ * `portico deliveries <part>`, on the database itself, whether or not a service runs on it.
+ * Resolves to the exit code: 0, 1 when nothing matched or an action failed, 130 when interrupted.
+ * Rejects with UsageError, ConfigError, DatabaseOpenError or StoreUnavailableError.
  */
 export async function deliveriesCommand(argv: readonly string[]): Promise<number> {
   const [name, ...rest] = argv;

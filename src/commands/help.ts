@@ -1,13 +1,22 @@
-import { parseCommandLine } from './command-line.ts';
-import { renderUsage } from './render-usage.ts';
-import { renderHelp } from './service-help.ts';
+import { parseCommandLine } from './argv/command-line.ts';
+import { commandHelp } from './help/command-help.ts';
+import { renderHelp } from './help/render-help.ts';
+import { serviceHelp } from './help/service-help.ts';
+import { print } from './terminal/output.ts';
+
+/** `portico help [command]` and `--help`. Rejects with UsageError for a command that does not exist. */
+export async function helpCommand(words: readonly string[]): Promise<number> {
+  await print(help(words, process.stdout.columns ?? 100));
+  return 0;
+}
 
 /**
- * What `portico help` shows: about the command that `words` name, or about everything; for a terminal of so many
- * columns. Throws ConfigError for a command that does not exist.
+ * The help on the command that `words` name, or on everything; for a terminal of so many columns.
+ * Throws UsageError for a command that does not exist.
  */
 export function help(words: readonly string[], columns: number): string {
-  // Only to find out whether there is such a command.
+  // Called for its error.
   parseCommandLine(words);
-  return renderUsage(words, columns) ?? renderHelp(columns);
+  const sections = commandHelp(words);
+  return renderHelp(sections.length === 0 ? serviceHelp() : sections, columns);
 }

@@ -1,30 +1,27 @@
 import { migrateDatabase, pendingMigrations } from '../database/schema.ts';
 import { readArguments } from './argv/command-arguments.ts';
-import { readConfiguration } from './deliveries/open-deliveries.ts';
-import { migrateUsage } from './migrate-usage.ts';
-import { counted, endWithReader, print } from './output.ts';
-import { UsageError } from './usage-error.ts';
+import { readConfiguration } from './argv/read-configuration.ts';
+import { migrateUsage } from './help/migrate-usage.ts';
+import { counted, endWithReader, print } from './terminal/output.ts';
 
-/** The exit code of --check when the schema is not up to date; 1 says that it could not be found out. */
+/** The exit code of --check when migrations are missing; 1 means that the check failed. */
 const PENDING = 3;
 
 /**
  * `portico migrate`. Resolves to the exit code: 0 when the schema is up to date, 3 when --check finds that it is not.
- * Fails with UsageError, ConfigError or DatabaseOpenError.
+ * Rejects with UsageError, ConfigError or DatabaseOpenError.
  */
 export async function migrateCommand(argv: readonly string[]): Promise<number> {
   const args = readArguments(migrateUsage, argv);
-  const { settings } = await readConfiguration(args.config);
+  const { settings } = await readConfiguration(args);
   const url = settings['database.url'];
   if (url === 'sqlite::memory:') {
-    throw new UsageError(
-      ['The database is sqlite::memory:, which is new at every start'],
-      migrateUsage.topic,
-    );
+    throw args.misuse('The database is sqlite::memory:, which is new at every start');
   }
   endWithReader();
-  const applied = args.has('--check') ? [] : await migrateDatabase(url);
-  const pending = args.has('--check') ? await pendingMigrations(url) : [];
+  const check = args.has('--check');
+  const applied = check ? [] : await migrateDatabase(url);
+  const pending = check ? await pendingMigrations(url) : [];
   await print(args.has('--json') ? `${JSON.stringify({ applied, pending })}\n` : describe(applied, pending));
   return pending.length > 0 ? PENDING : 0;
 }

@@ -1,30 +1,27 @@
 import { readArguments } from './argv/command-arguments.ts';
-import { countOf } from './deliveries/filter-arguments.ts';
-import { readConfiguration } from './deliveries/open-deliveries.ts';
-import { INTERRUPTED, interruption } from './interruption.ts';
-import { endWithReader, note } from './output.ts';
-import { showProgress } from './progress.ts';
+import { countOf } from './argv/filter-arguments.ts';
+import { readConfiguration } from './argv/read-configuration.ts';
+import { sendUsage } from './help/send-usage.ts';
 import { extraHeaders } from './send/extra-headers.ts';
 import { readContent, readJson } from './send/read-content.ts';
 import { receiverUrl } from './send/receiver-url.ts';
 import { reportSent } from './send/report-sent.ts';
 import { type Sending, type Sent, sendAll } from './send/send-all.ts';
 import { senderOf } from './send/sender-of.ts';
-import { sendUsage } from './send/usage.ts';
-import { UsageError } from './usage-error.ts';
+import { INTERRUPTED, interruption } from './terminal/interruption.ts';
+import { endWithReader, note } from './terminal/output.ts';
+import { showProgress } from './terminal/progress.ts';
 
 /**
- * `portico send`. Resolves to the exit code: 0 when every delivery was accepted, 1 when one was refused or nothing
- * answered, 130 when it was interrupted. Fails with UsageError or ConfigError.
+ * `portico send`. Resolves to the exit code: 0 when every delivery was accepted, 1 when one was refused or got no
+ * answer, 130 when interrupted. Rejects with UsageError or ConfigError.
  */
 export async function sendCommand(argv: readonly string[]): Promise<number> {
   const args = readArguments(sendUsage, argv);
-  const count = countOf(args, 'count', 1, sendUsage);
-  if (args.has('--data') && args.has('--body')) {
-    throw new UsageError(['--data and --body exclude each other'], sendUsage.topic);
-  }
+  const count = countOf(args, 'count', 1);
+  if (args.has('--data') && args.has('--body')) throw args.misuse('--data and --body exclude each other');
   const headers = extraHeaders(args.values('--header'));
-  const config = await readConfiguration(args.config);
+  const config = await readConfiguration(args);
   const sendAs = senderOf(args, config);
   const url = receiverUrl(args.value('--url'), config, sendAs);
   const event = args.value('--event') ?? 'test';
@@ -39,13 +36,12 @@ export async function sendCommand(argv: readonly string[]): Promise<number> {
   const sent = await sendShown(sending, signal);
   const code = await reportSent(sent, sending, args.has('--json'));
   if (!signal.aborted) return code;
-  note(
-    `Interrupted after ${[...sent.statuses.values()].reduce((sum, times) => sum + times, 0)} of ${count}.`,
-  );
+  const answered = [...sent.statuses.values()].reduce((sum, times) => sum + times, 0);
+  note(`Interrupted after ${answered} of ${count}.`);
   return INTERRUPTED;
 }
 
-/** The line of progress is gone again before anything else is said. */
+/** Sends with a line of progress, which is cleared before anything else is printed. */
 async function sendShown(sending: Sending, signal: AbortSignal): Promise<Sent> {
   if (sending.count === 1) return sendAll(sending, signal, () => {});
   using progress = showProgress('Sending', sending.count);

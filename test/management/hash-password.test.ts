@@ -32,12 +32,16 @@ test('standard input is hashed, less one newline at its end', async () => {
   assert.ok(await isHashOf(stdout, 'secret'));
 });
 
-test('what cannot be hashed is one line and exit code 2', () => {
+test('what cannot be hashed is explained, with exit code 2', () => {
   for (const [input, args, message] of [
     ['', [], 'A password has at least one character, and no control characters'],
     ['a\nb', [], 'A password has at least one character, and no control characters'],
     [Uint8Array.of(0xff), [], 'Standard input is not UTF-8 text'],
-    ['a', ['--argon'], '"--argon" is no option of hash-password; did you mean --argon2id?'],
+    [
+      'a',
+      ['--argon'],
+      '"--argon" is not an option of hash-password; did you mean --argon2id?\nportico help hash-password tells more.',
+    ],
     [
       'a',
       ['hunter2'],

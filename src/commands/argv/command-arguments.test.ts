@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readFlags } from '../../config/sources/flags.ts';
-import type { CommandUsage } from '../command-usage.ts';
-import { UsageError } from '../usage-error.ts';
+import type { CommandUsage } from '../help/command-usage.ts';
 import { readArguments } from './command-arguments.ts';
+import { UsageError } from './usage-error.ts';
 
 const usage: CommandUsage = {
   topic: 'do things',
@@ -92,10 +92,13 @@ test('no message shows what may be a piece of a secret', () => {
     ['--secret', '--canary'],
     ['--secret', 'my', 'canary', 'canary'],
     ['--secret=canary', '--secret', 'canary'],
+    ['--secret', 'my', '-Canary'],
+    ['--secert', '--canary'],
+    ['--secret', '--', '--canary'],
   ]) {
     const problems = problemsOf(...argv);
     assert.ok(problems.length > 0, argv.join(' '));
-    assert.doesNotMatch(problems.join(), /canary/);
+    assert.doesNotMatch(problems.join(), /canary/i);
   }
 });
 
@@ -113,5 +116,27 @@ test('any words are sorted or refused', () => {
         assert.ok(error instanceof UsageError, String(error));
       }
     }),
+  );
+});
+
+test('problems in options of the configuration are said together with those of the command', () => {
+  assert.deepEqual(problemsOf('--rest-port', '--statsu', 'x'), [
+    '"--statsu" is not an option of do things; did you mean --status?',
+    '--rest-port needs a value; write --rest-port=<value> for one that begins with "-"',
+  ]);
+  assert.deepEqual(read('--rest-port').config, ['--rest-port']);
+});
+
+test('a dash alone is a value, but never a secret', () => {
+  assert.equal(read('--status', '-').value('--status'), '-');
+  assert.deepEqual(problemsOf('--secret', '-'), [
+    '--secret needs a value; write --secret=<text> for one that begins with "-"',
+  ]);
+});
+
+test('a command without configuration has none of its options', () => {
+  assert.throws(
+    () => readArguments({ ...usage, standalone: true }, ['--rest-port=1']),
+    /"--rest-port" is not an option of do things/,
   );
 });

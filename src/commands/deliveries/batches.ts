@@ -1,20 +1,22 @@
 import type { DeliveryFilter, DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
 
-/** Deliveries in one batch; it is one transaction. */
-const MOST = 100;
-/** The bodies of a batch are in memory at the same time; a larger one has a batch of its own. In bytes. */
-const MOST_BYTES = 8 * 1024 * 1024;
+/** Maximum number of deliveries in one batch, which is one transaction. */
+const MAX_DELIVERIES = 100;
+/** Maximum size of a batch in bytes: all its bodies are in memory at once. A larger delivery is a batch by itself. */
+const MAX_BYTES = 8 * 1024 * 1024;
+/** Number of ids in one batch when the sizes of the deliveries are not known. */
+const NAMED = 10;
 
-/** The deliveries of a filter that arrived up to now, and can be gone through more than once. */
+/** The deliveries that match a filter and had arrived when it was made. It can be read more than once. */
 export interface Selection {
-  /** How many there are; `onCounted` is told how far the count is. Undefined when it was interrupted. */
+  /** Their number, undefined when interrupted; `onCounted` is called with each intermediate count. */
   count(signal: AbortSignal, onCounted: (count: number) => void): Promise<number | undefined>;
-  /** Their ids, the oldest first. */
+  /** Their ids, oldest first. */
   batches(): AsyncIterable<readonly string[]>;
 }
 
-/** What a filter means at this moment, so that what arrives later, or comes back, is not gone through. */
+/** Selects up to the newest delivery of this moment: later arrivals are not part of it. */
 export async function select(
   log: DeliveryLog,
   filter: DeliveryFilter,
@@ -47,7 +49,7 @@ function* split(page: readonly DeliverySummary[]): Iterable<readonly string[]> {
   let batch: string[] = [];
   let bytes = 0;
   for (const { id, size } of page) {
-    if (batch.length === MOST || (batch.length > 0 && bytes + size > MOST_BYTES)) {
+    if (batch.length === MAX_DELIVERIES || (batch.length > 0 && bytes + size > MAX_BYTES)) {
       yield batch;
       batch = [];
       bytes = 0;
@@ -58,8 +60,8 @@ function* split(page: readonly DeliverySummary[]): Iterable<readonly string[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** Ids that were named, each once. Nothing is known of the sizes, so the batches are small. */
+/** Batches of ids that the user named. */
 export function* namedBatches(ids: ReadonlySet<string>): Iterable<readonly string[]> {
   const all = [...ids];
-  for (let i = 0; i < all.length; i += 10) yield all.slice(i, i + 10);
+  for (let i = 0; i < all.length; i += NAMED) yield all.slice(i, i + NAMED);
 }

@@ -1,9 +1,9 @@
 import type { DeliveryLog, DeliveryStatus } from '../../inbox/delivery-log.ts';
 
-/** Why a delivery was left as it was. */
+/** Why an action did not change a delivery. */
 export type Refusal = 'not-found' | 'open' | 'no-handler' | 'settled';
 
-/** What people are told of it. */
+/** The reasons as messages. */
 export const REFUSALS: Readonly<Record<Refusal, string>> = {
   'not-found': 'there is no such delivery',
   open: 'it is still open; wait for its end, or discard it first',
@@ -11,7 +11,7 @@ export const REFUSALS: Readonly<Record<Refusal, string>> = {
   settled: 'nothing of it is open or dead',
 };
 
-/** What can be done with many deliveries. */
+/** An action on many deliveries. */
 export interface BulkAction {
   /** As in "Replay 5 deliveries?". */
   readonly verb: string;
@@ -19,8 +19,8 @@ export interface BulkAction {
   readonly doing: string;
   /** As in "5 deliveries replayed", and the key of the JSON summary. */
   readonly done: string;
-  /** What of a filter's deliveries is meant at all. */
+  /** Whether a filter may match deliveries of this status. */
   eligible(status: DeliveryStatus): boolean;
-  /** Does it with one delivery; resolves to undefined, or why it was not done. */
+  /** Acts on one delivery; resolves to undefined, or to why it was not changed. */
   act(log: DeliveryLog, id: string): Promise<Refusal | undefined>;
 }

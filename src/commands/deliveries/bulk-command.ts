@@ -1,32 +1,32 @@
 import type { Config } from '../../config/load.ts';
 import type { DeliveryFilter, DeliveryLog } from '../../inbox/delivery-log.ts';
 import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
-import type { CommandUsage } from '../command-usage.ts';
-import { INTERRUPTED, interruption } from '../interruption.ts';
-import { counted, note } from '../output.ts';
-import { showProgress } from '../progress.ts';
-import { UsageError } from '../usage-error.ts';
+import { filterOf } from '../argv/filter-arguments.ts';
+import { readConfiguration } from '../argv/read-configuration.ts';
+import type { CommandUsage } from '../help/command-usage.ts';
+import { confirmed } from '../terminal/confirm.ts';
+import { INTERRUPTED, interruption } from '../terminal/interruption.ts';
+import { counted, note } from '../terminal/output.ts';
+import { showProgress } from '../terminal/progress.ts';
 import { namedBatches, type Selection, select } from './batches.ts';
 import { type Batches, type BulkResult, runBulk } from './bulk.ts';
 import type { BulkAction } from './bulk-action.ts';
 import { reportBulk } from './bulk-report.ts';
-import { confirmed } from './confirm.ts';
-import { filterOf } from './filter-arguments.ts';
-import { openExisting, readConfiguration } from './open-deliveries.ts';
+import { openExisting } from './open-deliveries.ts';
 
-/** Makes the action once the configuration is known. */
+/** Creates the action from the configuration. */
 export type ActionOf = (config: Config) => BulkAction | Promise<BulkAction>;
 
-/** A command that does something with the deliveries that its words name, or that its options mean. */
+/** Runs a command that acts on deliveries, named by its words or matched by its options. Resolves to the exit code. */
 export async function bulkCommand(
   usage: CommandUsage,
   argv: readonly string[],
   actionOf: ActionOf,
 ): Promise<number> {
   const args = readArguments(usage, argv);
-  const filter = filterOf(args, usage);
-  checkWhich(args, filter, usage);
-  const config = await readConfiguration(args.config);
+  const filter = filterOf(args);
+  checkSelection(args, filter);
+  const config = await readConfiguration(args);
   const action = await actionOf(config);
   await using database = await openExisting(config);
   using interrupted = interruption();
@@ -45,7 +45,7 @@ export async function bulkCommand(
   return reportBulk({ action, matched, result, named: false, json: args.has('--json') });
 }
 
-/** The line of progress is gone again before anything else is said. */
+/** Runs with a line of progress, which is cleared before anything else is printed. */
 async function runShown(
   action: BulkAction,
   log: DeliveryLog,
@@ -57,20 +57,21 @@ async function runShown(
   return await runBulk(action, log, batches, signal, progress);
 }
 
-function checkWhich({ words }: CommandArguments, filter: DeliveryFilter, { topic }: CommandUsage): void {
+/** Deliveries are named or filtered, and never all of them by default. */
+function checkSelection(args: CommandArguments, filter: DeliveryFilter): void {
+  const named = args.words.length > 0;
   const filtered = Object.keys(filter).length > 0;
-  if (words.length > 0 && filtered) {
-    throw new UsageError(['name ids, or say what the deliveries have in common; not both'], topic);
+  if (named && filtered) {
+    throw args.misuse('name ids, or say what the deliveries have in common; not both');
   }
-  if (words.length === 0 && !filtered) {
-    throw new UsageError(
-      ['say which deliveries: by their ids, or with --dead, --status, --event, --source, --since or --until'],
-      topic,
+  if (!named && !filtered) {
+    throw args.misuse(
+      'say which deliveries: by their ids, or with --dead, --status, --event, --source, --since or --until',
     );
   }
 }
 
-/** What the filter means, counted and confirmed; the exit code when it came to nothing. */
+/** The deliveries that match, counted and confirmed; the exit code when that was interrupted or declined. */
 async function choose(
   action: BulkAction,
   log: DeliveryLog,

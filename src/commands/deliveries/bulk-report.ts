@@ -1,19 +1,19 @@
-import { INTERRUPTED } from '../interruption.ts';
-import { counted, note, plain, print } from '../output.ts';
+import { INTERRUPTED } from '../terminal/interruption.ts';
+import { counted, note, plain, print } from '../terminal/output.ts';
 import type { BulkResult } from './bulk.ts';
 import { type BulkAction, REFUSALS } from './bulk-action.ts';
 
 export interface BulkReport {
   readonly action: BulkAction;
-  /** How many deliveries were meant. */
+  /** Number of deliveries that were named or matched. */
   readonly matched: number;
   readonly result: BulkResult;
-  /** Whether they were named one by one: then each has to be done. */
+  /** Whether they were named by id: then one that was not changed is a failure. */
   readonly named: boolean;
   readonly json: boolean;
 }
 
-/** Tells how a bulk operation ended; resolves to the exit code. */
+/** Prints the result of a bulk operation; resolves to the exit code. */
 export async function reportBulk(report: BulkReport): Promise<number> {
   const { result, matched, named, json } = report;
   const { done, stopped } = result;
@@ -48,7 +48,7 @@ function describe({ action, matched, result, named }: BulkReport): readonly stri
   if (stopped !== undefined) {
     const seen = done + [...refused.values()].reduce((sum, count) => sum + count, 0);
     lines.push(
-      `Stopped after ${seen.toLocaleString('en-US')} of ${matched.toLocaleString('en-US')}; the others are as they were. Run it again to go on.`,
+      `Stopped after ${seen.toLocaleString('en-US')} of ${matched.toLocaleString('en-US')}; the others are unchanged. Run it again to go on.`,
     );
   }
   return lines;

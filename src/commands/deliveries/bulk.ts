@@ -1,32 +1,33 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../core/store-errors.ts';
 import type { DeliveryLog } from '../../inbox/delivery-log.ts';
-import type { Progress } from '../progress.ts';
+import type { Progress } from '../terminal/progress.ts';
 import type { BulkAction, Refusal } from './bulk-action.ts';
 
-/** Ids, so many of them as are done in one transaction. */
+/** Lists of ids, one transaction each. */
 export type Batches = Iterable<readonly string[]> | AsyncIterable<readonly string[]>;
 
-/** A refusal that is told one by one. */
+/** A delivery that was not changed. */
 export interface Refused {
   readonly id: string;
   readonly reason: Refusal;
 }
 
-/** How far a bulk operation came. */
+/** The result of a bulk operation. */
 export interface BulkResult {
+  /** Number of deliveries that were changed. */
   readonly done: number;
-  /** How many were left as they were, by the reason. */
+  /** Number of deliveries that were not changed, by reason. */
   readonly refused: ReadonlyMap<Refusal, number>;
-  /** The first of them. */
+  /** The first 10,000 of them. */
   readonly examples: readonly Refused[];
-  /** Why it ended before its end; undefined when it did not. */
+  /** Why it stopped early; undefined when it is complete. */
   readonly stopped: 'interrupted' | StoreUnavailableError | undefined;
 }
 
-const MOST_EXAMPLES = 10_000;
+const MAX_EXAMPLES = 10_000;
 
-/** Does something with deliveries, batch by batch, until they are through or the signal is aborted. */
+/** Acts on deliveries batch by batch, until all are done, the database fails or the signal is aborted. */
 export async function runBulk(
   action: BulkAction,
   log: DeliveryLog,
@@ -50,12 +51,12 @@ export async function runBulk(
       } else if (result.value === undefined) done++;
       else {
         refused.set(result.value, (refused.get(result.value) ?? 0) + 1);
-        if (examples.length < MOST_EXAMPLES) examples.push({ id: batch[i] ?? '', reason: result.value });
+        if (examples.length < MAX_EXAMPLES) examples.push({ id: batch[i] ?? '', reason: result.value });
       }
     }
     seen += batch.length;
     progress.update(seen);
-    // Whoever else writes has the database for as long as this had it.
+    // Leaves the database to other writers for as long as this batch took.
     await delay(performance.now() - began, undefined, { signal }).catch(() => {});
   };
 

@@ -1,16 +1,16 @@
-import { plain } from '../output.ts';
+import { plain } from '../terminal/output.ts';
 
-// Scripts and signs that terminals draw two columns wide (Unicode Standard Annex 11, roughly).
+// Characters that terminals draw two columns wide (Unicode Standard Annex 11, roughly).
 const WIDE = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{Emoji_Presentation}\uff01-\uff60]/u;
 const NONE = /\p{M}/u;
 
-/** How many columns of a terminal a character takes. */
+/** Width of a character in columns of a terminal. */
 function columnsOf(character: string): number {
   if (NONE.test(character)) return 0;
   return WIDE.test(character) ? 2 : 1;
 }
 
-/** How many columns of a terminal a text takes. */
+/** Width of a text in columns of a terminal. */
 export function widthOf(text: string): number {
   // Most texts are ASCII.
   if (/^[ -~]*$/.test(text)) return text.length;
@@ -19,7 +19,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** Text from outside as the cell of a table, cut to a width when it is longer. */
+/** Untrusted text as the cell of a table, cut to a width in columns. */
 export function cell(text: string, width = Number.POSITIVE_INFINITY): string {
   const shown = plain(text);
   if (widthOf(shown) <= width) return shown;
@@ -33,7 +33,7 @@ export function cell(text: string, width = Number.POSITIVE_INFINITY): string {
   return `${cut}…`;
 }
 
-/** A text filled up with spaces. */
+/** A text padded with spaces to a width in columns; `right` puts them in front. */
 export function pad(text: string, width: number, right = false): string {
   const spaces = ' '.repeat(Math.max(0, width - widthOf(text)));
   return right ? spaces + text : text + spaces;

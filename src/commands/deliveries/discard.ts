@@ -1,7 +1,7 @@
 import { discardDelivery, isDiscardable } from '../../inbox/replay-delivery.ts';
+import { discardUsage } from '../help/deliveries-usages.ts';
 import type { BulkAction } from './bulk-action.ts';
 import { bulkCommand } from './bulk-command.ts';
-import { discardUsage } from './usages.ts';
 
 const discard: BulkAction = {
   verb: 'Discard',
@@ -14,7 +14,7 @@ const discard: BulkAction = {
   },
 };
 
-/** `portico deliveries discard` */
+/** `portico deliveries discard`. Resolves to the exit code. */
 export function discardDeliveries(argv: readonly string[]): Promise<number> {
   return bulkCommand(discardUsage, argv, () => discard);
 }

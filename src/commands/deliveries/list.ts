@@ -3,19 +3,20 @@ import type { DeliveryPage, DeliverySummary } from '../../inbox/delivery-log.ts'
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { formatSpan } from '../../inbox/moment.ts';
 import { readArguments } from '../argv/command-arguments.ts';
-import { note, print } from '../output.ts';
-import { countOf, filterOf, filterWords } from './filter-arguments.ts';
-import { openExisting, readConfiguration } from './open-deliveries.ts';
+import { countOf, filterOf, filterWords } from '../argv/filter-arguments.ts';
+import { readConfiguration } from '../argv/read-configuration.ts';
+import { listUsage } from '../help/deliveries-usages.ts';
+import { note, print } from '../terminal/output.ts';
+import { openExisting } from './open-deliveries.ts';
 import { type Column, renderTable } from './table.ts';
-import { listUsage } from './usages.ts';
 
-/** `portico deliveries list` */
+/** `portico deliveries list`. Resolves to the exit code. */
 export async function listDeliveries(argv: readonly string[]): Promise<number> {
   const args = readArguments(listUsage, argv);
-  const filter = filterOf(args, listUsage);
-  const limit = countOf(args, 'limit', 20, listUsage);
-  const before = countOf(args, 'before', undefined, listUsage);
-  await using database = await openExisting(await readConfiguration(args.config));
+  const filter = filterOf(args);
+  const limit = countOf(args, 'limit', 20);
+  const before = countOf(args, 'before', undefined);
+  await using database = await openExisting(await readConfiguration(args));
   const pages = deliveryPages(database.deliveries, filter, {
     limit,
     ...(before !== undefined && { cursor: { before } }),
@@ -33,7 +34,7 @@ export async function listDeliveries(argv: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** Rows whose columns are made to fit together. */
+/** Maximum number of rows that share column widths. */
 const BLOCK = 500;
 
 async function printTable(pages: AsyncIterable<DeliveryPage>) {
@@ -57,7 +58,7 @@ async function printTable(pages: AsyncIterable<DeliveryPage>) {
   return { shown, next };
 }
 
-/** One document, written page by page. */
+/** Writes one document, page by page. */
 async function printJson(pages: AsyncIterable<DeliveryPage>): Promise<void> {
   let next: number | undefined;
   let separator = '{"items":[\n';

@@ -1,4 +1,4 @@
-/** The members of TC39's "JSON.parse source text access" that the compiler does not know yet. */
+/** TC39's "JSON.parse source text access", which the compiler has no types for. */
 interface SourceJson {
   parse(
     text: string,
@@ -8,16 +8,16 @@ interface SourceJson {
 }
 const json = JSON as unknown as SourceJson;
 
-/** Characters that a terminal obeys, or that turn the order of what it shows. JSON itself escapes the rest of them. */
-const UNRULY = /[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]/g;
+/** Control characters of terminals, bidirectional ones included, that JSON.stringify does not escape. */
+const CONTROLS = /[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]/g;
 
-/** JSON text with indents; every number keeps all its digits. */
+/** JSON text, indented; every number keeps all its digits. */
 export function prettyJson(text: string): string {
   const value = json.parse(text, (_key, value, { source }) =>
     typeof value === 'number' && source !== undefined ? json.rawJSON(source) : value,
   );
   return JSON.stringify(value, null, 2).replace(
-    UNRULY,
+    CONTROLS,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }

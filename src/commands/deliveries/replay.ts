@@ -1,9 +1,9 @@
 import { jobPlanOf } from '../../app/webhook-door.ts';
 import { isOpen, replayDelivery } from '../../inbox/replay-delivery.ts';
+import { replayUsage } from '../help/deliveries-usages.ts';
 import { bulkCommand } from './bulk-command.ts';
-import { replayUsage } from './usages.ts';
 
-/** `portico deliveries replay` */
+/** `portico deliveries replay`. Resolves to the exit code. */
 export function replayDeliveries(argv: readonly string[]): Promise<number> {
   return bulkCommand(replayUsage, argv, (config) => {
     const plan = jobPlanOf(config);

@@ -2,25 +2,23 @@ import { detailJson, jsonText } from '../../inbox/delivery-json.ts';
 import type { DeliveryDetail, JobDetail } from '../../inbox/delivery-log.ts';
 import { formatSpan } from '../../inbox/moment.ts';
 import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
-import { counted, note, plain, print } from '../output.ts';
-import { UsageError } from '../usage-error.ts';
+import { readConfiguration } from '../argv/read-configuration.ts';
+import { showUsage } from '../help/deliveries-usages.ts';
+import { counted, note, plain, print } from '../terminal/output.ts';
 import { pad } from './cells.ts';
-import { openExisting, readConfiguration } from './open-deliveries.ts';
+import { openExisting } from './open-deliveries.ts';
 import { prettyJson } from './pretty-json.ts';
-import { showUsage } from './usages.ts';
 
-/** `portico deliveries show` */
+/** `portico deliveries show`. Resolves to the exit code: 0, or 1 when there is no such delivery. */
 export async function showDelivery(argv: readonly string[]): Promise<number> {
   const args = readArguments(showUsage, argv);
   const [id] = args.words;
-  if (id === undefined) throw new UsageError(['show needs the id of a delivery'], showUsage.topic);
-  if (args.has('--raw') && args.has('--json')) {
-    throw new UsageError(['--raw and --json exclude each other'], showUsage.topic);
-  }
-  await using database = await openExisting(await readConfiguration(args.config));
+  if (id === undefined) throw args.misuse('show needs the id of a delivery');
+  if (args.has('--raw') && args.has('--json')) throw args.misuse('--raw and --json exclude each other');
+  await using database = await openExisting(await readConfiguration(args));
   const found = await database.deliveries.find(id);
   if (found === undefined) {
-    note(`There is no delivery ${plain(id)}; it may have been removed because it was old.`);
+    note(`There is no delivery ${plain(id)}; it may have been deleted at the end of its retention.`);
     return 1;
   }
   await print(output(found, args));
@@ -41,12 +39,12 @@ function describe(found: DeliveryDetail, now: number): readonly string[] {
   const fields: readonly (readonly [string, string])[] = [
     ['Delivery', id],
     ['Status', status],
-    ['Event', event ?? 'none in the body'],
+    ['Event', event ?? 'none in the delivery'],
     ['Source', source === '' ? 'none, it came to /webhook' : source],
     ['Received', `${new Date(receivedAt).toISOString()}, ${formatSpan(now - receivedAt)} ago`],
-    ['Body', `${counted(size, 'byte', 'bytes')}, ${contentType ?? 'without a content type'}`],
+    ['Body', `${counted(size, 'byte', 'bytes')}, ${contentType ?? 'no content type'}`],
     ['Data at', dataPointer === '' ? 'the whole body' : dataPointer],
-    ['Jobs', jobs.length === 0 ? 'none: nothing handled its event when it came' : ''],
+    ['Jobs', jobs.length === 0 ? 'none: its event had no handler when it arrived' : ''],
   ];
   return [
     ...fields.map(([name, value]) => `${pad(name, 10)}${plain(value)}`.trimEnd()),
@@ -72,5 +70,5 @@ function timeOf({ status, dueAt, finishedAt }: JobDetail, now: number): string {
 
 function shownBody(body: Uint8Array): string {
   const text = jsonText(body);
-  return text === undefined ? 'The body is no JSON; --raw writes it as it is.' : prettyJson(text);
+  return text === undefined ? 'The body is not JSON; --raw writes it as received.' : prettyJson(text);
 }

@@ -4,11 +4,11 @@ import { cell, pad, widthOf } from './cells.ts';
 export interface Column<T> {
   readonly title: string;
   readonly text: (row: T) => string;
-  /** Numbers stand at the right. */
+  /** Aligned to the right, as numbers are. Default: false. */
   readonly right?: boolean;
-  /** Where there is little room it is cut down to this many columns of the terminal. */
+  /** Minimum width in columns of the terminal when the table is too wide. Default: it is never cut. */
   readonly least?: number;
-  /** Left out where there is too little room; the highest number goes first. */
+  /** Left out when cutting is not enough; the highest number first. Default: never. */
   readonly dispensable?: number;
 }
 
@@ -19,7 +19,7 @@ interface Sized<T> {
 
 const GAP = 2;
 
-/** The lines of a table, no wider than `width` as far as that can be. Nothing is cut when `width` is undefined. */
+/** The lines of a table, at most `width` columns wide where its columns allow. Default: as wide as its content. */
 export function renderTable<T>(
   columns: readonly Column<T>[],
   rows: readonly T[],
@@ -38,7 +38,7 @@ export function renderTable<T>(
   return [line(({ title }) => title), ...rows.map((row) => line(({ text }) => text(row)))];
 }
 
-/** Cuts columns, the widest first; when that is not enough it leaves one out and begins again. */
+/** Cuts columns, the widest first; when that is not enough it leaves one out and starts over. */
 function fit<T>(columns: readonly Sized<T>[], width: number): readonly Sized<T>[] {
   const cut = columns.map((each) => ({ ...each }));
   while (totalOf(cut) > width) {

@@ -4,23 +4,24 @@ import { summaryJson } from '../../inbox/delivery-json.ts';
 import type { DeliveryFilter, DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { readArguments } from '../argv/command-arguments.ts';
-import { interruption } from '../interruption.ts';
-import { note, plain, print } from '../output.ts';
+import { filterOf } from '../argv/filter-arguments.ts';
+import { readConfiguration } from '../argv/read-configuration.ts';
+import { tailUsage } from '../help/deliveries-usages.ts';
+import { interruption } from '../terminal/interruption.ts';
+import { note, plain, print } from '../terminal/output.ts';
 import { pad } from './cells.ts';
-import { filterOf } from './filter-arguments.ts';
-import { openExisting, readConfiguration } from './open-deliveries.ts';
-import { tailUsage } from './usages.ts';
+import { openExisting } from './open-deliveries.ts';
 
-/** How often to look, in milliseconds. */
+/** Time between two polls, in milliseconds. */
 const INTERVAL = 500;
-/** As many of the newest deliveries are looked at again for the status that is wanted. */
+/** Number of the newest deliveries of a status that each poll reads. */
 const WATCHED = 5_000;
 
-/** `portico deliveries tail` */
+/** `portico deliveries tail`. Resolves to exit code 0 on Ctrl+C. */
 export async function tailDeliveries(argv: readonly string[]): Promise<number> {
   const args = readArguments(tailUsage, argv);
-  const filter = filterOf(args, tailUsage);
-  await using database = await openExisting(await readConfiguration(args.config));
+  const filter = filterOf(args);
+  await using database = await openExisting(await readConfiguration(args));
   using interrupted = interruption();
   const { signal } = interrupted;
   const log = database.deliveries;
@@ -38,29 +39,29 @@ export async function tailDeliveries(argv: readonly string[]): Promise<number> {
       }
       problem = undefined;
     } catch (error) {
-      // What is away for a while is waited for: the next look goes on where this one was.
+      // The next poll goes on where this one failed.
       if (!(error instanceof StoreUnavailableError)) throw error;
       if (error.message !== problem) note(error.message);
       problem = error.message;
     }
-    // Ctrl+C is how it ends.
+    // Rejects when the signal is aborted.
     await delay(INTERVAL, undefined, { signal }).catch(() => {});
   }
   return 0;
 }
 
-/** The `seq` of the newest delivery; whatever comes below it has come. */
+/** The `seq` of the newest delivery, once all below it are stored. */
 async function newestArrival(log: DeliveryLog): Promise<number> {
   const newest = (await log.list({}, 1)).items[0]?.seq ?? 0;
-  // A list in the order of arrival waits for those that are still being stored.
+  // A list in the order of arrival waits for deliveries that are still being stored.
   await log.list({}, 1, { after: newest - 1 });
   return newest;
 }
 
-/** Gives what is new since it was called last. */
+/** Yields deliveries that are new since the last call. */
 type Follow = () => AsyncIterable<readonly DeliverySummary[]>;
 
-/** Every delivery once, as it arrives. All are looked at, so that each is looked at once. */
+/** Every delivery once, as it arrives. It reads all and filters them here, so that the cursor passes each once. */
 function followArrivals(log: DeliveryLog, { event, source }: DeliveryFilter, start: number): Follow {
   let after = start;
   return async function* () {
@@ -74,7 +75,7 @@ function followArrivals(log: DeliveryLog, { event, source }: DeliveryFilter, sta
   };
 }
 
-/** Every delivery that arrived since the start, whenever it comes to have the status that is wanted. */
+/** Every delivery that arrived since the start, each time it gets the status. */
 function followStatus(log: DeliveryLog, filter: DeliveryFilter, start: number): Follow {
   let shown: ReadonlySet<number> = new Set();
   return async function* () {

@@ -4,7 +4,7 @@ import { valueAt } from '../../core/json-pointer.ts';
 import { defaultLayout } from '../../webhook/sources/defaults.ts';
 import { readDelivery } from '../../webhook/sources/read-delivery.ts';
 import type { SourceLayout } from '../../webhook/sources/source.ts';
-import { UsageError } from '../usage-error.ts';
+import { UsageError } from '../argv/usage-error.ts';
 import { buildBody } from './build-body.ts';
 
 const header = { header: '', headerPrefix: 'webhook', tolerance: 0 };

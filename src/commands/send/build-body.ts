@@ -1,9 +1,8 @@
 import type { JsonPointer } from '../../core/json-pointer.ts';
 import type { Place, SourceLayout } from '../../webhook/sources/source.ts';
-import { UsageError } from '../usage-error.ts';
-import { sendUsage } from './usage.ts';
+import { misuse } from './misuse.ts';
 
-/** What a body is made of. */
+/** The content of a body. */
 export interface BodyParts {
   /** By the sender's own name. */
   readonly event: string;
@@ -12,8 +11,8 @@ export interface BodyParts {
 }
 
 /**
- * A body as the sender of a source lays it out: the data at their place, and the event and the id where the body
- * names them. Throws UsageError when the data leave no room for those.
+ * A body in the layout of a source: the data at their place, and the event and the id where the body carries them.
+ * Throws UsageError when the data leave no room for those.
  */
 export function buildBody(layout: Omit<SourceLayout, 'events'>, { event, data, id }: BodyParts): Uint8Array {
   let body = placed({}, layout.data, data);
@@ -26,15 +25,12 @@ function inBody(body: unknown, place: Place | undefined, text: string): unknown 
   return place?.kind === 'pointer' ? placed(body, place.pointer, text) : body;
 }
 
-/** The document with a value at a pointer; objects on the way there are made. */
+/** The document with a value at a pointer; missing objects on the way are created. */
 function placed(document: unknown, pointer: JsonPointer, value: unknown): unknown {
   const [token, ...rest] = pointer;
   if (token === undefined) return value;
   if (typeof document !== 'object' || document === null || Array.isArray(document)) {
-    throw new UsageError(
-      [`--data has to be an object here, because the sender puts ${JSON.stringify(token)} into it`],
-      sendUsage.topic,
-    );
+    throw misuse(`--data has to be an object here, because the sender puts ${JSON.stringify(token)} into it`);
   }
   const members = new Map(Object.entries(document));
   members.set(token, placed(members.get(token) ?? {}, rest, value));

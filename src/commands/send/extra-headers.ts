@@ -1,6 +1,5 @@
 import { headerName } from '../../webhook/sources/fields.ts';
-import { UsageError } from '../usage-error.ts';
-import { sendUsage } from './usage.ts';
+import { misuse } from './misuse.ts';
 
 /** Reads headers written as `name: text`; the names in lower case. Throws UsageError. */
 export function extraHeaders(lines: readonly string[]): Readonly<Record<string, string>> {
@@ -10,7 +9,7 @@ export function extraHeaders(lines: readonly string[]): Readonly<Record<string, 
       const name = colon === -1 ? undefined : headerName(line.slice(0, colon));
       const value = line.slice(colon + 1).trim();
       if (name === undefined || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-        throw new UsageError(['--header must be like "x-request-id: 7"'], sendUsage.topic);
+        throw misuse('--header must be like "x-request-id: 7"');
       }
       return [name, value];
     }),

@@ -1,25 +1,25 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 
-/** What a receiver answered. */
+/** The answer of a receiver. */
 export interface Reply {
   readonly status: number;
   readonly statusText: string;
-  /** No more than its first part. */
+  /** Its first 64 KiB. */
   readonly body: string;
   /** Milliseconds from the request to the end of the reply. */
   readonly took: number;
 }
 
-/** Posts to one receiver over a connection that is kept. */
+/** Posts to one receiver over a kept-alive connection. */
 export interface Sender extends Disposable {
-  /** Rejects when no reply comes, or the signal is aborted. */
+  /** Rejects when no reply comes within 30 seconds, or the signal is aborted. */
   post(headers: Readonly<Record<string, string>>, body: Uint8Array, signal: AbortSignal): Promise<Reply>;
 }
 
-/** More of a reply is not kept, in bytes. */
+/** Maximum size of a reply that is kept, in bytes. */
 const MAX_REPLY = 64 * 1024;
-/** Milliseconds. */
+/** Maximum duration of a request, in milliseconds. */
 const TIMEOUT = 30_000;
 
 export function createSender(url: URL): Sender {

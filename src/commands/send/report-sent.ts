@@ -1,7 +1,7 @@
-import { counted, note, plain, print } from '../output.ts';
+import { counted, note, plain, print } from '../terminal/output.ts';
 import type { Sending, Sent } from './send-all.ts';
 
-/** Prints what the receiver answered; resolves to the exit code. */
+/** Prints the answers of the receiver; resolves to the exit code. */
 export async function reportSent(
   sent: Sent,
   sending: Pick<Sending, 'url' | 'count'>,
@@ -43,7 +43,7 @@ function summaryOf({ statuses, last, problem }: Sent, { url, count }: Pick<Sendi
   return { ...common, id: last.id, status, body, took: Math.round(took) };
 }
 
-/** A reply's text, with its line breaks and nothing else that a terminal would obey. */
+/** A reply's text without control characters, except for its line breaks. */
 function shown(body: string): string {
   if (body === '') return '';
   return `${body

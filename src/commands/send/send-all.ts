@@ -4,33 +4,33 @@ import { createSender, type Reply } from './post.ts';
 import type { SendAs } from './sender-of.ts';
 import { noAnswer, signedHeaders } from './signed-headers.ts';
 
-/** What is to be sent, and how often. */
+/** A delivery, and how often to send it. */
 export interface Sending {
   readonly url: URL;
   readonly sendAs: SendAs;
   /** By the sender's own name. */
   readonly event: string;
   readonly data: unknown;
-  /** Sent as it is, in place of one that is made of event and data. */
+  /** Sent byte for byte instead of a body built of event and data. */
   readonly body: Uint8Array | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined: each delivery has one of its own. */
+  /** Undefined: a new one for each delivery. */
   readonly id: string | undefined;
   readonly count: number;
 }
 
-/** What came of it. */
+/** The outcome. */
 export interface Sent {
-  /** How many were answered with each status. */
+  /** The number of answers by their status. */
   readonly statuses: ReadonlyMap<number, number>;
   readonly last: { readonly id: string; readonly reply: Reply } | undefined;
-  /** Why one got no answer; it was the last one then. */
+  /** Why the last delivery got no answer. */
   readonly problem: string | undefined;
 }
 
 /**
- * Sends one delivery after the other until one gets no answer or the signal is aborted; `onSent` is told of each.
- * Rejects with UsageError when one cannot be made or signed.
+ * Sends deliveries one after the other until one gets no answer or the signal is aborted; `onSent` is called after
+ * each with their number. Rejects with UsageError when one cannot be built or signed.
  */
 export async function sendAll(
   { url, sendAs, event, data, body, headers, id, count }: Sending,

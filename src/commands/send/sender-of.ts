@@ -16,23 +16,21 @@ import { defaultLayout } from '../../webhook/sources/defaults.ts';
 import { headerName } from '../../webhook/sources/fields.ts';
 import type { SourceLayout, SourceSettings } from '../../webhook/sources/source.ts';
 import type { CommandArguments } from '../argv/command-arguments.ts';
-import { UsageError } from '../usage-error.ts';
-import { sendUsage } from './usage.ts';
+import { misuse } from './misuse.ts';
 
-/** Who a delivery seems to come from. */
+/** The sender that a delivery is signed as. */
 export interface SendAs {
-  /** The path at the webhook door where such deliveries go. */
+  /** The path of the webhook door for such deliveries. */
   readonly path: string;
-  /** Whether that path is known to take this scheme; otherwise the user has to say where to. */
+  /** Whether that path takes this scheme; otherwise --url is required. */
   readonly ownPath: boolean;
   readonly layout: SourceLayout;
   readonly sign: Signer;
 }
 
-const misuse = (problem: string) => new UsageError([problem], sendUsage.topic);
 const unsigned: Signer = () => ({});
 
-/** Throws UsageError, or ConfigError when the sources of the configuration cannot be used. */
+/** The sender that the options describe. Throws UsageError, or ConfigError when webhook.sources cannot be used. */
 export function senderOf(args: CommandArguments, config: Config): SendAs {
   const name = args.value('--source');
   const source = name === undefined ? undefined : findSource(name, config);
@@ -46,7 +44,7 @@ export function senderOf(args: CommandArguments, config: Config): SendAs {
   const chosen = source?.chosen.scheme === scheme ? source.chosen : chosenOf(scheme, args);
   const secrets = secretsOf(args, scheme, source, config);
   const layout = source ?? defaultLayout(chosen);
-  // The token of /webhook is optional, as its secret is.
+  // /webhook without a secret takes deliveries without a token.
   if (secrets.length === 0 && scheme === 'token') return { path, ownPath, layout, sign: unsigned };
   if (secrets.length === 0) throw misuse(`--scheme ${scheme} needs --secret or --secret-file`);
   try {
@@ -77,7 +75,7 @@ function schemeOf(args: CommandArguments, source: SourceSettings | undefined): S
   return scheme;
 }
 
-/** A scheme with what holds where nobody says. */
+/** A scheme with its default parameters. */
 function chosenOf(scheme: SchemeName, args: CommandArguments): ChosenScheme {
   const given = args.value('--signature-header');
   const header = given === undefined ? undefined : headerName(given);

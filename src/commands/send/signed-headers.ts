@@ -1,11 +1,10 @@
 import { validateHeaderValue } from 'node:http';
 import { UnsignableError } from '../../webhook/schemes/scheme-error.ts';
 import { signDelivery, type UnsignedDelivery } from '../../webhook/sources/sign-delivery.ts';
-import { UsageError } from '../usage-error.ts';
+import { misuse } from './misuse.ts';
 import type { SendAs } from './sender-of.ts';
-import { sendUsage } from './usage.ts';
 
-/** All headers of a delivery that is sent now. Throws UsageError when it cannot be signed or sent as it is. */
+/** All headers of a delivery, signed with the current time. Throws UsageError when it cannot be signed or sent. */
 export function signedHeaders(
   { layout, sign }: SendAs,
   delivery: Omit<UnsignedDelivery, 'timestamp'>,
@@ -16,15 +15,14 @@ export function signedHeaders(
     for (const [name, value] of Object.entries(headers)) validateHeaderValue(name, value);
     return headers;
   } catch (error) {
-    if (error instanceof UnsignableError)
-      throw new UsageError([`${error.message} (with --header or --id)`], sendUsage.topic);
+    if (error instanceof UnsignableError) throw misuse(`${error.message} (with --header or --id)`);
     const { code, message } = error as NodeJS.ErrnoException;
     if (code !== 'ERR_INVALID_CHAR') throw error;
-    throw new UsageError([message], sendUsage.topic);
+    throw misuse(message);
   }
 }
 
-/** Why no answer came, in one sentence. */
+/** Why a receiver gave no answer, in one sentence. */
 export function noAnswer({ origin }: URL, error: unknown): string {
   const { code, message, name } = innermost(error) as NodeJS.ErrnoException;
   if (code === 'ECONNREFUSED') {
@@ -34,7 +32,7 @@ export function noAnswer({ origin }: URL, error: unknown): string {
   return `${origin} gave no answer: ${message || code}.`;
 }
 
-/** An attempt on several addresses of a name fails with all their errors. */
+/** The cause: connecting to several addresses of a name fails with an error for each. */
 function innermost(error: unknown): unknown {
   if (error instanceof AggregateError) return innermost(error.errors[0]);
   const { name, cause } = Object(error) as Error;

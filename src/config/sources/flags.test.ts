@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { flagOf } from '../options/option.ts';
-import { optionKeys } from '../options/options.ts';
+import { optionKeys, optionOf } from '../options/options.ts';
 import { readFlags } from './flags.ts';
 
 const values = (argv: readonly string[]) =>
@@ -97,6 +97,59 @@ test('a value that is refused is shown, unless it is a secret', () => {
   const [problem = ''] = problems(['--database-url=mysql://root:hunter2@db/x']);
   assert.match(problem, /^--database-url must be sqlite:/);
   assert.doesNotMatch(problem, /hunter2|mysql/);
+});
+
+test('--no-migrate stands for an option with its value', () => {
+  assert.deepEqual(values(['--no-migrate', '--rest-port', '1']), {
+    'database.migrate': false,
+    'rest.port': 1,
+  });
+  assert.deepEqual(problems(['--no-migrat']), ['"--no-migrat" is not an option; did you mean --no-migrate?']);
+  assert.deepEqual(problems(['--no-migrate=1']), ['--no-migrate takes no value']);
+  assert.deepEqual(problems(['--no-migrate', '--database-migrate=true']), [
+    '--database-migrate is given more than once',
+  ]);
+});
+
+test('the value of a misspelled option is not shown, whatever it looks like', () => {
+  for (const argv of [
+    ['--webhok-secret', '--canary'],
+    ['--webhok-secret=canary'],
+    ['--webhok-secret', 'canary', 'Canary'],
+  ]) {
+    const [problem, ...more] = problems(argv);
+    assert.equal(problem, '"--webhok-secret" is not an option; did you mean --webhook-secret?');
+    assert.doesNotMatch(more.join(), /canary/i);
+  }
+});
+
+/** Words that may be parts of a secret; those of `torn` directly behind its option only. */
+const part = fc.constantFrom(
+  'Canary',
+  '-Canary',
+  '--Canary',
+  '-9Canary=1',
+  '--=Canary',
+  '--',
+  '-',
+  '',
+  'x=Canary',
+);
+const torn = fc.oneof(part, fc.constantFrom('--canary', '--canary=1', '-c=canary'));
+const secretFlags = optionKeys.filter((key) => optionOf(key).secret).map(flagOf);
+const secret = fc.tuple(fc.constantFrom(...secretFlags), torn, fc.boolean());
+
+test('no problem shows a part of a secret, wherever it is torn', () => {
+  const words = fc.oneof(
+    secret.map(([flag, value, inline]) => (inline ? [`${flag}=${value}`] : [flag, value])),
+    part.map((text) => [text]),
+  );
+  fc.assert(
+    fc.property(fc.constantFrom(...secretFlags), torn, fc.array(words), (flag, value, more) => {
+      assert.doesNotMatch(problems([flag, value, ...more.flat()]).join(), /canary/i);
+    }),
+    { numRuns: 500 },
+  );
 });
 
 const word = fc.oneof(

@@ -1,24 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { deliveriesUsages } from './deliveries/usages.ts';
-import { help } from './help.ts';
+import { help } from '../help.ts';
+import { deliveriesUsages } from './deliveries-usages.ts';
 import { migrateUsage } from './migrate-usage.ts';
 import { moveUsage } from './move-usage.ts';
-import { renderUsage } from './render-usage.ts';
-import { sendUsage } from './send/usage.ts';
+import { sendUsage } from './send-usage.ts';
 
 test('a command is described with its options, a part of one alone', () => {
-  const all = renderUsage(['deliveries'], 100) ?? '';
+  const all = help(['deliveries'], 100);
   for (const { topic, options } of deliveriesUsages) {
     assert.ok(all.includes(`Usage: portico ${topic} `), topic);
-    const alone = renderUsage(topic.split(' '), 100) ?? '';
+    const alone = help(topic.split(' '), 100);
     assert.equal(alone.split('Usage: ').length, 2);
     for (const { flag } of options) assert.ok(alone.includes(`\n  ${flag} `), `${topic} ${flag}`);
   }
-  const send = renderUsage(['send', 'anything'], 100) ?? '';
+  const send = help(['send', 'anything'], 100);
   for (const { flag } of sendUsage.options) assert.ok(send.includes(`\n  ${flag} `), flag);
   for (const usage of [migrateUsage, moveUsage]) {
-    const page = renderUsage([usage.topic], 100) ?? '';
+    const page = help([usage.topic], 100);
     for (const { flag } of usage.options) assert.ok(page.includes(`\n  ${flag} `), flag);
   }
 });
@@ -26,7 +25,7 @@ test('a command is described with its options, a part of one alone', () => {
 test('no line is longer than the terminal is wide, but for examples', () => {
   for (const columns of [72, 80, 100]) {
     for (const words of [['deliveries'], ['send'], ['hash-password'], ['migrate'], ['move']]) {
-      for (const line of (renderUsage(words, columns) ?? '').split('\n')) {
+      for (const line of help(words, columns).split('\n')) {
         if (!line.startsWith('  Try: ')) assert.ok(line.length <= columns, `${columns}: ${line}`);
       }
     }

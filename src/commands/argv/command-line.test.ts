@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ConfigError } from '../config/config-error.ts';
 import { commands, parseCommandLine } from './command-line.ts';
+import { UsageError } from './usage-error.ts';
 
 test('without a command the service is run', () => {
   assert.deepEqual(parseCommandLine([]), { command: 'serve', rest: [] });
@@ -28,7 +28,7 @@ test('another command is a problem, with what is probably meant', () => {
     try {
       parseCommandLine([word]);
     } catch (error) {
-      return error instanceof ConfigError ? error.problems : error;
+      return error instanceof UsageError ? error.problems : error;
     }
     return undefined;
   };
@@ -44,7 +44,7 @@ test('another command is a problem, with what is probably meant', () => {
   ]);
 });
 
-test('any command line gives a command that exists or a ConfigError', () => {
+test('any command line gives a command that exists or a UsageError', () => {
   fc.assert(
     fc.property(
       fc.array(fc.oneof(fc.string(), fc.constantFrom('serve', '-h', 'help', '--x', '-V'))),
@@ -54,7 +54,7 @@ test('any command line gives a command that exists or a ConfigError', () => {
           assert.ok(commands.some(({ name }) => name === command));
           assert.ok(rest.length <= argv.length);
         } catch (error) {
-          assert.ok(error instanceof ConfigError, String(error));
+          assert.ok(error instanceof UsageError, String(error));
         }
       },
     ),

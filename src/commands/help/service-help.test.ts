@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { flagOf } from '../config/options/option.ts';
-import { optionKeys, optionOf } from '../config/options/options.ts';
-import { commands } from './command-line.ts';
-import { renderHelp } from './service-help.ts';
+import { flagOf } from '../../config/options/option.ts';
+import { optionKeys, optionOf } from '../../config/options/options.ts';
+import { commands } from '../argv/command-line.ts';
+import { help } from '../help.ts';
+
+const renderHelp = (columns: number) => help([], columns);
 
 test('help names every command and every option once, with variable, description and default', () => {
   const help = renderHelp(80);

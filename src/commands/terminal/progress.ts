@@ -1,24 +1,24 @@
-import { formatSpan } from '../inbox/moment.ts';
+import { formatSpan } from '../../inbox/moment.ts';
 
-/** Where progress is shown. */
+/** The stream that progress is written to. */
 export interface ProgressScreen {
   readonly isTTY?: boolean;
   write(text: string): unknown;
 }
 
-/** Shows how far a long operation is; disposing of it clears the line. */
+/** Progress of a long operation; disposing of it clears the line. */
 export interface Progress extends Disposable {
   update(done: number): void;
 }
 
-/** Between two looks of the line on a terminal, in milliseconds. */
-const BLINK = 100;
-/** Between two lines where there is no terminal, the first included. */
+/** Minimum time between two updates of the line on a terminal, in milliseconds. */
+const REFRESH = 100;
+/** Minimum time between two lines elsewhere, and before the first, in milliseconds. */
 const REPORT = 3_000;
 
 /**
  * Shows progress towards `total` (undefined: not known): on a terminal in one line that changes, elsewhere with a
- * line every few seconds. `doing` is how the line begins.
+ * line every three seconds. `doing` is the start of the line. `now` is a clock in milliseconds.
  */
 export function showProgress(
   doing: string,
@@ -32,7 +32,7 @@ export function showProgress(
   return {
     update(done) {
       const at = now();
-      if (at - last < (terminal ? BLINK : REPORT)) return;
+      if (at - last < (terminal ? REFRESH : REPORT)) return;
       last = at;
       const line = `${doing} ${progressText(done, total, at - began)}`;
       screen.write(terminal ? `\r\x1b[K${line}` : `${line}\n`);

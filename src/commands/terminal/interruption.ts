@@ -1,12 +1,12 @@
-/** Tells when the user wants a command to end; a second signal ends it at once. */
+/** Aborts its signal on the first Ctrl+C or SIGTERM; the second ends the process at once. */
 export interface Interruption extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** The exit code of a command that was interrupted before its end, as shells have it for SIGINT. */
+/** The exit code of an interrupted command, as shells have it for SIGINT. */
 export const INTERRUPTED = 130;
 
-/** Some wrappers signal a process and then its group: what comes so soon, in milliseconds, is no second wish. */
+/** Milliseconds in which a further signal is ignored: some wrappers signal a process and then its group. */
 const ECHO = 1_000;
 
 /** From now on Ctrl+C and SIGTERM abort the signal instead of ending the process. */

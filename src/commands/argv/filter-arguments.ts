@@ -1,29 +1,27 @@
 import type { DeliveryFilter } from '../../inbox/delivery-log.ts';
 import { FILTER_FIELDS, type QueryTexts, readCount, readFilter } from '../../inbox/delivery-query.ts';
-import type { CommandArguments } from '../argv/command-arguments.ts';
-import type { CommandUsage } from '../command-usage.ts';
-import { UsageError } from '../usage-error.ts';
+import type { CommandArguments } from './command-arguments.ts';
 
-/** Which deliveries the options of a command mean. Throws UsageError. */
-export function filterOf(args: CommandArguments, { topic }: CommandUsage): DeliveryFilter {
+/** The deliveries that the options of a command match. Throws UsageError. */
+export function filterOf(args: CommandArguments): DeliveryFilter {
   const problems: string[] = [];
   const filter = readFilter(texts(args, problems), Date.now());
   if (args.has('--dead') && (filter.status ?? 'dead') !== 'dead') {
     problems.push('--dead and --status mean different deliveries; give one of them');
   }
-  if (problems.length > 0) throw new UsageError(problems, topic);
+  if (problems.length > 0) throw args.misuse(...problems);
   return args.has('--dead') ? { ...filter, status: 'dead' } : filter;
 }
 
-/** The number that an option gives, from 1 on. Throws UsageError. */
-export function countOf<T>(args: CommandArguments, field: string, fallback: T, { topic }: CommandUsage) {
+/** The whole number from 1 on that the option `--<field>` gives. Throws UsageError. */
+export function countOf<T>(args: CommandArguments, field: string, fallback: T): number | T {
   const problems: string[] = [];
   const count = readCount(texts(args, problems), field, fallback);
-  if (problems.length > 0) throw new UsageError(problems, topic);
+  if (problems.length > 0) throw args.misuse(...problems);
   return count;
 }
 
-/** The filter of a command, to be typed again. */
+/** The filter of a command as words for a shell, each with a space in front. */
 export function filterWords(args: CommandArguments): string {
   const words = FILTER_FIELDS.flatMap((field) => {
     const value = args.value(`--${field}`);

@@ -1,5 +1,5 @@
 /**
- * Asks on the terminal for a line that is not shown while it is typed; undefined when the user gives up.
+ * Asks on the terminal for a line without echoing it; resolves to undefined when the user cancels.
  * Standard input must be a terminal.
  */
 export function readHidden(question: string): Promise<string | undefined> {
@@ -8,15 +8,15 @@ export function readHidden(question: string): Promise<string | undefined> {
   let line: readonly string[] = [];
 
   const finish = (answer: string | undefined) => {
-    stdin.off('data', onData).off('end', giveUp).pause().setRawMode(false);
+    stdin.off('data', onData).off('end', cancel).pause().setRawMode(false);
     stderr.write('\n');
     resolve(answer);
   };
-  const giveUp = () => finish(undefined);
+  const cancel = () => finish(undefined);
   function onData(text: string): void {
     for (const [at, key] of Array.from(text).entries()) {
       if (key === '\r' || key === '\n') {
-        // What was pasted behind the line is for the next question.
+        // The rest of what was pasted belongs to the next question.
         const rest = Array.from(text)
           .slice(at + 1)
           .join('');
@@ -25,7 +25,7 @@ export function readHidden(question: string): Promise<string | undefined> {
         return;
       }
       if (key === '\u0003' || key === '\u0004') {
-        giveUp();
+        cancel();
         return;
       }
       if (key === '\u007f' || key === '\b') line = line.slice(0, -1);
@@ -34,8 +34,8 @@ export function readHidden(question: string): Promise<string | undefined> {
     }
   }
 
-  // Quiet before it asks, so that not even the first key is shown.
-  stdin.setRawMode(true).setEncoding('utf8').on('data', onData).on('end', giveUp).resume();
+  // Raw mode before the question, so that not even the first key is echoed.
+  stdin.setRawMode(true).setEncoding('utf8').on('data', onData).on('end', cancel).resume();
   stderr.write(question);
   return promise;
 }

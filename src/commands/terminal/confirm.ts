@@ -1,11 +1,11 @@
 import { createInterface } from 'node:readline/promises';
 
-/** Asks on the terminal; only y or yes is one. Where nobody sits at a terminal there is nobody to ask. */
+/** Asks on the terminal; only y or yes confirms. True without asking when standard input is no terminal. */
 export async function confirmed(question: string, signal: AbortSignal): Promise<boolean> {
   if (!process.stdin.isTTY) return true;
   using terminal = createInterface({ input: process.stdin, output: process.stderr });
   const { promise, resolve } = Promise.withResolvers<undefined>();
-  // Ctrl+C, Ctrl+D.
+  // Ctrl+C and Ctrl+D.
   terminal.on('SIGINT', () => resolve(undefined)).on('close', () => resolve(undefined));
   const asked = terminal.question(`${question} [y/N] `, { signal }).catch(() => undefined);
   const answer = await Promise.race([asked, promise]);

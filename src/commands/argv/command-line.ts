@@ -1,0 +1,50 @@
+import { quote } from '../../core/quote.ts';
+import { didYouMean } from '../../core/suggest.ts';
+import { UsageError } from './usage-error.ts';
+
+/** Every command; help lists them in this order. */
+export const commands = [
+  { name: 'serve', summary: 'Opens the doors and runs until a signal comes. The default.' },
+  { name: 'deliveries', summary: 'Lists, shows, follows, replays and discards webhook deliveries.' },
+  { name: 'send', summary: 'Sends a webhook delivery, signed as its sender would.' },
+  { name: 'migrate', summary: 'Brings the schema of the database up to date.' },
+  { name: 'move', summary: 'Copies users and deliveries to another database, of any engine.' },
+  { name: 'hash-password', summary: 'Prints the hash of a password for MANAGEMENT_PASSWORD.' },
+  { name: 'help', summary: 'Shows this text, or with a command behind it the options of that command.' },
+  { name: 'version', summary: 'Shows the version.' },
+] as const;
+
+export type CommandName = (typeof commands)[number]['name'];
+
+/** A command with the words behind it. */
+export interface CommandLine {
+  readonly command: CommandName;
+  readonly rest: readonly string[];
+}
+
+const shortcuts = new Map<string, CommandName>([
+  ['--help', 'help'],
+  ['-h', 'help'],
+  ['--version', 'version'],
+  ['-V', 'version'],
+]);
+
+/**
+ * Splits a command line into the command, by default `serve`, and the words behind it. `--help` and `--version` win
+ * wherever they stand; the words in front of the first option are then the topic.
+ * Throws UsageError for a command that does not exist.
+ */
+export function parseCommandLine(argv: readonly string[]): CommandLine {
+  const [first, ...rest] = argv;
+  const shortcut = argv.map((word) => shortcuts.get(word)).find((name) => name !== undefined);
+  if (shortcut !== undefined) {
+    const options = argv.findIndex((word) => word.startsWith('-'));
+    return { command: shortcut, rest: argv.slice(0, options) };
+  }
+  if (first === undefined || first.startsWith('-')) return { command: 'serve', rest: argv };
+  const known = commands.find(({ name }) => name === first);
+  if (known !== undefined) return { command: known.name, rest };
+  const names = commands.map(({ name }) => name);
+  const hint = didYouMean(first, names) || `; there are ${names.join(', ')}`;
+  throw new UsageError([`${quote(first)} is not a command${hint}`], '');
+}

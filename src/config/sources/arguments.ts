@@ -1,0 +1,128 @@
+import { parseArgs } from 'node:util';
+import { quote } from '../../core/quote.ts';
+import { didYouMean, nearest } from '../../core/suggest.ts';
+
+/** How one option is written. */
+export interface OptionRule {
+  /** What messages call its value; undefined: it is a switch and takes none. */
+  readonly value?: string;
+  /** Words behind it may be parts of a secret, so no message shows them. Default: false. */
+  readonly secret?: boolean;
+  /** Whether it can be given more than once. Default: false. */
+  readonly repeatable?: boolean;
+  /** The option and value that a switch stands for: `--database-migrate=false`. */
+  readonly shortFor?: string;
+}
+
+/** The options of a command line by their flags. */
+export type OptionRules = ReadonlyMap<string, OptionRule>;
+
+/** An option with its value, or a word that belongs to no option. */
+export interface Argument {
+  /** Undefined for a word. */
+  readonly flag: string | undefined;
+  /** The value of the option, empty for a switch; or the word. */
+  readonly value: string;
+  /** Why the option cannot be used; for a word, why it cannot stand here where none is expected. */
+  readonly problem: string | undefined;
+  /** The argument as it was written, a short form spelled out. */
+  readonly written: readonly string[];
+}
+
+/** An unknown option that resembles no known one. */
+const UNKNOWN: OptionRule = { value: 'value' };
+
+/** A word like this behind an option without a value is the next option, even an unknown one. */
+const looksLikeFlag = /^(?:-[a-zA-Z]|--[a-z]+(?:-[a-z]+)*)(?:=|$)/;
+
+/**
+ * Splits a command line into options and words: `--rest-port 9000`, `--rest-port=9000`, `--json`. Never throws; each
+ * word is part of one argument. No problem shows a word that could be a value, as it may be part of a secret.
+ * `topic` names the command in messages.
+ */
+export function parseArguments(
+  argv: readonly string[],
+  rules: OptionRules,
+  topic?: string,
+): readonly Argument[] {
+  const tokens = tokenize(argv.map((word) => rules.get(word)?.shortFor ?? word));
+  const found: Argument[] = [];
+  const seen = new Set<string>();
+  let behind: string | undefined;
+  for (let at = 0; at < tokens.length; at++) {
+    const { word, flag, inline } = tokens[at] as Token;
+    if (flag === undefined || (behind !== undefined && !isOption(word, flag, rules))) {
+      found.push({ flag: undefined, value: word, problem: strayWord(word, behind), written: [word] });
+      continue;
+    }
+    // An unknown option is read as the one that it probably means, so that its value is not taken for a word.
+    const rule = rules.get(flag) ?? rules.get(nearest(flag, rules.keys()) ?? '') ?? UNKNOWN;
+    const next = tokens[at + 1];
+    const written = [word];
+    let value = inline;
+    if (value === undefined && rule.value !== undefined && next !== undefined && takes(rule, next, rules)) {
+      at++;
+      written.push(next.word);
+      // A dash alone, for standard input, is a value but no secret.
+      if (next.flag === undefined && !(rule.secret && next.word === '-')) value = next.word;
+    }
+    const problem = rules.has(flag)
+      ? faultOf(flag, rule, value, seen.has(flag))
+      : `${quote(flag)} is not an option${topic === undefined ? '' : ` of ${topic}`}${didYouMean(flag, rules.keys())}`;
+    found.push({ flag, value: value ?? '', problem, written });
+    seen.add(flag);
+    behind = flag;
+  }
+  return found;
+}
+
+/** A word is shown only when no option in front of it may have a secret. */
+function strayWord(text: string, behind: string | undefined): string {
+  if (behind === undefined) return `${quote(text)} is not expected; an option begins with "--"`;
+  return `a word behind ${quote(behind)} and its value is not expected; put a value with spaces in quotes`;
+}
+
+/** One word of the command line. */
+interface Token {
+  readonly word: string;
+  /** Its part in front of `=` when it is written like an option. */
+  readonly flag: string | undefined;
+  /** Its part behind `=`. */
+  readonly inline: string | undefined;
+}
+
+/**
+ * No option is declared to parseArgs: it would take the word behind a declared one for its value even when that is
+ * another option.
+ */
+function tokenize(argv: readonly string[]): readonly Token[] {
+  const { tokens } = parseArgs({ args: [...argv], strict: false, allowPositionals: true, tokens: true });
+  // A group of short options, `-abc`, is several tokens with the index of one word.
+  const first = tokens.filter(({ index }, i) => index !== tokens[i - 1]?.index);
+  return first.map((token) => {
+    const word = argv[token.index] ?? '';
+    return {
+      word,
+      flag: token.kind === 'positional' ? undefined : word.split('=', 1)[0],
+      inline: token.kind === 'option' ? token.value : undefined,
+    };
+  });
+}
+
+/** Whether a word behind an option and its value is an option too, rather than a piece of a secret with a dash. */
+function isOption(word: string, flag: string, rules: OptionRules): boolean {
+  return looksLikeFlag.test(word) || flag === '--' || nearest(flag, rules.keys()) !== undefined;
+}
+
+/** Whether the next word is the value of an option, perhaps a bad one. A secret takes all but a known option. */
+function takes(rule: OptionRule, { word, flag }: Token, rules: OptionRules): boolean {
+  if (flag === undefined) return true;
+  return !rules.has(flag) && (rule.secret === true || !looksLikeFlag.test(word));
+}
+
+function faultOf(flag: string, rule: OptionRule, value: string | undefined, again: boolean) {
+  if (again && rule.repeatable !== true) return `${flag} is given more than once`;
+  if (rule.value === undefined) return value === undefined ? undefined : `${flag} takes no value`;
+  if (value !== undefined) return undefined;
+  return `${flag} needs a value; write ${flag}=<${rule.value}> for one that begins with "-"`;
+}

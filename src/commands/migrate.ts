@@ -1,4 +1,4 @@
-import { migrateDatabase, pendingMigrations } from '../database/schema.ts';
+import { migrateDatabase, pendingMigrations } from '../database/migrate-database.ts';
 import { readArguments } from './argv/command-arguments.ts';
 import { readConfiguration } from './deliveries/open-deliveries.ts';
 import { migrateUsage } from './migrate-usage.ts';

@@ -1,4 +1,4 @@
-import { databaseNamed } from '../database/engine-of.ts';
+import { parseDatabaseUrl } from '../database/database-url.ts';
 import { type MoveReport, moveDatabase } from '../database/move/move-database.ts';
 import { openMoveSource, openMoveTarget } from '../database/move/open-ends.ts';
 import { type CommandArguments, readArguments } from './argv/command-arguments.ts';
@@ -37,7 +37,7 @@ async function databases(args: CommandArguments): Promise<readonly [string, stri
     ['--from', from],
     ['--to', to],
   ] as const) {
-    const place = databaseNamed(url)?.place ?? '';
+    const place = parseDatabaseUrl(url)?.place ?? '';
     if (place === ':memory:' || !/^./u.test(place)) {
       throw new UsageError(
         [`${name} is no database to move; expected sqlite:<file> or postgres://...`],

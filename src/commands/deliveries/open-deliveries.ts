@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Config, loadConfig } from '../../config/load.ts';
 import type { Database } from '../../database/database.ts';
-import { engineOf } from '../../database/engine-of.ts';
+import { databaseAt } from '../../database/database-url.ts';
 import { openDatabase } from '../../database/open-database.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -14,7 +14,7 @@ export function readConfiguration(argv: readonly string[]): Promise<Config> {
 /** Opens the database of a configuration, which must be there already. Fails with UsageError or DatabaseOpenError. */
 export async function openExisting({ settings }: Config): Promise<Database> {
   const url = settings['database.url'];
-  const { engine, place } = engineOf(url);
+  const { engine, place } = databaseAt(url);
   if (place === ':memory:') {
     throw new UsageError(
       ['The database is sqlite::memory:, into which only the service can look'],

@@ -1,6 +1,6 @@
 import type { Config } from '../config/load.ts';
 import { type OptionKey, optionKeys, optionOf } from '../config/options/options.ts';
-import { serverUrls } from '../database/server-urls.ts';
+import { serverUrls } from '../database/database-url.ts';
 
 const URLS = ['database.url', 'database.readUrl'] as const satisfies readonly OptionKey[];
 

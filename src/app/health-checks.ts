@@ -1,7 +1,6 @@
 import { dirname } from 'node:path';
 import type { ConfiguredCheck } from '../config/schema/health-code.ts';
-import { databaseCheck } from '../database/database-check.ts';
-import { writerCheck } from '../database/writer-check.ts';
+import { databaseCheck, writerCheck } from '../database/database-checks.ts';
 import { backlogCheck } from '../inbox/backlog-check.ts';
 import { codeCheck } from '../observability/health/code-check.ts';
 import { diskSpaceCheck } from '../observability/health/disk-space-check.ts';

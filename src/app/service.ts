@@ -7,7 +7,7 @@ import { optionOf, type Settings } from '../config/options/options.ts';
 import { KnownSecrets } from '../core/redaction.ts';
 import { databaseMeters } from '../database/database-metrics.ts';
 import { openDatabase } from '../database/open-database.ts';
-import type { Replica } from '../database/replica.ts';
+import type { Replica } from '../database/open-options.ts';
 import { timeRequests } from '../http/request-metrics.ts';
 import { listRoutes } from '../http/route-list.ts';
 import { createListener, type Listener } from '../http/server/listener.ts';

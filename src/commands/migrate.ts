@@ -1,4 +1,4 @@
-import { migrateDatabase, pendingMigrations } from '../database/schema.ts';
+import { migrateDatabase, pendingMigrations } from '../database/migrate-database.ts';
 import { readArguments } from './argv/command-arguments.ts';
 import { readConfiguration } from './argv/read-configuration.ts';
 import { migrateUsage } from './help/migrate-usage.ts';

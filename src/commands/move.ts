@@ -1,4 +1,4 @@
-import { databaseNamed } from '../database/engine-of.ts';
+import { parseDatabaseUrl } from '../database/database-url.ts';
 import { type MoveReport, moveDatabase } from '../database/move/move-database.ts';
 import { openMoveSource, openMoveTarget } from '../database/move/open-ends.ts';
 import { type CommandArguments, readArguments } from './argv/command-arguments.ts';
@@ -44,7 +44,7 @@ async function databases(args: CommandArguments): Promise<readonly [string, stri
 }
 
 function isMovable(url: string): boolean {
-  const place = databaseNamed(url)?.place ?? '';
+  const place = parseDatabaseUrl(url)?.place ?? '';
   return place !== ':memory:' && place !== '';
 }
 

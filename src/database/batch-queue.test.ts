@@ -6,56 +6,56 @@ import { BatchQueue, type BatchQueueOptions, type BatchResult } from './batch-qu
 
 /** An engine whose batches end when the test says so. */
 function manualEngine(
-  lanes: number,
-  options: Pick<BatchQueueOptions<number, number>, 'maxWait' | 'least' | 'enough'> = {},
+  concurrency: number,
+  options: Pick<BatchQueueOptions<number, number>, 'maxWait' | 'minBatch' | 'eagerBatch'> = {},
 ) {
   const sent: { writes: readonly number[]; done: (result: BatchResult<number>) => void }[] = [];
   const queue = new BatchQueue<number, number>({
     send: (writes, done) => sent.push({ writes, done }),
-    lanes,
+    concurrency,
     ...options,
   });
   return { queue, sent };
 }
 
-const turn = () => new Promise((resolve) => setImmediate(resolve));
+const tick = () => new Promise((resolve) => setImmediate(resolve));
 const echo = (writes: readonly number[]): BatchResult<number> => ({
   results: writes.map((rows) => ({ rows })),
 });
 
-test('what arrives in one turn is one batch, and a free lane takes the next one', async () => {
+test('what arrives in one tick is one batch, and a free slot takes the next one', async () => {
   const { queue, sent } = manualEngine(2);
   const first = [queue.submit(1), queue.submit(2)];
-  await turn();
+  await tick();
   const second = [queue.submit(3)];
-  await turn();
+  await tick();
   const third = [queue.submit(4), queue.submit(5)];
-  await turn();
+  await tick();
   assert.deepEqual(
     sent.map(({ writes }) => writes),
     [[1, 2], [3]],
   );
   sent[1]?.done(echo([3]));
   assert.deepEqual(await Promise.all(second), [3]);
-  assert.deepEqual(sent[2]?.writes, [4, 5], 'the lane that became free takes what gathered');
+  assert.deepEqual(sent[2]?.writes, [4, 5], 'the freed slot takes what gathered');
   sent[0]?.done(echo([1, 2]));
   sent[2]?.done(echo([4, 5]));
   assert.deepEqual(await Promise.all([...first, ...third]), [1, 2, 4, 5]);
   await queue.idle();
 });
 
-test('behind a batch that is under way a few writes wait for its end, and enough of them do not', async () => {
-  const { queue, sent } = manualEngine(3, { least: 3 });
+test('a few writes wait for the batch in flight, enough of them do not', async () => {
+  const { queue, sent } = manualEngine(3, { minBatch: 3 });
   const writes = [queue.submit(1)];
-  await turn();
+  await tick();
   writes.push(queue.submit(2), queue.submit(3));
-  await turn();
+  await tick();
   assert.deepEqual(sent.length, 1);
   writes.push(queue.submit(4));
-  await turn();
+  await tick();
   assert.deepEqual(sent[1]?.writes, [2, 3, 4]);
   writes.push(queue.submit(5));
-  await turn();
+  await tick();
   assert.equal(sent.length, 2);
   sent[0]?.done(echo([1]));
   assert.deepEqual(sent[2]?.writes, [5]);
@@ -64,12 +64,12 @@ test('behind a batch that is under way a few writes wait for its end, and enough
   assert.deepEqual(await Promise.all(writes), [1, 2, 3, 4, 5]);
 });
 
-test('where nothing is under way, enough writes are sent before the turn ends, and the rest at its end', async () => {
-  const { queue, sent } = manualEngine(2, { least: 2, enough: 3 });
+test('with nothing in flight an eager batch is sent before the tick ends, the rest at its end', async () => {
+  const { queue, sent } = manualEngine(2, { minBatch: 2, eagerBatch: 3 });
   const writes = [1, 2, 3, 4, 5, 6].map((write) => queue.submit(write));
   const sentNow = () => sent.map((batch) => batch.writes);
   assert.deepEqual(sentNow(), [[1, 2, 3]]);
-  await turn();
+  await tick();
   assert.deepEqual(sentNow(), [
     [1, 2, 3],
     [4, 5, 6],
@@ -82,7 +82,7 @@ test('where nothing is under way, enough writes are sent before the turn ends, a
 test('a write resolves to what its reader makes of the rows', async () => {
   const { queue, sent } = manualEngine(1);
   const writes = [queue.submit(1, (rows) => `one: ${rows}`), queue.submit(2)];
-  await turn();
+  await tick();
   sent[0]?.done(echo([1, 2]));
   assert.deepEqual(await Promise.all(writes), ['one: 1', 2]);
 });
@@ -90,13 +90,13 @@ test('a write resolves to what its reader makes of the rows', async () => {
 test('what waits too long is refused and never sent; what is sent is waited for', async () => {
   const { queue, sent } = manualEngine(1, { maxWait: 20 });
   const sentWrite = queue.submit(1);
-  await turn();
+  await tick();
   const late = [queue.submit(2), queue.submit(3)];
   for (const each of late) await assert.rejects(each, /waited longer than 20 ms/);
   sent[0]?.done(echo([1]));
   assert.equal(await sentWrite, 1);
   const next = queue.submit(4);
-  await turn();
+  await tick();
   assert.deepEqual(sent[1]?.writes, [4]);
   sent[1]?.done(echo([4]));
   assert.equal(await next, 4);
@@ -106,7 +106,7 @@ test('an error of the engine reaches its write as it is, a text becomes one', as
   const { queue, sent } = manualEngine(1);
   const error = new StoreUnavailableError('as it is');
   const writes = [queue.submit(1), queue.submit(2), queue.submit(3)];
-  await turn();
+  await tick();
   sent[0]?.done({ results: [{ error }, { error: 'why' }] });
   const [own, text, missing] = await Promise.allSettled(writes);
   assert.equal(own?.status === 'rejected' && own.reason, error);
@@ -114,12 +114,12 @@ test('an error of the engine reaches its write as it is, a text becomes one', as
   assert.match(String(missing?.status === 'rejected' && missing.reason), /no result/);
 });
 
-test('whatever happens, each write is settled once, lanes are never exceeded, and idle comes at the end', async () => {
+test('whatever happens, each write is settled once, the concurrency is never exceeded, and idle comes at the end', async () => {
   const step = fc.constantFrom(
     'write' as const,
     'answer' as const,
     'answer the last' as const,
-    'turn' as const,
+    'tick' as const,
   );
   await fc.assert(
     fc.asyncProperty(
@@ -127,8 +127,11 @@ test('whatever happens, each write is settled once, lanes are never exceeded, an
       fc.integer({ min: 1, max: 4 }),
       fc.option(fc.integer({ min: 1, max: 6 }), { nil: undefined }),
       fc.array(step, { maxLength: 80 }),
-      async (lanes, least, enough, steps) => {
-        const { queue, sent } = manualEngine(lanes, { least, ...(enough === undefined ? {} : { enough }) });
+      async (concurrency, minBatch, eagerBatch, steps) => {
+        const { queue, sent } = manualEngine(concurrency, {
+          minBatch,
+          ...(eagerBatch === undefined ? {} : { eagerBatch }),
+        });
         const open = () => sent.filter((batch) => !answered.has(batch));
         const answered = new Set<unknown>();
         const results: Promise<number>[] = [];
@@ -139,13 +142,13 @@ test('whatever happens, each write is settled once, lanes are never exceeded, an
         };
         for (const kind of steps) {
           if (kind === 'write') results.push(queue.submit(results.length));
-          else if (kind === 'turn') await turn();
+          else if (kind === 'tick') await tick();
           else answer(kind === 'answer' ? undefined : open().at(-1));
-          assert.ok(open().length <= lanes);
+          assert.ok(open().length <= concurrency);
         }
         const idle = queue.idle();
         while (answered.size < sent.length || sent.flatMap(({ writes }) => writes).length < results.length) {
-          await turn();
+          await tick();
           answer();
         }
         await idle;

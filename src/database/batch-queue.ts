@@ -1,90 +1,91 @@
 import { StoreUnavailableError } from '../core/store-errors.ts';
 import { type DatabaseObserver, unobserved } from './observer.ts';
 
-/** More writes than this make a batch that would keep its first ones waiting; an engine may make one of several. */
+/** Maximum number of writes per batch, which bounds the latency of its first write. */
 const MAX_BATCH = 1024;
 
-/** How one write ended: the rows it returned, in the form its engine gives them, or why it changed nothing. */
+/** The result of one write: the rows it returned, in the form of its engine, or why it changed nothing. */
 export type WriteResult<R> =
   | { readonly rows: R }
-  /** A text becomes a StoreUnavailableError. */
+  /** A string is wrapped in a StoreUnavailableError. */
   | { readonly error: string | StoreUnavailableError };
 
-/** How a batch ended, write by write. With `fatal` no later write can be trusted to be durable. */
+/** The results of a batch, write by write. */
 export interface BatchResult<R> {
   readonly results: readonly WriteResult<R>[];
+  /** Why no later write can be durable. */
   readonly fatal?: string;
-  /** The next batch that ends was part of the same commit. */
-  readonly goesOn?: boolean;
+  /** Whether the next batch belongs to the same commit. */
+  readonly commitContinues?: boolean;
 }
 
-/** Takes a batch to the engine, and calls back once it is committed or has failed. */
+/** Sends a batch to the engine; calls `done` once it is committed or has failed. */
 export type SendBatch<W, R> = (writes: readonly W[], done: (result: BatchResult<R>) => void) => void;
 
 export interface BatchQueueOptions<W, R> {
   readonly send: SendBatch<W, R>;
-  /** Called once, when no later write can be trusted. */
+  /** Called once, when no later write can be durable. */
   onFatal?(error: StoreUnavailableError): void;
   readonly observer?: DatabaseObserver | undefined;
-  /** Batches that may be under way at the same time; default 1. */
-  readonly lanes?: number;
-  /** Writes that make a batch worth sending while another one is under way; default 1. */
-  readonly least?: number;
-  /** So many writes are sent at once, before the turn ends, when nothing is under way; default: they wait. */
-  readonly enough?: number;
-  /** A write that waits longer for its batch is refused, in milliseconds; default: it waits. */
+  /** Maximum number of batches in flight; default 1. */
+  readonly concurrency?: number;
+  /** Minimum size of a batch that is sent while another one is in flight; default 1. */
+  readonly minBatch?: number;
+  /** While nothing is in flight, a batch of this size is sent before the tick ends; default: never. */
+  readonly eagerBatch?: number;
+  /** Maximum time that a write waits before it is sent, in milliseconds; then it is refused. Default: no limit. */
   readonly maxWait?: number;
 }
 
 interface Waiting<W, R> {
   readonly write: W;
-  /** When it came, in milliseconds; only where a wait is bounded. */
+  /** When it was submitted, in milliseconds; set only with `maxWait`. */
   readonly since: number;
   resolve(rows: R): void;
   reject(error: Error): void;
 }
 
 /**
- * Natural group commit: a batch is under way, and whatever gathers meanwhile is the next one. Where there are several
- * lanes, what waits at a turn's end goes in a free one, if it is enough to be worth it.
+ * Group commit: while a batch is in flight, the writes that arrive form the next one. With a higher `concurrency` waiting
+ * writes are also sent at the end of a tick, if there are `minBatch` of them.
  */
 export class BatchQueue<W, R> {
   readonly #send: SendBatch<W, R>;
   readonly #onFatal: ((error: StoreUnavailableError) => void) | undefined;
   readonly #observer: DatabaseObserver;
-  readonly #lanes: number;
-  readonly #least: number;
-  readonly #enough: number | undefined;
+  readonly #concurrency: number;
+  readonly #minBatch: number;
+  readonly #eagerBatch: number | undefined;
   readonly #maxWait: number | undefined;
   #waiting: Waiting<W, R>[] = [];
-  /** What is known of a commit of several batches whose last one has not ended. */
+  /** The totals so far of a commit that spans several batches. */
   #commit: { writes: number; failed: number; readonly began: number } | undefined;
-  /** Lanes in which a batch is scheduled or under way. */
-  #busy = 0;
+  /** Batches that are scheduled or in flight. */
+  #inFlight = 0;
   #scheduled = false;
   #refusal: StoreUnavailableError | undefined;
   #idle: PromiseWithResolvers<void> | undefined;
-  #patience: NodeJS.Timeout | undefined;
+  #waitTimer: NodeJS.Timeout | undefined;
 
   constructor({
     send,
     onFatal,
     observer = unobserved,
-    lanes = 1,
-    least = 1,
-    enough,
+    concurrency = 1,
+    minBatch = 1,
+    eagerBatch,
     maxWait,
   }: BatchQueueOptions<W, R>) {
     this.#send = send;
     this.#onFatal = onFatal;
     this.#observer = observer;
-    this.#lanes = lanes;
-    this.#least = least;
-    this.#enough = enough;
+    this.#concurrency = concurrency;
+    this.#minBatch = minBatch;
+    this.#eagerBatch = eagerBatch;
     this.#maxWait = maxWait;
   }
 
-  /** Resolves once the write is durable, to what `read` makes of its rows; rejects with StoreUnavailableError. */
+  /** Resolves once the write is durable, to its rows mapped by `read`; rejects with StoreUnavailableError. */
   submit(write: W): Promise<R>;
   submit<T>(write: W, read: (rows: R) => T): Promise<T>;
   submit(write: W, read: (rows: R) => unknown = (rows) => rows): Promise<unknown> {
@@ -95,22 +96,22 @@ export class BatchQueue<W, R> {
     this.#waiting.push({ write, since, resolve, reject });
     if (
       !this.#scheduled &&
-      this.#busy < this.#lanes &&
-      (this.#busy === 0 || this.#waiting.length >= this.#least)
+      this.#inFlight < this.#concurrency &&
+      (this.#inFlight === 0 || this.#waiting.length >= this.#minBatch)
     ) {
       this.#scheduled = true;
-      this.#busy++;
-      // The requests that arrived in this turn of the event loop share the first batch.
-      setImmediate(this.#begin);
-    } else if (this.#scheduled && this.#busy === 1 && this.#waiting.length === this.#enough) {
+      this.#inFlight++;
+      // The writes of one tick share the first batch.
+      setImmediate(this.#flushScheduled);
+    } else if (this.#scheduled && this.#inFlight === 1 && this.#waiting.length === this.#eagerBatch) {
       this.#scheduled = false;
       this.#flush();
     }
-    if (this.#maxWait !== undefined) this.#patience ??= setTimeout(this.#refuseLate, this.#maxWait);
+    if (this.#maxWait !== undefined) this.#waitTimer ??= setTimeout(this.#refuseLate, this.#maxWait);
     return promise;
   }
 
-  /** Refuses every waiting and later write, because none can be trusted any more. */
+  /** Refuses every waiting and later write, because none can be durable any more. */
   fail(error: StoreUnavailableError): void {
     if (this.#refusal !== undefined) return;
     this.#refuse(error);
@@ -127,28 +128,28 @@ export class BatchQueue<W, R> {
     for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
   }
 
-  /** Resolves once nothing waits and nothing is under way. */
+  /** Resolves once nothing waits and nothing is in flight. */
   async idle(): Promise<void> {
-    if (this.#busy === 0) return;
+    if (this.#inFlight === 0) return;
     this.#idle ??= Promise.withResolvers<void>();
     await this.#idle.promise;
   }
 
-  readonly #begin = (): void => {
-    // What was scheduled has been sent before.
+  readonly #flushScheduled = (): void => {
+    // An eager batch was sent already.
     if (!this.#scheduled) return;
     this.#scheduled = false;
     this.#flush();
   };
 
-  /** Sends what waits in a lane that is counted as busy already. */
+  /** Sends the waiting writes as a batch that `#inFlight` counts already. */
   #flush(): void {
     const batch = this.#waiting.splice(0, MAX_BATCH);
     if (batch.length === 0) {
-      this.#busy--;
-      if (this.#busy > 0) return;
-      clearTimeout(this.#patience);
-      this.#patience = undefined;
+      this.#inFlight--;
+      if (this.#inFlight > 0) return;
+      clearTimeout(this.#waitTimer);
+      this.#waitTimer = undefined;
       this.#idle?.resolve();
       this.#idle = undefined;
       return;
@@ -160,9 +161,13 @@ export class BatchQueue<W, R> {
     );
   }
 
-  #settle(batch: readonly Waiting<W, R>[], { results, fatal, goesOn }: BatchResult<R>, began: number): void {
+  #settle(
+    batch: readonly Waiting<W, R>[],
+    { results, fatal, commitContinues }: BatchResult<R>,
+    began: number,
+  ): void {
     if (fatal !== undefined) this.fail(new StoreUnavailableError(`The store is no longer durable: ${fatal}`));
-    // First of all the engine is kept busy.
+    // Before resolving anything, so that the engine stays busy.
     this.#flush();
     let failed = 0;
     let i = 0;
@@ -181,14 +186,14 @@ export class BatchQueue<W, R> {
     const commit = this.#commit ?? { writes: 0, failed: 0, began };
     commit.writes += batch.length;
     commit.failed += failed;
-    this.#commit = goesOn ? commit : undefined;
-    if (goesOn) return;
+    this.#commit = commitContinues ? commit : undefined;
+    if (commitContinues) return;
     this.#observer.batch(commit.writes, commit.failed, (performance.now() - commit.began) / 1_000);
   }
 
-  /** Nothing of what is refused here was sent. */
+  /** Refuses the writes that waited for `maxWait`; none of them was sent. */
   readonly #refuseLate = (): void => {
-    this.#patience = undefined;
+    this.#waitTimer = undefined;
     const oldest = this.#waiting[0];
     const maxWait = this.#maxWait;
     if (oldest === undefined || maxWait === undefined) return;
@@ -199,7 +204,7 @@ export class BatchQueue<W, R> {
     for (const { reject } of late) reject(error);
     const next = this.#waiting[0];
     if (next !== undefined) {
-      this.#patience = setTimeout(this.#refuseLate, Math.max(1, maxWait - (now - next.since)));
+      this.#waitTimer = setTimeout(this.#refuseLate, Math.max(1, maxWait - (now - next.since)));
     }
   };
 }

@@ -1,26 +1,26 @@
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { type DatabaseObserver, READ_SAMPLE, type ReadTally } from './observer.ts';
 
-/** From a fast disk's sync to one that is in trouble, in seconds. */
+/** From a fast fsync to a failing disk, in seconds. */
 const COMMIT_BUCKETS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5];
 
-/** The meters of the database: what is read, and how large and how slow the commits are. */
+/** Declares the meters of the database: reads, writes and commits. */
 export function databaseMeters(metrics: Metrics): DatabaseObserver {
   const tallies = new Map<string, ReadTally>();
   const times = metrics.timer('database.read.sample', {
-    description: `Durations of one in ${READ_SAMPLE} reads, by operation`,
+    description: `Read duration by operation, from a sample of one in ${READ_SAMPLE} reads`,
     tags: ['operation'],
   });
   const commits = metrics.timer('database.commits', {
-    description: 'Commits, from the hand-over of the first of their writes to the answer',
+    description: 'Commit duration, from sending the first write of a batch to its result',
     buckets: COMMIT_BUCKETS,
   });
   const writes = metrics.counter('database.writes', {
-    description: 'Writes by how they ended; divided by the commits, how many share one',
+    description: 'Writes by outcome; divided by the number of commits: the mean batch size',
     tags: ['outcome'],
   });
   const stored = writes.with('outcome', 'stored');
-  const refused = writes.with('outcome', 'failed');
+  const failures = writes.with('outcome', 'failed');
 
   return {
     reads(operation) {
@@ -36,7 +36,7 @@ export function databaseMeters(metrics: Metrics): DatabaseObserver {
     batch(total, failed, seconds) {
       commits.record(seconds);
       stored.increment(total - failed);
-      refused.increment(failed);
+      failures.increment(failed);
     },
   };
 }

@@ -4,20 +4,20 @@ import type { Inbox } from '../inbox/inbox.ts';
 import type { UserSource } from '../users/user-source.ts';
 import type { UserStore } from '../users/user-store.ts';
 
-/** An open database: the stores of users and deliveries on one engine. Whoever opens it disposes of it. */
+/** An open database: the stores of users and deliveries on one engine. The opener disposes of it. */
 export interface Database extends AsyncDisposable {
   readonly users: UserStore;
-  /** New users, whichever process creates them; undefined for an engine that serves one process. */
+  /** New users of all processes; undefined for an engine that serves one process. */
   readonly arrivals?: UserSource;
   readonly inbox: Inbox;
   readonly deliveries: DeliveryLog;
-  /** One real round trip to the engine; throws or rejects when it does not answer. */
+  /** One read from the engine; throws or rejects when it does not answer. */
   ping(): MaybePromise<void>;
-  /** One round trip on the way that every write takes, storing nothing; as late as a write would be. */
+  /** An empty commit through the write queue, as slow as a real write; throws or rejects when writes fail. */
   pingWriter(): MaybePromise<void>;
   /**
-   * Aborted once the engine can no longer promise durability (a failed fsync); the reason is the error.
-   * From then on every write is refused and the process should end.
+   * Aborts once durability is lost (a failed fsync); its reason is the error. Every later write fails, and the process
+   * should exit.
    */
   readonly failed: AbortSignal;
 }

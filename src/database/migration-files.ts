@@ -2,26 +2,26 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { DatabaseOpenError } from '../core/store-errors.ts';
 
 /**
- * A name like this among the migrations says that a move into the database has not ended. Every version takes the
- * database for one of a version that it does not know, and leaves it alone.
+ * The name prefix of the migration row that marks an unfinished move into the database. Every version of Portico refuses
+ * a database with a migration that it does not know.
  */
 export const MOVING = 'moving-from-';
 
-/** The numbered files of an engine's folder, in their order. */
+/** The names of the migration files in an engine's folder, in order. */
 export function migrationFiles(folder: URL): readonly string[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
     .sort();
 }
 
-/** The statements of a file. */
+/** The SQL of a migration file. */
 export function readMigration(folder: URL, name: string): string {
   return readFileSync(new URL(name, folder), 'utf8');
 }
 
 /**
- * The files that a database has not seen, of those that there are. Throws DatabaseOpenError for a database that a
- * newer version has migrated, or, where that is refused, one with a move that has not ended.
+ * The files that were not applied yet. Throws DatabaseOpenError for a database that a newer version has migrated, and
+ * for one with an unfinished move unless that is expected.
  */
 export function pendingFiles(
   files: readonly string[],
@@ -31,7 +31,7 @@ export function pendingFiles(
   const isMove = (name: string) => name.startsWith(MOVING);
   if (moving === 'refused' && applied.some(isMove)) {
     throw new DatabaseOpenError(
-      'a move into it has not ended. Run "portico move" again with the same arguments, or with --restart.',
+      'a move into it is unfinished. Run "portico move" again with the same arguments, or with --restart.',
     );
   }
   const unknown = applied.filter((name) => !files.includes(name) && !isMove(name));
@@ -43,7 +43,7 @@ export function pendingFiles(
   return files.filter((name) => !applied.includes(name));
 }
 
-/** Throws DatabaseOpenError when there is something that the database has not seen; `advice` says what to do. */
+/** Throws DatabaseOpenError when a migration is pending; `advice` says what to do. */
 export function requireNothingPending(
   pending: readonly string[],
   advice = 'Run "portico migrate" first, or start without --no-migrate.',

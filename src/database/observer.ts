@@ -1,27 +1,34 @@
-/** How often something was read. The engine counts, and tells how long some of these reads took. */
+/** The reads of one operation: the engine counts them all and times a sample. */
 export interface ReadTally {
-  /** Counted up by the engine. */
+  /** Incremented by `counted`. */
   count: number;
-  /** Takes in the duration of a read that was timed, in seconds. */
+  /** Records the duration of a timed read, in seconds. */
   timed(seconds: number): void;
 }
 
-/**
- * Watches a database at work. It is called where every microsecond counts, so it counts and leaves the
- * rest to whoever looks.
- */
+/** Receives counts and durations from a database. It is called on the hot path, so it only counts. */
 export interface DatabaseObserver {
-  /** The tally of an operation such as `user.read`, always the same one. */
+  /** The tally of an operation such as `user.read`, the same object for each call. */
   reads(operation: string): ReadTally;
-  /** Told of each batch of writes that was committed, or not: how many writes, how many of them failed, and in how many seconds. */
+  /** Called after each commit, or failed commit, with its number of writes, how many of them failed, and its seconds. */
   batch(writes: number, failed: number, seconds: number): void;
 }
 
-/** One read in so many is timed: two looks at the clock cost a noticeable part of a short read. */
+/** One read in this many is timed, because reading the clock twice costs a noticeable part of a short read. */
 export const READ_SAMPLE = 64;
 
-/** For whoever does not want to know. */
 export const unobserved: DatabaseObserver = {
   reads: () => ({ count: 0, timed() {} }),
   batch() {},
 };
+
+/** Counts a read, synchronous or not, and times one in `READ_SAMPLE`. */
+export function counted<T>(tally: ReadTally, read: () => T): T {
+  if (tally.count++ % READ_SAMPLE !== 0) return read();
+  const began = performance.now();
+  const record = () => tally.timed((performance.now() - began) / 1_000);
+  const found = read();
+  if (found instanceof Promise) found.then(record, () => {});
+  else record();
+  return found;
+}

@@ -1,12 +1,17 @@
 import type { DatabaseObserver } from './observer.ts';
-import type { Replica } from './replica.ts';
 
 /** How a database is opened. */
 export interface OpenOptions {
-  /** Watches it at work. */
   readonly observer?: DatabaseObserver;
-  /** Where users may be read too; for PostgreSQL. */
+  /** A replica that users are read from; PostgreSQL only. */
   readonly replica?: Replica | undefined;
-  /** Whether the schema is brought up to date; default true. If not, it must be up to date already. */
+  /** Whether to bring the schema up to date; default true. With false an outdated schema is an error. */
   readonly mayMigrate?: boolean;
+}
+
+/** A read replica of the database. */
+export interface Replica {
+  readonly url: string;
+  /** After a write of its own, a process reads from the primary for this long, in milliseconds. */
+  readonly readYourWrites: number;
 }

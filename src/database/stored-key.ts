@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 
-/** Keys that are longer are stored as their digest: the index of an engine takes no more than a few kilobytes. */
+/** Longer keys are stored as a digest, because an index entry takes only a few kilobytes; in characters. */
 export const MAX_KEY = 200;
 const DIGEST = 'sha256:';
 
-/** A text of any length as a key of every engine: equal for equal texts, different for different ones. */
+/** A text of any length as an indexable key: equal keys for equal texts only. */
 export function storedKey<T extends string | null>(text: T): T;
 export function storedKey(text: string | null): string | null {
   if (text === null || (text.length <= MAX_KEY && !text.startsWith(DIGEST))) return text;

@@ -1,24 +1,24 @@
 import { isUtf8 } from 'node:buffer';
 import type { DeliveryDetail, DeliverySummary, JobDetail } from './delivery-log.ts';
 
-/** What of a delivery's details may be shown. */
+/** Which details of a delivery are shown. */
 export interface DetailView {
-  /** Whether the body and the errors are shown at all. */
+  /** Whether the body and the errors are shown. */
   readonly shown: boolean;
-  /** A longer body is not given as JSON, and cut; in bytes. */
+  /** A longer body is cut and encoded in base64; in bytes. */
   readonly maxBodyBytes: number;
-  /** Takes out of an error what nobody may see. */
+  /** Redacts secrets in an error message. */
   mask(text: string): string;
 }
 
-/** A delivery in a list, for programs. */
+/** A delivery in a list, as a JSON value. */
 export function summaryJson({ seq, id, source, event, status, receivedAt, attempts, size }: DeliverySummary) {
   return { seq, id, source, event, status, receivedAt: iso(receivedAt), attempts, size };
 }
 
 /**
- * A delivery with all there is to know, as JSON text. The body stands in it character by character, so that no
- * number loses a digit: as `body` when it is JSON and short, else as `bodyBase64` with `bodyTruncated`.
+ * A delivery with its jobs and body, as JSON text. A short JSON body is copied as text into `body`, so no number loses
+ * precision; any other body becomes `bodyBase64` with `bodyTruncated`.
  */
 export function detailJson(detail: DeliveryDetail, view: DetailView): string {
   const { dataPointer, contentType, jobs } = detail;
@@ -42,17 +42,17 @@ function jobJson({ target, status, attempts, dueAt, error, finishedAt }: JobDeta
   };
 }
 
-function bodyMembers(body: Uint8Array, most: number): string {
-  const text = body.byteLength <= most ? jsonText(body) : undefined;
+function bodyMembers(body: Uint8Array, maxBytes: number): string {
+  const text = body.byteLength <= maxBytes ? jsonText(body) : undefined;
   if (text !== undefined) return `"body":${text}`;
-  const base64 = Buffer.from(body.subarray(0, Math.min(most, body.byteLength))).toString('base64');
-  return `"bodyBase64":"${base64}","bodyTruncated":${body.byteLength > most}`;
+  const base64 = Buffer.from(body.subarray(0, Math.min(maxBytes, body.byteLength))).toString('base64');
+  return `"bodyBase64":"${base64}","bodyTruncated":${body.byteLength > maxBytes}`;
 }
 
-/** A body as JSON text on one line; undefined when it is none. */
+/** A body as JSON text on one line; undefined when it is no JSON. */
 export function jsonText(body: Uint8Array): string | undefined {
   if (!isUtf8(body)) return undefined;
-  // The receiver takes a byte order mark too.
+  // The receiver accepts a byte order mark too.
   const text = Buffer.from(body)
     .toString()
     .replace(/^\ufeff/, '');
@@ -61,7 +61,7 @@ export function jsonText(body: Uint8Array): string | undefined {
   } catch {
     return undefined;
   }
-  // Line breaks stand in JSON only between its parts.
+  // JSON strings contain no raw line breaks, so these are whitespace.
   return text.replace(/[\r\n]/g, ' ');
 }
 

@@ -2,8 +2,8 @@ import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { NewJob, StoredDelivery } from './delivery.ts';
 
 /**
- * Where a delivery stands, from its jobs: `unhandled` has none, `processing` has one in hand, `pending` one that
- * waits, `dead` one that was given up; else all are `done`, or `discarded` by hand.
+ * The status of a delivery, derived from its jobs: `unhandled` has none, `processing` a leased one, `pending` an open
+ * one, `dead` a dead one; otherwise all are `done`, or `discarded` by an operator.
  */
 export const DELIVERY_STATUSES = ['unhandled', 'processing', 'pending', 'dead', 'done', 'discarded'] as const;
 
@@ -17,7 +17,7 @@ export interface DeliverySummary {
   readonly event: string | null;
   readonly status: DeliveryStatus;
   readonly receivedAt: number;
-  /** Of all its jobs together. */
+  /** Sum over all its jobs. */
   readonly attempts: number;
   /** Length of the body in bytes. */
   readonly size: number;
@@ -37,41 +37,40 @@ export interface DeliveryDetail extends DeliverySummary, StoredDelivery {
   readonly jobs: readonly JobDetail[];
 }
 
-/** Which deliveries are meant; all conditions must hold. */
+/** Selects deliveries; all given conditions must hold. */
 export interface DeliveryFilter {
   readonly status?: DeliveryStatus;
   readonly event?: string;
   readonly source?: string;
   /** Received at or after, in milliseconds since the epoch. */
   readonly since?: number;
-  /** Received before. */
+  /** Received before, in milliseconds since the epoch. */
   readonly until?: number;
 }
 
-/** Where a page begins: `before` a `seq` with the newest first, or `after` one with the oldest first. */
+/** Where a page starts: `before` a `seq`, newest first, or `after` one, oldest first. */
 export type DeliveryCursor = { readonly before: number } | { readonly after: number };
 
-/** A part of a list. */
 export interface DeliveryPage {
   readonly items: readonly DeliverySummary[];
   /**
-   * The `seq` that the next page begins before or after; undefined when there is none. A page that is short, or
-   * empty, can have one: no page looks at more deliveries than can be looked at in a few milliseconds.
+   * The `seq` before or after which the next page starts; undefined on the last page. A short or even empty page can
+   * have one, because each page scans a bounded number of deliveries.
    */
   readonly next: number | undefined;
 }
 
-/** What people and tools see of the deliveries, and do with them by hand. */
+/** Lists, shows, replays and discards deliveries, for operators and tools. */
 export interface DeliveryLog {
-  /** Up to `limit` deliveries; from the newest on when there is no cursor. */
+  /** Up to `limit` deliveries; without a cursor from the newest. */
   list(filter: DeliveryFilter, limit: number, cursor?: DeliveryCursor): MaybePromise<DeliveryPage>;
   find(id: string): MaybePromise<DeliveryDetail | undefined>;
   /**
-   * Opens those jobs of a delivery again that have a target of `jobs`, each from its first attempt; one that had no
-   * jobs gets these. Resolves to false when nothing was opened: there is no such delivery, one of its jobs is open
-   * already, or none has such a target.
+   * Reopens the jobs of a delivery that have a target of `jobs`, each with its attempts reset; an unhandled delivery
+   * gets `jobs` as new ones. Resolves to false when nothing was reopened: there is no such delivery, one of its jobs is
+   * already open, or none has such a target.
    */
   replay(id: string, jobs: readonly NewJob[], now: number): Promise<boolean>;
-  /** Gives up what is open or dead of a delivery; resolves to false when there is nothing of that kind. */
+  /** Discards the open and dead jobs of a delivery; resolves to false when it has none. */
   discard(id: string, now: number): Promise<boolean>;
 }

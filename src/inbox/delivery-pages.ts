@@ -1,20 +1,20 @@
-import { setImmediate as otherTurns } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { DeliveryCursor, DeliveryFilter, DeliveryLog, DeliveryPage } from './delivery-log.ts';
 
 export interface DeliveryPagesOptions {
   readonly cursor?: DeliveryCursor;
-  /** Deliveries of all pages together; default all. */
+  /** Maximum number of deliveries over all pages; default all. */
   readonly limit?: number;
-  /** After so many pages it stops, found or not; default never. */
+  /** Maximum number of pages, matches or not; default all. */
   readonly pages?: number;
 }
 
-/** Deliveries in one page: it is what is in memory at a time. */
+/** Maximum number of deliveries per page, which bounds memory. */
 const PAGE = 500;
 
 /**
- * The deliveries that match, page by page, from the newest on when there is no cursor. Between two pages other work
- * has its turn. The `next` of the last page says where to go on.
+ * Yields matching deliveries page by page, without a cursor from the newest. The event loop runs other work between two
+ * pages. The `next` of the last page says where to continue.
  */
 export async function* deliveryPages(
   log: Pick<DeliveryLog, 'list'>,
@@ -23,12 +23,12 @@ export async function* deliveryPages(
 ): AsyncGenerator<DeliveryPage, void> {
   let at = cursor;
   let left = limit;
-  for (let turn = 0; turn < pages; turn++) {
+  for (let count = 0; count < pages; count++) {
     const page = await log.list(filter, Math.min(PAGE, left), at);
     yield page;
     left -= page.items.length;
     if (page.next === undefined || left <= 0) return;
     at = cursor !== undefined && 'after' in cursor ? { after: page.next } : { before: page.next };
-    await otherTurns();
+    await nextTick();
   }
 }

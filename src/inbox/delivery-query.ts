@@ -3,21 +3,21 @@ import { didYouMean } from '../core/suggest.ts';
 import { DELIVERY_STATUSES, type DeliveryFilter } from './delivery-log.ts';
 import { MOMENT, parseMoment } from './moment.ts';
 
-/** The parts of a filter, as people write them. */
+/** The fields of a filter, in a query string or on the command line. */
 export const FILTER_FIELDS = ['status', 'event', 'source', 'since', 'until'] as const;
 
 export type FilterField = (typeof FILTER_FIELDS)[number];
 
-/** Texts by the names of their fields, and where to complain. */
+/** The given texts by field, and where problems are reported. */
 export interface QueryTexts<F extends string> {
-  /** What was given; undefined when nothing was. */
+  /** The given text; undefined when absent. */
   text(field: F): string | undefined;
-  /** How messages call the field: `--since`, say. */
+  /** The name of the field in messages, such as `--since`. */
   name(field: F): string;
   readonly problems: string[];
 }
 
-/** Reads which deliveries are meant; what is wrong goes to `problems`, and then the result is not to be used. */
+/** Parses a filter. Errors are added to `problems`; the result is then invalid. `now` is in milliseconds since the epoch. */
 export function readFilter({ text, name, problems }: QueryTexts<FilterField>, now: number): DeliveryFilter {
   const given = text('status');
   const status = DELIVERY_STATUSES.find((known) => known === given);
@@ -42,18 +42,18 @@ export function readFilter({ text, name, problems }: QueryTexts<FilterField>, no
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }
 
-/** Reads a whole number from 1 to `most`; `fallback` when nothing was given. */
+/** Parses a whole number from 1 to `max`; `fallback` when absent. */
 export function readCount<F extends string, T>(
   { text, name, problems }: QueryTexts<F>,
   field: F,
   fallback: T,
-  most = Number.MAX_SAFE_INTEGER,
+  max = Number.MAX_SAFE_INTEGER,
 ): number | T {
   const written = text(field);
   if (written === undefined) return fallback;
   const number = /^[1-9]\d{0,15}$/.test(written) ? Number(written) : Number.NaN;
-  if (number <= most) return number;
-  const range = most === Number.MAX_SAFE_INTEGER ? 'above 0' : `from 1 to ${most}`;
+  if (number <= max) return number;
+  const range = max === Number.MAX_SAFE_INTEGER ? 'above 0' : `from 1 to ${max}`;
   problems.push(`${name(field)} must be a whole number ${range}, not ${quote(written)}`);
   return fallback;
 }

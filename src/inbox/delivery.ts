@@ -2,7 +2,7 @@
 export interface Delivery {
   /** Stable and globally unique (UUID version 7): a handler can make its own effects idempotent with it. */
   readonly id: string;
-  /** The name of the signed source it came from; empty for /webhook itself. */
+  /** The name of the signed source that sent it; empty for /webhook itself. */
   readonly source: string;
   /** The kind of event (contract 2.5). */
   readonly event: string;
@@ -13,7 +13,7 @@ export interface Delivery {
   readonly attempt: number;
 }
 
-/** Something to be done with a delivery. */
+/** A job to create: one target for one delivery. */
 export interface NewJob {
   /** The name of the handler or forward address. */
   readonly target: string;
@@ -21,42 +21,35 @@ export interface NewJob {
   readonly orderKey: string | null;
 }
 
-/** A delivery that is about to be stored. */
-export interface NewDelivery {
+/** A delivery as it is stored. */
+export interface StoredDelivery {
   readonly id: string;
   readonly source: string;
   /** Null when the body names none. */
   readonly event: string | null;
-  /** Where in the body the handler's data are (RFC 6901). */
+  /** JSON pointer (RFC 6901) to the handler's data in the body. */
   readonly dataPointer: string;
   readonly contentType: string | null;
   /** The request body, byte for byte. */
   readonly body: Uint8Array;
   /** Milliseconds since the epoch. */
   readonly receivedAt: number;
-  /** The sender's own id of the delivery, by which a second one is known; null: it has none. */
+}
+
+/** A delivery to store. */
+export interface NewDelivery extends StoredDelivery {
+  /** The sender's own id of the delivery, which identifies duplicates; null: it has none. */
   readonly dedupKey: string | null;
-  /** None: nothing handles it now, so it waits for a replay. */
+  /** Empty when nothing handles it: it then waits for a replay. */
   readonly jobs: readonly NewJob[];
 }
 
-/** A job in hand: claimed by this process until its lease ends. */
+/** A job that this process has claimed: leased until its lease ends. */
 export interface ClaimedJob {
-  /** The number of the job in the store. */
+  /** The number of the job in the database. */
   readonly job: number;
   readonly target: string;
   /** 1 for the first attempt; with the owner it fences off a claim whose lease has ended. */
   readonly attempt: number;
   readonly delivery: StoredDelivery;
-}
-
-/** A delivery as it is stored. */
-export interface StoredDelivery {
-  readonly id: string;
-  readonly source: string;
-  readonly event: string | null;
-  readonly dataPointer: string;
-  readonly contentType: string | null;
-  readonly body: Uint8Array;
-  readonly receivedAt: number;
 }

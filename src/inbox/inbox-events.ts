@@ -2,55 +2,49 @@ import type { Logger } from 'pino';
 import type { RepeatedEntry } from '../observability/log/repeated-entry.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
-import type { Appended, Outcome } from './inbox.ts';
+import type { WorkerEvents } from './dispatch/worker.ts';
+import type { Appended } from './inbox.ts';
 
 /** One function per business event, each feeding the log and the meters together. */
-export interface Events {
+export interface Events extends WorkerEvents {
   /** A delivery was acknowledged. */
   appended(delivery: NewDelivery, appended: Appended): void;
   /** A request of a signed source was refused. */
   refused(source: string, reason: string): void;
-  /** An attempt ended and was recorded. */
-  settled(job: ClaimedJob, outcome: Outcome['kind'], error?: unknown): void;
-  /** An attempt outlived its lease, so another process may have made one too. */
-  leaseLost(job: ClaimedJob): void;
-  /** The inbox could not be asked; it is asked again. */
-  storeFailed(error: unknown): void;
 }
 
-/** What is logged of an event that nothing handles. */
+/** The log message of a delivery without a handler. */
 export const UNHANDLED = 'unhandled event';
 
-/** Longer event names are cut in the log: a sender chooses them. */
+/** Senders choose event names; longer ones are cut in the log, in characters. */
 const MAX_NAME = 200;
 
-/** From one sync of a fast disk to what senders no longer wait for, in seconds. */
-const ACKNOWLEDGED_IN = [0.002, 0.005, 0.025, 0.1, 0.5, 1, 5];
+/** From one fsync of a fast disk to the timeouts of senders, in seconds. */
+const ACKNOWLEDGEMENT_BUCKETS = [0.002, 0.005, 0.025, 0.1, 0.5, 1, 5];
 
-/** `unhandledEntry` logs that nothing handles an event, faster than `log` does. */
+/** `unhandledEntry` logs a delivery without a handler, faster than `log` does. */
 export function createEvents(
   log: Pick<Logger, 'info' | 'warn' | 'error'>,
   metrics: Metrics,
   unhandledEntry: RepeatedEntry = (delivery, _key, fixed) => log.info({ delivery, ...fixed }, UNHANDLED),
 ): Events {
   const deliveries = metrics.counter('webhook.deliveries', {
-    description:
-      'Deliveries that were acknowledged: stored, known already (duplicate), or known and dead (revived)',
+    description: 'Acknowledged deliveries: stored, duplicate, or revived (a duplicate of a dead one)',
     tags: ['result'],
   });
   const acknowledgements = metrics.timer('webhook.acknowledgements', {
-    description: 'From the arrival of a delivery until it could be acknowledged, to the millisecond',
-    buckets: ACKNOWLEDGED_IN,
+    description: 'Time from receiving a delivery to acknowledging it',
+    buckets: ACKNOWLEDGEMENT_BUCKETS,
   });
   const attempts = metrics.counter('webhook.attempts', {
-    description: 'Attempts to handle a delivery, by how they ended',
+    description: 'Attempts of handlers and forward addresses, by outcome',
     tags: ['outcome'],
   });
   const unhandled = metrics.counter('webhook.unhandled', {
-    description: 'Deliveries that nothing handled when they came',
+    description: 'Deliveries without a handler when they were received',
   });
   const refusals = metrics.counter('webhook.refused', {
-    description: 'Requests of signed sources that were refused, by source and reason',
+    description: 'Refused requests of signed sources, by source and reason',
     tags: ['source', 'reason'],
   });
   const result = {
@@ -75,13 +69,13 @@ export function createEvents(
     appended({ id, source, event, jobs, receivedAt }, appended) {
       result[appended].increment();
       acknowledgements.record((Date.now() - receivedAt) / 1_000);
-      const details = { source, event: event?.slice(0, MAX_NAME) ?? null };
+      const fields = { source, event: event?.slice(0, MAX_NAME) ?? null };
       if (appended === 'revived') {
-        log.info({ delivery: id, ...details }, 'dead delivery came again, trying it again');
+        log.info({ delivery: id, ...fields }, 'dead delivery received again, retrying');
       } else if (appended === 'stored' && jobs.length === 0) {
         // contract 6: any other event is logged as unhandled
         unhandled.increment();
-        unhandledEntry(id, `${source} ${event === null ? '' : `=${details.event}`}`, details);
+        unhandledEntry(id, `${source} ${event === null ? '' : `=${fields.event}`}`, fields);
       }
     },
     refused(source, reason) {
@@ -90,14 +84,14 @@ export function createEvents(
     },
     settled(job, outcome, error) {
       ended[outcome].increment();
-      if (outcome === 'retry') log.warn({ ...about(job), err: error }, 'attempt failed, will be tried again');
-      else if (outcome === 'dead') log.error({ ...about(job), err: error }, 'delivery is dead');
+      if (outcome === 'retry') log.warn({ ...about(job), err: error }, 'attempt failed, retry scheduled');
+      else if (outcome === 'dead') log.error({ ...about(job), err: error }, 'delivery dead');
     },
     leaseLost(job) {
-      log.warn(about(job), 'attempt outlived its lease; its end was not recorded');
+      log.warn(about(job), 'lease lost, outcome not recorded');
     },
     storeFailed(error) {
-      log.error({ err: error }, 'the inbox does not answer');
+      log.error({ err: error }, 'inbox unavailable, retrying');
     },
   };
 }

@@ -10,19 +10,19 @@ const AGO = /^(\d{1,9})([smhdw])$/;
 const ISO =
   /^(\d{4}-\d{2}-)(\d{2})(?:T(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?)?$/;
 
-/** What a moment must look like, for messages. */
+/** The syntax of a moment, for messages. */
 export const MOMENT = 'an ISO 8601 time like 2026-01-31T14:00Z, or how long ago like 15m, 2h or 3d';
 
 /**
- * Reads a moment as milliseconds since the epoch: ISO 8601, local time where no zone is given, or a length of time
- * before `now` in s, m, h, d or w; undefined when it is neither.
+ * Parses a moment to milliseconds since the epoch: ISO 8601, in local time without a zone, or a duration before `now`
+ * in s, m, h, d or w. Returns undefined for anything else.
  */
 export function parseMoment(text: string, now: number): number | undefined {
   const [, count, unit = ''] = AGO.exec(text) ?? [];
   if (count !== undefined) return now - Number(count) * (UNITS[unit] ?? 0);
   const [, month = '', day = '', time = '00:00', zone = ''] = ISO.exec(text) ?? [];
   const moment = Date.parse(`${month}${day}T${time}${zone}`);
-  // The parser takes 31 February for a day in March.
+  // Date.parse accepts 31 February as a day in March.
   const real = new Date(Date.parse(`${month}${day}T00:00Z`)).getUTCDate() === Number(day);
   return Number.isNaN(moment) || !real ? undefined : moment;
 }
@@ -34,7 +34,7 @@ const STEPS = [
   ['m', 60],
 ] as const;
 
-/** A length of time in whole units of the largest that fits, like `15m`; it can be read back as a moment ago. */
+/** Formats a duration in whole units of the largest that fits, such as `15m`; `parseMoment` reads it. `ms` is in milliseconds. */
 export function formatSpan(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   const [unit, length] = STEPS.find(([, length]) => seconds >= length) ?? (['s', 1] as const);

@@ -2,26 +2,26 @@ import type { NewJob } from './delivery.ts';
 import { parseDeliveryBody } from './delivery-body.ts';
 import type { DeliveryDetail, DeliveryLog, DeliveryStatus } from './delivery-log.ts';
 
-/** Which jobs a delivery would get now, from its event and its parsed body. */
+/** Decides which jobs a delivery gets with the current handlers, from its event and its parsed body. */
 export type ReplayPlan = (event: string | null, body: unknown) => readonly NewJob[];
 
-/** `open`: it is being handled already; `no-handler`: nothing of what handled it, or would, is there now. */
+/** `open`: a job is still open; `no-handler`: none of its targets exists any more. */
 export type ReplayResult = 'replayed' | 'not-found' | 'open' | 'no-handler';
 
-/** `settled`: nothing of it is open or dead. */
+/** `settled`: no job is open or dead. */
 export type DiscardResult = 'discarded' | 'not-found' | 'settled';
 
-/** Whether something of a delivery is still to be done. */
+/** Whether a delivery has an open job. */
 export function isOpen(status: DeliveryStatus): boolean {
   return status === 'pending' || status === 'processing';
 }
 
-/** Whether something of a delivery can be given up. */
+/** Whether a delivery has a job that can be discarded. */
 export function isDiscardable(status: DeliveryStatus): boolean {
   return isOpen(status) || status === 'dead';
 }
 
-/** Has a delivery handled again: what died of it, or all of it when nothing did. A running service does the rest. */
+/** Reopens the dead jobs of a delivery, or all of them when none is dead. A running service then runs them. */
 export async function replayDelivery(
   log: Pick<DeliveryLog, 'find' | 'replay'>,
   plan: ReplayPlan,
@@ -36,7 +36,7 @@ export async function replayDelivery(
   return (await log.replay(id, jobs, now)) ? 'replayed' : 'open';
 }
 
-/** Gives up what is open or dead of a delivery. */
+/** Discards the open and dead jobs of a delivery. */
 export async function discardDelivery(
   log: Pick<DeliveryLog, 'find' | 'discard'>,
   id: string,
@@ -46,7 +46,7 @@ export async function discardDelivery(
   return (await log.find(id)) === undefined ? 'not-found' : 'settled';
 }
 
-/** A job whose handler or forward address is gone would stay open for ever, so it is left alone. */
+/** Jobs of removed handlers and forward addresses are left out, because nothing would run them. */
 function jobsToOpen(delivery: DeliveryDetail, plan: ReplayPlan): readonly NewJob[] {
   const { jobs } = delivery;
   const planned = plan(delivery.event, parsed(delivery));
@@ -60,7 +60,7 @@ function parsed(delivery: DeliveryDetail): unknown {
   try {
     return parseDeliveryBody(delivery);
   } catch {
-    // Only the key of an order is looked for in it.
+    // The plan needs the body only for its order key.
     return undefined;
   }
 }

@@ -1,9 +1,6 @@
 import type { DeliveryHandler } from '../inbox/handler.ts';
 
-/**
- * The events that the contract names (contract 6); what follows beyond logging is for the user's own handlers. The log
- * of a handler names the delivery and its event by itself.
- */
+/** The handlers of the events in the contract (contract 6), which log; users replace them with their own. */
 export const contractHandlers: Readonly<Record<string, DeliveryHandler>> = {
   new_commit: (_delivery, { log }) => {
     log.info('commit notification processed');

@@ -1,18 +1,18 @@
 import { parsePointer, valueAt } from '../core/json-pointer.ts';
 import type { ClaimedJob, Delivery } from '../inbox/delivery.ts';
 import { parseDeliveryBody } from '../inbox/delivery-body.ts';
+import type { Target } from '../inbox/dispatch/target.ts';
 import type { HandlerLog, HandlerSpec } from '../inbox/handler.ts';
-import type { Target } from '../inbox/target.ts';
 
-/** How jobs are run where nothing else is said. Times are in milliseconds. */
+/** Defaults for targets. Times are in milliseconds. */
 export type TargetDefaults = Pick<Target, 'concurrency' | 'timeout' | 'maxAttempts' | 'backoff'>;
 
-/** The name of the target that an event's handler is. */
+/** The target name of an event's handler. */
 export function handlerTargetName(event: string): string {
   return `handler:${event}`;
 }
 
-/** The handler of one event as a target of the dispatcher. `logOf` gives the log of one delivery. */
+/** The handler of one event as a target of the dispatcher. `logOf` returns the log of one delivery. */
 export function handlerTarget(
   event: string,
   spec: HandlerSpec,

@@ -5,7 +5,7 @@ import type { ForwardSettings } from './forward/forward-settings.ts';
 import { forwardTargetName } from './forward/forward-target.ts';
 import { handlerTargetName } from './handler-target.ts';
 
-/** Decides which jobs a delivery gets: one of its event's handler if there is one, and one of each forward address. */
+/** Decides which jobs a delivery gets: one for its event's handler, if any, and one for each forward address of the event. */
 export type JobPlan = (event: string | null, body: unknown) => readonly NewJob[];
 
 export function createJobPlan(
@@ -29,7 +29,7 @@ export function createJobPlan(
   };
 }
 
-/** Deliveries without the key are in no order. */
+/** The order key of a delivery; null, which means unordered, when the body has none. */
 function orderKeyOf(body: unknown, pointer: JsonPointer | undefined): string | null {
   if (pointer === undefined) return null;
   const key = valueAt(body, pointer);

@@ -5,15 +5,15 @@ import { readForwards } from './forward/read-forwards.ts';
 import { readSources } from './sources/read-sources.ts';
 import type { SourceSettings } from './sources/source.ts';
 
-/** The signed sources and forward addresses of the webhook door. */
+/** The configured sources and forward addresses. */
 export interface WebhookSettings {
   readonly sources: readonly SourceSettings[];
   readonly forwards: readonly ForwardSettings[];
 }
 
 /**
- * Reads what the configuration module says of sources and forward addresses; `name` is how messages call the module.
- * What is wrong goes to `problems`, one line each; then the result is not to be used.
+ * Reads the sources and forward addresses of the configuration; `name` is the module's name in messages. Errors are
+ * added to `problems`, one line each; the result is then invalid.
  */
 export function readWebhookSettings(
   { sources, forward }: Pick<ConfigCode, 'sources' | 'forward'>,

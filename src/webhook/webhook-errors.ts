@@ -3,7 +3,7 @@ import type { ErrorFormat } from '../http/error-format.ts';
 /** Every reply of this door is plain text (contract 4.4). */
 export const TEXT_TYPE = 'text/plain; charset=utf-8';
 
-/** The reply to a delivery that is stored (contract 4.4). */
+/** The reply to a stored delivery (contract 4.4). */
 export const ACKNOWLEDGED = 'Webhook received';
 
 export const webhookErrors: ErrorFormat = {

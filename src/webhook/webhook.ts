@@ -9,7 +9,7 @@ import { RECEIVER_PATH, receiver } from './receiver/receiver.ts';
 import { createSource } from './sources/source.ts';
 import { createWork } from './work.ts';
 
-// What the options are made of, for those who take only this door.
+// Types of the options, for users of this door alone.
 export type { ForwardConfig, SourceConfig } from '../config/schema/webhook-sources.ts';
 export { backlogCheck } from '../inbox/backlog-check.ts';
 export type { Delivery } from '../inbox/delivery.ts';
@@ -18,15 +18,15 @@ export type { ReplayPlan } from '../inbox/replay-delivery.ts';
 export type { WebhookOptions } from './options.ts';
 
 /**
- * The webhook door (contract 4.4) as a Fastify plugin: it receives deliveries from when the application listens,
- * handles them from when it is ready, and ends what is under way when it closes. Who opened the inbox closes it
- * after that. Fails with ConfigError when the options make no door.
+ * The webhook door (contract 4.4) as a Fastify plugin. It runs handlers once the application is ready, and finishes or
+ * releases running attempts when the application closes. The opener of the inbox closes it after that. Fails with
+ * ConfigError for invalid options.
  */
 export const webhook: FastifyPluginAsync<WebhookOptions> = async (app, given) => {
   const { inbox, metrics } = given;
   const options = readOptions(given);
   const log = app.log;
-  // Meters of our own are looked at by nobody.
+  // Without metrics the events count into meters that nobody reads.
   const meters = metrics ?? new Metrics();
   if (metrics !== undefined) addBacklogMetrics(metrics, inbox);
   const events = createEvents(log, meters);
@@ -54,8 +54,8 @@ export const webhook: FastifyPluginAsync<WebhookOptions> = async (app, given) =>
 };
 
 /**
- * Which jobs a delivery would get with these options: what `deliveries` of portico/management needs beside the log,
- * to have one handled again. Throws ConfigError.
+ * The jobs that a delivery gets with these options, for `deliveries` of portico/management to replay it. Throws
+ * ConfigError.
  */
 export function replayPlan(options: Pick<WebhookOptions, 'handlers' | 'forward'>): ReplayPlan {
   const { handlers, forwards } = readWork(options);

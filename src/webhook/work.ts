@@ -1,10 +1,10 @@
 import type { NewDelivery } from '../inbox/delivery.ts';
-import { Dispatcher } from '../inbox/dispatcher.ts';
+import { Dispatcher } from '../inbox/dispatch/dispatcher.ts';
+import { Heartbeat } from '../inbox/dispatch/heartbeat.ts';
+import { Retention } from '../inbox/dispatch/retention.ts';
+import type { WorkerEvents } from '../inbox/dispatch/worker.ts';
 import type { HandlerLog, HandlerSpec } from '../inbox/handler.ts';
-import { Attendance } from '../inbox/heartbeat.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import { Retention } from '../inbox/retention.ts';
-import type { LaneEvents } from '../inbox/worker.ts';
 import type { ForwardSettings } from './forward/forward-settings.ts';
 import { forwardTarget } from './forward/forward-target.ts';
 import { createPoster } from './forward/post.ts';
@@ -12,40 +12,41 @@ import { handlerTarget, type TargetDefaults } from './handler-target.ts';
 import { createJobPlan, type JobPlan } from './job-plan.ts';
 import { createSigner } from './schemes/schemes.ts';
 
-/** A log that gives logs of single deliveries. */
+/** A log with child logs for single deliveries. */
 export interface WorkLog extends HandlerLog {
   child(bindings: Record<string, unknown>): HandlerLog;
 }
 
-/** What is done with deliveries. Times are in milliseconds. */
+/** Options of the background work. Times are in milliseconds. */
 export interface WorkOptions {
   readonly inbox: Inbox;
   /** By event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
   readonly forwards: readonly ForwardSettings[];
-  /** How jobs are run where a handler or forward address says nothing else. */
+  /** Defaults for handlers and forward addresses. */
   readonly defaults: TargetDefaults;
   readonly lease: number;
-  /** How long a delivery waits for a handler or forward address that no process has any more; 0: for ever. */
+  /** How long jobs of a removed handler or forward address stay open; 0: for ever. */
   readonly handlerGrace: number;
-  /** How long deliveries are kept, and how many bytes of them; 0: without end. */
+  /** Maximum age of deliveries; 0: unlimited. */
   readonly retention: number;
+  /** Maximum size of the inbox in bytes; 0: unlimited. */
   readonly retentionBytes: number;
   readonly log: WorkLog;
-  readonly events: LaneEvents;
+  readonly events: WorkerEvents;
 }
 
-/** What works behind the receiver. */
+/** The background work of the webhook door: running jobs and removing old deliveries. */
 export interface WebhookWork {
   readonly plan: JobPlan;
-  /** Says that the jobs of a delivery are there. */
+  /** Wakes the workers of a delivery's jobs. */
   wake(delivery: Pick<NewDelivery, 'jobs'>): void;
   start(): void;
-  /** `deadline` cuts the attempts under way and gives their jobs back. */
+  /** Waits for running attempts; `deadline` aborts them and releases their jobs. */
   stop(deadline: AbortSignal): Promise<void>;
 }
 
-/** Runs handlers, sends on and removes what is old. Throws UnusableSecretError. */
+/** Creates the background work. Throws UnusableSecretError. */
 export function createWork(options: WorkOptions): WebhookWork {
   const { inbox, handlers, forwards, defaults, lease, log, events } = options;
   const posters = new DisposableStack();
@@ -63,16 +64,14 @@ export function createWork(options: WorkOptions): WebhookWork {
     }),
   ];
   const dispatcher = new Dispatcher({ inbox, targets, lease, events });
-  const attendance = new Attendance({
+  const heartbeat = new Heartbeat({
     inbox,
     targets: targets.map(({ name }) => name),
     grace: options.handlerGrace,
-    onAbandoned(jobs) {
+    onExpired(jobs) {
       for (const [target, count] of jobs) {
-        log.error(
-          { target, jobs: count },
-          'nothing runs this any more: its deliveries are dead; put it back and replay them',
-        );
+        const hint = 'put the handler or forward address back and replay';
+        log.error({ target, jobs: count, hint }, 'orphaned jobs expired');
       }
     },
     onError: events.storeFailed,
@@ -91,11 +90,11 @@ export function createWork(options: WorkOptions): WebhookWork {
     },
     start() {
       dispatcher.start();
-      attendance.start();
+      heartbeat.start();
       retention.start();
     },
     async stop(deadline) {
-      await Promise.all([dispatcher.stop(deadline), attendance.stop(), retention.stop()]);
+      await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), retention.stop()]);
       posters.dispose();
     },
   };

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { pendingMigrations } from '../../src/database/migrate-database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { pendingMigrations } from '../../src/database/schema.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { MAIN, startPortico } from '../support/portico-process.ts';
@@ -48,7 +48,7 @@ describe('portico move', { skip: withoutPostgres ?? false }, () => {
     try {
       if ((await pendingMigrations(url)).length > 0) return false;
     } catch (error) {
-      assert.match(String(error), /a move into it has not ended/);
+      assert.match(String(error), /a move into it is unfinished/);
       return false;
     }
     await using database = await openDatabase(url);
@@ -117,7 +117,7 @@ describe('portico move', { skip: withoutPostgres ?? false }, () => {
     assert.match(stderr, /Interrupted\. Run it again with the same arguments to go on/);
     await using refused = startPortico({ cwd: folder.path, env: { DATABASE_URL: to } });
     assert.equal(await refused.exited(), 1);
-    assert.match(refused.stderr, /a move into it has not ended. Run "portico move" again/);
+    assert.match(refused.stderr, /a move into it is unfinished. Run "portico move" again/);
 
     const { code, stdout } = await portico('move', '--from', `sqlite:${file}`, '--to', to);
     assert.equal(code, 0);

@@ -83,7 +83,7 @@ test('tail passes over nothing that is committed late, and waits for who is in i
     const [other = ''] = await storeDeliveries(database, 'early', 1);
     await waitFor(
       'tail to say what it waits for',
-      () => tail.stderr.includes('has not ended for 6 s'),
+      () => tail.stderr.includes('has been open for 6 s'),
       20_000,
     );
     assert.deepEqual(tail.logs(), []);

@@ -216,7 +216,7 @@ describe('send', () => {
       [['--data', '@missing'], 'ENOENT'],
       [['--data', '1', '--body', '2'], 'exclude each other'],
       [['--source', 'slack', '--data', '1'], '--data has to be an object here'],
-      [['--source', 'shop'], 'A header that is to be signed is missing'],
+      [['--source', 'shop'], 'A signed header is missing'],
       [['--source', 'standard', '--id', 'a.b'], 'other than "."'],
       [['--source', 'github', '--event', 'a\nb'], 'Invalid character'],
       [['--header', 'x'], '--header must be like'],

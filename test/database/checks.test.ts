@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { databaseCheck } from '../../src/database/database-check.ts';
-import { writerCheck } from '../../src/database/writer-check.ts';
+import { databaseCheck, writerCheck } from '../../src/database/database-checks.ts';
 import { HealthRegistry } from '../../src/observability/health/registry.ts';
 import { engines } from '../support/databases.ts';
 

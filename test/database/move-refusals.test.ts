@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import { migrateDatabase } from '../../src/database/migrate-database.ts';
 import { moveDatabase } from '../../src/database/move/move-database.ts';
 import { openMoveSource, openMoveTarget } from '../../src/database/move/open-ends.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { migrateDatabase } from '../../src/database/schema.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { move, refused } from '../support/move.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
@@ -59,7 +59,7 @@ describe('moves that are refused', { skip: withoutPostgres ?? false }, () => {
       const options = { signal: new AbortController().signal, restart: false, onProgress() {} };
       await assert.rejects(moveDatabase(source, target, options), refused(/source is in use/));
     }
-    await assert.rejects(async () => openDatabase(to), /a move into it has not ended/);
+    await assert.rejects(async () => openDatabase(to), /a move into it is unfinished/);
     assert.equal((await move(from, to)).tables?.deliveries.rows, 10);
   });
 

@@ -3,11 +3,11 @@ import { randomUUIDv7 } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import { migrateDatabase } from '../../src/database/migrate-database.ts';
 import { moveDatabase } from '../../src/database/move/move-database.ts';
 import { openMoveSource, openMoveTarget } from '../../src/database/move/open-ends.ts';
 import { movedTables } from '../../src/database/move/tables.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { migrateDatabase } from '../../src/database/schema.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { move, refused } from '../support/move.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
@@ -122,14 +122,14 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     for (const to of [`sqlite:${join(folder.path, 'target.db')}`, await server.createDatabase()]) {
       const stopped = await move(`sqlite:${file}`, to, { step: 'copy', after: 5_000 });
       assert.deepEqual(stopped, { resumed: false, tables: undefined });
-      await assert.rejects(async () => openDatabase(to), /a move into it has not ended.*portico move/);
-      await assert.rejects(migrateDatabase(to), /a move into it has not ended/);
-      await assert.rejects(move(to, `sqlite:${join(folder.path, 'no.db')}`), /a move into it has not ended/);
+      await assert.rejects(async () => openDatabase(to), /a move into it is unfinished.*portico move/);
+      await assert.rejects(migrateDatabase(to), /a move into it is unfinished/);
+      await assert.rejects(move(to, `sqlite:${join(folder.path, 'no.db')}`), /a move into it is unfinished/);
       await assert.rejects(move(`sqlite:${other}`, to), refused(/a part of another database.*--restart/));
 
       const compared = await move(`sqlite:${file}`, to, { step: 'compare', after: 1 });
       assert.deepEqual(compared, { resumed: true, tables: undefined });
-      await assert.rejects(async () => openDatabase(to), /a move into it has not ended/);
+      await assert.rejects(async () => openDatabase(to), /a move into it is unfinished/);
       const { resumed, tables } = await move(`sqlite:${file}`, to);
       assert.equal(resumed, true);
       assert.equal(tables?.users.rows, rowsOf(file).users?.length);
@@ -173,7 +173,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
         await move(`sqlite:${file}`, to, { step: 'copy', after: 5_000 });
         await change();
         await assert.rejects(move(`sqlite:${file}`, to), refused(pattern));
-        await assert.rejects(async () => openDatabase(to), /a move into it has not ended/);
+        await assert.rejects(async () => openDatabase(to), /a move into it is unfinished/);
         const { resumed, tables } = await move(`sqlite:${file}`, to, undefined, true);
         assert.equal(resumed, false);
         assert.ok((tables?.users.rows ?? 0) > 5_000);
@@ -219,7 +219,10 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
           if (done > 0) cutting ??= server.sql(cut, to);
         },
       });
-      await assert.rejects(lost, refused(/stopped in users, behind \d+: .*mend that, and run it again/));
+      await assert.rejects(
+        lost,
+        refused(/stopped in users, after key \d+: .*fix the cause and run it again/),
+      );
       await cutting;
     }
     {

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../src/core/store-errors.ts';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { Dispatcher } from '../../src/inbox/dispatcher.ts';
+import { Dispatcher } from '../../src/inbox/dispatch/dispatcher.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { proofCount } from '../support/proof-settings.ts';

@@ -4,7 +4,7 @@ import pg from 'pg';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import type { NewDelivery } from '../../src/inbox/delivery.ts';
-import { Dispatcher } from '../../src/inbox/dispatcher.ts';
+import { Dispatcher } from '../../src/inbox/dispatch/dispatcher.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';

@@ -40,7 +40,7 @@ test(`no power cut loses what was acknowledged (${STATES} states)`, options, asy
   const kinds = lives[0]?.map((step) =>
     isDatabase(step) && step.call.kind === 'sync' ? 'fold' : step.call.kind,
   );
-  assert.match(String(kinds), /reply.*fold.*reply/, 'the log is folded into the file while writes go on');
+  assert.match(String(kinds), /reply.*fold.*reply/, 'the WAL is checkpointed while writes go on');
 
   const { states, acknowledgements, problems } = await crashStates(recording, STATES, random);
   t.diagnostic(
@@ -75,7 +75,7 @@ test('after one failed sync the log stays as it is, though later ones would succ
   const failure = steps.findIndex(({ call }) => call.kind === 'sync' && call.failed);
   const after = steps.slice(failure);
   assert.ok(failure > 0);
-  assert.ok(!after.some(isDatabase), 'nothing of it is folded any more');
+  assert.ok(!after.some(isDatabase), 'it is not checkpointed any more');
   assert.ok(!after.some(({ call }) => call.kind === 'unlink'), 'it is not deleted');
 });
 
@@ -85,7 +85,7 @@ test(
   async (t) => {
     await using copy = await copySource([
       { file: 'database/sqlite/open.ts', from: 'rewriteWal(migrating);', to: '' },
-      { file: 'database/sqlite/writer-thread.ts', from: 'check(executor.fold());', to: '' },
+      { file: 'database/sqlite/writer/writer-thread.ts', from: 'check(executor.checkpoint());', to: '' },
     ]);
     const random = seededRandom(SEED);
     const recording = await record(failingLives(4 + random.below(15)), random, copy.main);

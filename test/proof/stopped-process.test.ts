@@ -77,10 +77,7 @@ test('what another process has done meanwhile is not touched by one that was sto
       )
       .toSorted(),
   );
-  assert.equal(
-    logged.filter((msg) => msg === 'attempt outlived its lease; its end was not recorded').length,
-    2,
-  );
+  assert.equal(logged.filter((msg) => msg === 'lease lost, outcome not recorded').length, 2);
 });
 
 const fence = 'WHERE seq = ? AND owner = ? AND attempts = ?';
@@ -92,7 +89,11 @@ for (const statement of [
 ]) {
   test(`control: without its fence (${statement.trim()}) it is`, async () => {
     await using copy = await copySource([
-      { file: 'database/sqlite/write-statements.ts', from: statement + fence, to: statement + noFence },
+      {
+        file: 'database/sqlite/writer/write-statements.ts',
+        from: statement + fence,
+        to: statement + noFence,
+      },
     ]);
     const { done, later } = await stopAndGoOn(copy.main);
     assert.notDeepEqual(later, done);

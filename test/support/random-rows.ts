@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
-import { migrateDatabase } from '../../src/database/schema.ts';
+import { migrateDatabase } from '../../src/database/migrate-database.ts';
 import { storedKey } from '../../src/database/stored-key.ts';
 import { type Random, seededRandom } from './random.ts';
 

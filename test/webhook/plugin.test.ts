@@ -113,7 +113,7 @@ test('without options: no handler, no secret, and what fails is in the log of th
   await app.post('{"event":"bad"}');
   await waitFor('it to be dead', async () => (await statuses(app.database)).join() === 'dead,unhandled');
   const said = app.log.entries.map(({ msg }) => msg);
-  assert.ok(said.includes('unhandled event') && said.includes('delivery is dead'), said.join());
+  assert.ok(said.includes('unhandled event') && said.includes('delivery dead'), said.join());
 });
 
 test('secrets that change count from the next request on; sources have their own', async () => {

@@ -62,7 +62,7 @@ for (const [engine, urlOf] of Object.entries(urls)) {
       };
       assert.equal((await health()).status, 'DOWN');
       const dead = await waitFor('it to be dead', async () => (await list('dead'))[0], 20_000);
-      const said = second.logs().find(({ msg }) => String(msg).startsWith('nothing runs this any more'));
+      const said = second.logs().find(({ msg }) => msg === 'orphaned jobs expired');
       assert.deepEqual([said?.target, said?.jobs, said?.level], ['handler:paid', 1, 'error']);
       await waitFor('the backlog to be well', async () => (await health()).status === 'UP', 10_000);
       assert.equal((await health()).details.dead, 1);

@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Config } from '../../config/load.ts';
 import type { Database } from '../../database/database.ts';
-import { engineOf } from '../../database/engine-of.ts';
+import { databaseAt } from '../../database/database-url.ts';
 import { openDatabase } from '../../database/open-database.ts';
 import { UsageError } from '../argv/usage-error.ts';
 
 /** Opens the database of a configuration, which must exist. Rejects with UsageError or DatabaseOpenError. */
 export async function openExisting({ settings }: Config): Promise<Database> {
   const url = settings['database.url'];
-  const { engine, place } = engineOf(url);
+  const { engine, place } = databaseAt(url);
   if (place === ':memory:') {
     throw misuse('The database is sqlite::memory:, into which only the service can look');
   }

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { MoveEnd } from './move-end.ts';
 import type { MovedRow, MovedTable } from './tables.ts';
 
-/** What a table holds: how many rows, and the SHA-256 of all their values in the order of their keys. */
+/** The number of rows of a table, and the SHA-256 of their values in the order of their keys. */
 export interface Checksum {
   readonly rows: number;
   readonly sha256: string;
 }
 
-/** Reads a table through; undefined when it was interrupted. `onRows` is told of the rows of each batch. */
+/** Reads a whole table; undefined when interrupted. `onRows` is called with the number of rows of each batch. */
 export async function checksumOf(
   end: MoveEnd,
   table: MovedTable,
@@ -19,8 +19,8 @@ export async function checksumOf(
   const hash = createHash('sha256');
   let rows = 0;
   for (let after = 0; ; ) {
-    // Signals are heard between two batches, however fast a file is read.
-    await turn();
+    // Signals are handled between two batches, even while a file is read synchronously.
+    await nextTick();
     if (signal.aborted) return undefined;
     const batch = await end.read(table, after);
     const last = batch.at(-1);
@@ -35,7 +35,7 @@ export async function checksumOf(
   }
 }
 
-/** The values as JSON, bytes by their number: no two different rows give the same. */
+/** The values as JSON, blobs by their length; together with the blobs it is unique per row. */
 function lineOf(row: MovedRow): string {
   return `${JSON.stringify(row.map((value) => (value instanceof Uint8Array ? [value.byteLength] : value)))}\n`;
 }

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { type Checksum, checksumOf } from './checksum.ts';
 import type { MoveEnd, MoveTarget } from './move-end.ts';
 import { MoveError } from './move-error.ts';
@@ -6,22 +6,22 @@ import { type MovedTable, movedTables } from './tables.ts';
 
 export interface MoveOptions {
   readonly signal: AbortSignal;
-  /** Whether to throw away what an unfinished move has copied. */
+  /** Whether to delete what an unfinished move has copied. */
   readonly restart: boolean;
-  /** Told how many rows of how many have been copied, and then how many have been compared. */
+  /** Called with the number of rows copied so far and in total, then with those compared. */
   onProgress(step: 'copy' | 'compare', done: number, total: number): void;
 }
 
 export interface MoveReport {
-  /** Whether it went on where an earlier one had stopped. */
+  /** Whether it continued an interrupted move. */
   readonly resumed: boolean;
-  /** What both databases hold, by table; undefined when it was interrupted. */
+  /** The checksum of each table, the same in both databases; undefined when interrupted. */
   readonly tables: Readonly<Record<MovedTable['name'], Checksum>> | undefined;
 }
 
 /**
- * Copies all rows with their keys, compares what both databases hold, and opens the target for services. Interrupted
- * or failed it can be made again, and goes on behind the last row of the target. Fails with MoveError.
+ * Copies all rows with their keys, compares both databases, and opens the target for services. After an interruption or a
+ * failure it can be run again and continues after the last row of the target. Fails with MoveError.
  */
 export async function moveDatabase(
   source: MoveEnd,
@@ -36,12 +36,12 @@ export async function moveDatabase(
   }
 }
 
-/** Where the move is, for a message. */
+/** The progress of the move, for error messages. */
 interface Place {
   where: string;
 }
 
-/** Whether an engine or its connection failed, and not this program. */
+/** Whether an engine or its connection failed; everything else is a bug or a refusal. */
 function isFault(error: unknown): error is Error {
   return (
     error instanceof Error && 'code' in error && !(error instanceof MoveError || error instanceof TypeError)
@@ -50,7 +50,7 @@ function isFault(error: unknown): error is Error {
 
 function stopped(cause: Error, { where }: Place): MoveError {
   return new MoveError(
-    `The move stopped${where}: ${cause.message || cause.name}. What was copied stays; mend that, and run it again to go on.`,
+    `The move stopped${where}: ${cause.message || cause.name}. The copied rows stay; fix the cause and run it again to continue.`,
     { cause },
   );
 }
@@ -68,26 +68,26 @@ async function move(
   for (const table of movedTables) {
     const copied = await copy(source, target, table, signal, (rows, after) => {
       done += rows;
-      place.where = ` in ${table.name}, behind ${after}`;
+      place.where = ` in ${table.name}, after key ${after}`;
       onProgress('copy', done, total);
     });
     if (!copied) return report;
     await target.setCounter(table, await source.counter(table));
   }
-  place.where = ' while both were compared';
+  place.where = ' during the comparison';
   let compared = 0;
   const tables = await compare(source, target, signal, (rows) => {
     compared += rows;
     onProgress('compare', compared, 2 * total);
   });
   if (tables === undefined) return report;
-  // One that has come to the source would handle its open deliveries beside those of the target.
+  // A service on the source would handle the open deliveries a second time.
   await source.checkAlone();
   await target.finish();
   return { resumed, tables };
 }
 
-/** Finds out whether the target may be written to, and marks it; resolves to whether it goes on with an earlier move. */
+/** Checks and marks the target; resolves to whether this continues an interrupted move. */
 async function prepare(source: MoveEnd, target: MoveTarget, restart: boolean): Promise<boolean> {
   if (source.origin === target.origin) {
     throw new MoveError('The target is the source itself, or a copy of it. Name an empty database.');
@@ -96,7 +96,7 @@ async function prepare(source: MoveEnd, target: MoveTarget, restart: boolean): P
   if (unfinished !== undefined && restart) await target.clear();
   else if (unfinished !== undefined && unfinished !== source.origin) {
     throw new MoveError(
-      'The target has a part of another database, by a move that has not ended. Name the source of that move, or begin anew with --restart.',
+      'The target has a part of another database, from an unfinished move. Name the source of that move, or start over with --restart.',
     );
   } else if (unfinished !== undefined) return true;
   else {
@@ -117,7 +117,7 @@ async function countAll(end: MoveEnd): Promise<number> {
   return rows;
 }
 
-/** Copies what the target does not have yet; resolves to whether it came to the end. */
+/** Copies the rows that the target lacks; resolves to false when interrupted. */
 async function copy(
   source: MoveEnd,
   target: MoveTarget,
@@ -129,18 +129,21 @@ async function copy(
   onRows(0, after);
   let rows = await source.read(table, after);
   while (rows.length > 0) {
-    await turn();
+    await nextTick();
     if (signal.aborted) return false;
     after = Number(rows.at(-1)?.[0]);
     // The next rows are read while these are written.
     const written = rows.length;
-    [, rows] = await Promise.all([target.write(table, rows), turn().then(() => source.read(table, after))]);
+    [, rows] = await Promise.all([
+      target.write(table, rows),
+      nextTick().then(() => source.read(table, after)),
+    ]);
     onRows(written, after);
   }
   return true;
 }
 
-/** Reads both databases through, each by itself; undefined when it was interrupted. Fails when they differ. */
+/** Compares the checksums of both databases; undefined when interrupted. Fails with MoveError when they differ. */
 async function compare(
   source: MoveEnd,
   target: MoveTarget,
@@ -160,12 +163,12 @@ async function compare(
     } else if (from.sha256 !== to.sha256) {
       differences.push(`${table.name}: ${from.rows} rows in both, but not the same ones`);
     } else if ((await target.counter(table)) < (await source.counter(table))) {
-      differences.push(`${table.name}: the target would give a key again`);
+      differences.push(`${table.name}: the target would reuse a key`);
     }
   }
   if (differences.length > 0) {
     throw new MoveError(
-      `The target is not the same as the source (${differences.join('; ')}). One of them was written to, in the middle of the move or between two parts of it. Stop whatever does that, and begin anew with --restart. Until then no service starts on the target.`,
+      `The target is not the same as the source (${differences.join('; ')}). One of them was written to during the move or between two parts of it. Stop the writer and start over with --restart. Until then no service starts on the target.`,
     );
   }
   return Object.fromEntries(found) as Record<MovedTable['name'], Checksum>;

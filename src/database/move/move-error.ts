@@ -1,10 +1,10 @@
-/** A move cannot be made, or did not come to its end; the message says what to do. */
+/** A move was refused or did not finish; the message says what to do. */
 export class MoveError extends Error {
   override readonly name = 'MoveError';
   readonly code = 'MOVE';
 }
 
-/** For what is still connected to one of the two databases. */
+/** The error while another process uses one of the databases. */
 export function inUse(which: 'source' | 'target'): MoveError {
   return new MoveError(
     `The ${which} is in use by another process. Stop every service that runs on it, and try again.`,

@@ -1,16 +1,16 @@
-import { engineOf } from '../engine-of.ts';
+import { databaseAt } from '../database-url.ts';
 import type { MoveEnd, MoveTarget } from './move-end.ts';
 
-/** Opens the source of a move. Fails with DatabaseOpenError, or MoveError while something else has it open. */
+/** Opens the source of a move. Fails with DatabaseOpenError, or with MoveError while another process uses it. */
 export async function openMoveSource(url: string): Promise<MoveEnd> {
-  const { engine, place } = engineOf(url);
+  const { engine, place } = databaseAt(url);
   if (engine === 'postgres') return (await import('./postgres-source.ts')).openPostgresSource(place);
-  return (await import('./sqlite-ends.ts')).openSqliteSource(place);
+  return (await import('./sqlite-source.ts')).openSqliteSource(place);
 }
 
-/** Opens the target of a move, and brings its schema up to date. Fails as `openMoveSource` does. */
+/** Opens the target of a move and migrates it. Fails as `openMoveSource` does. */
 export async function openMoveTarget(url: string): Promise<MoveTarget> {
-  const { engine, place } = engineOf(url);
+  const { engine, place } = databaseAt(url);
   if (engine === 'postgres') return (await import('./postgres-target.ts')).openPostgresTarget(place);
-  return (await import('./sqlite-ends.ts')).openSqliteTarget(place);
+  return (await import('./sqlite-target.ts')).openSqliteTarget(place);
 }

@@ -5,11 +5,12 @@ import type { MoveEnd } from './move-end.ts';
 import { inUse } from './move-error.ts';
 import { BATCH, type Column, type MovedRow, type MovedTable, ROW_BYTES, type Value } from './tables.ts';
 
-/** How long services may take to go once they were stopped, and how often to look, in milliseconds. */
-const PATIENCE = 2_000;
+/** How long stopped services may take to disconnect, in milliseconds. */
+const TIMEOUT = 2_000;
+/** Interval of the polls, in milliseconds. */
 const PAUSE = 50;
 
-/** A move's own connection is none of a service, takes its time, and is not cut while it waits for the other end. */
+/** Marks the connection as no service, and removes its time limits: it may wait long for the other end. */
 export async function prepareForMove(connection: Connection): Promise<void> {
   const text = `
     SET application_name = 'portico move'; SET statement_timeout = 0; SET lock_timeout = 10000;
@@ -17,9 +18,9 @@ export async function prepareForMove(connection: Connection): Promise<void> {
   await connection.run({ text }, undefined);
 }
 
-/** Fails with MoveError while other processes of Portico are connected. */
+/** Fails with MoveError while services are connected. */
 export async function refuseServices(connection: Connection, which: 'source' | 'target'): Promise<void> {
-  const deadline = performance.now() + PATIENCE;
+  const deadline = performance.now() + TIMEOUT;
   const text = `
     SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'portico'`;
   for (;;) {
@@ -30,7 +31,7 @@ export async function refuseServices(connection: Connection, which: 'source' | '
   }
 }
 
-/** What both ends of a move read. */
+/** The methods that source and target share. */
 export async function moveReads(
   connection: Connection,
   which: 'source' | 'target',
@@ -50,7 +51,7 @@ export async function moveReads(
   };
 }
 
-/** Bodies are looked at for their length only, until it is clear which of them make a batch. */
+/** Selects one batch: the inner query reads only the lengths of bodies to find where the batch ends. */
 function readStatement({ name, key, columns }: MovedTable): string {
   const names = columns.map(({ name }) => name).join(', ');
   const lengths = columns

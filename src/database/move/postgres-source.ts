@@ -9,7 +9,7 @@ import { movedTables } from './tables.ts';
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Opens a database as the source of a move; nothing else can write to it meanwhile. */
+/** Opens a database as the source of a move, locked against writes. */
 export async function openPostgresSource(url: string): Promise<MoveEnd> {
   try {
     await using opening = new AsyncDisposableStack();

@@ -11,19 +11,19 @@ import { inUse, MoveError } from './move-error.ts';
 import { moveReads, prepareForMove } from './postgres-reads.ts';
 import { type MovedRow, type MovedTable, movedTables } from './tables.ts';
 
-/** The lock of a move into a database, with the number of its table of migrations added; the number is our own. */
+/** The advisory lock of a move, to which the oid of the table `migrations` is added; an arbitrary number. */
 const LOCK = 7_067_842_644_000_000;
 const LOCK_NOT_AVAILABLE = '55P03';
 const UNMARK = `DELETE FROM migrations WHERE starts_with(name, '${MOVING}')`;
 
-/** Opens a database as the target of a move; no other move can write to it meanwhile. */
+/** Opens a database as the target of a move, locked against other moves. */
 export async function openPostgresTarget(url: string): Promise<MoveTarget> {
   try {
     await using opening = new AsyncDisposableStack();
     const connection = opening.use(await openFirst(url));
     await prepareForMove(connection);
     await migrate(connection, 'expected');
-    // The server may still be at the last batch of a move that was killed.
+    // The server may still be executing the last batch of a killed move.
     await connection.run(
       { text: `SELECT pg_advisory_lock(${LOCK} + 'migrations'::regclass::oid::bigint)` },
       [],
@@ -51,7 +51,7 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
         Date.now(),
       ]);
       try {
-        // One that comes later sees the mark.
+        // A service that starts later sees the mark.
         await reads.checkAlone();
       } catch (error) {
         await run(UNMARK);
@@ -90,7 +90,7 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
 
 const ARRAYS = { integer: 'bigint[]', name: 'text[]', text: 'text[]', key: 'text[]' } as const;
 
-/** All rows in one statement. Bytes come as one value, with the place of each in it. */
+/** Inserts all rows in one statement. Blobs are one value with the offset and length of each. */
 function insert({ name, columns }: MovedTable, rows: readonly MovedRow[]) {
   const values: unknown[] = [];
   const given: string[] = [];

@@ -1,9 +1,30 @@
+import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
+import { DatabaseOpenError } from '../../core/store-errors.ts';
+import { isBusy } from '../sqlite/busy.ts';
+import { openExclusiveConnection, openFailure } from '../sqlite/connection.ts';
 import { MAX_KEY, storedKey } from '../stored-key.ts';
 import type { MoveEnd } from './move-end.ts';
+import { inUse, MoveError } from './move-error.ts';
 import { BATCH, type Column, type MovedRow, type MovedTable, ROW_BYTES, type Value } from './tables.ts';
 
-/** What both ends of a move read. */
+/** Opens one end of a move under an exclusive lock. Throws MoveError while the file is in use, or DatabaseOpenError. */
+export function openEnd<T>(file: string, which: 'source' | 'target', use: (db: DatabaseSync) => T): T {
+  let db: DatabaseSync | undefined;
+  try {
+    if (which === 'source' && !file.startsWith('file:') && !existsSync(file)) {
+      throw new DatabaseOpenError('there is no such file.');
+    }
+    db = openExclusiveConnection(file);
+    return use(db);
+  } catch (cause) {
+    db?.close();
+    if (isBusy(cause)) throw inUse(which);
+    throw cause instanceof MoveError ? cause : openFailure(file, cause);
+  }
+}
+
+/** The methods that source and target share. */
 export function moveReads(db: DatabaseSync): Omit<MoveEnd, keyof AsyncDisposable> {
   const [first] = db.prepare('SELECT applied_at FROM migrations ORDER BY name LIMIT 1').all();
   return {
@@ -16,7 +37,7 @@ export function moveReads(db: DatabaseSync): Omit<MoveEnd, keyof AsyncDisposable
         .get(name);
       return Number(row?.last ?? 0);
     },
-    // The lock on the file keeps everybody away.
+    // The exclusive lock keeps other processes out.
     checkAlone() {},
     read: (table, after) => readBatch(db, table, after),
   };
@@ -37,7 +58,7 @@ function readBatch(db: DatabaseSync, { name, key, columns }: MovedTable, after: 
   return batch;
 }
 
-/** A long key that stands here as it came is moved as every engine stores it now. */
+/** Older versions stored long keys in full; they are moved as digests. */
 function moved(value: Value, column: Column | undefined): Value {
   const isLong = column?.kind === 'key' && typeof value === 'string' && value.length > MAX_KEY;
   return isLong ? storedKey(value) : value;

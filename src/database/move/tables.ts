@@ -1,12 +1,12 @@
-/** A value as it is moved, the same whatever the engine. */
+/** A value as it is moved, the same for every engine. */
 export type Value = string | number | null | Uint8Array;
 
 /** A row as it is moved: the values of `MovedTable.columns`. */
 export type MovedRow = readonly Value[];
 
 /**
- * What a column holds. `name` is a text that every engine stores as it is; `text` may have what some engine cannot
- * store as it is; `key` is a text that was made by `storedKey`.
+ * The kind of a column. `name` is a text that every engine can store; `text` may need escaping in some engine; `key` is
+ * the result of `storedKey`.
  */
 export type ColumnKind = 'integer' | 'name' | 'text' | 'key' | 'bytes';
 
@@ -15,7 +15,7 @@ export interface Column {
   readonly kind: ColumnKind;
 }
 
-/** A table whose rows are moved. Its first column is its key, which the engine gives, in the order of the rows. */
+/** A moved table. Its first column is its key, which the engine assigns in ascending order. */
 export interface MovedTable {
   readonly name: 'users' | 'deliveries' | 'jobs';
   readonly key: string;
@@ -27,7 +27,7 @@ function table(name: MovedTable['name'], kinds: Readonly<Record<string, ColumnKi
   return { name, key: columns[0]?.name ?? '', columns };
 }
 
-/** All tables, each behind those that it refers to. */
+/** All tables, each after those that it references. */
 export const movedTables: readonly MovedTable[] = [
   table('users', { id: 'integer', name: 'name', email: 'name' }),
   table('deliveries', {
@@ -41,7 +41,7 @@ export const movedTables: readonly MovedTable[] = [
     received_at: 'integer',
     dedup_key: 'key',
   }),
-  // Without `owner`: nobody holds a lease in the target. `due_at` says when the one of the source would have ended.
+  // Without `owner`: there are no leases in the target. `due_at` keeps the end of a lease in the source.
   table('jobs', {
     seq: 'integer',
     delivery: 'integer',
@@ -55,7 +55,7 @@ export const movedTables: readonly MovedTable[] = [
   }),
 ];
 
-/** A batch ends behind the row that makes it as large as this, in bytes, or as long as this, in rows. */
+/** A batch ends with the row that reaches one of these limits. */
 export const BATCH = { bytes: 2 * 1024 * 1024, rows: 5_000 } as const;
-/** What a row counts for beside its texts and bytes. */
+/** The size of a row without its texts and blobs, in bytes. */
 export const ROW_BYTES = 100;

@@ -2,20 +2,19 @@ import { migrationFiles, pendingFiles, readMigration } from '../migration-files.
 import type { Connection } from './pool/connection.ts';
 
 const FOLDER = new URL('./migrations/', import.meta.url);
-/** The lock under which processes that start together take turns; the number is our own. */
+/** The advisory lock that serialises processes that migrate at the same time; an arbitrary number. */
 const LOCK = 7_067_842_643;
-/** Longer than a migration takes, in milliseconds. */
+/** Longer than any migration, in milliseconds. */
 const TIMEOUT = 600_000;
 
 /**
- * Brings the tables up to date: every numbered file of `migrations/` that the database has not seen runs once,
- * in order, all of them in one transaction under a lock, so that a failure leaves the database as it was.
- * Resolves to the files that it ran. Throws DatabaseOpenError for a database that a newer version has
- * migrated, or with a move that is not `expected`.
+ * Applies the pending files of `migrations/` in order, in one transaction under a lock, so that a failure changes
+ * nothing. Resolves to the applied files. Throws DatabaseOpenError for a database that a newer version has migrated, or
+ * with an unfinished move unless `moving` is `expected`.
  */
 export async function migrate(connection: Connection, moving?: 'expected'): Promise<readonly string[]> {
   const command = (text: string) => connection.run({ text }, undefined);
-  // Most starts find nothing to do, and wait for nobody.
+  // Most starts find nothing to do and need no lock.
   if ((await pendingMigrations(connection, moving)).length === 0) return [];
   await command(`BEGIN; SET LOCAL statement_timeout = ${TIMEOUT}; SET LOCAL lock_timeout = ${TIMEOUT}`);
   try {
@@ -39,7 +38,7 @@ export async function migrate(connection: Connection, moving?: 'expected'): Prom
   }
 }
 
-/** The files that the database has not seen; nothing is written. Throws as `migrate` does. */
+/** The files that were not applied yet; changes nothing. Throws as `migrate` does. */
 export async function pendingMigrations(
   connection: Connection,
   moving?: 'expected',

@@ -1,27 +1,27 @@
 import type { Connection } from './pool/connection.ts';
 
-/** What there may be news of. */
+/** What a notification announces: new jobs, or new users. */
 export type Topic = 'work' | 'users';
 
 const TOPICS: readonly Topic[] = ['work', 'users'];
 const PREFIX = 'portico_';
-/** Rings in so many milliseconds are one. */
-const PAUSE = 20;
-/** A connection that gives no answer for so long is given up, in milliseconds. */
-const PATIENCE = 2_000;
-/** Between two attempts to connect, in milliseconds. */
+/** Minimum interval between two notifications of a topic, in milliseconds; those in between become one. */
+const INTERVAL = 20;
+/** A connection without an answer for this long is closed, in milliseconds. */
+const TIMEOUT = 2_000;
+/** Delay before the next attempt to connect, in milliseconds. */
 const RETRY = { min: 250, max: 1_000 };
 
 /**
- * Tells the other processes on this database that there is something new, and this one when another process does. It
- * is only faster than looking now and then: while its connection is lost nothing is told. It has a connection of its
- * own and tells after the commit, because a notification inside it would make all commits wait for each other.
+ * Sends notifications to the other processes on this database (`NOTIFY`) and receives theirs (`LISTEN`), on a connection
+ * of its own. Notifications are lost while it is disconnected, so listeners also poll. They are sent after the commit:
+ * inside the transaction they would serialise all commits.
  */
-export class Bell implements AsyncDisposable {
+export class Notifier implements AsyncDisposable {
   readonly #connect: () => Promise<Connection>;
   readonly #listeners = new Map(TOPICS.map((topic) => [topic, new Set<() => void>()]));
-  /** Topics that were rung a moment ago, and whether they were rung again since. */
-  readonly #pauses = new Map<Topic, { readonly timer: NodeJS.Timeout; again: boolean }>();
+  /** Topics that were notified within `INTERVAL`, and whether they were notified again since. */
+  readonly #throttled = new Map<Topic, { readonly timer: NodeJS.Timeout; again: boolean }>();
   #connection: Connection | undefined;
   #retry: NodeJS.Timeout | undefined;
   #closed = false;
@@ -30,14 +30,14 @@ export class Bell implements AsyncDisposable {
     this.#connect = connect;
   }
 
-  /** Begins to listen; it goes on trying by itself. */
+  /** Connects and listens; after a failure it retries by itself. */
   async open(): Promise<void> {
     let unused: Connection | undefined;
     try {
       const connection = await this.#connect();
       unused = connection;
-      connection.onNotification = (channel) => this.#tell(channel.slice(PREFIX.length) as Topic);
-      // A notification is lost with its process anyhow, so its commit waits for no disk.
+      connection.onNotification = (channel) => this.#emit(channel.slice(PREFIX.length) as Topic);
+      // Notifications are not durable, so their commits need no fsync.
       const listens = TOPICS.map((topic) => `LISTEN ${PREFIX}${topic}`).join('; ');
       await connection.run({ text: `SET synchronous_commit = off; ${listens}` }, undefined);
       if (this.#closed) return await connection[Symbol.asyncDispose]();
@@ -45,42 +45,42 @@ export class Bell implements AsyncDisposable {
         if (connection.lost) this.#reopen();
       };
       this.#connection = connection;
-      // It may have ended before anybody watched it.
+      // It may have been lost before `onChange` was set.
       if (connection.lost) this.#reopen();
-      // Whatever came while nobody listened.
-      for (const topic of TOPICS) this.#tell(topic);
+      // Notifications may have been missed while disconnected.
+      for (const topic of TOPICS) this.#emit(topic);
     } catch {
-      // Where nobody can listen, no connection stays behind with each attempt.
+      // A failed LISTEN must not leak its connection.
       await unused?.[Symbol.asyncDispose]();
       this.#reopen();
     }
   }
 
-  /** Says that there is something new. */
-  ring(topic: Topic): void {
-    const pause = this.#pauses.get(topic);
-    if (pause !== undefined) {
-      pause.again = true;
+  /** Notifies the other processes, at most once per `INTERVAL`. */
+  notify(topic: Topic): void {
+    const throttled = this.#throttled.get(topic);
+    if (throttled !== undefined) {
+      throttled.again = true;
       return;
     }
     this.#send(topic);
     const timer = setTimeout(() => {
-      const again = this.#pauses.get(topic)?.again;
-      this.#pauses.delete(topic);
-      if (again === true) this.ring(topic);
-    }, PAUSE);
-    this.#pauses.set(topic, { timer, again: false });
+      const again = this.#throttled.get(topic)?.again;
+      this.#throttled.delete(topic);
+      if (again === true) this.notify(topic);
+    }, INTERVAL);
+    this.#throttled.set(topic, { timer, again: false });
   }
 
-  /** Calls a listener whenever there may be something new of another process. */
-  onRing(topic: Topic, listener: () => void): Disposable {
+  /** Calls a listener on each notification of another process, and after each reconnect. */
+  listen(topic: Topic, listener: () => void): Disposable {
     this.#listeners.get(topic)?.add(listener);
     return { [Symbol.dispose]: () => void this.#listeners.get(topic)?.delete(listener) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
-    for (const { timer } of this.#pauses.values()) clearTimeout(timer);
+    for (const { timer } of this.#throttled.values()) clearTimeout(timer);
     clearTimeout(this.#retry);
     const connection = this.#connection;
     this.#connection = undefined;
@@ -90,11 +90,11 @@ export class Bell implements AsyncDisposable {
   #send(topic: Topic): void {
     const connection = this.#connection;
     if (connection === undefined) return;
-    if (connection.silence > PATIENCE) connection.abort(`no answer for ${PATIENCE} ms`);
+    if (connection.silence > TIMEOUT) connection.abort(`no answer for ${TIMEOUT} ms`);
     else connection.run({ text: `NOTIFY ${PREFIX}${topic}` }, undefined).catch(() => {});
   }
 
-  #tell(topic: Topic): void {
+  #emit(topic: Topic): void {
     for (const listener of this.#listeners.get(topic) ?? []) listener();
   }
 

@@ -5,7 +5,7 @@ import type { OpenOptions } from '../open-options.ts';
 import { PostgresDeliveryLog } from './inbox/delivery-log.ts';
 import { PostgresInbox } from './inbox/inbox.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
-import { Bell } from './notifier.ts';
+import { Notifier } from './notifier.ts';
 import { connector } from './pool/connector.ts';
 import { onFirst } from './pool/first-connection.ts';
 import { Server } from './pool/server.ts';
@@ -16,9 +16,8 @@ import { PostgresUserStore } from './users.ts';
 const PING = { name: 'ping', text: 'SELECT 1 FROM users LIMIT 1' };
 
 /**
- * Opens a PostgreSQL database, up to date and ready; without `mayMigrate` one whose schema is up to date already. Any
- * number of processes may have it open.
- * Fails with DatabaseOpenError.
+ * Opens a PostgreSQL database and migrates it; without `mayMigrate` an outdated schema is an error. Any number of
+ * processes may open the same database. Fails with DatabaseOpenError.
  */
 export async function openPostgres(
   url: string,
@@ -31,10 +30,10 @@ export async function openPostgres(
 
   const connect = connector(url);
   const server = new Server(connect);
-  const bell = new Bell(connect);
-  await bell.open();
+  const notifier = new Notifier(connect);
+  await notifier.open();
   const arrivals = new UserFollower(server);
-  bell.onRing('users', () => arrivals.wake());
+  notifier.listen('users', () => arrivals.wake());
   const reads = new UserReads(server, replica);
   const users = new PostgresUserStore({
     server,
@@ -42,25 +41,25 @@ export async function openPostgres(
     observer,
     onCreated() {
       arrivals.wake();
-      bell.ring('users');
+      notifier.notify('users');
     },
   });
-  const inbox = new PostgresInbox(server, bell, observer);
+  const inbox = new PostgresInbox(server, notifier, observer);
   return {
     users,
     arrivals,
     inbox,
-    deliveries: new PostgresDeliveryLog(server, bell),
+    deliveries: new PostgresDeliveryLog(server, notifier),
     async ping() {
       await server.read(PING, []);
     },
     pingWriter: () => users.commitNothing(),
-    // A connection that is lost is opened again, and the server answers for what it has committed.
+    // A lost connection is reopened; the server itself answers for the durability of its commits.
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {
       arrivals[Symbol.dispose]();
       await Promise.all([users.close(), inbox.close()]);
-      await Promise.all([bell, reads, server].map((each) => each[Symbol.asyncDispose]()));
+      await Promise.all([notifier, reads, server].map((each) => each[Symbol.asyncDispose]()));
     },
   };
 }

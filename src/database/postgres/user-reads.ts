@@ -1,4 +1,4 @@
-import type { Replica } from '../replica.ts';
+import type { Replica } from '../open-options.ts';
 import type { Row, Statement } from './pool/connection.ts';
 import { connector } from './pool/connector.ts';
 import { Server, type ServerSize } from './pool/server.ts';

@@ -1,8 +1,7 @@
 import type { NewUser } from '../../users/user.ts';
 import type { UserPage, UserStore } from '../../users/user-store.ts';
 import type { BatchQueue } from '../batch-queue.ts';
-import type { DatabaseObserver, ReadTally } from '../observer.ts';
-import { counted } from './counted.ts';
+import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import type { Row, Statement } from './pool/connection.ts';
 import type { Server } from './pool/server.ts';
 import type { UserReads } from './user-reads.ts';
@@ -51,8 +50,8 @@ const REMOVE = {
 
 /** A page of more users has a connection for itself: others would wait behind it. */
 const SHORT_PAGE = 1_000;
-/** Creates may be under way on so many connections. */
-const CREATE_LANES = 2;
+/** Maximum number of connections on which batches of creates run at the same time. */
+const CREATE_CONCURRENCY = 2;
 
 type Update = NewUser & { readonly id: number };
 
@@ -79,7 +78,7 @@ export class PostgresUserStore implements UserStore {
     this.#server = server;
     this.#onCreated = onCreated;
     this.#reads = reads;
-    this.#creates = writeQueue((users) => this.#create(users), { lanes: CREATE_LANES, observer });
+    this.#creates = writeQueue((users) => this.#create(users), { concurrency: CREATE_CONCURRENCY, observer });
     this.#updates = writeQueue((users) => this.#update(users), { observer });
     this.#removals = writeQueue((ids) => this.#remove(ids), { observer });
     this.#tallies = {

@@ -1,16 +1,16 @@
 /** sqlite.org/rescode.html */
 const SQLITE_BUSY = 5;
-/** How long to wait before a lock is asked for again, in milliseconds. */
+/** Delay before a lock is requested again, in milliseconds. */
 const PAUSE = 10;
 
-/** Whether somebody else's lock was in the way. */
+/** Whether another connection holds the lock. */
 export function isBusy(error: unknown): boolean {
   return (error as { readonly errcode?: unknown }).errcode === SQLITE_BUSY;
 }
 
-/** Waits for others where SQLite itself does not, for so many milliseconds. Throws as `work` did at last. */
-export function retryWhileBusy<T>(patience: number, work: () => T): T {
-  const deadline = performance.now() + patience;
+/** Retries `work` while it is busy, for statements that ignore SQLite's own busy timeout. Rethrows its last error. */
+export function retryWhileBusy<T>(timeoutMs: number, work: () => T): T {
+  const deadline = performance.now() + timeoutMs;
   for (;;) {
     try {
       return work();

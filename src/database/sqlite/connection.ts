@@ -1,19 +1,24 @@
 import { DatabaseSync } from 'node:sqlite';
+import { DatabaseOpenError } from '../../core/store-errors.ts';
 import { retryWhileBusy } from './busy.ts';
 
-/** How long a connection waits for another process's lock, in milliseconds. */
+/** How long a connection waits for the lock of another process, in milliseconds. */
 const BUSY_TIMEOUT = 5_000;
+/** How long an exclusive connection waits for other ones to close, in milliseconds. */
+const EXCLUSIVE_TIMEOUT = 2_000;
 
 /**
- * Opens a connection that writes: write-ahead log, and a sync at every commit (`synchronous=FULL`;
- * with NORMAL a power cut loses acknowledged rows).
+ * Every commit fsyncs the WAL (`synchronous=FULL`; with NORMAL a power cut loses acknowledged rows). No commit
+ * checkpoints it: that happens between batches, see BatchExecutor.maintain.
  */
+const DURABLE = 'PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0';
+
+/** Opens a connection that writes, in WAL mode. */
 export function openWriteConnection(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT });
-  // SQLite does not wait for a lock here, and two processes may start on a fresh file together.
+  // This pragma ignores the busy timeout, and two processes may start on a new file together.
   retryWhileBusy(BUSY_TIMEOUT, () => db.exec('PRAGMA journal_mode=WAL'));
-  // Folding the log back is done between batches (see BatchExecutor.maintain), never inside a commit.
-  db.exec('PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0');
+  db.exec(DURABLE);
   return db;
 }
 
@@ -22,4 +27,29 @@ export function openReadConnection(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT, readOnly: true });
   db.exec('PRAGMA cache_size=-8000');
   return db;
+}
+
+/**
+ * Opens a connection that excludes all others: it fails while another one is open, and others fail while it is. Throws
+ * SQLite's error, SQLITE_BUSY while others stay.
+ */
+export function openExclusiveConnection(file: string): DatabaseSync {
+  return retryWhileBusy(EXCLUSIVE_TIMEOUT, () => {
+    const db = new DatabaseSync(file);
+    try {
+      // In WAL mode every open connection holds a shared lock on the file.
+      db.exec('PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; BEGIN EXCLUSIVE; COMMIT');
+      db.exec(`${DURABLE}; PRAGMA foreign_keys=ON`);
+      return db;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  });
+}
+
+/** The error of a file that cannot be opened. */
+export function openFailure(file: string, cause: unknown): DatabaseOpenError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new DatabaseOpenError(`The database ${file} cannot be opened: ${reason}`, { cause });
 }

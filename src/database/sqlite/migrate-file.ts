@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { openReadConnection, openWriteConnection } from './connection.ts';
+import { openFailure, openReadConnection, openWriteConnection } from './connection.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
-import { openFailure } from './open-failure.ts';
 import { rewriteWal } from './writer/rewrite-wal.ts';
 
-/** Brings a file up to date; returns the migrations that ran. Throws DatabaseOpenError. */
+/** Migrates a file; returns the applied migrations. Throws DatabaseOpenError. */
 export function migrateFile(file: string): readonly string[] {
   try {
     using db = openWriteConnection(file);
@@ -16,7 +15,7 @@ export function migrateFile(file: string): readonly string[] {
   }
 }
 
-/** What a file has not seen; one that does not exist is not made. Throws DatabaseOpenError. */
+/** The migrations that a file lacks; does not create the file. Throws DatabaseOpenError. */
 export function pendingInFile(file: string): readonly string[] {
   try {
     return pendingIn(file);
@@ -25,7 +24,7 @@ export function pendingInFile(file: string): readonly string[] {
   }
 }
 
-/** As `pendingInFile`, but throws what SQLite says. */
+/** As `pendingInFile`, but throws SQLite's error. */
 export function pendingIn(file: string): readonly string[] {
   const exists = file.startsWith('file:') || existsSync(file);
   using db = exists ? openReadConnection(file) : new DatabaseSync(':memory:');

@@ -4,10 +4,9 @@ import { migrationFiles, pendingFiles, readMigration } from '../migration-files.
 const FOLDER = new URL('./migrations/', import.meta.url);
 
 /**
- * Brings the tables up to date: every numbered file of `migrations/` that the database has not seen runs once,
- * in order, all of them in one transaction under the write lock, so that processes that start together
- * take turns and a failure leaves the database as it was. Returns the files that it ran.
- * Throws DatabaseOpenError for a database that a newer version has migrated, or with a move that is not `expected`.
+ * Applies the pending files of `migrations/` in order, in one transaction under the write lock, so that processes that
+ * start together are serialised and a failure changes nothing. Returns the applied files. Throws DatabaseOpenError for a
+ * database that a newer version has migrated, or with an unfinished move unless `moving` is `expected`.
  */
 export function migrate(db: DatabaseSync, moving?: 'expected'): readonly string[] {
   const files = migrationFiles(FOLDER);
@@ -30,7 +29,7 @@ export function migrate(db: DatabaseSync, moving?: 'expected'): readonly string[
   }
 }
 
-/** The files that the database has not seen; nothing is written. Throws as `migrate` does. */
+/** The files that were not applied yet; changes nothing. Throws as `migrate` does. */
 export function pendingMigrations(db: DatabaseSync): readonly string[] {
   return pendingFiles(migrationFiles(FOLDER), appliedTo(db));
 }

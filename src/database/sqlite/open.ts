@@ -3,22 +3,20 @@ import type { Database } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
-import { openReadConnection, openWriteConnection } from './connection.ts';
-import { SqliteDeliveryLog } from './delivery-log.ts';
-import { SqliteInbox } from './inbox.ts';
+import { openFailure, openReadConnection, openWriteConnection } from './connection.ts';
+import { SqliteDeliveryLog } from './inbox/delivery-log.ts';
+import { SqliteInbox } from './inbox/inbox.ts';
 import { migrate } from './migrate.ts';
 import { pendingIn } from './migrate-file.ts';
-import { openFailure } from './open-failure.ts';
 import { readRow } from './read-row.ts';
-import { TurnSnapshot } from './turn-snapshot.ts';
+import { TickSnapshot } from './tick-snapshot.ts';
 import { SqliteUserStore } from './users.ts';
 import { rewriteWal } from './writer/rewrite-wal.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from './writer/writer.ts';
 
 /**
- * Opens an SQLite database, up to date and ready; without `mayMigrate` one whose schema is up to date already.
- * `file` is a path, or `:memory:`, which is always migrated, because nobody else could.
- * Throws DatabaseOpenError.
+ * Opens an SQLite database and migrates it; without `mayMigrate` an outdated schema is an error. `file` is a path, or
+ * `:memory:`, which is always migrated. Throws DatabaseOpenError.
  */
 export function openSqlite(
   file: string,
@@ -28,7 +26,7 @@ export function openSqlite(
   const onFatal = (error: Error) => failed.abort(error);
   let reads: DatabaseSync;
   let writer: Writer;
-  let snapshot: TurnSnapshot | undefined;
+  let snapshot: TickSnapshot | undefined;
   try {
     if (file === ':memory:') {
       reads = new DatabaseSync(file);
@@ -36,12 +34,12 @@ export function openSqlite(
       writer = openInlineWriter(reads, onFatal, observer);
     } else {
       if (!mayMigrate) requireNothingPending(pendingIn(file));
-      // Closed when the writer has its own: the last connection to close would delete the log.
+      // Closed after the writer has opened its own: the last connection to close would delete the WAL.
       using migrating = openWriteConnection(file);
       rewriteWal(migrating);
       if (mayMigrate) migrate(migrating);
       reads = openReadConnection(file);
-      snapshot = new TurnSnapshot(reads);
+      snapshot = new TickSnapshot(reads);
       writer = openThreadWriter(file, { onFatal, observer, onBatchEnd: snapshot.refresh });
     }
   } catch (cause) {
@@ -69,7 +67,7 @@ export function openSqlite(
   };
 
   async function close(): Promise<void> {
-    // The connection that writes closes last and folds the log into the file.
+    // The writing connection closes last and checkpoints the WAL.
     if (file !== ':memory:') reads.close();
     await writer[Symbol.asyncDispose]();
     if (file === ':memory:') reads.close();

@@ -1,17 +1,17 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { NewUser } from '../../users/user.ts';
 import type { UserPage, UserStore } from '../../users/user-store.ts';
-import type { DatabaseObserver, ReadTally } from '../observer.ts';
+import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import { PageCache } from './page-cache.ts';
-import { counted, readRow } from './read-row.ts';
-import type { TurnSnapshot } from './turn-snapshot.ts';
+import { readRow } from './read-row.ts';
+import type { TickSnapshot } from './tick-snapshot.ts';
 import type { WriteQueue } from './writer/write-queue.ts';
 
 const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
 
 /** Users in SQLite: reads on the caller's thread, writes through the queue. */
 export class SqliteUserStore implements UserStore {
-  readonly #snapshot: TurnSnapshot | undefined;
+  readonly #snapshot: TickSnapshot | undefined;
   readonly #pages = new PageCache();
   readonly #writes: WriteQueue;
   readonly #read: StatementSync;
@@ -20,7 +20,7 @@ export class SqliteUserStore implements UserStore {
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
   /** `snapshot` is of `reads`, where others write: with it reads are shared and pages kept until somebody writes. */
-  constructor(reads: DatabaseSync, writes: WriteQueue, observer: DatabaseObserver, snapshot?: TurnSnapshot) {
+  constructor(reads: DatabaseSync, writes: WriteQueue, observer: DatabaseObserver, snapshot?: TickSnapshot) {
     this.#snapshot = snapshot;
     this.#writes = writes;
     this.#tallies = {

@@ -3,10 +3,10 @@ import { isThenable } from '../../core/thenable.ts';
 import { checkedResult } from './checked-result.ts';
 import type { HealthIndicator, HealthResult } from './health.ts';
 
-/** A check that never throws and answers in bounded time. */
+/** A check that never throws and has a timeout. */
 export type BoundedCheck = () => HealthResult | Promise<HealthResult>;
 
-/** Told how a run ended, or that its time is over, and how long it took in milliseconds. */
+/** Called with the result of a run, or its timeout, and its duration in milliseconds. */
 export type OnChecked = (name: string, result: HealthResult, durationMs: number) => void;
 
 /** A check that has not answered yet. */
@@ -17,9 +17,9 @@ interface Running {
 }
 
 /**
- * Bounds an indicator: a failure is DOWN, no answer within `timeoutMs` is DOWN and aborts its signal.
- * At most one run is under way: who asks meanwhile shares its outcome, and once it is late gets DOWN
- * at once with the time it has been hanging.
+ * Adds a timeout to an indicator: an error is DOWN, and no answer within `timeoutMs` is DOWN and aborts its signal.
+ * Runs never overlap: concurrent callers share the result, and after the timeout they get DOWN at once, with the time
+ * that the run has been hanging.
  */
 export function boundedCheck(
   indicator: HealthIndicator,
@@ -27,7 +27,7 @@ export function boundedCheck(
   onChecked: OnChecked = () => {},
 ): BoundedCheck {
   const { name } = indicator;
-  // Kept for the next run as long as runs end at once: a controller costs more than most checks.
+  // Reused while runs are synchronous, because a controller costs more than most checks.
   let controller = new AbortController();
   let running: Running | undefined;
 

@@ -1,14 +1,13 @@
 import type { BoundedCheck } from './bounded-check.ts';
 import type { HealthResult } from './health.ts';
 
-/** A result is served for so many times its time to live at most, while a newer one is being fetched. */
+/** The maximum age of a stale result, as a multiple of its TTL. */
 const MAX_STALENESS = 10;
 
 /**
- * Keeps the result of a check for `ttlMs`; 0 keeps nothing. Afterwards who asks still gets the old result at once,
- * and a new one is fetched behind it; a result older than ten times `ttlMs` is not served any more.
- * States: empty -> fresh -> stale -> expired, and fresh again from each of them once a run ends. In `empty` and
- * `expired` the run is waited for. `now` is a clock in milliseconds that never goes back.
+ * Caches the result of a check for `ttlMs`; 0 disables the cache. Serves a stale result while it revalidates, up to ten
+ * times `ttlMs`. States: empty -> fresh -> stale -> expired, and fresh again from each once a run ends. Callers wait for
+ * the run in `empty` and `expired`. `now` is a monotonic clock in milliseconds.
  */
 export function cachedCheck(run: BoundedCheck, ttlMs: number, now: () => number): BoundedCheck {
   if (ttlMs === 0) return run;

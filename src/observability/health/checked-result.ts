@@ -2,9 +2,8 @@ import type { HealthResult } from './health.ts';
 import { aggregateStatus, isHealthStatus } from './status.ts';
 
 /**
- * What a check returned, made sure of: checks come from users too, and not all of them are type-checked.
- * The status of a result with components is theirs taken together.
- * Throws TypeError for what is no result: no clear answer is no health.
+ * Validates the result of a check, because checks of users may be untyped. The status of a result with components is
+ * aggregated from them. Throws TypeError for an invalid result.
  */
 export function checkedResult(result: unknown): HealthResult {
   const { status, components, details } = Object(result) as Readonly<Record<string, unknown>>;

@@ -1,10 +1,10 @@
 import { isThenable } from '../../core/thenable.ts';
 import type { HealthIndicator, HealthResult } from './health.ts';
 
-/** A code, 0 is healthy and every other number is what is wrong; or a whole result, or one that is made of parts. */
+/** The answer of a user's check: a code (0 is healthy), a result, or named parts. */
 export type CheckAnswer = number | HealthResult | CheckParts;
 
-/** Parts by name; the status is theirs taken together. */
+/** Results by name; the status is aggregated from them. */
 interface CheckParts {
   readonly components: Readonly<Record<string, HealthResult | CheckParts>>;
 }
@@ -14,7 +14,7 @@ export type CodeCheck = (signal: AbortSignal) => CheckAnswer | Promise<CheckAnsw
 
 const UP: HealthResult = { status: 'UP' };
 
-/** Makes an indicator of a check that returns a code. `settings` are those of the indicator. */
+/** Turns a user's check into an indicator. */
 export function codeCheck(
   name: string,
   check: CodeCheck,
@@ -30,11 +30,11 @@ export function codeCheck(
   };
 }
 
-// contract 2.4 and 3: DOWN on a non-zero code, which is among the details.
+// contract 2.4 and 3: DOWN on a non-zero code, which is shown in the details.
 function resultOf(code: unknown): HealthResult {
   if (code === 0) return UP;
   if (typeof code === 'number' && Number.isFinite(code)) return { status: 'DOWN', details: { code } };
-  // Whether it is a result is looked at where all checks come together.
+  // `checkedResult` validates it.
   if (typeof code === 'object' && code !== null && ('status' in code || 'components' in code)) {
     return code as HealthResult;
   }

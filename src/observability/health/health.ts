@@ -1,27 +1,27 @@
-/** As Actuator has them. OUT_OF_SERVICE: well, but not to be used now. UNKNOWN: nothing can be said. */
+/** The statuses of Actuator. OUT_OF_SERVICE: healthy, but accepts no work now. */
 export type HealthStatus = 'UP' | 'DOWN' | 'OUT_OF_SERVICE' | 'UNKNOWN';
 
-/** What one check found. `details` are shown to those who may see them. */
+/** The result of a check. `details` are shown to authorised readers. */
 export interface HealthResult {
   readonly status: HealthStatus;
   readonly details?: Readonly<Record<string, unknown>>;
-  /** What it is made of, if it has parts that can be asked for by name; the status is then theirs taken together. */
+  /** Named parts that have paths of their own; `status` is then aggregated from them. */
   readonly components?: Readonly<Record<string, HealthResult>>;
 }
 
-/** One named thing that is checked. A check that throws, rejects or takes too long is DOWN. */
+/** A named check. It is DOWN when it throws, rejects or times out. */
 export interface HealthIndicator {
   readonly name: string;
   check(signal: AbortSignal): HealthResult | Promise<HealthResult>;
-  /** How long the check may take, in milliseconds; what the registry says when absent. */
+  /** Timeout in milliseconds; default: the timeout of the registry. */
   readonly timeoutMs?: number | undefined;
-  /** How long a result is good for, in milliseconds; 0, the default, checks each time somebody asks. */
+  /** How long a result is cached, in milliseconds; default 0, no cache. */
   readonly ttlMs?: number | undefined;
-  /** False for what the process can do without: its own status is shown, but the whole does not follow it. Default true. */
+  /** Whether its status counts for the aggregate; false for optional dependencies, default true. */
   readonly critical?: boolean | undefined;
 }
 
-/** What several checks found. `components` are in the order of the checks. */
+/** The aggregated result of several checks. `components` are in the order of the checks. */
 export interface HealthReport {
   readonly status: HealthStatus;
   readonly components: Readonly<Record<string, HealthResult>>;

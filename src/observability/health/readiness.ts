@@ -1,4 +1,4 @@
-/** Whether this process wants new requests: true from the moment all doors listen until the stop begins. */
+/** Whether this process accepts new requests: from when all doors listen until the stop begins. */
 export class Readiness {
   #accepting = false;
 
@@ -6,12 +6,12 @@ export class Readiness {
     return this.#accepting;
   }
 
-  /** All doors listen. */
+  /** Called once all doors listen. */
   accept(): void {
     this.#accepting = true;
   }
 
-  /** The stop has begun: probes turn first, then the doors drain. */
+  /** Called when the stop begins: readiness fails first, then the doors drain. */
   refuse(): void {
     this.#accepting = false;
   }

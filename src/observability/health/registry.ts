@@ -4,15 +4,15 @@ import type { HealthIndicator, HealthReport, HealthResult } from './health.ts';
 import { aggregateStatus } from './status.ts';
 
 export interface HealthRegistryOptions {
-  /** How long one check may take unless it says so itself, in milliseconds; 5,000 when absent. */
+  /** Default timeout of a check, in milliseconds; default 5,000. */
   readonly timeoutMs?: number;
-  /** Told of each run of a check. */
+  /** Called after each run of a check. */
   readonly onChecked?: OnChecked;
-  /** The clock for the time to live of results, in milliseconds; it never goes back. */
+  /** Monotonic clock in milliseconds, for cached results. */
   readonly now?: () => number;
 }
 
-/** Two checks have one name, or one has none; the start ends with this message. */
+/** The name of a check is empty or used twice; the start fails with this message. */
 export class HealthCheckNameError extends Error {
   override readonly name = 'HealthCheckNameError';
   readonly code = 'HEALTH_CHECK_NAME';
@@ -24,7 +24,7 @@ interface Member {
   readonly check: BoundedCheck;
 }
 
-/** Health checks by name. They run side by side, and none of them can hold up an answer. */
+/** The health checks by name. They run concurrently, each with a timeout. */
 export class HealthRegistry {
   readonly #members: ReadonlyMap<string, Member>;
   /** All names, in the order of the checks. */
@@ -52,12 +52,12 @@ export class HealthRegistry {
     this.names = [...members.keys()];
   }
 
-  /** This registry with more checks; those that it has already still run once at a time, whoever asks. */
+  /** A registry with additional checks. Both share the existing ones, whose runs never overlap. */
   with(indicators: readonly HealthIndicator[]): HealthRegistry {
     return new HealthRegistry(indicators, {}, this);
   }
 
-  /** Runs the checks of these names, all of them by default; never rejects, and takes no longer than the slowest time-out. */
+  /** Runs the named checks, by default all; never rejects, and takes no longer than the longest timeout. */
   check(names: readonly string[] = this.names): Promise<HealthReport> {
     const members: Member[] = [];
     const results: (HealthResult | Promise<HealthResult>)[] = [];
@@ -82,7 +82,7 @@ function report(members: readonly Member[], results: readonly HealthResult[]): H
     components: Object.fromEntries(
       members.map(({ name, critical }, i) => {
         const result = results[i] ?? { status: 'UNKNOWN' };
-        // Who reads that a part is DOWN and the whole is not sees why.
+        // Shows why the aggregate is not DOWN.
         return [name, critical ? result : { ...result, details: { critical: false, ...result.details } }];
       }),
     ),

@@ -1,14 +1,14 @@
 import type { HealthStatus } from './health.ts';
 
-/** The worst first, as Actuator orders them. */
+/** By severity, in the order of Actuator. */
 const ORDER: readonly HealthStatus[] = ['DOWN', 'OUT_OF_SERVICE', 'UP', 'UNKNOWN'];
 
-/** Tells whether a value of anybody's making is a status. */
+/** Whether an untyped value is a status. */
 export function isHealthStatus(value: unknown): value is HealthStatus {
   return ORDER.some((status) => status === value);
 }
 
-/** The status of a whole: that of its worst part (contract 3: DOWN when a check fails), UP without any. */
+/** The worst of several statuses (contract 3: DOWN when a check fails); UP without any. */
 export function aggregateStatus(statuses: readonly HealthStatus[]): HealthStatus {
   return ORDER.find((status) => statuses.includes(status)) ?? 'UP';
 }

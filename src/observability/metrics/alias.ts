@@ -1,15 +1,15 @@
 import type { Meter, Series, Tag } from './meter.ts';
 
 export interface AliasOptions {
-  /** That of the source when absent. */
+  /** Default: the description of the source. */
   readonly description?: string;
-  /** Tags that are called differently here, by their names at the source. */
+  /** Renamed tags: new names by their names at the source. */
   readonly rename?: Readonly<Record<string, string>>;
-  /** Tags that every series has here in addition. */
+  /** Constant tags added to every series. */
   readonly add?: Readonly<Record<string, string>>;
 }
 
-/** A view: the series of another meter under another name, for programs that look for that name. */
+/** A view of another meter under another name, for programs that expect that name. */
 export function aliasMeter(
   name: string,
   source: Meter,

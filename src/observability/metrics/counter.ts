@@ -1,6 +1,6 @@
 import type { Measurement, Series, Tag } from './meter.ts';
 
-/** Counts what happened; never goes down. */
+/** A count that never decreases. */
 export class Counter implements Series {
   readonly tags: readonly Tag[];
   #count = 0;
@@ -13,7 +13,7 @@ export class Counter implements Series {
     return this.#count;
   }
 
-  /** Adds `by`, 1 when absent. Ignores what is not a number or would take the counter down. */
+  /** Adds `by`, default 1. Ignores values that are not positive and finite. */
   increment(by = 1): void {
     if (by > 0 && by < Infinity) this.#count += by;
   }

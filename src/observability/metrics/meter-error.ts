@@ -1,4 +1,4 @@
-/** A meter is declared or used against its own declaration: a mistake in the program. */
+/** A meter is declared twice in different ways, or used against its declaration: a bug. */
 export class MeterError extends Error {
   override readonly name = 'MeterError';
   readonly code = 'METER';

@@ -1,4 +1,4 @@
-/** What a measurement says about its series. */
+/** The kind of a measurement. */
 export type Statistic = 'COUNT' | 'TOTAL_TIME' | 'MAX' | 'VALUE';
 
 export interface Measurement {
@@ -11,16 +11,16 @@ export interface Tag {
   readonly value: string;
 }
 
-/** One tag combination of a meter, with what it measured up to now. */
+/** One tag combination of a meter and its measurements. */
 export interface Series {
-  /** The same array each time. */
+  /** The same array for each call. */
   readonly tags: readonly Tag[];
   measure(): readonly Measurement[];
-  /** How many values fell into each bucket of its meter, without those of the buckets below. */
+  /** The number of values in each bucket of its meter, not cumulative. */
   readonly bucketCounts?: ArrayLike<number> | undefined;
 }
 
-/** A named thing that is measured, as the renderings of the metrics see it. */
+/** A meter as renderers see it. */
 export interface Meter {
   /** Lower-case words joined by dots, such as `http.server.requests`. */
   readonly name: string;
@@ -28,13 +28,13 @@ export interface Meter {
   readonly description: string;
   /** The base unit of its values, such as `bytes` or `seconds`; undefined for plain numbers. */
   readonly unit: string | undefined;
-  /** The tags that every one of its series has, in this order. */
+  /** The tag keys of every series, in this order. */
   readonly tagKeys: readonly string[];
   /** The upper bounds of a timer's buckets in seconds, ascending; absent when it has none. */
   readonly buckets?: readonly number[] | undefined;
-  /** Whether it ran into its cap of series, so that its overflow series holds a mixture. */
+  /** Whether it reached its maximum number of series, so that the overflow series mixes several combinations. */
   readonly overflowed: boolean;
-  /** Its series in the order in which they appeared; none ever goes away. */
+  /** Its series in order of creation; none is ever removed. */
   series(): Iterable<Series>;
 }
 
@@ -45,16 +45,16 @@ export interface MeterOptions {
 
 export interface TimerOptions {
   readonly description: string;
-  /** Upper bounds in seconds, ascending: how many values are at most that large is counted for each. None when absent. */
+  /** Upper bounds of the histogram buckets in seconds, ascending; default none. */
   readonly buckets?: readonly number[] | undefined;
 }
 
-/** The tags of every series. Their values come from a small set: a route's template, never a URL. */
+/** The tag keys of a meter. Values must come from a small set: a route template, never a URL. */
 export interface WithTags<Keys extends readonly string[]> {
   readonly tags: Keys;
 }
 
-/** The arguments of `with`: every tag of the meter and its value, in the declared order. */
+/** The arguments of `with`: each tag key with its value, in declared order. */
 export type TagPairs<Keys extends readonly string[]> = Keys extends readonly [
   infer Key extends string,
   ...infer Rest extends readonly string[],
@@ -62,8 +62,8 @@ export type TagPairs<Keys extends readonly string[]> = Keys extends readonly [
   ? [key: Key, value: string, ...rest: TagPairs<Rest>]
   : [];
 
-/** A meter with tags. What `with` returns can be kept, so that a hot path only counts. */
+/** A meter with tags. Hot paths keep the result of `with`. */
 export interface Tagged<S extends Series, Keys extends readonly string[]> {
-  /** The series with these tag values; the overflow series once the meter has too many. */
+  /** The series with these tag values; the overflow series once the meter is full. */
   with(...pairs: TagPairs<Keys>): S;
 }

@@ -9,9 +9,9 @@ import { Timer } from './timer.ts';
 import { MetricWindow } from './window.ts';
 
 export interface MetricsOptions {
-  /** How many tag combinations one meter may have; 1,000 when absent. What comes later shares one series. */
+  /** Maximum number of tag combinations per meter; default 1,000. Further ones share one series. */
   readonly maxSeries?: number;
-  /** Called once for each meter that ran into `maxSeries`. */
+  /** Called once for each meter that reaches `maxSeries`. */
   readonly onOverflow?: (meter: string, maxSeries: number) => void;
 }
 
@@ -23,16 +23,15 @@ interface Countable<S extends Series> {
   readonly table: SeriesTable<S>;
 }
 
-/** The meter that counts what found no room in another one. */
+/** Counts lookups beyond `maxSeries`, by meter. */
 const OVERFLOWS = 'meters.overflow';
 
 /**
- * All meters of the process, under dotted names with tags, to be rendered in any format.
- * Declaring a counter or timer a second time gives the first one, so that parts can share it.
- * Throws MeterError for a name that is no name, or that is another kind of meter already.
+ * The registry of all meters, under dotted names with tags. Declaring a counter or timer again returns the first one, so
+ * that parts can share it. Throws MeterError for an invalid name, or one that another kind of meter uses.
  */
 export class Metrics implements Disposable {
-  /** The windows of the maxima. */
+  /** The time windows of the maxima. */
   readonly window = new MetricWindow();
   readonly #maxSeries: number;
   readonly #onOverflow: (meter: string, maxSeries: number) => void;
@@ -48,7 +47,7 @@ export class Metrics implements Disposable {
     this.#onOverflow = onOverflow;
   }
 
-  /** A counter; with `read` one whose value is kept elsewhere and only ever grows, read when somebody looks. */
+  /** A counter. With `read` its value, which must never decrease, is kept elsewhere and read on each measurement. */
   counter<const Keys extends readonly [string, ...string[]]>(
     name: string,
     options: MeterOptions & WithTags<Keys>,
@@ -65,7 +64,7 @@ export class Metrics implements Disposable {
       return undefined;
     }
     const create = (tags: readonly Tag[]) => new Counter(tags);
-    return handle(this.#declare(this.#counters, 'counter', name, options as SomeOptions, create));
+    return handleOf(this.#declare(this.#counters, 'counter', name, options as SomeOptions, create));
   }
 
   /** A timer; its unit is seconds. */
@@ -77,22 +76,22 @@ export class Metrics implements Disposable {
   timer(name: string, options: SomeOptions): Timer | Tagged<Timer, readonly string[]> {
     const inSeconds = { ...options, unit: 'seconds' };
     const create = (tags: readonly Tag[]) => new Timer(tags, this.window, options.buckets);
-    return handle(this.#declare(this.#timers, 'timer', name, inSeconds, create));
+    return handleOf(this.#declare(this.#timers, 'timer', name, inSeconds, create));
   }
 
-  /** A value that is read when somebody looks. Several gauges share a name when their tags differ. */
+  /** A gauge, whose value is read on each measurement. Several gauges can share a name with different tags. */
   gauge(name: string, options: ObservedOptions, read: () => number): void {
     this.#observe('gauge', name, options, read);
   }
 
-  /** Shows the meter `source` under another name as well. Throws MeterError when there is no such meter. */
+  /** Adds another name for the meter `source`. Throws MeterError when there is no such meter. */
   alias(name: string, source: string, options: AliasOptions = {}): void {
     const meter = this.#meters.get(source);
     if (meter === undefined) throw new MeterError(`${name} cannot show ${source}: there is no such meter`);
     this.#register(aliasMeter(name, meter, options));
   }
 
-  /** The names of all meters, sorted; the same array until a meter is added. */
+  /** The sorted names of all meters; the same array until a meter is added. */
   names(): readonly string[] {
     this.#names ??= [...this.#meters.keys()].sort();
     return this.#names;
@@ -111,7 +110,7 @@ export class Metrics implements Disposable {
     }
   }
 
-  /** Stops the windows; the meters can still be used. */
+  /** Stops the time windows; the meters keep working. */
   [Symbol.dispose](): void {
     this.window[Symbol.dispose]();
   }
@@ -130,7 +129,7 @@ export class Metrics implements Disposable {
         `The ${type} ${name} exists with other tags: ${existing.meter.tagKeys.join(', ')}`,
       );
     }
-    // The overflows are counted by meter, and the program has so many of them.
+    // Tagged by meter name, so its number of series is bounded already.
     const limit = name === OVERFLOWS ? Infinity : this.#maxSeries;
     const table = new SeriesTable(tagKeys, limit, create, () => this.#overflow(name));
     const meter: Meter = {
@@ -170,9 +169,9 @@ export class Metrics implements Disposable {
     this.#names = undefined;
   }
 
-  /** Counts a look-up that found no room, and tells of the first one. */
+  /** Counts a lookup beyond `maxSeries`, and reports the first one. */
   #overflow(name: string): void {
-    const description = 'Look-ups of tag combinations that found no room in their meter';
+    const description = 'Lookups of tag combinations beyond the maximum of a meter, by meter';
     this.counter(OVERFLOWS, { description, tags: ['meter'] })
       .with('meter', name)
       .increment();
@@ -182,8 +181,8 @@ export class Metrics implements Disposable {
   }
 }
 
-/** What a declaration returns: the only series of a meter without tags, else the way to its series. */
-function handle<S extends Series>({ meter, table }: Countable<S>): S | Tagged<S, readonly string[]> {
+/** The result of a declaration: the only series of a meter without tags, else the lookup of its series. */
+function handleOf<S extends Series>({ meter, table }: Countable<S>): S | Tagged<S, readonly string[]> {
   if (meter.tagKeys.length === 0) return table.find([]);
   return { with: (...pairs: string[]) => table.find(pairs) };
 }

@@ -2,10 +2,10 @@ import { MeterError } from './meter-error.ts';
 
 const NAME = /^[a-z][a-z0-9]*(?:[._][a-z0-9]+)*$/;
 const UNIT = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
-/** Prometheus gives them a meaning of its own. */
+/** Labels with a meaning of their own in Prometheus. */
 const RESERVED = ['le', 'quantile'];
 
-/** Refuses what no rendering could write. Throws MeterError. */
+/** Checks the names of a meter. Throws MeterError. */
 export function checkNames(
   name: string,
   unit: string | undefined,
@@ -14,9 +14,9 @@ export function checkNames(
 ): void {
   const quoted = JSON.stringify;
   if (!NAME.test(name))
-    throw new MeterError(`${quoted(name)} is no meter name: use lower-case words joined by dots`);
+    throw new MeterError(`${quoted(name)} is not a valid meter name: use lower-case words joined by dots`);
   if (unit !== undefined && !UNIT.test(unit))
-    throw new MeterError(`${quoted(unit)} is no unit of ${name}: use a plain word like bytes`);
+    throw new MeterError(`${quoted(unit)} is not a valid unit of ${name}: use a plain word like bytes`);
   const wrong = tagKeys.find((key) => !NAME.test(key) || RESERVED.includes(key));
   if (wrong !== undefined)
     throw new MeterError(`${quoted(wrong)} cannot be a tag of ${name}: use another word`);

@@ -2,11 +2,11 @@ import type { Measurement, Meter, MeterOptions, Series } from './meter.ts';
 import { MeterError } from './meter-error.ts';
 
 export interface ObservedOptions extends MeterOptions {
-  /** Tells this one from others of the same name, which have the same tags with other values. */
+  /** Tags of this series; others of the same name have the same keys with other values. */
   readonly tags?: Readonly<Record<string, string>>;
 }
 
-/** The gauges or counters of one name whose value is kept elsewhere. Each is read when somebody looks, and only then. */
+/** The gauges or counters of one name whose values are kept elsewhere and read on each measurement. */
 export class ObservedMeter implements Meter {
   readonly type: 'counter' | 'gauge';
   readonly name: string;
@@ -42,7 +42,7 @@ export class ObservedMeter implements Meter {
     return this.#series.values();
   }
 
-  /** Adds a series. Throws MeterError when its tags are not the meter's, or are taken. Drops it past the cap. */
+  /** Adds a series, or drops it beyond the limit. Throws MeterError for other tag keys, or tags that are taken. */
   add(values: Readonly<Record<string, string>>, read: () => number): void {
     const tags = this.tagKeys.map((key) => ({ key, value: values[key] ?? '' }));
     const id = JSON.stringify(tags.map(({ value }) => value));
@@ -54,7 +54,7 @@ export class ObservedMeter implements Meter {
       );
     }
     if (this.#series.size >= this.#limit) {
-      // A reading cannot be added to another one, so there is no series for the overflow.
+      // Readings cannot be merged, so there is no overflow series.
       this.#overflowed = true;
       this.#onOverflow();
       return;
@@ -67,7 +67,7 @@ export class ObservedMeter implements Meter {
   }
 }
 
-/** A reading that fails is no number, and no reason to lose the other meters. */
+/** NaN when the reading fails, so that the other meters are still shown. */
 function reading(read: () => number): number {
   try {
     return read();

@@ -1,16 +1,16 @@
 import type { Series, Tag } from './meter.ts';
 import { MeterError } from './meter-error.ts';
 
-/** The tag value of the series that takes what comes after the cap. */
+/** The tag value of the overflow series. */
 export const OVERFLOW = 'overflow';
 
-/** The series that share their first tag values: a walk down the values needs no key to be built. */
+/** A node of a trie over tag values, which finds a series without building a key. */
 interface Branch<S> {
   readonly children: Map<string, Branch<S>>;
   series: S | undefined;
 }
 
-/** The series of one meter by their tag values, at most `limit` of them and one for the overflow. */
+/** The series of one meter by tag values: at most `limit`, and one for the overflow. */
 export class SeriesTable<S extends Series> {
   readonly #keys: readonly string[];
   readonly #limit: number;
@@ -36,12 +36,12 @@ export class SeriesTable<S extends Series> {
     return this.#overflow !== undefined;
   }
 
-  /** In the order in which they appeared. */
+  /** In order of creation. */
   all(): readonly S[] {
     return this.#all;
   }
 
-  /** The series of these tags, made on first sight. Throws MeterError unless they are the declared ones. */
+  /** The series of these tags, created on first use. Throws MeterError for other tags than the declared ones. */
   find(pairs: readonly string[]): S {
     const keys = this.#keys;
     let branch: Branch<S> | undefined = this.#root;
@@ -77,7 +77,7 @@ export class SeriesTable<S extends Series> {
 
   #addOverflow(): S {
     const tags = this.#keys.map((key) => ({ key, value: OVERFLOW }));
-    // Two series with the same tags could not be told apart, so one that is called like this is taken.
+    // Reuses a regular series with these tags, because tags must be unique.
     let branch: Branch<S> | undefined = this.#root;
     for (const { value } of tags) branch = branch?.children.get(value);
     if (branch?.series !== undefined) return branch.series;

@@ -1,7 +1,7 @@
-/** Time enough for all gauges of one scrape, in milliseconds. */
+/** Longer than a scrape reads gauges, in milliseconds. */
 const ONE_SCRAPE = 50;
 
-/** Reads something anew only when the last reading is older than `maxAge` milliseconds: several gauges show parts of it. */
+/** Caches a reading for `maxAge` milliseconds, for several gauges that show parts of it. */
 export function sharedReading<T>(read: () => T, maxAge = ONE_SCRAPE): () => T {
   let last: { readonly value: T; readonly at: number } | undefined;
   return () => {

@@ -1,7 +1,7 @@
 import type { Measurement, Series, Tag } from './meter.ts';
 import { type MetricWindow, RecentMax } from './window.ts';
 
-/** Measures how often something happened and how long it took. */
+/** Counts events and their durations. */
 export class Timer implements Series {
   readonly tags: readonly Tag[];
   readonly bucketCounts: Float64Array | undefined;
@@ -10,7 +10,7 @@ export class Timer implements Series {
   #count = 0;
   #total = 0;
 
-  /** `bounds` are the upper bounds of its buckets. */
+  /** `bounds` are the upper bounds of its buckets, in seconds. */
   constructor(tags: readonly Tag[], window: MetricWindow, bounds: readonly number[] = []) {
     this.tags = tags;
     this.#bounds = bounds;
@@ -18,7 +18,7 @@ export class Timer implements Series {
     this.bucketCounts = bounds.length === 0 ? undefined : new Float64Array(bounds.length + 1);
   }
 
-  /** Takes in one duration in seconds. Ignores what is not a duration. */
+  /** Records a duration in seconds. Ignores negative and non-finite values. */
   record(seconds: number): void {
     if (!(seconds >= 0 && seconds < Infinity)) return;
     this.#count++;

@@ -1,9 +1,9 @@
-/** How long a window is, in milliseconds. */
+/** Length of a window in milliseconds. */
 const WINDOW = 60_000;
 
 /**
- * The windows over which maxima are taken. They are numbered, so that a hot path only compares two
- * numbers and reads no clock. Disposing of it stops the count; it never keeps a process alive.
+ * Counts the time windows of maxima, so that a hot path compares two numbers instead of reading the clock. Its timer does
+ * not keep the process alive.
  */
 export class MetricWindow implements Disposable {
   #number = 0;
@@ -13,7 +13,7 @@ export class MetricWindow implements Disposable {
     return this.#number;
   }
 
-  /** Begins the next window. */
+  /** Starts the next window. */
   advance(): void {
     this.#number++;
   }
@@ -23,7 +23,7 @@ export class MetricWindow implements Disposable {
   }
 }
 
-/** The largest of the values of this window and the two before, so that one slow start is not shown for ever. */
+/** The maximum over this window and the two before it, so that old outliers are forgotten. */
 export class RecentMax {
   readonly #window: MetricWindow;
   #seen: number;
@@ -36,19 +36,19 @@ export class RecentMax {
     this.#seen = window.number;
   }
 
-  /** Takes in a value of 0 or more. */
+  /** Records a value, 0 or more. */
   record(value: number): void {
-    if (this.#seen !== this.#window.number) this.#turn();
+    if (this.#seen !== this.#window.number) this.#advance();
     if (value > this.#current) this.#current = value;
   }
 
-  /** 0 when there was no value. */
+  /** 0 without values. */
   get value(): number {
-    if (this.#seen !== this.#window.number) this.#turn();
+    if (this.#seen !== this.#window.number) this.#advance();
     return Math.max(this.#current, this.#last, this.#secondLast);
   }
 
-  #turn(): void {
+  #advance(): void {
     const steps = this.#window.number - this.#seen;
     this.#seen = this.#window.number;
     this.#secondLast = steps === 1 ? this.#last : steps === 2 ? this.#current : 0;

@@ -1,10 +1,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
-/** How often the loop is looked at, in milliseconds: often enough for what a user feels, for 0.1 % of a core. */
+/** Sampling interval in milliseconds: fine enough for delays that users notice, at 0.1 % of a core. */
 const RESOLUTION = 50;
 const NANOSECONDS = 1e6;
 
-/** Measures how late the event loop is with what is due, one window after the other. Disposing of it ends that. */
+/** Measures the delay of the event loop in consecutive windows, until it is disposed of. */
 export class EventLoopDelay implements Disposable {
   readonly #histogram = monitorEventLoopDelay({ resolution: RESOLUTION });
   readonly #timer: NodeJS.Timeout;
@@ -15,14 +15,14 @@ export class EventLoopDelay implements Disposable {
     this.#timer = setInterval(() => this.nextWindow(), windowMs).unref();
   }
 
-  /** The delay in milliseconds that 99 of 100 looks of the last whole window stayed below; undefined in the first window. */
+  /** The p99 delay of the last complete window, in milliseconds; undefined in the first window. */
   get p99(): number | undefined {
     return this.#p99;
   }
 
-  /** Ends a window; the time does that by itself. */
+  /** Ends the current window; a timer calls this, and tests. */
   nextWindow(): void {
-    // What is measured is the time between two looks.
+    // The histogram contains the time between two samples.
     this.#p99 = Math.max(0, this.#histogram.percentile(99) / NANOSECONDS - RESOLUTION);
     this.#histogram.reset();
   }

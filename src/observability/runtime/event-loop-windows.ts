@@ -1,6 +1,6 @@
 import { type EventLoopUtilization, monitorEventLoopDelay, performance } from 'node:perf_hooks';
 
-/** How often the loop is looked at, in milliseconds. */
+/** Sampling interval in milliseconds. */
 const RESOLUTION = 20;
 const PERCENTILES = [50, 90, 99, 99.9];
 const NANOSECONDS = 1e6;
@@ -11,20 +11,19 @@ interface Window {
   readonly since: number;
 }
 
-/** What a window measured. */
+/** The measurements of a window. */
 export interface EventLoopReading {
-  /** How long it has lasted, in milliseconds. */
+  /** Length of the window in milliseconds. */
   readonly windowMs: number;
   /** From 0, idle, to 1. */
   readonly utilization: { readonly sinceStart: number; readonly window: number };
-  /** In milliseconds. */
+  /** Minimum, mean, maximum and percentiles in milliseconds. */
   readonly delay: Readonly<Record<string, number>>;
 }
 
 /**
- * Measures the event loop over the last one to two minutes: two windows overlap, and the older one is
- * read. Since the start alone, a bad minute would vanish among the good days before it.
- * Disposing of it ends the measuring.
+ * Measures the event loop over the last one to two minutes with two overlapping windows, of which the older one is read.
+ * A measurement since the start would hide a bad minute. Disposing of it stops the measurement.
  */
 export class EventLoopWindows implements Disposable {
   readonly #timer: NodeJS.Timeout;
@@ -32,7 +31,7 @@ export class EventLoopWindows implements Disposable {
   #newer = this.#older;
 
   constructor(windowMs = 60_000) {
-    this.#timer = setInterval(() => this.#turn(), windowMs).unref();
+    this.#timer = setInterval(() => this.#rotate(), windowMs).unref();
   }
 
   /** The older of the two windows. */
@@ -41,7 +40,7 @@ export class EventLoopWindows implements Disposable {
     const total = performance.eventLoopUtilization();
     const percentiles = PERCENTILES.map((percentile) => [
       `p${String(percentile).replace('.', '')}`,
-      late(delay.percentile(percentile)),
+      delayMs(delay.percentile(percentile)),
     ]);
     return {
       windowMs: Math.round(performance.now() - since),
@@ -50,9 +49,9 @@ export class EventLoopWindows implements Disposable {
         window: round(performance.eventLoopUtilization(total, utilization).utilization),
       },
       delay: {
-        min: late(delay.min),
-        mean: delay.count === 0 ? 0 : late(delay.mean),
-        max: late(delay.max),
+        min: delayMs(delay.min),
+        mean: delay.count === 0 ? 0 : delayMs(delay.mean),
+        max: delayMs(delay.max),
         ...Object.fromEntries(percentiles),
       },
     };
@@ -64,7 +63,7 @@ export class EventLoopWindows implements Disposable {
     this.#newer.delay.disable();
   }
 
-  #turn(): void {
+  #rotate(): void {
     if (this.#older !== this.#newer) this.#older.delay.disable();
     this.#older = this.#newer;
     this.#newer = open();
@@ -77,10 +76,10 @@ function open(): Window {
   return { delay, utilization: performance.eventLoopUtilization(), since: performance.now() };
 }
 
-/** What is measured is the time between two looks, so that a loop on time shows the resolution itself. */
-function late(nanoseconds: number): number {
+/** Subtracts the sampling interval, because the histogram contains the time between two samples. */
+function delayMs(nanoseconds: number): number {
   const milliseconds = nanoseconds / NANOSECONDS - RESOLUTION;
-  // A histogram that has seen nothing has a minimum beyond any time.
+  // The minimum of an empty histogram is huge.
   return milliseconds > 0 && milliseconds < 1e9 ? round(milliseconds) : 0;
 }
 

@@ -2,7 +2,7 @@ import { constants, type PerformanceNodeEntry, PerformanceObserver } from 'node:
 import type { Metrics } from '../metrics/metrics.ts';
 import type { Timer } from '../metrics/timer.ts';
 
-/** Seconds; the same bounds that the Prometheus client for Node has. */
+/** In seconds; the bounds of prom-client. */
 const BUCKETS = [0.001, 0.01, 0.1, 1, 2, 5];
 
 const KINDS = {
@@ -12,14 +12,14 @@ const KINDS = {
   [constants.NODE_PERFORMANCE_GC_WEAKCB]: 'weakcb',
 };
 
-/** Times the pauses of the garbage collector by their kind, until what it returns is disposed of. */
+/** Times the pauses of the garbage collector by kind, until the result is disposed of. */
 export function observeGc(metrics: Metrics): Disposable {
   const timer = metrics.timer('nodejs.gc.duration', {
     description: 'Pauses of the garbage collector by kind: minor, major, incremental or weakcb',
     tags: ['kind'],
     buckets: BUCKETS,
   });
-  // All kinds from the start, so that the first pause shows as a rise.
+  // All series exist from the start, so that the first pause shows as an increase.
   const series = new Map<number, Timer>(
     Object.entries(KINDS).map(([number, kind]) => [Number(number), timer.with('kind', kind)]),
   );

@@ -2,19 +2,15 @@ import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 import type { Metrics } from '../metrics/metrics.ts';
 import { sharedReading } from '../metrics/shared-reading.ts';
 
-/** The meters of V8's heap and of its spaces, and the version of Node, under the names that dashboards for Node know. */
+/** Adds the meters of V8's heap and its spaces, and the Node version, under the names of Node dashboards. */
 export function addHeapMetrics(metrics: Metrics): void {
   const bytes = (name: string, description: string, read: () => number) =>
     metrics.gauge(name, { unit: 'bytes', description }, read);
   const heap = sharedReading(() => getHeapStatistics());
-  bytes('nodejs.heap.size.total', 'JavaScript heap', () => heap().total_heap_size);
-  bytes('nodejs.heap.size.used', 'Used JavaScript heap', () => heap().used_heap_size);
-  bytes(
-    'nodejs.heap.size.limit',
-    'What the JavaScript heap cannot grow beyond',
-    () => heap().heap_size_limit,
-  );
-  bytes('nodejs.external.memory', 'Memory outside the heap that JavaScript objects hold', () => {
+  bytes('nodejs.heap.size.total', 'Size of the JavaScript heap', () => heap().total_heap_size);
+  bytes('nodejs.heap.size.used', 'Used size of the JavaScript heap', () => heap().used_heap_size);
+  bytes('nodejs.heap.size.limit', 'Maximum size of the JavaScript heap', () => heap().heap_size_limit);
+  bytes('nodejs.external.memory', 'Memory outside the heap held by JavaScript objects', () => {
     return heap().external_memory;
   });
 
@@ -26,15 +22,15 @@ export function addHeapMetrics(metrics: Metrics): void {
         const space = spaces()[index];
         return space === undefined ? Number.NaN : read(space);
       });
-    ofSpace('total', 'A space of the JavaScript heap', (space) => space.space_size);
-    ofSpace('used', 'What is used of a space of the heap', (space) => space.space_used_size);
-    ofSpace('available', 'What is free in a space of the heap', (space) => space.space_available_size);
+    ofSpace('total', 'Size of a heap space', (space) => space.space_size);
+    ofSpace('used', 'Used size of a heap space', (space) => space.space_used_size);
+    ofSpace('available', 'Available size of a heap space', (space) => space.space_available_size);
   }
 
   const { version } = process;
   const [major = '', minor = '', patch = ''] = version.slice(1).split('.');
   const tags = { version, major, minor, patch };
-  metrics.gauge('nodejs.version.info', { description: 'The version of Node, in the tags', tags }, () => 1);
+  metrics.gauge('nodejs.version.info', { description: 'Version of Node, in the tags', tags }, () => 1);
 }
 
 type HeapSpace = ReturnType<typeof getHeapSpaceStatistics>[number];

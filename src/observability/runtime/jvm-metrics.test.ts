@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getHeapStatistics } from 'node:v8';
 import { Metrics } from '../metrics/metrics.ts';
-import { usage, type Work } from './cpu-usage.ts';
+import { type CpuTime, usage } from './cpu-usage.ts';
 import { addJvmMetrics } from './jvm-metrics.ts';
 import { observeRuntime } from './runtime-metrics.ts';
 
@@ -71,18 +71,18 @@ test('a second time it adds nothing', () => {
 
 test('a usage is of the time since the last look that is a second ago', () => {
   let now = 0;
-  let work: Work = { busy: 50, total: 100 };
+  let time: CpuTime = { busy: 50, total: 100 };
   const share = usage(
-    () => work,
+    () => time,
     () => now,
   );
   assert.equal(share(), 0);
   now = 999;
-  work = { busy: 80, total: 200 };
+  time = { busy: 80, total: 200 };
   assert.equal(share(), 0);
   now = 1_000;
   assert.equal(share(), 0.3);
-  work = { busy: 180, total: 300 };
+  time = { busy: 180, total: 300 };
   assert.equal(share(), 0.3, 'too early');
   now = 2_000;
   assert.equal(share(), 1);

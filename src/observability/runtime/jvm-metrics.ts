@@ -3,16 +3,15 @@ import { availableParallelism } from 'node:os';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 import type { Metrics } from '../metrics/metrics.ts';
 import { sharedReading } from '../metrics/shared-reading.ts';
-import { processWork, systemWork, usage } from './cpu-usage.ts';
+import { processCpuTime, systemCpuTime, usage } from './cpu-usage.ts';
 import { observeGc } from './gc-metrics.ts';
 
-/** What the JVM says of a pool without a limit of its own. */
+/** The JVM's maximum of a pool without a limit. */
 const NO_LIMIT = -1;
 
 /**
- * Adds the meters that dashboards for the JVM and Spring Boot Admin look for, filled from V8: its spaces are
- * the memory pools, its collector is the collector, the threads are those of the process.
- * What has to be observed for them ends when the result is disposed of.
+ * Adds the meters that JVM dashboards and Spring Boot Admin expect, filled from V8: its heap spaces are the memory pools,
+ * and the threads are those of the process. Disposing of the result stops the observation of the garbage collector.
  */
 export function addJvmMetrics(metrics: Metrics): Disposable {
   using stack = new DisposableStack();
@@ -32,11 +31,11 @@ function addMemory(metrics: Metrics): void {
     const gauge = (name: string, description: string, read: () => number) =>
       metrics.gauge(name, { unit: 'bytes', description, tags: { area, id } }, read);
     gauge('jvm.memory.used', 'Used memory', used);
-    gauge('jvm.memory.committed', 'Memory that is taken from the system', committed);
-    gauge('jvm.memory.max', 'What it cannot grow beyond; -1 without a limit of its own', max);
+    gauge('jvm.memory.committed', 'Memory that is allocated from the system', committed);
+    gauge('jvm.memory.max', 'Maximum memory; -1 without a limit', max);
   };
   for (const [i, { space_name: id }] of getHeapSpaceStatistics().entries()) {
-    // The limit is that of the heap as a whole; what grows is mostly the old space.
+    // V8 limits only the whole heap; mostly the old space grows.
     const max = () => (id === 'old_space' ? getHeapStatistics().heap_size_limit : NO_LIMIT);
     pool(
       'heap',
@@ -54,12 +53,12 @@ function addProcessors(metrics: Metrics): void {
   const count = availableParallelism();
   const gauge = (name: string, description: string, read: () => number) =>
     metrics.gauge(name, { description }, read);
-  gauge('system.cpu.count', 'Processors that the process may use', () => count);
-  gauge('system.cpu.usage', 'How busy the machine is, from 0 to 1', usage(systemWork));
+  gauge('system.cpu.count', 'Processors available to the process', () => count);
+  gauge('system.cpu.usage', 'CPU usage of the machine, from 0 to 1', usage(systemCpuTime));
   gauge(
     'process.cpu.usage',
-    'How busy the process keeps its processors, from 0 to 1',
-    usage(() => processWork(count)),
+    'CPU usage of the process, from 0 to 1, relative to its processors',
+    usage(() => processCpuTime(count)),
   );
 }
 
@@ -73,8 +72,8 @@ function addThreads(metrics: Metrics): void {
   const gauge = (name: string, description: string, read: () => number) =>
     metrics.gauge(name, { unit: 'threads', description }, read);
   gauge('jvm.threads.live', 'Threads of the process', live);
-  gauge('jvm.threads.daemon', 'Threads beside the main one, which end with it', () => live() - 1);
-  gauge('jvm.threads.peak', 'The most threads that were seen when somebody looked', () => {
+  gauge('jvm.threads.daemon', 'Threads of the process without the main thread', () => live() - 1);
+  gauge('jvm.threads.peak', 'Maximum number of threads seen by a measurement', () => {
     live();
     return peak;
   });

@@ -4,7 +4,7 @@ import { observeGc } from './gc-metrics.ts';
 import { addHeapMetrics } from './heap-metrics.ts';
 import { addProcessMetrics } from './process-metrics.ts';
 
-/** Adds the meters of the process, of V8 and of the event loop; they are observed until it is disposed of. */
+/** Adds the meters of the process, V8 and the event loop, until the result is disposed of. */
 export function observeRuntime(metrics: Metrics): Disposable {
   using stack = new DisposableStack();
   addProcessMetrics(metrics);

@@ -1,12 +1,12 @@
-/** Where deliveries are sent on to. Times are in milliseconds. */
+/** A forward address. Times are in milliseconds. */
 export interface ForwardSettings {
   readonly name: string;
   readonly url: URL;
-  /** Standard Webhooks secrets to sign with; none: not signed. */
+  /** Standard Webhooks secrets for the signature; empty: unsigned. */
   readonly secrets: readonly string[];
-  /** The events that go there; undefined: all. */
+  /** The forwarded events; undefined: all. */
   readonly events: readonly string[] | undefined;
-  /** Whether the address may be of a private network. */
+  /** Whether the address may be in a private network. */
   readonly allowPrivate: boolean;
   readonly concurrency?: number;
   readonly timeout?: number;

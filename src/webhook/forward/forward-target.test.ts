@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import type { ClaimedJob } from '../../inbox/delivery.ts';
-import { AttemptError } from '../../inbox/target.ts';
+import { AttemptError } from '../../inbox/dispatch/target.ts';
 import { createSigner } from '../schemes/schemes.ts';
 import { forwardTarget } from './forward-target.ts';
 import { createPoster } from './post.ts';

@@ -1,21 +1,21 @@
-import { AttemptError, type Target } from '../../inbox/target.ts';
+import { AttemptError, type Target } from '../../inbox/dispatch/target.ts';
 import type { TargetDefaults } from '../handler-target.ts';
 import type { Signer } from '../schemes/scheme.ts';
 import type { ForwardSettings } from './forward-settings.ts';
 import type { Poster } from './post.ts';
 import { retryAfterMs } from './retry-after.ts';
 
-/** The name of the target that a forward address is. */
+/** The target name of a forward address. */
 export function forwardTargetName(name: string): string {
   return `forward:${name}`;
 }
 
-/** Statuses of receivers that want to be asked again later. */
-const LATER: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
+/** Status codes with which `Retry-After` is honoured. */
+const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
 
 /**
- * A forward address as a target of the dispatcher: the body goes on as it came, signed anew with Standard Webhooks
- * under the delivery's own id, so that the receiver can tell a second attempt from a second delivery.
+ * A forward address as a target of the dispatcher. It sends the body unchanged, signed with Standard Webhooks under the
+ * delivery's own id, so that the receiver can tell a retry from another delivery.
  */
 export function forwardTarget(
   settings: ForwardSettings,
@@ -42,9 +42,9 @@ export function forwardTarget(
       };
       const { status, retryAfter } = await poster.post({ url, headers, body, signal });
       if (status >= 200 && status < 300) return;
-      // Standard Webhooks: 410 says that nothing more is wanted.
+      // Standard Webhooks: 410 means that the receiver wants no more deliveries.
       if (status === 410) throw new AttemptError('the receiver answered 410', 'never');
-      const wait = LATER.has(status) ? retryAfterMs(retryAfter, Date.now()) : undefined;
+      const wait = RETRYABLE.has(status) ? retryAfterMs(retryAfter, Date.now()) : undefined;
       throw new AttemptError(`the receiver answered ${status}`, wait);
     },
   };

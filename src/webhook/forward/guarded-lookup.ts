@@ -1,13 +1,13 @@
 import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { AttemptError } from '../../inbox/target.ts';
+import { AttemptError } from '../../inbox/dispatch/target.ts';
 import { privateAddresses } from './private-address.ts';
 
-/** A forward address leads to where nobody outside should send us. */
+/** A forward address is in a private network and `allowPrivate` is not set: a protection against SSRF. */
 export class PrivateAddressError extends AttemptError {
   constructor(host: string) {
     super(
-      `${host} is a private address; set allowPrivate for this forward address if that is meant`,
+      `${host} is a private address; set allowPrivate for this forward address if that is intended`,
       'never',
     );
   }
@@ -15,15 +15,15 @@ export class PrivateAddressError extends AttemptError {
 
 const isPrivate = privateAddresses();
 
-/** Refuses a host that is a private address itself; names are looked at when they are resolved. */
+/** Refuses a host that is a private IP address; names are checked when they are resolved. Throws PrivateAddressError. */
 export function refusePrivateHost(hostname: string): void {
   const host = hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0 && isPrivate(host)) throw new PrivateAddressError(host);
 }
 
 /**
- * Resolves names like the system does, and fails when any of their addresses is private. The connection goes to
- * the addresses that were looked at, so a name cannot change its mind in between.
+ * Resolves a name with the system's resolver and fails when any of its addresses is private. The connection uses the
+ * checked addresses, so DNS rebinding is not possible.
  */
 export const guardedLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {

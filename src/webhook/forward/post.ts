@@ -9,18 +9,18 @@ export interface Post {
   readonly signal: AbortSignal;
 }
 
-/** What matters of a reply; its body does not. */
+/** The used parts of a reply; its body is discarded. */
 export interface PostReply {
   readonly status: number;
   readonly retryAfter: string | undefined;
 }
 
-/** A reply is read so that the connection can be used again, but no further than this, in bytes. */
+/** Maximum size of a reply, which is drained so that the connection can be reused; in bytes. */
 const MAX_REPLY = 64 * 1024;
-/** Nor for longer, in milliseconds: the attempt is over by then, and nobody else would let go of the connection. */
+/** Maximum time for draining a reply, in milliseconds: the timeout of the attempt no longer applies by then. */
 const MAX_REPLY_TIME = 5_000;
 
-/** Sends POST requests over kept connections; redirects are not followed. */
+/** Sends POST requests over keep-alive connections; redirects are not followed. */
 export interface Poster extends Disposable {
   /** Rejects when no reply comes. */
   post(post: Post): Promise<PostReply>;
@@ -28,7 +28,7 @@ export interface Poster extends Disposable {
 
 export interface PosterOptions {
   readonly allowPrivate: boolean;
-  /** How long the body of a reply may take, in milliseconds; default 5,000. */
+  /** Timeout for the body of a reply, in milliseconds; default 5,000. */
   readonly replyTime?: number;
 }
 
@@ -70,6 +70,6 @@ function drain(reply: IncomingMessage, time: number): void {
     read += chunk.length;
     if (read > MAX_REPLY) reply.destroy();
   });
-  // What goes wrong behind the status line changes nothing.
+  // Errors after the status line do not matter.
   reply.on('error', () => {});
 }

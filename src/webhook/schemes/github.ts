@@ -19,17 +19,17 @@ const spec: HmacHeader = {
 
 /**
  * X-Hub-Signature-256: HMAC-SHA256 over the body alone. Neither the event nor the delivery id is signed and there is
- * no timestamp, so whoever has seen a request can send it again.
+ * no timestamp, so a request can be replayed.
  */
 export const github: Scheme<unknown> = {
   secretProblem: textSecretProblem,
   verifier(secrets) {
     const verifier = hmacHeaderVerifier(secrets, spec);
     return (headers, now) => {
-      // Told apart in the log: the sender is old, not wrong.
-      const old =
+      // The log distinguishes an outdated sender from a wrong one.
+      const sha1Only =
         headerOf(headers, HEADER) === undefined && headerOf(headers, 'x-hub-signature') !== undefined;
-      return old ? refused('sha1-only') : verifier(headers, now);
+      return sha1Only ? refused('sha1-only') : verifier(headers, now);
     };
   },
   signer: (secrets) => hmacHeaderSigner(secrets, spec),

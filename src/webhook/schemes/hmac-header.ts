@@ -5,15 +5,15 @@ import type { Template } from './template.ts';
 import { firstOf, textKeys } from './text-secret.ts';
 import { timestampFault } from './timestamp.ts';
 
-/** A scheme that puts one HMAC into one header. */
+/** A scheme with one HMAC in one header. */
 export interface HmacHeader {
   /** In lower case. */
   readonly header: string;
   readonly algorithm: HmacAlgorithm;
   readonly encoding: 'hex' | 'base64';
-  /** Reads an encoded signature; undefined when it is not of this length in bytes. */
+  /** Decodes a signature of `length` bytes; undefined when it is malformed. */
   decode(text: string, length: number): Buffer | undefined;
-  /** What stands before the signature in the header. */
+  /** The text before the signature in the header. */
   readonly prefix: string;
   readonly timestampHeader: string | undefined;
   /** In seconds. */
@@ -50,7 +50,7 @@ export function hmacHeaderSigner(secrets: readonly string[], spec: HmacHeader): 
     const timestamp = String(request.timestamp);
     const headers: RequestHeaders = request.headers ?? {};
     const frame = template(timestamp, headers);
-    if (frame === undefined) throw new UnsignableError('A header that is to be signed is missing; set it');
+    if (frame === undefined) throw new UnsignableError('A signed header is missing; set it');
     const signature = firstOf(keys.sign({ ...frame, body: request.body }));
     return {
       ...(timestampHeader === undefined ? {} : { [timestampHeader]: timestamp }),

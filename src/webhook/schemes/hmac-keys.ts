@@ -2,21 +2,21 @@ import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
 
 export type HmacAlgorithm = 'sha1' | 'sha256' | 'sha512';
 
-/** Bytes of a signature. */
+/** The length of a signature in bytes. */
 export const hmacLengths: Readonly<Record<HmacAlgorithm, number>> = { sha1: 20, sha256: 32, sha512: 64 };
 
-/** The bytes that are signed: the body between two texts, which stand for one byte a character. */
+/** The signed bytes: the body between two texts in Latin-1. */
 export interface SignedBytes {
   readonly before: string;
   readonly body: Uint8Array;
   readonly after: string;
 }
 
-/** Keys for one algorithm, prepared once. */
+/** Prepared keys for one algorithm. */
 export interface HmacKeys {
   /** The signatures, in the order of the keys. */
   sign(bytes: SignedBytes): readonly Buffer[];
-  /** Whether any of the presented signatures, each of the algorithm's length, is that of any key. */
+  /** Whether any presented signature, each of the algorithm's length, matches any key. */
   matches(presented: readonly Buffer[], bytes: SignedBytes): boolean;
 }
 
@@ -34,7 +34,7 @@ export function hmacKeys(algorithm: HmacAlgorithm, secrets: readonly Uint8Array[
     sign,
     matches(presented, bytes) {
       let matches = false;
-      // No early exit: which secret matched must not show.
+      // No early exit, so that timing does not reveal which secret matched.
       for (const expected of sign(bytes)) {
         for (const signature of presented) if (timingSafeEqual(expected, signature)) matches = true;
       }

@@ -10,11 +10,11 @@ export interface HmacParams {
   readonly header: string;
   readonly algorithm: HmacAlgorithm;
   readonly encoding: 'hex' | 'base64';
-  /** What stands before the signature in its header, like `sha256=`. */
+  /** The text before the signature in its header, such as `sha256=`. */
   readonly prefix: string;
   /** The header with the time in whole seconds, in lower case; undefined when there is none. */
   readonly timestampHeader: string | undefined;
-  /** In seconds, both ways; 0 allows every time. */
+  /** Maximum clock difference in seconds; 0 accepts every time. */
   readonly tolerance: number;
   /** What is signed. */
   readonly template: Template;
@@ -22,11 +22,11 @@ export interface HmacParams {
 
 const specOf = (params: HmacParams): HmacHeader => ({
   ...params,
-  // Many senders write their digits in upper case.
+  // Many senders use upper-case digits.
   decode: params.encoding === 'hex' ? (text, length) => hexBytes(text.toLowerCase(), length) : base64Bytes,
 });
 
-/** An HMAC in one header, however the sender lays it out. */
+/** An HMAC in one header, with configurable layout. */
 export const hmac: Scheme<HmacParams> = {
   secretProblem: textSecretProblem,
   verifier: (secrets, params) => hmacHeaderVerifier(secrets, specOf(params)),

@@ -1,4 +1,4 @@
-/** A secret that the scheme cannot work with. The message never holds the secret. */
+/** A secret is invalid for its scheme. The message never contains the secret. */
 export class UnusableSecretError extends Error {
   override readonly name = 'UnusableSecretError';
   readonly code = 'UNUSABLE_SECRET';
@@ -9,7 +9,7 @@ export class UnusableSecretError extends Error {
   }
 }
 
-/** A request that cannot be signed as it is. */
+/** A request cannot be signed. */
 export class UnsignableError extends Error {
   override readonly name = 'UnsignableError';
   readonly code = 'UNSIGNABLE';

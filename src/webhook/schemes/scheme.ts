@@ -1,7 +1,7 @@
 /** The headers of a request as Node gives them: names in lower case, the values of repeated ones joined with ", ". */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** Why a request is refused: for the log and the metrics only, a sender is told nothing of it. */
+/** Why a request is refused; for the log and the metrics only, never for the sender. */
 export type Refusal =
   | 'no-signature'
   | 'malformed-signature'
@@ -25,40 +25,40 @@ export interface Refused {
 
 export type Verdict = { readonly ok: true } | Refused;
 
-/** Checks the body, byte for byte as it was sent. */
+/** Checks the body as it was sent. */
 export type BodyCheck = (body: Uint8Array) => Verdict;
 
 /**
- * Checks the headers, which can be done before the body is read. It refuses, or gives what checks the body.
- * `now` is in milliseconds since the epoch.
+ * Checks the headers before the body is read. It refuses, or returns the check of the body. `now` is in milliseconds since
+ * the epoch.
  */
 export type Verifier = (headers: RequestHeaders, now: number) => Refused | BodyCheck;
 
-/** A request that is about to be sent. */
+/** A request to sign. */
 export interface Outgoing {
-  /** Stable over all attempts to deliver the same message. */
+  /** The same for all attempts to deliver a message. */
   readonly id: string;
-  /** Of this attempt, in whole seconds since the epoch. */
+  /** The time of this attempt, in whole seconds since the epoch. */
   readonly timestamp: number;
   readonly body: Uint8Array;
-  /** What else the request carries, for schemes that sign headers; names in lower case. */
+  /** Further headers, for schemes that sign headers; names in lower case. */
   readonly headers?: RequestHeaders;
 }
 
-/** Gives the headers that prove where a request comes from. Throws UnsignableError. */
+/** Returns the headers that authenticate a request. Throws UnsignableError. */
 export type Signer = (request: Outgoing) => Readonly<Record<string, string>>;
 
-/** One way to prove where a request comes from. `Params` is what else the two sides agree on. */
+/** A way to authenticate requests. `Params` are its parameters beside the secrets. */
 export interface Scheme<Params> {
-  /** Why a text cannot be a secret of this scheme, to be put behind its name; undefined when it can. */
+  /** Why a text is not a valid secret, as the end of a sentence that starts with its name; undefined when it is valid. */
   secretProblem(secret: string): string | undefined;
   /**
-   * Prepares the check against any of the secrets; without one it refuses everything.
+   * Creates the check against any of the secrets; without secrets it refuses everything.
    * Throws UnusableSecretError.
    */
   verifier(secrets: readonly string[], params: Params): Verifier;
   /**
-   * Prepares the signing: with all secrets where the scheme carries several signatures, else with the first.
+   * Creates the signer: with all secrets where the scheme allows several signatures, else with the first.
    * Throws UnusableSecretError.
    */
   signer(secrets: readonly string[], params: Params): Signer;
@@ -76,7 +76,7 @@ export function verify(verifier: Verifier, headers: RequestHeaders, body: Uint8A
   return typeof step === 'function' ? step(body) : step;
 }
 
-/** A header that stands once; undefined when it is missing. */
+/** The value of a header; undefined when it is missing. */
 export function headerOf(headers: RequestHeaders, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : undefined;

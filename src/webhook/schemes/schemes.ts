@@ -6,7 +6,7 @@ import { type StandardParams, standard } from './standard.ts';
 import { type StripeParams, stripe } from './stripe.ts';
 import { type TokenParams, token } from './token.ts';
 
-/** What the two sides agree on beside the secrets. */
+/** The parameters of each scheme. */
 export interface SchemeParams {
   readonly standard: StandardParams;
   readonly github: unknown;
@@ -32,14 +32,14 @@ const schemes: { readonly [S in SchemeName]: Scheme<SchemeParams[S]> } = {
   token,
 };
 
-export const schemeNames: readonly SchemeName[] = ['standard', 'github', 'stripe', 'slack', 'hmac', 'token'];
+export const schemeNames = Object.keys(schemes) as readonly SchemeName[];
 
-/** Why a text cannot be a secret of a scheme, to be put behind its name; undefined when it can. */
+/** Why a text is not a valid secret of a scheme; see `Scheme.secretProblem`. */
 export function secretProblem(scheme: SchemeName, secret: string): string | undefined {
   return schemes[scheme].secretProblem(secret);
 }
 
-/** Prepares the check of requests. Throws UnusableSecretError. */
+/** Creates the check of requests. Throws UnusableSecretError. */
 export function createVerifier<S extends SchemeName>(
   { scheme, params }: ChosenScheme<S>,
   secrets: readonly string[],
@@ -47,7 +47,7 @@ export function createVerifier<S extends SchemeName>(
   return schemes[scheme].verifier(secrets, params);
 }
 
-/** Prepares the signing of requests. Throws UnusableSecretError. */
+/** Creates the signer of requests. Throws UnusableSecretError. */
 export function createSigner<S extends SchemeName>(
   { scheme, params }: ChosenScheme<S>,
   secrets: readonly string[],

@@ -4,7 +4,7 @@ import type { Scheme } from './scheme.ts';
 import { textSecretProblem } from './text-secret.ts';
 
 export interface SlackParams {
-  /** In seconds, both ways; 0 allows every time. */
+  /** Maximum clock difference in seconds; 0 accepts every time. */
   readonly tolerance: number;
 }
 

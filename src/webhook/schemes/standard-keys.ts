@@ -10,13 +10,13 @@ type Reading = StandardKey | { readonly kind: 'problem'; readonly problem: strin
 
 const problem = (text: string): Reading => ({ kind: 'problem', problem: text });
 
-/** Why a text is no key; undefined when it is one. */
+/** Why a text is not a valid key; undefined when it is. */
 export function standardKeyProblem(text: string): string | undefined {
   const read = readKey(text);
   return read.kind === 'problem' ? read.problem : undefined;
 }
 
-/** Throws UnusableSecretError. */
+/** Parses a key. Throws UnusableSecretError. */
 export function readStandardKey(text: string): StandardKey {
   const read = readKey(text);
   if (read.kind === 'problem') throw new UnusableSecretError(read.problem);
@@ -43,10 +43,10 @@ function readKey(text: string): Reading {
   return problem('must begin with whsec_, whpk_ or whsk_');
 }
 
-/** A private key alone, or with its public key behind it. */
+/** A private key, optionally followed by its public key. */
 function readPrivate(bytes: Buffer): Reading {
   const privateKey = createPrivateKey({
-    // The head of an Ed25519 key in PKCS #8 (RFC 8410, 7).
+    // The header of an Ed25519 key in PKCS #8 (RFC 8410, 7).
     key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), bytes.subarray(0, 32)]),
     format: 'der',
     type: 'pkcs8',
@@ -58,12 +58,12 @@ function readPrivate(bytes: Buffer): Reading {
 }
 
 function publicKeyOf(bytes: Buffer): KeyObject {
-  // The head of an Ed25519 key as SubjectPublicKeyInfo (RFC 8410, 4).
+  // The header of an Ed25519 key as SubjectPublicKeyInfo (RFC 8410, 4).
   const key = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), bytes]);
   return createPublicKey({ key, format: 'der', type: 'spki' });
 }
 
-/** Keys are handed out with and without the padding of base64. */
+/** Decodes base64; keys are distributed with and without padding. */
 function keyBytes(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64');
   const encoded = bytes.toString('base64');

@@ -7,16 +7,16 @@ import { readStandardKey, type StandardKey, standardKeyProblem } from './standar
 import { timestampFault } from './timestamp.ts';
 
 export interface StandardParams {
-  /** What the names of the three headers begin with, in lower case: `webhook`, and `svix` with some senders. */
+  /** The prefix of the three header names, in lower case: `webhook`, or `svix` for some senders. */
   readonly headerPrefix: string;
-  /** In seconds, both ways; 0 allows every time. */
+  /** Maximum clock difference in seconds; 0 accepts every time. */
   readonly tolerance: number;
 }
 
-/** A bound on the work that a stranger can ask for: each Ed25519 check costs as much as thirty of the others. */
-const MOST_SIGNATURES = 16;
+/** Bounds the work of an unauthenticated request: an Ed25519 check costs as much as thirty HMACs. */
+const MAX_SIGNATURES = 16;
 const ED25519_LENGTH = 64;
-/** Visible ASCII. A dot would let parts of the body pass for parts of the id and the timestamp. */
+/** Visible ASCII without the dot, which separates the signed parts. */
 const idPattern = /^[!-\-/-~]{1,256}$/;
 
 /** Standard Webhooks 1.0.0: `{id}.{timestamp}.{body}` signed with HMAC-SHA256 (v1) or Ed25519 (v1a). */
@@ -94,12 +94,12 @@ interface Signatures {
   readonly v1a: readonly Buffer[];
 }
 
-/** The signatures of the two versions; those of other versions are left out, as the specification wants. */
+/** Parses the signatures of both versions; other versions are ignored, as the specification demands. */
 function readSignatures(text: string): Signatures | Refused {
-  // Node joins the values of a repeated header with a comma and a space, which the format does not have.
+  // Node joins repeated headers with a comma and a space, which the format does not contain.
   if (text.includes(', ')) return refused('malformed-signature');
-  const items = text.split(' ', MOST_SIGNATURES + 1);
-  if (items.length > MOST_SIGNATURES) return refused('too-many-signatures');
+  const items = text.split(' ', MAX_SIGNATURES + 1);
+  if (items.length > MAX_SIGNATURES) return refused('too-many-signatures');
   const read = (prefix: string, length: number): readonly Buffer[] =>
     items.flatMap((item) =>
       item.startsWith(prefix) ? (base64Bytes(item.slice(prefix.length), length) ?? []) : [],

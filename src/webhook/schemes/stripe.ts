@@ -5,14 +5,14 @@ import { firstOf, textKeys, textSecretProblem } from './text-secret.ts';
 import { timestampFault } from './timestamp.ts';
 
 export interface StripeParams {
-  /** In seconds, both ways; 0 allows every time. */
+  /** Maximum clock difference in seconds; 0 accepts every time. */
   readonly tolerance: number;
 }
 
 const HEADER = 'stripe-signature';
-const MOST_ITEMS = 32;
+const MAX_ITEMS = 32;
 
-/** Stripe-Signature, `t=…,v1=…`: HMAC-SHA256 over `{timestamp}.{body}`, once for each secret while one is rotated. */
+/** Stripe-Signature, `t=…,v1=…`: HMAC-SHA256 over `{timestamp}.{body}`, one signature per secret during a rotation. */
 export const stripe: Scheme<StripeParams> = {
   secretProblem: textSecretProblem,
 
@@ -49,16 +49,16 @@ interface StripeHeader {
 }
 
 function readHeader(text: string): StripeHeader | Refused {
-  // Node joins the values of a repeated header with a comma and a space, which the format does not have.
+  // Node joins repeated headers with a comma and a space, which the format does not contain.
   if (text.includes(' ')) return refused('malformed-signature');
-  const items = text.split(',', MOST_ITEMS + 1);
-  if (items.length > MOST_ITEMS) return refused('too-many-signatures');
+  const items = text.split(',', MAX_ITEMS + 1);
+  if (items.length > MAX_ITEMS) return refused('too-many-signatures');
   let timestamp: string | undefined;
   const signatures: Buffer[] = [];
   for (const item of items) {
     const [key, value = ''] = splitOnce(item);
     if (key === 't') {
-      // Two times leave open which of them was signed.
+      // With two timestamps it is ambiguous which one was signed.
       if (timestamp !== undefined) return refused('malformed-timestamp');
       timestamp = value;
     } else if (key === 'v1') {

@@ -1,12 +1,12 @@
 import { headerOf, type RequestHeaders } from './scheme.ts';
 
-/** What stands around the body in the bytes that are signed; a character stands for a byte. */
+/** The signed text before and after the body, in Latin-1. */
 export interface Frame {
   readonly before: string;
   readonly after: string;
 }
 
-/** Fills in a template; undefined when a header that it names is missing. */
+/** Fills in a template; undefined when one of its headers is missing. */
 export type Template = (timestamp: string, headers: RequestHeaders) => Frame | undefined;
 
 type Part =
@@ -14,7 +14,7 @@ type Part =
   | { readonly kind: 'timestamp' }
   | { readonly kind: 'header'; readonly name: string };
 
-/** A template that was read. */
+/** A parsed template. */
 export interface ReadTemplate {
   readonly fill: Template;
   readonly usesTimestamp: boolean;
@@ -29,10 +29,7 @@ export const timestampAndBody: ReadTemplate = {
   usesTimestamp: true,
 };
 
-/**
- * Reads what is signed: ASCII text with {body} once, and with {timestamp} and {header:NAME} as often as needed.
- * Undefined when it is something else.
- */
+/** Parses a template: ASCII text with one {body} and any number of {timestamp} and {header:NAME}; undefined when invalid. */
 export function readTemplate(text: string): ReadTemplate | undefined {
   const halves = text.split('{body}');
   const [before, after] = halves.map(readParts);
@@ -50,7 +47,7 @@ export function readTemplate(text: string): ReadTemplate | undefined {
 
 function readParts(text: string): readonly Part[] | undefined {
   const parts: Part[] = [];
-  // With a group, split gives texts and placeholders by turns.
+  // With a capturing group, split returns texts and placeholders alternately.
   for (const [index, piece] of text.split(/\{([^{}]*)\}/).entries()) {
     const name = /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/.exec(piece)?.[1];
     if (index % 2 === 0) {

@@ -1,6 +1,6 @@
 import { UnusableSecretError } from './scheme-error.ts';
 
-/** Why a text cannot be a secret that is used as it stands. */
+/** Why a text is not a valid plain-text secret; undefined when it is. */
 export function textSecretProblem(secret: string): string | undefined {
   if (/^(?!\s)\P{Cc}+(?<!\s)$/u.test(secret)) return undefined;
   return 'must be a text without control characters or spaces at its ends, and not empty';
@@ -15,7 +15,7 @@ export function textKeys(secrets: readonly string[]): readonly Uint8Array[] {
   });
 }
 
-/** The secret that signs where a scheme carries one signature. Throws UnusableSecretError when there is none. */
+/** The secret that signs where a scheme allows one signature. Throws UnusableSecretError without secrets. */
 export function firstOf<T>(keys: readonly T[]): T {
   const [first] = keys;
   if (first === undefined) throw new UnusableSecretError('that can sign is needed; configure one');

@@ -1,11 +1,11 @@
 import type { Refusal } from './scheme.ts';
 
-/** How old or how far ahead a request may be, in seconds, when nobody says. */
+/** Default of the maximum clock difference, in seconds. */
 export const DEFAULT_TOLERANCE = 300;
 
 /**
- * Why a timestamp, whole seconds since the epoch in digits, does not hold at `now` (milliseconds); undefined when
- * it does. `tolerance` counts both ways and belongs to what is allowed; 0 allows every time.
+ * Why a timestamp, whole seconds since the epoch in digits, is invalid at `now` (milliseconds); undefined when it is valid.
+ * `tolerance` is the maximum difference in seconds, inclusive; 0 accepts every time.
  */
 export function timestampFault(
   text: string | undefined,
@@ -13,7 +13,7 @@ export function timestampFault(
   now: number,
 ): Refusal | undefined {
   if (text === undefined) return 'no-timestamp';
-  // Only one spelling of a number: parsers differ in what else they read as one.
+  // Only the canonical form, because parsers differ in what else they accept.
   if (!/^(?:0|[1-9]\d{0,14})$/.test(text)) return 'malformed-timestamp';
   if (tolerance === 0) return undefined;
   const age = Math.floor(now / 1000) - Number(text);

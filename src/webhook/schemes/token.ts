@@ -9,7 +9,7 @@ export interface TokenParams {
 
 const anyBody = () => accepted;
 
-/** The shared secret itself in a header: it proves who sent a request, not that nobody changed it. */
+/** The shared secret itself in a header: it authenticates the sender, not the content. */
 export const token: Scheme<TokenParams> = {
   secretProblem: textSecretProblem,
 
@@ -19,7 +19,7 @@ export const token: Scheme<TokenParams> = {
     return (headers) => {
       const presented = headerOf(headers, header);
       if (presented === undefined) return refused('no-token');
-      // Node reads header bytes as Latin-1; senders write a secret beyond ASCII in UTF-8 as a rule.
+      // Node decodes headers as Latin-1, but most senders encode a non-ASCII secret as UTF-8.
       const matched = matches(presented) || matches(Buffer.from(presented, 'latin1').toString());
       return matched ? anyBody : refused('wrong-token');
     };

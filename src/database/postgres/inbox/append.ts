@@ -4,18 +4,18 @@ import type { Server } from '../pool/server.ts';
 import { storable, storableKey } from '../text.ts';
 import { packBodies } from './packed-bodies.ts';
 
-/** Parts of the table of sizes. */
+/** Rows of the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
-/** What a delivery takes besides its body: rows and index entries, in bytes. */
+/** Estimated size of the rows and index entries of a delivery, without its body, in bytes. */
 const OVERHEAD = 500;
 
-/** Adds to the size of the inbox, or takes from it: `bytes` and `count` over the rows of `from`. */
+/** SQL that adds the rows of `from`, with a column `bytes`, to the size of the inbox, or subtracts them. */
 export const resize = (sign: '+' | '-', from: string) => `
   INSERT INTO inbox_size (part, bytes)
   SELECT pg_backend_pid() % ${SIZE_PARTS}, ${sign}(sum(bytes) + ${OVERHEAD} * count(*)) FROM ${from} HAVING count(*) > 0
   ON CONFLICT (part) DO UPDATE SET bytes = inbox_size.bytes + excluded.bytes`;
 
-/** All deliveries of a batch with their jobs. The bodies come as one value, with the place of each in it. */
+/** Stores a batch of deliveries with their jobs. The bodies are one value with the offset and length of each. */
 const APPEND = {
   name: 'append',
   text: `
@@ -44,7 +44,7 @@ const APPEND = {
     SELECT id, 'stored' FROM stored UNION SELECT id, 'revived' FROM revived`,
 };
 
-/** Stores deliveries and their jobs in one statement; resolves to what became of each. */
+/** Stores deliveries and their jobs in one statement; resolves to the result of each. */
 export async function appendAll(
   server: Server,
   deliveries: readonly NewDelivery[],
@@ -66,6 +66,6 @@ export async function appendAll(
     jobs.map(({ target }) => storable(target)),
     jobs.map(({ orderKey }) => storableKey(orderKey)),
   ]);
-  const became = new Map(rows as readonly (readonly [string, Appended])[]);
-  return deliveries.map(({ id }) => became.get(id) ?? 'duplicate');
+  const results = new Map(rows as readonly (readonly [string, Appended])[]);
+  return deliveries.map(({ id }) => results.get(id) ?? 'duplicate');
 }

@@ -2,7 +2,8 @@ import type { ClaimedJob } from '../../../inbox/delivery.ts';
 import type { Row, Statement } from '../pool/connection.ts';
 import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
-import { storable, stored } from '../text.ts';
+import { storable } from '../text.ts';
+import { DELIVERY, storedDelivery } from './delivery-row.ts';
 
 /** Which jobs of a target may be claimed, and for how long. */
 export interface Claim {
@@ -14,23 +15,20 @@ export interface Claim {
 }
 
 const UNIQUE_VIOLATION = '23505';
-/** Another process was faster so often: the next look for due jobs tries again. */
+/** Attempts while other processes claim conflicting jobs; then the next poll retries. */
 const MAX_ATTEMPTS = 5;
 
-/** The columns of a delivery as a handler gets it, without its `seq`. */
-export const DELIVERY = 'd.id, d.source, d.event, d.data_pointer, d.content_type, d.body, d.received_at';
-
-/** Of the due jobs so many are looked at one by one. */
+/** Maximum number of due jobs that a claim scans. */
 const WINDOW = 1_000;
 
-/** Whether no other job of the same order as the row `due` is in hand. */
-const NONE_HELD = `
+/** Whether no job with the order key of the row `due` is leased. */
+const NONE_LEASED = `
   NOT EXISTS (
-    SELECT 1 FROM jobs AS held
-    WHERE held.target = due.target AND held.order_key = due.order_key
-      AND held.status = 'open' AND held.owner IS NOT NULL AND held.due_at > $2)`;
+    SELECT 1 FROM jobs AS leased
+    WHERE leased.target = due.target AND leased.order_key = due.order_key
+      AND leased.status = 'open' AND leased.owner IS NOT NULL AND leased.due_at > $2)`;
 
-/** Claims the jobs of `due`; the first column of each row says whether there is a `full` window. */
+/** Claims the jobs of `due`; the first column of each row is `full`, whether the scan stopped at the window. */
 const claimDue = (full: string) => `
   claimed AS (
     UPDATE jobs SET owner = $4, due_at = $5, attempts = attempts + 1
@@ -40,8 +38,8 @@ const claimDue = (full: string) => `
   LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) ON true
   ORDER BY claimed.seq`;
 
-// What another process is claiming is passed over. Of the jobs with one key only the first may be claimed, and not
-// while another one is in hand.
+// Skips jobs that another process is claiming. Of the jobs with one order key only the first is claimable, and only
+// while none of them is leased.
 const CLAIM = {
   name: 'claim',
   text: `
@@ -59,11 +57,11 @@ const CLAIM = {
             SELECT 1 FROM jobs AS earlier
             WHERE earlier.target = due.target AND earlier.order_key = due.order_key
               AND earlier.status = 'open' AND earlier.seq < due.seq)
-          AND ${NONE_HELD}))
+          AND ${NONE_LEASED}))
       ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
     ${claimDue('EXISTS (SELECT 1 FROM edge)')}`,
 };
-// Where most of what is due waits for others it is faster to look for the first of each key.
+// Faster where most due jobs wait for their order: it looks up the first job of each key.
 const CLAIM_FIRSTS = {
   name: 'claim-firsts',
   text: `
@@ -76,7 +74,7 @@ const CLAIM_FIRSTS = {
         ORDER BY due_at, seq LIMIT ${WINDOW})),
     due AS (
       SELECT due.seq FROM jobs AS due JOIN free USING (seq)
-      WHERE due.status = 'open' AND due.due_at <= $2 AND (due.order_key IS NULL OR ${NONE_HELD})
+      WHERE due.status = 'open' AND due.due_at <= $2 AND (due.order_key IS NULL OR ${NONE_LEASED})
       ORDER BY due.due_at, due.seq LIMIT $3 FOR UPDATE OF due SKIP LOCKED),
     ${claimDue('false')}`,
 };
@@ -86,7 +84,7 @@ const DROP_ENDED_LEASES = {
     WHERE target = $1 AND status = 'open' AND due_at <= $2 AND owner IS NOT NULL AND order_key IS NOT NULL`,
 };
 
-/** Claims due jobs, oldest first. */
+/** Claims due jobs, oldest first. Rejects as `Server.write` does. */
 export async function claimJobs(server: Server, claim: Claim): Promise<readonly ClaimedJob[]> {
   const { isFull, jobs } = await claimBy(CLAIM, server, claim);
   const missing = claim.limit - jobs.length;
@@ -95,13 +93,13 @@ export async function claimJobs(server: Server, claim: Claim): Promise<readonly 
     const { jobs: more } = await claimBy(CLAIM_FIRSTS, server, { ...claim, limit: missing });
     return [...jobs, ...more].sort((a, b) => a.job - b.job);
   } catch (error) {
-    // What is claimed already is in hand.
+    // The jobs of the first statement are leased already.
     if (jobs.length === 0) throw error;
     return jobs;
   }
 }
 
-/** `isFull`: there is more that is due than was looked at. */
+/** `isFull`: there are more due jobs than the statement scanned. */
 async function claimBy(
   statement: Statement,
   server: Server,
@@ -115,7 +113,7 @@ async function claimBy(
       return { isFull: rows[0]?.[0] === true, jobs: claimed.map((row) => claimedJob(target, row)) };
     } catch (error) {
       if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
-      // A job of the same order came into another one's hand meanwhile, or a lease on one has ended.
+      // Another process has claimed a job with the same order key, or an ended lease still blocks the key.
       await server.write(DROP_ENDED_LEASES, [name, now]);
     }
   }
@@ -128,27 +126,5 @@ function claimedJob(target: string, [, seq, attempts, ...delivery]: Row): Claime
     target,
     attempt: Number(attempts),
     delivery: storedDelivery(delivery),
-  };
-}
-
-/** Reads the columns of `DELIVERY`. */
-export function storedDelivery(row: Row) {
-  const [id, source, event, dataPointer, contentType, body, receivedAt] = row as [
-    string,
-    string,
-    string | null,
-    string,
-    string | null,
-    Uint8Array,
-    number,
-  ];
-  return {
-    id,
-    source: stored(source),
-    event: stored(event),
-    dataPointer: stored(dataPointer),
-    contentType: stored(contentType),
-    body,
-    receivedAt,
   };
 }

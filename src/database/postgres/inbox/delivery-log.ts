@@ -8,28 +8,28 @@ import type {
   DeliverySummary,
   JobDetail,
 } from '../../../inbox/delivery-log.ts';
-import { STATUS } from '../../delivery-status.ts';
-import type { Bell } from '../notifier.ts';
+import { JOB_STATUS, STATUS } from '../../inbox-sql.ts';
+import type { Notifier } from '../notifier.ts';
 import type { Row, Statement } from '../pool/connection.ts';
 import { type Server, writeFailure } from '../pool/server.ts';
 import { storable, storableKey, stored } from '../text.ts';
-import { DELIVERY, storedDelivery } from './claim.ts';
+import { DELIVERY, storedDelivery } from './delivery-row.ts';
 import { earlierWriters } from './delivery-writers.ts';
 
 const SUMMARY = `
   d.seq, d.id, d.source, d.event, d.received_at, octet_length(d.body), ${STATUS},
   (SELECT coalesce(sum(attempts), 0)::int FROM jobs WHERE delivery = d.seq)`;
 
-/** A filter whose members are null where they do not count. */
+/** The condition of a filter; null parameters match everything. */
 const MATCHES = `
   ($1::text IS NULL OR event = $1) AND ($2::text IS NULL OR source = $2)
   AND ($3::bigint IS NULL OR received_at >= $3) AND ($4::bigint IS NULL OR received_at < $4)
   AND ($5::text IS NULL OR ${STATUS} = $5)`;
 
-/** No page looks at more deliveries than this. */
+/** Maximum number of deliveries that a page scans. */
 const WINDOW = 5_000;
 
-/** Finds where a window ends, and what in it matches. */
+/** The statements of a page: where its window ends, and the matches in the window. */
 interface Listing {
   readonly window: Statement;
   readonly matching: Statement;
@@ -56,11 +56,10 @@ const OLDEST_FIRST = listing(true);
 const FIND = { text: `SELECT ${SUMMARY}, ${DELIVERY} FROM deliveries AS d WHERE id = $1` };
 const JOBS = {
   text: `
-    SELECT target, attempts, due_at, error, finished_at,
-      CASE WHEN status <> 'open' THEN status WHEN owner IS NULL THEN 'pending' ELSE 'processing' END
+    SELECT target, attempts, due_at, error, finished_at, ${JOB_STATUS}
     FROM jobs WHERE delivery = $1 ORDER BY seq`,
 };
-// Two replays at the same time take turns, and the second one sees what the first has done.
+// Serialises concurrent replays, so that the second one sees the result of the first.
 const LOCK = { text: 'SELECT seq FROM deliveries WHERE id = $1 FOR UPDATE' };
 const REPLAY_JOBS = {
   text: `
@@ -83,14 +82,14 @@ const DISCARD = {
     WHERE delivery = (SELECT seq FROM deliveries WHERE id = $2) AND status IN ('open', 'dead') RETURNING seq`,
 };
 
-/** The deliveries in PostgreSQL, as people and tools see them. */
+/** The delivery log in PostgreSQL. */
 export class PostgresDeliveryLog implements DeliveryLog {
   readonly #server: Server;
-  readonly #bell: Bell;
+  readonly #notifier: Notifier;
 
-  constructor(server: Server, bell: Bell) {
+  constructor(server: Server, notifier: Notifier) {
     this.#server = server;
-    this.#bell = bell;
+    this.#notifier = notifier;
   }
 
   async list(
@@ -104,9 +103,9 @@ export class PostgresDeliveryLog implements DeliveryLog {
     const [bounds] = await this.#server.readAlone(window, [from]);
     const [edge, looked] = (bounds ?? []) as [(number | null)?, number?];
     if (edge === null || edge === undefined) return { items: [], next: undefined };
-    // Who follows the order of arrival must not pass over what took its place in it but is not committed.
+    // In order of arrival, no delivery may be skipped that has a lower `seq` but is not committed yet.
     if (forward) await earlierWriters(this.#server);
-    // One more than asked for tells whether there is another page.
+    // One more than the limit, to know whether there is another page.
     const rows = await this.#server.readAlone(matching, [...conditions(filter), from, edge, limit + 1]);
     const items = rows.slice(0, limit).map(summary);
     if (rows.length > limit) return { items, next: items.at(-1)?.seq };
@@ -133,7 +132,7 @@ export class PostgresDeliveryLog implements DeliveryLog {
       ])
       .catch(fail);
     if (reopened.length + added.length === 0) return false;
-    this.#bell.ring('work');
+    this.#notifier.notify('work');
     return true;
   }
 

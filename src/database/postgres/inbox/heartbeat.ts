@@ -1,9 +1,9 @@
-import { WAITING_TARGETS } from '../../waiting-targets.ts';
+import { WAITING_TARGETS } from '../../inbox-sql.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, stored } from '../text.ts';
 
-// In one order, so that processes that do this at the same time do not wait for each other in a circle.
-const ATTEND = {
+// Ordered by name, so that concurrent heartbeats do not deadlock.
+const HEARTBEAT = {
   text: `
     ${WAITING_TARGETS},
     mine AS (SELECT DISTINCT name FROM unnest($2::text[]) AS given (name))
@@ -14,26 +14,30 @@ const ATTEND = {
     ORDER BY name COLLATE "C"
     ON CONFLICT (name) DO UPDATE SET seen_at = greatest(targets.seen_at, excluded.seen_at)`,
 };
-const ABANDON = {
+const EXPIRE_ORPHANS = {
   text: `
-    WITH gone AS (
+    WITH orphans AS (
       SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
       WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND jobs.due_at <= $1
       LIMIT $2 FOR UPDATE OF jobs SKIP LOCKED)
     UPDATE jobs SET status = 'dead', error = $3, finished_at = $4, owner = NULL
-    FROM gone WHERE jobs.seq = gone.seq RETURNING jobs.target`,
+    FROM orphans WHERE jobs.seq = orphans.seq RETURNING jobs.target`,
 };
 
 /** Records that this process runs the jobs of these targets. */
-export async function attendTargets(server: Server, targets: readonly string[], now: number): Promise<void> {
-  await server.write(ATTEND, [now, targets.map((target) => storable(target))]);
+export async function recordHeartbeat(
+  server: Server,
+  targets: readonly string[],
+  now: number,
+): Promise<void> {
+  await server.write(HEARTBEAT, [now, targets.map((target) => storable(target))]);
 }
 
-/** Ends the jobs that nobody runs; resolves to their targets. */
-export async function abandonJobs(
+/** Marks orphaned jobs as dead; resolves to their targets. */
+export async function expireOrphans(
   server: Server,
   { before, limit, error, now }: { before: number; limit: number; error: string; now: number },
 ): Promise<readonly string[]> {
-  const rows = await server.write(ABANDON, [before, limit, storable(error), now]);
+  const rows = await server.write(EXPIRE_ORPHANS, [before, limit, storable(error), now]);
   return rows.map(([target]) => stored(String(target)));
 }

@@ -2,22 +2,22 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ClaimedJob, NewDelivery } from '../../../inbox/delivery.ts';
 import type { Appended, Backlog, Inbox, Outcome } from '../../../inbox/inbox.ts';
 import type { BatchQueue } from '../../batch-queue.ts';
-import type { DatabaseObserver, ReadTally } from '../../observer.ts';
-import { counted } from '../counted.ts';
-import type { Bell } from '../notifier.ts';
+import { counted, type DatabaseObserver, type ReadTally } from '../../observer.ts';
+import type { Notifier } from '../notifier.ts';
 import { sqlState } from '../pool/faults.ts';
 import { type Server, writeFailure } from '../pool/server.ts';
 import { storable, stored } from '../text.ts';
 import { writeQueue } from '../write-queue.ts';
 import { appendAll, resize } from './append.ts';
 import { claimJobs } from './claim.ts';
-import { abandonJobs, attendTargets } from './heartbeat.ts';
+import { expireOrphans, recordHeartbeat } from './heartbeat.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
 
-/** Appends may be under way on so many connections. */
-const APPEND_LANES = 2;
-/** For how long, and after up to how many milliseconds again, the end of an attempt is tried to be recorded. */
-const SETTLE_TIME = 5_000;
+/** Maximum number of connections on which batches of appends run at the same time. */
+const APPEND_CONCURRENCY = 2;
+/** Recording an outcome is retried for this long, in milliseconds. */
+const SETTLE_TIMEOUT = 5_000;
+/** Maximum wait between two of these retries, in milliseconds. */
 const SETTLE_PAUSE = 500;
 const FOREIGN_KEY_VIOLATION = '23503';
 
@@ -31,7 +31,7 @@ const RENEW = {
   name: 'renew',
   text: `UPDATE jobs SET due_at = $1 WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])`,
 };
-// "+ 0" keeps it to the index of what is open: in that of all jobs it would walk through the whole past.
+// "+ 0" makes the planner use the index of open jobs; in the index of all jobs it would scan the done ones.
 const BACKLOG = {
   text: `
     SELECT (SELECT count(*) FROM jobs WHERE status = 'open'), (SELECT count(*) FROM jobs WHERE status = 'dead'),
@@ -53,22 +53,22 @@ const PRUNE = {
 };
 const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_size' };
 
-/** The inbox in PostgreSQL: appends and settlements are gathered into one statement each. */
+/** The inbox in PostgreSQL. Appends and settlements are batched into one statement each. */
 export class PostgresInbox implements Inbox {
   readonly #server: Server;
-  readonly #bell: Bell;
+  readonly #notifier: Notifier;
   readonly #observer: DatabaseObserver;
   readonly #appends: BatchQueue<NewDelivery, Appended>;
   readonly #settlements: BatchQueue<Settlement, boolean>;
   #closed = false;
   readonly #tallies: Readonly<Record<'due' | 'backlog', ReadTally>>;
 
-  constructor(server: Server, bell: Bell, observer: DatabaseObserver) {
+  constructor(server: Server, notifier: Notifier, observer: DatabaseObserver) {
     this.#server = server;
-    this.#bell = bell;
+    this.#notifier = notifier;
     this.#observer = observer;
     this.#appends = writeQueue((deliveries) => appendAll(server, deliveries), {
-      lanes: APPEND_LANES,
+      concurrency: APPEND_CONCURRENCY,
       observer,
       sizeOf: ({ body }) => body.byteLength,
     });
@@ -82,7 +82,7 @@ export class PostgresInbox implements Inbox {
   async append(delivery: NewDelivery): Promise<Appended> {
     const appended = await this.#appends.submit(delivery);
     if (appended === 'revived' || (appended === 'stored' && delivery.jobs.length > 0))
-      this.#bell.ring('work');
+      this.#notifier.notify('work');
     return appended;
   }
 
@@ -107,13 +107,10 @@ export class PostgresInbox implements Inbox {
     await this.#write(() => this.#server.write(RENEW, [leaseEnd, owner, jobs]));
   }
 
-  /**
-   * The fence makes it harmless to ask again, so an attempt that is over is not made again for a server that was
-   * away for a moment.
-   */
+  /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
   async settle({ job, attempt }: ClaimedJob, owner: string, outcome: Outcome, now: number): Promise<boolean> {
     const settlement = { job, owner, attempt, outcome, now };
-    const deadline = performance.now() + SETTLE_TIME;
+    const deadline = performance.now() + SETTLE_TIMEOUT;
     for (let first = true; ; first = false) {
       try {
         if (await this.#settlements.submit(settlement)) return true;
@@ -125,12 +122,12 @@ export class PostgresInbox implements Inbox {
     }
   }
 
-  async attend(targets: readonly string[], now: number): Promise<void> {
-    await this.#write(() => attendTargets(this.#server, targets, now));
+  async recordHeartbeat(targets: readonly string[], now: number): Promise<void> {
+    await this.#write(() => recordHeartbeat(this.#server, targets, now));
   }
 
-  abandon(before: number, limit: number, error: string, now: number): Promise<readonly string[]> {
-    return this.#write(() => abandonJobs(this.#server, { before, limit, error, now }));
+  expireOrphans(before: number, limit: number, error: string, now: number): Promise<readonly string[]> {
+    return this.#write(() => expireOrphans(this.#server, { before, limit, error, now }));
   }
 
   async backlog(): Promise<Backlog> {
@@ -145,7 +142,7 @@ export class PostgresInbox implements Inbox {
       try {
         return await this.#server.write(PRUNE, values);
       } catch (error) {
-        // Somebody opened a job of one of the deliveries again meanwhile.
+        // A job of one of the deliveries was reopened concurrently.
         if (sqlState(error) !== FOREIGN_KEY_VIOLATION) throw error;
         return this.#server.write(PRUNE, values);
       }
@@ -159,10 +156,10 @@ export class PostgresInbox implements Inbox {
   }
 
   onWork(listener: () => void): Disposable {
-    return this.#bell.onRing('work', listener);
+    return this.#notifier.listen('work', listener);
   }
 
-  /** Refuses later writes, after those that were accepted. */
+  /** Waits for the accepted writes and refuses later ones. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([this.#appends.idle(), this.#settlements.idle()]);
@@ -170,7 +167,7 @@ export class PostgresInbox implements Inbox {
     this.#settlements.close();
   }
 
-  /** A write that is not gathered with others. */
+  /** Runs a write that is not batched with others. */
   async #write<T>(work: () => Promise<T>): Promise<T> {
     const began = performance.now();
     let failed = 1;

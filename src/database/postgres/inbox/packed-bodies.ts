@@ -1,4 +1,4 @@
-/** Bodies as one value, with the place of each in it as `substring` takes it. */
+/** Bodies concatenated to one value, with the 1-based offset and the length of each for `substring`. */
 export interface PackedBodies {
   readonly starts: readonly number[];
   readonly lengths: readonly number[];

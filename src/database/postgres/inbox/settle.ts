@@ -2,7 +2,7 @@ import type { Outcome } from '../../../inbox/inbox.ts';
 import type { Server } from '../pool/server.ts';
 import { storable } from '../text.ts';
 
-/** How an attempt ended; the job, its owner and its attempt together are the fence. */
+/** How an attempt ended. The job, its owner and its attempt together are the fence. */
 export interface Settlement {
   readonly job: number;
   readonly owner: string;
@@ -34,7 +34,7 @@ const IS_SETTLED = {
     WHERE seq = $1 AND owner IS NULL AND attempts = $2 AND coalesce(finished_at, due_at) = $3`,
 };
 
-/** Records how attempts ended, in one statement; resolves to whether each was recorded. */
+/** Records outcomes in one statement; resolves to whether each was recorded. */
 export async function settleAll(
   server: Server,
   settlements: readonly Settlement[],
@@ -52,13 +52,13 @@ export async function settleAll(
   return settlements.map((_, i) => recorded.has(i + 1));
 }
 
-/** When the job may be claimed again; null when that does not change. */
+/** The new due time of the job; null when it does not change. */
 function dueAt(outcome: Outcome, now: number): number | null {
   if (outcome.kind === 'retry') return outcome.dueAt;
   return outcome.kind === 'released' ? now : null;
 }
 
-/** Whether this very end is recorded: an earlier try may have come through without an answer. */
+/** Whether this outcome is recorded already: an earlier try may have committed without an answer. */
 export async function isSettled(
   server: Server,
   { job, attempt, outcome, now }: Settlement,

@@ -1,21 +1,21 @@
 import pg from 'pg';
 import { ConnectionLostError, describeFault, isStale, sqlState, UnconfirmedError } from './faults.ts';
 
-/** How long a connection may take to open, in milliseconds. */
+/** Timeout for opening a connection, in milliseconds. */
 const CONNECT_TIMEOUT = 2_000;
-/** How long the server works on a statement, in milliseconds. */
+/** Timeout of a statement on the server, in milliseconds. */
 export const STATEMENT_TIMEOUT = 5_000;
-/** How long a statement waits for another one's lock, in milliseconds. */
+/** Timeout for a lock that another transaction holds, in milliseconds. */
 const LOCK_TIMEOUT = 1_000;
-/** How long a goodbye may take, in milliseconds. */
+/** Timeout for closing a connection, in milliseconds. */
 const CLOSE_TIMEOUT = 1_000;
-/** 64-bit integers; all of ours are below 2^53. */
+/** Type id of 64-bit integers; all of ours are below 2^53. */
 const INT8 = 20;
 
 /**
- * Every connection answers for durability: a commit is in the write-ahead log before it is answered. One that waits
- * for replicas to apply it stays as it is. All statements here have an index that fits; without statistics the planner
- * would walk through a table that was empty a minute ago.
+ * Session settings. `synchronous_commit` is `on`, so the server fsyncs a commit before it answers; the stronger
+ * `remote_apply` stays. Sequential scans are off because every statement has an index, and without fresh statistics the
+ * planner would scan a table that was empty a minute ago.
  */
 const SETTINGS = `
   SET statement_timeout = ${STATEMENT_TIMEOUT}; SET lock_timeout = ${LOCK_TIMEOUT};
@@ -25,14 +25,14 @@ const SETTINGS = `
   WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`;
 
 /**
- * The function of the server that waits for synchronous replicas; it warns when it is told to wait no longer. The text
- * of the warning is in the server's language.
+ * The server function that waits for synchronous replicas. It warns when that wait is cancelled; the text of the warning
+ * is localised, the name of the function is not.
  */
 const SYNC_WAIT = 'SyncRepWaitForLSN';
 
-const IS_COPY = { text: 'SELECT pg_is_in_recovery()' };
+const IS_REPLICA = { text: 'SELECT pg_is_in_recovery()' };
 
-/** A statement; one with a name is prepared once on each connection. */
+/** A statement; a named one is prepared once per connection. */
 export interface Statement {
   readonly name?: string;
   readonly text: string;
@@ -41,7 +41,7 @@ export interface Statement {
 /** A row, column by column. */
 export type Row = readonly unknown[];
 
-/** The server is one that only copies another one. */
+/** The server is a replica, where a primary is required. */
 export class ReadOnlyServerError extends Error {
   override readonly name = 'ReadOnlyServerError';
   readonly code = 'READ_ONLY_SERVER';
@@ -49,21 +49,21 @@ export class ReadOnlyServerError extends Error {
 
 export interface ConnectionOptions {
   readonly url: string;
-  /** Whether a server that only copies another one will do; default false. */
+  /** Whether a replica is accepted; default false. */
   readonly readOnly?: boolean;
 }
 
-/** One connection; statements that are run on it at the same time are sent at once and answered one after the other. */
+/** One connection in pipeline mode: concurrent statements are sent at once and answered in order. */
 export class Connection implements AsyncDisposable {
-  /** Told when a statement has ended, and when the connection has. */
+  /** Called when a statement ends, and when the connection is lost. */
   onChange: () => void = () => {};
-  /** Told of every message that another connection sends on a channel that this one listens to. */
+  /** Called for each notification of another connection on a channel that this one listens to. */
   onNotification: (channel: string) => void = () => {};
   readonly #client: pg.Client;
   #load = 0;
   #progress = 0;
   #lost: Error | undefined;
-  /** Whether the statement that is answered next was committed without the replicas that it should have waited for. */
+  /** Whether the commit that is answered next was not confirmed by a synchronous replica. */
   #unconfirmed = false;
 
   private constructor(client: pg.Client) {
@@ -72,7 +72,7 @@ export class Connection implements AsyncDisposable {
     client.on('notice', ({ routine }) => {
       if (routine === SYNC_WAIT) this.#unconfirmed = true;
     });
-    client.on('end', () => this.#lose(new Error('The connection has ended')));
+    client.on('end', () => this.#lose(new Error('The connection was closed')));
   }
 
   /** Opens a connection. Rejects with what the driver or the server says. */
@@ -89,12 +89,12 @@ export class Connection implements AsyncDisposable {
     try {
       await client.connect();
       const settings = connection.run({ text: SETTINGS }, undefined);
-      const [, [row]] = await Promise.all([settings, connection.run(IS_COPY, undefined)]);
+      const [, [row]] = await Promise.all([settings, connection.run(IS_REPLICA, undefined)]);
       if (row?.[0] === true && !readOnly) {
         throw new ReadOnlyServerError('the server is a replica that cannot be written to');
       }
     } catch (error) {
-      connection.abort('It could not be opened');
+      connection.abort('The connection could not be opened');
       throw error;
     } finally {
       clearTimeout(timer);
@@ -106,7 +106,7 @@ export class Connection implements AsyncDisposable {
     return connection;
   }
 
-  /** Statements under way. */
+  /** Statements in flight. */
   get load(): number {
     return this.#load;
   }
@@ -115,14 +115,14 @@ export class Connection implements AsyncDisposable {
     return this.#lost !== undefined;
   }
 
-  /** For how many milliseconds a statement has been waited for without any answer; 0 when none is. */
+  /** Milliseconds since the last answer while statements are in flight; 0 without any. */
   get silence(): number {
     return this.#load === 0 ? 0 : performance.now() - this.#progress;
   }
 
   /**
-   * Runs a statement; resolves to its rows. Rejects with the server's error, with ConnectionLostError when it was sent
-   * and no answer came, or with UnconfirmedError. Without `values` the text may be several statements.
+   * Runs a statement; resolves to its rows. Rejects with the server's error, with ConnectionLostError when no answer
+   * came, or with UnconfirmedError. Without `values` the text may contain several statements.
    */
   run({ name, text }: Statement, values: readonly unknown[] | undefined): Promise<readonly Row[]> {
     const { promise, resolve, reject } = Promise.withResolvers<readonly Row[]>();
@@ -134,7 +134,8 @@ export class Connection implements AsyncDisposable {
       this.#progress = performance.now();
       const unconfirmed = this.#unconfirmed;
       this.#unconfirmed = false;
-      if (error === null && unconfirmed) reject(new UnconfirmedError('its wait for a replica was cancelled'));
+      if (error === null && unconfirmed)
+        reject(new UnconfirmedError('the wait for a synchronous replica was cancelled'));
       else if (error === null) resolve(result.rows);
       else reject(this.#fault(error));
       this.onChange();
@@ -142,13 +143,13 @@ export class Connection implements AsyncDisposable {
     return promise;
   }
 
-  /** Runs statements that happen all or none, sent at once; resolves to the rows of each of them. */
+  /** Runs statements in one transaction, pipelined; resolves to the rows of each. */
   async transaction(
     steps: readonly (readonly [Statement, readonly unknown[]])[],
   ): Promise<readonly (readonly Row[])[]> {
     const began = this.run({ text: 'BEGIN' }, undefined);
     const results = steps.map(([statement, values]) => this.run(statement, values));
-    // After an error this rolls back.
+    // In a failed transaction COMMIT rolls back.
     const ended = this.run({ text: 'COMMIT' }, undefined);
     const settled = await Promise.allSettled([began, ...results, ended]);
     const failure = settled.find((result) => result.status === 'rejected');
@@ -156,14 +157,14 @@ export class Connection implements AsyncDisposable {
     return Promise.all(results);
   }
 
-  /** Gives the connection up: whatever is under way on it fails with ConnectionLostError. */
+  /** Destroys the connection: statements in flight fail with ConnectionLostError. */
   abort(reason: string): void {
     const error = new Error(reason);
     this.#client.connection.stream.destroy(error);
     this.#lose(error);
   }
 
-  /** Says goodbye once the statements under way are answered, but waits for no server that is silent. */
+  /** Closes the connection after the statements in flight, or after `CLOSE_TIMEOUT`. */
   async [Symbol.asyncDispose](): Promise<void> {
     const timer = setTimeout(() => this.abort('The connection is closed'), CLOSE_TIMEOUT);
     await this.#client.end();
@@ -171,7 +172,7 @@ export class Connection implements AsyncDisposable {
   }
 
   #fault(error: Error): Error {
-    if (isStale(error)) this.abort('The connection is of no more use');
+    if (isStale(error)) this.abort('The connection is no longer usable');
     if (sqlState(error) !== undefined) return error;
     return new ConnectionLostError(`The connection to the database was lost: ${describeFault(error)}`, {
       cause: error,
@@ -185,7 +186,7 @@ export class Connection implements AsyncDisposable {
   }
 }
 
-/** The driver's own parsers, but for integers. */
+/** The driver's parsers, except that 64-bit integers become numbers. */
 function parserOf(type: number, format: 'text' | 'binary'): (value: string) => unknown {
   return type === INT8
     ? Number

@@ -1,16 +1,16 @@
-import { serverUrls } from '../../server-urls.ts';
+import { serverUrls } from '../../database-url.ts';
 import { Connection, ReadOnlyServerError } from './connection.ts';
 import { describeFault } from './faults.ts';
 
-/** A server that has not answered after so long is joined by the next one, in milliseconds. */
-const HEAD_START = 250;
+/** The next server is tried beside one that has not answered for this long, in milliseconds. */
+const NEXT_SERVER_DELAY = 250;
 
 /** Opens a connection to a server; rejects as `Connection.open` does. */
 export type Connect = () => Promise<Connection>;
 
 /**
- * Opens connections to the first server of `url` that takes writes, or that answers at all if `readOnly`. Where it names
- * several, the one that was found last is asked first. Rejects when none of them will do.
+ * Opens connections to the first server of `url` that accepts writes, or that answers if `readOnly`. With several servers
+ * it starts with the one that was used last. Rejects when none is usable.
  */
 export function connector(url: string, readOnly = false): Connect {
   const servers = serverUrls(url).map((one) => () => Connection.open({ url: one, readOnly }));
@@ -18,7 +18,7 @@ export function connector(url: string, readOnly = false): Connect {
   if (only !== undefined && others.length === 0) return only;
   let first = 0;
   return async () => {
-    // Others may look for it at the same time.
+    // A concurrent call may change `first`.
     const begin = first;
     const found = await firstOf([...servers.slice(begin), ...servers.slice(0, begin)]);
     first = (begin + found.nth) % servers.length;
@@ -31,7 +31,7 @@ interface Found {
   readonly connection: Connection;
 }
 
-/** What the first attempt that succeeds opens; each begins when the one before it has failed, or takes its time. */
+/** The first connection that opens; an attempt starts when the one before it fails, or after `NEXT_SERVER_DELAY`. */
 function firstOf(attempts: readonly Connect[]): Promise<Found> {
   const { promise, resolve, reject } = Promise.withResolvers<Found>();
   const errors: unknown[] = [];
@@ -44,7 +44,7 @@ function firstOf(attempts: readonly Connect[]): Promise<Found> {
     const attempt = attempts[nth];
     if (done || attempt === undefined) return;
     begun++;
-    timer = setTimeout(begin, HEAD_START);
+    timer = setTimeout(begin, NEXT_SERVER_DELAY);
     attempt().then(
       (connection) => {
         if (done) return void connection[Symbol.asyncDispose]();
@@ -63,7 +63,7 @@ function firstOf(attempts: readonly Connect[]): Promise<Found> {
   return promise;
 }
 
-/** One that cannot be used tells more than one that only copies it. */
+/** The reason why no server is usable; the error of a broken one is more useful than that of a replica. */
 function noneOf(errors: readonly unknown[]): unknown {
   const telling = errors.find((error) => !(error instanceof ReadOnlyServerError));
   if (telling === undefined)

@@ -1,60 +1,60 @@
 import pg from 'pg';
 
-/** The connection ended, or stopped answering, while a statement was on its way: nobody knows what became of it. */
+/** The connection was lost while a statement was in flight: its outcome is unknown. */
 export class ConnectionLostError extends Error {
   override readonly name = 'ConnectionLostError';
   readonly code = 'CONNECTION_LOST';
 }
 
-/** The server has committed a statement, but no replica has confirmed that it has it too. */
+/** The server has committed a statement, but no synchronous replica has confirmed it. */
 export class UnconfirmedError extends Error {
   override readonly name = 'UnconfirmedError';
   readonly code = 'UNCONFIRMED';
 }
 
 /**
- * Classes of errors (postgresql.org/docs/current/errcodes-appendix.html) after which a statement may have been
- * committed all the same: connection, resources, operator intervention, system, internal.
+ * Error classes (postgresql.org/docs/current/errcodes-appendix.html) after which a statement may have been committed:
+ * connection, resources, operator intervention, system, internal.
  */
-const UNSURE = /^(?:08|53|57P|58|XX)/;
-/** serialization_failure and deadlock_detected: rolled back, and likely to come through when tried again. */
-const PASSING: ReadonlySet<unknown> = new Set(['40001', '40P01']);
+const UNKNOWN = /^(?:08|53|57P|58|XX)/;
+/** serialization_failure and deadlock_detected: rolled back, and likely to succeed when retried. */
+const TRANSIENT: ReadonlySet<unknown> = new Set(['40001', '40P01']);
 /**
- * operator_intervention that ends the connection, read_only_sql_transaction, and statements that are prepared no
- * longer: another connection may do better.
+ * operator_intervention that ends the connection, read_only_sql_transaction, and lost prepared statements: a new
+ * connection may work.
  */
 const STALE = /^(?:57P|25P03|25006|26000|0A000)/;
-/** data_exception, integrity_constraint_violation, program_limit_exceeded: the values themselves are to blame. */
+/** data_exception, integrity_constraint_violation, program_limit_exceeded: the values are invalid. */
 const VALUES = /^(?:22|23|54)/;
 
-/** The SQLSTATE of an error that the server reported. */
+/** The SQLSTATE of an error that the server reported; undefined for any other error. */
 export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/** Whether the statement may have been committed although it failed, or may be lost although it was committed. */
+/** Whether the statement may have been committed although it failed, or was committed but may be lost in a failover. */
 export function isOutcomeUnknown(error: unknown): boolean {
   const state = sqlState(error);
-  if (state !== undefined) return UNSURE.test(state);
+  if (state !== undefined) return UNKNOWN.test(state);
   return error instanceof ConnectionLostError || error instanceof UnconfirmedError;
 }
 
-/** Whether the statement was rolled back for the sake of another one. */
-export function isPassing(error: unknown): boolean {
-  return PASSING.has(sqlState(error));
+/** Whether the statement was rolled back because of a concurrent one. */
+export function isTransient(error: unknown): boolean {
+  return TRANSIENT.has(sqlState(error));
 }
 
-/** Whether a connection is of no more use after this error. */
+/** Whether the connection is unusable after this error. */
 export function isStale(error: unknown): boolean {
   return STALE.test(sqlState(error) ?? '');
 }
 
-/** Whether a statement failed for the values in it. */
-export function blamesValues(error: unknown): boolean {
+/** Whether a statement failed because of its values. */
+export function isValueError(error: unknown): boolean {
   return VALUES.test(sqlState(error) ?? '');
 }
 
-/** What to say of an error; the one that stands for several addresses has no text of its own. */
+/** The message of an error; the AggregateError of a failed connection has only a code. */
 export function describeFault(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { code } = error as { readonly code?: unknown };

@@ -3,10 +3,10 @@ import type { Connection } from './connection.ts';
 import { connector } from './connector.ts';
 import { describeFault, sqlState } from './faults.ts';
 
-/** The oldest version of the server that has all we use. */
+/** The oldest supported version of the server. */
 const OLDEST = 130_000;
 
-/** What to do about the errors that a first start meets, by their SQLSTATE. */
+/** Advice for the errors of a first start, by SQLSTATE. */
 const ADVICE: Readonly<Record<string, string>> = {
   '28000': 'Check the user and how the server lets it in (pg_hba.conf).',
   '28P01': 'Check the user and the password.',
@@ -16,7 +16,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   '57P03': 'Start again when the server is ready.',
 };
 
-/** Opens a connection to a server on which a database can be kept. Fails as `openFailure` says. */
+/** Opens a connection to a primary of a supported version. Rejects with the error that `openFailure` describes. */
 export async function openFirst(url: string): Promise<Connection> {
   const connection = await connector(url)();
   try {
@@ -28,7 +28,7 @@ export async function openFirst(url: string): Promise<Connection> {
   }
 }
 
-/** Why a database cannot be opened, with what to do; never the URL, which can hold a password. */
+/** The error of a database that cannot be opened, with advice, without the URL: it can hold a password. */
 export function openFailure(cause: unknown): DatabaseOpenError {
   const advice = ADVICE[sqlState(cause) ?? ''];
   return new DatabaseOpenError(
@@ -37,7 +37,7 @@ export function openFailure(cause: unknown): DatabaseOpenError {
   );
 }
 
-/** Does something on the first connection to a server. Fails with DatabaseOpenError. */
+/** Runs `work` on a connection of its own and closes it. Fails with DatabaseOpenError. */
 export async function onFirst<T>(url: string, work: (connection: Connection) => Promise<T>): Promise<T> {
   try {
     await using connection = await openFirst(url);

@@ -2,26 +2,25 @@ import { StoreUnavailableError } from '../../../core/store-errors.ts';
 import type { Connection, Row, Statement } from './connection.ts';
 import { describeFault } from './faults.ts';
 
-/** How long a statement waits for a connection, in milliseconds. */
+/** Maximum time that a statement waits for a connection, in milliseconds. */
 const MAX_WAIT = 500;
-/** Between two attempts to open a connection after one that failed, in milliseconds. */
+/** Delay before the next attempt to open a connection after a failure, in milliseconds. */
 const RETRY = { min: 100, max: 250 };
-/** How often to look for connections that do not answer, in milliseconds. */
-const WATCH_INTERVAL = 250;
-/** A connection that has more statements under way is joined by another one while there may be more. */
+/** Interval of the checks for connections that do not answer, in milliseconds. */
+const TIMEOUT_CHECK_INTERVAL = 250;
+/** When every connection has this many statements in flight, the pool opens another one. */
 const BUSY = 8;
 
 export interface PoolOptions {
-  /** Opens a connection. */
   open(): Promise<Connection>;
-  /** The most connections. */
+  /** Maximum number of connections. */
   readonly size: number;
-  /** The most statements under way on one connection; with 1 each of them has it for itself. */
+  /** Maximum number of statements in flight per connection; 1 disables pipelining. */
   readonly depth: number;
-  /** A connection that gives no answer for so long is given up, in milliseconds. */
-  readonly patience: number;
-  /** Told when a server that was away has been reached again. */
-  onBack?(): void;
+  /** A connection without an answer for this long is destroyed, in milliseconds. */
+  readonly timeout: number;
+  /** Called when the server has been reached again after a failure. */
+  onReconnect?(): void;
 }
 
 interface Waiting {
@@ -30,35 +29,35 @@ interface Waiting {
 }
 
 /**
- * A bounded number of connections, opened as they are needed. Nobody waits for one longer than MAX_WAIT; when the
- * server has been gone for longer than that, nobody waits at all. The pool tries to reach it by itself until it is
- * back. States: up (a connection is open, or none was needed yet) <-> down (the last attempt failed); closed is final.
+ * A bounded number of connections, opened on demand. A statement waits at most MAX_WAIT for one; once the server has been
+ * unreachable for that long, statements fail at once. The pool reconnects by itself.
+ * States: up (a connection is open, or none was needed yet) <-> down (the last attempt failed); closed is final.
  */
 export class Pool implements AsyncDisposable {
   readonly #options: PoolOptions;
-  readonly #watch: NodeJS.Timeout;
+  readonly #timeoutCheck: NodeJS.Timeout;
   #connections: readonly Connection[] = [];
   #waiting: Waiting[] = [];
   #opening = 0;
   #retry: NodeJS.Timeout | undefined;
-  /** Why the server cannot be reached, and since when, in milliseconds. */
+  /** Why the server is unreachable, and since when, in milliseconds. */
   #down: { readonly cause: unknown; readonly since: number } | undefined;
   #closed = false;
 
   constructor(options: PoolOptions) {
     this.#options = options;
-    this.#watch = setInterval(() => this.#giveUpSilent(), WATCH_INTERVAL);
-    this.#watch.unref();
+    this.#timeoutCheck = setInterval(() => this.#abortSilent(), TIMEOUT_CHECK_INTERVAL);
+    this.#timeoutCheck.unref();
   }
 
-  /** Runs a statement. Fails as the connection does, or with StoreUnavailableError when none could be had. */
+  /** Runs a statement. Fails as the connection does, or with StoreUnavailableError when there is none. */
   run(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
     const connection = this.#pick();
     if (connection !== undefined) return connection.run(statement, values);
     return this.#later((late) => late.run(statement, values));
   }
 
-  /** Runs statements that happen all or none. Fails as `run` does. */
+  /** Runs statements in one transaction. Fails as `run` does. */
   transaction(
     steps: readonly (readonly [Statement, readonly unknown[]])[],
   ): Promise<readonly (readonly Row[])[]> {
@@ -67,8 +66,8 @@ export class Pool implements AsyncDisposable {
     return this.#later((late) => late.transaction(steps));
   }
 
-  /** Says that somebody else has reached the server: whoever comes waits for a connection again. */
-  serverIsBack(): void {
+  /** Leaves the state down, because another pool has reached the server. */
+  resume(): void {
     if (this.#down === undefined) return;
     this.#down = undefined;
     clearTimeout(this.#retry);
@@ -78,14 +77,14 @@ export class Pool implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#watch);
+    clearInterval(this.#timeoutCheck);
     clearTimeout(this.#retry);
     for (const { refuse } of this.#waiting.splice(0))
       refuse(new StoreUnavailableError('The database is closed'));
     await Promise.all(this.#connections.map((connection) => connection[Symbol.asyncDispose]()));
   }
 
-  /** The connection with the least to do, when it can take one more statement. */
+  /** The least loaded connection, if it can take one more statement. */
   #pick(): Connection | undefined {
     let best: Connection | undefined;
     for (const connection of this.#connections) {
@@ -98,8 +97,8 @@ export class Pool implements AsyncDisposable {
 
   #later<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     if (this.#closed) return Promise.reject(new StoreUnavailableError('The database is closed'));
-    const goneFor = this.#down === undefined ? 0 : performance.now() - this.#down.since;
-    if (this.#connections.length === 0 && goneFor > MAX_WAIT) return Promise.reject(this.#unavailable());
+    const downFor = this.#down === undefined ? 0 : performance.now() - this.#down.since;
+    if (this.#connections.length === 0 && downFor > MAX_WAIT) return Promise.reject(this.#unavailable());
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const waiting: Waiting = {
       start(connection) {
@@ -114,7 +113,7 @@ export class Pool implements AsyncDisposable {
     const timer = setTimeout(() => {
       this.#waiting = this.#waiting.filter((other) => other !== waiting);
       reject(this.#unavailable());
-      // Nobody else waits in vain.
+      // Later statements fail at once.
       if (this.#down !== undefined) this.#down = { ...this.#down, since: Number.NEGATIVE_INFINITY };
     }, MAX_WAIT);
     this.#waiting.push(waiting);
@@ -132,7 +131,7 @@ export class Pool implements AsyncDisposable {
     return new StoreUnavailableError(`The database cannot be reached: ${reason}`, { cause });
   }
 
-  /** Opens one more connection, if there may be one. */
+  /** Opens one more connection, within `size`. */
   #grow(): void {
     if (this.#closed || this.#retry !== undefined) return;
     if (this.#connections.length + this.#opening >= this.#options.size) return;
@@ -156,7 +155,7 @@ export class Pool implements AsyncDisposable {
     this.#connections = [...this.#connections, connection];
     connection.onChange = () => this.#changed(connection);
     this.#changed(connection);
-    if (wasDown) this.#options.onBack?.();
+    if (wasDown) this.#options.onReconnect?.();
   }
 
   #failed(cause: unknown): void {
@@ -171,11 +170,11 @@ export class Pool implements AsyncDisposable {
     );
   }
 
-  /** Takes out a connection that has ended, and gives what waits to one that can take it. */
+  /** Removes a lost connection, and starts waiting statements on free ones. */
   #changed(connection: Connection): void {
     if (connection.lost) {
       this.#connections = this.#connections.filter((other) => other !== connection);
-      // Nobody has to ask first for the way back to be looked for.
+      // Reconnects without waiting for the next statement.
       if (this.#connections.length === 0) this.#grow();
     }
     while (this.#waiting.length > 0) {
@@ -185,10 +184,10 @@ export class Pool implements AsyncDisposable {
     }
   }
 
-  #giveUpSilent(): void {
+  #abortSilent(): void {
     for (const connection of this.#connections) {
-      if (connection.silence > this.#options.patience) {
-        connection.abort(`no answer for ${this.#options.patience} ms`);
+      if (connection.silence > this.#options.timeout) {
+        connection.abort(`no answer for ${this.#options.timeout} ms`);
       }
     }
   }

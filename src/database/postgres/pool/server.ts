@@ -1,29 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../../core/store-errors.ts';
 import { type Connection, type Row, STATEMENT_TIMEOUT, type Statement } from './connection.ts';
-import { describeFault, isOutcomeUnknown, isPassing, UnconfirmedError } from './faults.ts';
+import { describeFault, isOutcomeUnknown, isTransient, UnconfirmedError } from './faults.ts';
 import { Pool } from './pool.ts';
 
-/** The most connections to a server. */
+/** Maximum number of connections to a server. */
 export interface ServerSize {
-  /** Those that short reads share. */
+  /** Connections that short reads share. */
   readonly shared: number;
-  /** Those that a write or a long read has for itself. */
+  /** Connections that run one write or long read at a time. */
   readonly alone: number;
 }
 
-/** Ten connections, with the one of the bell. */
+/** Ten connections, with the one of the notifier. */
 const PRIMARY: ServerSize = { shared: 3, alone: 6 };
-/** Short reads share a connection: they are sent without waiting for each other's answers. */
+/** Maximum number of short reads in flight on a shared connection; they are pipelined. */
 const READS_PER_CONNECTION = 256;
-/** A short read that has no answer for so long gets none, in milliseconds. */
-const READ_PATIENCE = 2_000;
-/** The server ends a long statement by itself before that, in milliseconds. */
-const WRITE_PATIENCE = STATEMENT_TIMEOUT + 1_000;
-/** What the server rolls back for the sake of others is tried again so often, after up to so many milliseconds. */
-const RETRIES = { most: 4, wait: 40 };
+/** Timeout of a short read, in milliseconds. */
+const READ_TIMEOUT = 2_000;
+/** Timeout of a write or long read, in milliseconds; the server cancels a long statement before that. */
+const WRITE_TIMEOUT = STATEMENT_TIMEOUT + 1_000;
+/** Retries of a write that was rolled back because of a concurrent one: their number, and the maximum wait in milliseconds. */
+const RETRIES = { max: 4, wait: 40 };
 
-/** The server as the stores use it. What fails here fails with StoreUnavailableError; its cause is the driver's error. */
+/** A server with a pool for short reads and one for writes. Reads fail with StoreUnavailableError, caused by the driver's error. */
 export class Server implements AsyncDisposable {
   readonly #readers: Pool;
   readonly #writers: Pool;
@@ -33,22 +33,22 @@ export class Server implements AsyncDisposable {
       open,
       size: shared,
       depth: READS_PER_CONNECTION,
-      patience: READ_PATIENCE,
-      onBack: () => this.#writers.serverIsBack(),
+      timeout: READ_TIMEOUT,
+      onReconnect: () => this.#writers.resume(),
     });
     this.#writers = new Pool({
       open,
       size: alone,
       depth: 1,
-      patience: WRITE_PATIENCE,
-      onBack: () => this.#readers.serverIsBack(),
+      timeout: WRITE_TIMEOUT,
+      onReconnect: () => this.#readers.resume(),
     });
   }
 
-  /** A short read. */
+  /** A short read, pipelined with others. */
   read(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
     return this.#readers.run(statement, values).catch((error: unknown) => {
-      // A read can be asked again; the connection that was lost is no longer among those of the pool.
+      // Reads are safe to retry, and the pool has dropped the lost connection.
       if (!isOutcomeUnknown(error)) throw unavailable('The read failed', error);
       return this.#readers.run(statement, values).catch((again: unknown) => {
         throw unavailable('The read failed', again);
@@ -56,7 +56,7 @@ export class Server implements AsyncDisposable {
     });
   }
 
-  /** A read that may take its time. */
+  /** A long read, on a connection of its own. */
   async readAlone(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
     try {
       return await this.#writers.run(statement, values);
@@ -66,18 +66,18 @@ export class Server implements AsyncDisposable {
   }
 
   /**
-   * A write in one statement, durable once this resolves. Rejects with the server's own error too, so that the caller
-   * can tell what it was; see `writeFailure`.
+   * A write in one statement, durable once this resolves. Rejects with the driver's error, so that the caller can look at
+   * its SQLSTATE; see `writeFailure`.
    */
   write(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
-    return tryAgain(() => this.#writers.run(statement, values));
+    return retrying(() => this.#writers.run(statement, values));
   }
 
-  /** A write in several statements that happen all or none. Rejects as `write` does. */
+  /** A write in one transaction of several statements. Rejects as `write` does. */
   transaction(
     steps: readonly (readonly [Statement, readonly unknown[]])[],
   ): Promise<readonly (readonly Row[])[]> {
-    return tryAgain(() => this.#writers.transaction(steps));
+    return retrying(() => this.#writers.transaction(steps));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -85,19 +85,22 @@ export class Server implements AsyncDisposable {
   }
 }
 
-/** What a caller is told of a write that failed. */
+/** The error for a caller whose write failed: OutcomeUnknownError when it may have been stored. */
 export function writeFailure(error: unknown): StoreUnavailableError {
-  // It is not tried again: it may be stored, and then it would be twice.
+  // Not retried: the write may be stored already.
   if (error instanceof UnconfirmedError) {
-    return unknown('The write was stored and no replica has confirmed it, so its outcome is unknown', error);
+    return outcomeUnknown(
+      'The write was stored and no replica has confirmed it, so its outcome is unknown',
+      error,
+    );
   }
   if (isOutcomeUnknown(error)) {
-    return unknown('The write was sent and not answered, so its outcome is unknown', error);
+    return outcomeUnknown('The write was sent and not answered, so its outcome is unknown', error);
   }
   return unavailable('The write failed', error);
 }
 
-function unknown(what: string, error: unknown): OutcomeUnknownError {
+function outcomeUnknown(what: string, error: unknown): OutcomeUnknownError {
   return new OutcomeUnknownError(`${what}: ${describeFault(error)}`, { cause: error });
 }
 
@@ -106,13 +109,13 @@ function unavailable(what: string, error: unknown): StoreUnavailableError {
   return new StoreUnavailableError(`${what}: ${describeFault(error)}`, { cause: error });
 }
 
-/** Tries again what the server has rolled back for the sake of others; nothing else, because it may be stored. */
-async function tryAgain<T>(work: () => Promise<T>): Promise<T> {
+/** Retries a write that the server rolled back because of a concurrent one. Others may have been stored. */
+async function retrying<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
-      if (!isPassing(error) || attempt > RETRIES.most) throw error;
+      if (!isTransient(error) || attempt > RETRIES.max) throw error;
       await delay(Math.random() * RETRIES.wait);
     }
   }

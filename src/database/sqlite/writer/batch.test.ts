@@ -214,7 +214,7 @@ test('any batch stores the good writes and no other, whatever stands between the
   );
 });
 
-test('the log is folded back into the file between batches, and only once it has grown', async () => {
+test('the WAL is checkpointed between batches, and only once it has grown', async () => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, 'test.db');
   using db = openWriteConnection(file);
@@ -230,6 +230,6 @@ test('the log is folded back into the file between batches, and only once it has
   }
   assert.equal(sizes[3], small, 'two megabytes stay in the log');
   assert.ok((sizes.at(-1) ?? 0) > 4_000_000, 'six are too many');
-  assert.equal(new Set(sizes).size, 2, 'it is folded once, then it grows again');
+  assert.equal(new Set(sizes).size, 2, 'one checkpoint, then it grows again');
   assert.equal(names(db).length, 12);
 });

@@ -2,34 +2,33 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 
 import type { BatchResult, WriteResult } from '../../batch-queue.ts';
 import { WRITES, type WriteName } from './write-statements.ts';
 
-/** The name of a prepared statement and the values bound to it. */
+/** One statement of a write, with its values. */
 export interface Step {
   readonly statement: WriteName;
   readonly values: readonly SQLInputValue[];
 }
 
-/** A write: steps that happen all or none. */
+/** A write: steps that commit together. */
 export type Write = readonly Step[];
 
 /** A row, column by column. */
 export type Row = readonly SQLOutputValue[];
 
 /**
- * The rows that each step of a write returned. One that returns none has one row when it changed anything, with the id
- * that was given last.
+ * The rows of each step of a write. A step without RETURNING has one row, the last insert id, if it changed anything.
  */
 export type StepRows = readonly (readonly Row[])[];
 
 /** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC (sqlite.org/rescode.html). */
 const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
-/** Write-ahead bytes (estimated) after which the log is folded back into the file. */
+/** Estimated size of the WAL after which it is checkpointed, in bytes. */
 const CHECKPOINT_BYTES = 4 * 1024 * 1024;
-/** What a commit writes at the least: a few pages. */
+/** Minimum size of a commit in the WAL, a few pages, in bytes. */
 const COMMIT_BYTES = 12 * 1024;
 
 /**
- * Runs batches of writes on one connection, one transaction per batch. A batch in which a write fails is undone and
- * run again with a savepoint per write, so that the bad one fails alone. Whoever opened the connection closes it.
+ * Runs batches of writes on one connection, one transaction per batch. After a failed write the batch is rolled back and
+ * run again with a savepoint per write, so that the failing one fails alone. The opener of the connection closes it.
  */
 export class BatchExecutor {
   readonly #db: DatabaseSync;
@@ -43,10 +42,9 @@ export class BatchExecutor {
   readonly #checkpoint: StatementSync;
   readonly #touch: StatementSync;
   #bytesSinceCheckpoint = 0;
-  /** Whether the last batch was not committed. */
+  /** Whether the last batch failed to commit. */
   #failed = false;
 
-  /** Prepares every statement once. */
   constructor(db: DatabaseSync) {
     this.#db = db;
     const names = Object.keys(WRITES) as WriteName[];
@@ -62,11 +60,11 @@ export class BatchExecutor {
     this.#touch = db.prepare('PRAGMA user_version = 0');
   }
 
-  /** Returns only after COMMIT, hence after the log was synced; nothing was stored when it reports an error. */
+  /** Returns after COMMIT, hence after the fsync of the WAL; a write with an error has stored nothing. */
   execute(writes: readonly Write[]): BatchResult<StepRows> {
     try {
       this.#begin.run();
-      const results = this.#all(writes) ?? this.#oneByOne(writes);
+      const results = this.#together(writes) ?? this.#oneByOne(writes);
       this.#commit.run();
       this.#failed = false;
       return { results };
@@ -80,32 +78,32 @@ export class BatchExecutor {
   }
 
   /**
-   * Folds the log when it has grown; called between batches, so no answer waits for it.
-   * Returns the error after which the file can no longer be trusted, if any.
+   * Checkpoints the WAL when it has grown; called between batches, so that no answer waits for it.
+   * Returns the error after which the file is no longer durable, if any.
    */
   maintain(writes: readonly Write[]): string | undefined {
     this.#bytesSinceCheckpoint += COMMIT_BYTES + writes.reduce((sum, write) => sum + sizeOf(write), 0);
-    return this.#bytesSinceCheckpoint < CHECKPOINT_BYTES ? undefined : this.fold();
+    return this.#bytesSinceCheckpoint < CHECKPOINT_BYTES ? undefined : this.checkpoint();
   }
 
-  /** Folds the log back into the file. Returns what `maintain` does. */
-  fold(): string | undefined {
+  /** Checkpoints the WAL. Returns what `maintain` does. */
+  checkpoint(): string | undefined {
     this.#bytesSinceCheckpoint = 0;
     try {
       this.#checkpoint.run();
       return undefined;
     } catch (error) {
-      // A full or failing disk stops only the folding; what was committed is in the log.
+      // On a full disk only the checkpoint fails; the WAL holds all commits.
       return isFsyncFailure(error) ? String(error) : undefined;
     }
   }
 
-  /** Undefined, and everything undone, when a write failed. */
-  #all(writes: readonly Write[]): WriteResult<StepRows>[] | undefined {
+  /** Runs the writes without savepoints; undefined after a rollback when one failed. */
+  #together(writes: readonly Write[]): WriteResult<StepRows>[] | undefined {
     try {
       return writes.map((steps) => ({ rows: this.#run(steps) }));
     } catch (error) {
-      this.#throwIfOver(error);
+      this.#throwIfAborted(error);
       this.#rollback.run();
       this.#begin.run();
       return undefined;
@@ -120,7 +118,7 @@ export class BatchExecutor {
         this.#release.run();
         return { rows };
       } catch (error) {
-        this.#throwIfOver(error);
+        this.#throwIfAborted(error);
         this.#undo.run();
         this.#release.run();
         return { error: String(error) };
@@ -130,13 +128,13 @@ export class BatchExecutor {
 
   #run(steps: Write): StepRows {
     const rows = steps.map(({ statement, values }) => this.#statements.get(statement)?.(values) ?? []);
-    // A write of no steps asks whether writes come through; after one that did not, only another one can tell.
+    // An empty write is a health check; after a failed commit it must write something to find out.
     if (steps.length === 0 && this.#failed) this.#touch.run();
     return rows;
   }
 
-  /** An error that ended the transaction itself (a full disk, an I/O error) fails the whole batch. */
-  #throwIfOver(error: unknown): void {
+  /** Rethrows an error that ended the transaction itself (a full disk, an I/O error): it fails the whole batch. */
+  #throwIfAborted(error: unknown): void {
     if (!this.#db.isTransaction || isFsyncFailure(error)) throw error;
   }
 }

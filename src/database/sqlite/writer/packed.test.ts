@@ -44,7 +44,7 @@ test('the results of each batch come out as they went in, and all but the last g
       const last = sent.length - 1;
       assert.deepEqual(
         unpackResults(structuredClone(packed)),
-        sent.map((results, i) => ({ results, ...failure, ...(i < last ? { goesOn: true } : {}) })),
+        sent.map((results, i) => ({ results, ...failure, ...(i < last ? { commitContinues: true } : {}) })),
       );
     }),
   );

@@ -4,23 +4,23 @@ import type { Step, StepRows, Write } from './batch.ts';
 import type { WriteName } from './write-statements.ts';
 
 /**
- * Writes on their way to the writer thread. Structured clone copies a flat list of primitives several times faster
- * than the objects that it stands for, and a piece of a larger buffer with all of that buffer.
+ * Writes in the form that is posted to the writer thread. Structured clone copies a flat list of primitives several times
+ * faster than nested objects, and it would copy the whole buffer behind each view.
  */
 export interface PackedWrites {
-  /** Per write the number of its steps; per step its name, the number of its values, and these. */
+  /** Per write: the number of steps; per step: the statement, the number of values, the values. */
   readonly list: readonly SQLInputValue[];
-  /** Where in `list` bytes stand, each followed by their length. */
+  /** Pairs of an index in `list` and the length of the bytes that belong there. */
   readonly blobs: readonly number[];
-  /** All bytes, one after the other. */
+  /** The bytes of all blobs, concatenated. */
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** How the batches of a commit ended, on their way back. */
+/** The results of the batches in one commit, in the form that is posted back. */
 export interface PackedResults {
-  /** Per write the number of its steps, per step that of its rows, per row that of its columns, and these; or -1 and why it failed. */
+  /** Per write: the number of steps; per step: of rows; per row: of columns, and their values. Or -1 and the error. */
   readonly list: readonly SQLOutputValue[];
-  /** How many writes each batch has. */
+  /** The number of writes of each batch. */
   readonly lengths: readonly number[];
   readonly fatal?: string;
 }
@@ -75,7 +75,7 @@ export function unpackWrites({ list: packed, blobs, bytes }: PackedWrites): read
   return writes;
 }
 
-/** `lengths` says how many of the results belong to each of the batches. */
+/** `lengths` are the numbers of writes of the batches. */
 export function packResults(
   { results, ...rest }: BatchResult<StepRows>,
   lengths: readonly number[],
@@ -119,6 +119,6 @@ export function unpackResults({ list, lengths, ...rest }: PackedResults): readon
   return lengths.map((length, i) => {
     end += length;
     const own = { results: results.slice(end - length, end), ...rest };
-    return i === lengths.length - 1 ? own : { ...own, goesOn: true };
+    return i === lengths.length - 1 ? own : { ...own, commitContinues: true };
   });
 }

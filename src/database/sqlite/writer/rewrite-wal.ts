@@ -4,18 +4,16 @@ import type { DatabaseSync } from 'node:sqlite';
 const CHUNK = 1024 * 1024;
 
 /**
- * Writes the log that an earlier process left over itself, the same bytes in the same places, and syncs it.
- * When a sync failed there, the system has forgotten which bytes the disk lacks and shows them all the same:
- * what is built on them would be lost in a power cut, synced or not (Rebello et al., "Can Applications Recover from
- * fsync Failures?", 2020).
- * Throws what the file system says.
+ * Rewrites the WAL of an earlier process in place, byte for byte, and fsyncs it. After a failed fsync the kernel marks the
+ * pages clean although the disk lacks them, so a later fsync would not write them and a power cut would lose them
+ * (Rebello et al., "Can Applications Recover from fsync Failures?", 2020). Throws the error of the file system.
  */
 export function rewriteWal(db: DatabaseSync): void {
-  const log = `${db.location()}-wal`;
-  // The lock that appending to the log takes: nobody changes it meanwhile.
+  const wal = `${db.location()}-wal`;
+  // The write lock, so that no other process appends to the WAL.
   db.exec('BEGIN IMMEDIATE');
   try {
-    if (existsSync(log)) rewrite(log);
+    if (existsSync(wal)) rewrite(wal);
   } finally {
     db.exec('ROLLBACK');
   }

@@ -3,9 +3,9 @@ import { BatchQueue } from '../../batch-queue.ts';
 import type { Row, StepRows, Write } from './batch.ts';
 import type { WriteName } from './write-statements.ts';
 
-/** The writes of an SQLite database, which one connection commits; the statements of one happen all or none. */
+/** The queue of all writes to an SQLite database; the statements of one write commit together. */
 export class WriteQueue extends BatchQueue<Write, StepRows> {
-  /** Resolves to the returned rows once the write is durable; rejects with StoreUnavailableError. */
+  /** Runs one statement. Resolves to its rows once it is durable; rejects with StoreUnavailableError. */
   async write(statement: WriteName, ...values: readonly SQLInputValue[]): Promise<readonly Row[]> {
     const [rows = []] = await this.submit([{ statement, values }]);
     return rows;

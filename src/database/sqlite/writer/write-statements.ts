@@ -1,7 +1,7 @@
-import { WAITING_TARGETS } from '../../waiting-targets.ts';
-import { ADD_ZONES, PRUNE_ZONES } from '../delivery-zones.ts';
+import { WAITING_TARGETS } from '../../inbox-sql.ts';
+import { ADD_ZONES, PRUNE_ZONES } from '../inbox/delivery-zones.ts';
 
-/** The highest `seq` that a delivery ever had. */
+/** The highest `seq` ever used. */
 const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
 
@@ -11,8 +11,8 @@ const append = (columns: string, values: string) => `
     ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
 
 /**
- * Every statement that writes, by its name; the connection that writes prepares each of them once. To return rows costs
- * SQLite a table of its own for each run, so the frequent ones return none: what they did is told by `BatchExecutor`.
+ * All statements that write, by name; the writing connection prepares each once. RETURNING costs SQLite a temporary table
+ * per run, so frequent statements do without: BatchExecutor derives a row from their change count.
  */
 export const WRITES = {
   createUser: 'INSERT INTO users (name, email) VALUES (?, ?)',
@@ -20,9 +20,9 @@ export const WRITES = {
   removeUser: 'DELETE FROM users WHERE id = ? RETURNING id',
 
   appendDelivery: append('', ''),
-  // For the first one behind deliveries that were removed.
-  appendBehind: append('seq, ', `${HIGHEST} + 1, `),
-  // Right behind one of these: nothing when that found a duplicate.
+  // For the first append after a prune: continues after the highest `seq` ever used.
+  appendAfterPrune: append('seq, ', `${HIGHEST} + 1, `),
+  // Follows an append in the same write; adds nothing when that found a duplicate.
   addJobs: `
     INSERT INTO jobs (delivery, due_at, target, order_key)
     SELECT last_insert_rowid(), ?, value ->> 0, value ->> 1 FROM json_each(?) WHERE changes() > 0
@@ -32,8 +32,8 @@ export const WRITES = {
     WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
     RETURNING seq`,
 
-  // Of the jobs with one key only the first may be claimed, and not while another one is in hand: one that was dead
-  // and is opened again comes before it. What is in hand is few; what is open with one key can be many.
+  // Of the jobs with one order key only the first open one is claimable, and only while none of them is leased: a
+  // reopened job can precede a leased one. Leased jobs are few; open jobs with one key can be many.
   claimJobs: `
     UPDATE jobs SET owner = ?1, due_at = ?2, attempts = attempts + 1
     WHERE seq IN (
@@ -45,9 +45,9 @@ export const WRITES = {
             WHERE earlier.target = due.target AND earlier.order_key = due.order_key
               AND earlier.status = 'open' AND earlier.seq < due.seq)
           AND NOT EXISTS (
-            SELECT 1 FROM jobs AS held INDEXED BY jobs_held
-            WHERE held.owner IS NOT NULL AND held.status = 'open' AND held.due_at > ?4
-              AND held.target = due.target AND held.order_key = due.order_key)))
+            SELECT 1 FROM jobs AS leased INDEXED BY jobs_held
+            WHERE leased.owner IS NOT NULL AND leased.status = 'open' AND leased.due_at > ?4
+              AND leased.target = due.target AND leased.order_key = due.order_key)))
       ORDER BY due_at, seq LIMIT ?5)
     RETURNING seq, attempts, delivery`,
   renewLeases: `
@@ -63,14 +63,14 @@ export const WRITES = {
     UPDATE jobs SET due_at = ?, attempts = attempts - 1, owner = NULL
     WHERE seq = ? AND owner = ? AND attempts = ? RETURNING seq`,
 
-  attendTargets: `
+  recordHeartbeat: `
     INSERT INTO targets (name, seen_at) SELECT DISTINCT value, ?1 FROM json_each(?2) WHERE true
     ON CONFLICT (name) DO UPDATE SET seen_at = max(seen_at, excluded.seen_at)`,
-  awaitTargets: `
+  registerWaitingTargets: `
     ${WAITING_TARGETS}
     INSERT INTO targets (name, seen_at) SELECT target, ? FROM waiting WHERE target IS NOT NULL
     ON CONFLICT (name) DO NOTHING`,
-  abandonJobs: `
+  expireOrphans: `
     UPDATE jobs SET status = 'dead', error = ?1, finished_at = ?2, owner = NULL
     WHERE seq IN (
       SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name

@@ -7,7 +7,7 @@ import { openWriteConnection } from '../connection.ts';
 import { migrate } from '../migrate.ts';
 import { openSqlite } from '../open.ts';
 
-test('what a killed process has left in the log is folded at the start, however little the next one writes', async () => {
+test('the WAL of a killed process is checkpointed at the start, however little the next one writes', async () => {
   await using folder = await temporaryFolder();
   const [original, file] = [join(folder.path, 'original.db'), join(folder.path, 'left.db')];
   using db = openWriteConnection(original);

@@ -5,7 +5,7 @@ import { openReadConnection, openWriteConnection } from '../connection.ts';
 import { BatchExecutor, type StepRows, type Write } from './batch.ts';
 import { type PackedWrites, packResults, unpackWrites } from './packed.ts';
 
-// The one thread that owns the writing connection: a slow sync stalls it, never the event loop of the doors.
+// The thread that owns the writing connection: a slow fsync blocks it, never the event loop of the doors.
 const port = parentPort;
 if (port === null) throw new Error('writer-thread.ts runs as a worker thread only');
 
@@ -13,13 +13,13 @@ const { file } = workerData as { readonly file: string };
 const db = openWriteConnection(file);
 const executor = new BatchExecutor(db);
 let failed = false;
-// A process that is killed again and again never gets to it: whatever the log holds is folded at the start.
-check(executor.fold());
+// Earlier processes may have been killed before their checkpoint.
+check(executor.checkpoint());
 
-/** The batches of a commit are answered with how they ended; a string says why the file can no longer be trusted. */
+/** Answers with the results of the batches in a commit, or with a string that says why the file is no longer durable. */
 port.on('message', (message: PackedWrites | 'close') => {
   if (message === 'close') {
-    using _last = failed ? logKeeper() : undefined;
+    using _last = failed ? walKeeper() : undefined;
     db.close();
     port.close();
     return;
@@ -34,7 +34,7 @@ port.on('message', (message: PackedWrites | 'close') => {
   check(executor.maintain(writes));
 });
 
-/** What else has come until now. Nothing of it says "close": that comes when all writes were answered. */
+/** The batches that are waiting in the port. None is "close", which comes after the last answer. */
 function* waiting(from: MessagePort): Generator<PackedWrites> {
   for (;;) {
     const next = receiveMessageOnPort(from) as { readonly message: PackedWrites } | undefined;
@@ -43,7 +43,6 @@ function* waiting(from: MessagePort): Generator<PackedWrites> {
   }
 }
 
-/** The last sync failed: the file cannot be trusted. */
 function refused(writes: readonly Write[]): BatchResult<StepRows> {
   return { results: writes.map(() => ({ error: 'the file is no longer durable' })) };
 }
@@ -55,11 +54,10 @@ function check(fatal: string | undefined): void {
 }
 
 /**
- * A connection that only reads: with it open the other one does not fold the log into the file and delete it when it
- * closes. After a failed sync the log must stay, because the disk may lack what was folded before; the next process
- * folds it again from its beginning.
+ * A read-only connection that keeps the writing one from checkpointing and deleting the WAL when it closes. After a failed
+ * fsync the WAL must stay, because the disk may lack pages of an earlier checkpoint; the next process repeats that.
  */
-function logKeeper(): DatabaseSync {
+function walKeeper(): DatabaseSync {
   const keeper = openReadConnection(file);
   keeper.exec('SELECT 1 FROM users');
   return keeper;

@@ -15,7 +15,7 @@ export interface Writer extends AsyncDisposable {
 }
 
 export interface ThreadWriterOptions {
-  /** Called once, when no later write can be trusted. */
+  /** Called once, when no later write can be durable. */
   onFatal(error: StoreUnavailableError): void;
   readonly observer?: DatabaseObserver;
   /** Called when a batch has ended, before any of its writes is acknowledged. */
@@ -23,18 +23,18 @@ export interface ThreadWriterOptions {
 }
 
 /**
- * While the thread commits one batch the next ones are on their way, and it makes one of all that have come: so it never
- * waits for this thread to hear of the last one. A few writes would not be worth the trip.
+ * While the thread commits a batch, further ones are posted to it, and it commits all of them together: so it never waits
+ * for this thread to handle the last result. Below `MIN_BATCH` writes a message costs more than it gains.
  */
-const UNDER_WAY = 4;
-const LEAST = 16;
+const CONCURRENCY = 4;
+const MIN_BATCH = 16;
 /**
- * When it has nothing to do it begins with so many, while this thread still reads the rest: what came in one turn would
- * else be committed together, answered together and come together again, with one thread waiting for the other.
+ * An idle thread gets a batch of this size before the tick ends. Otherwise the writes of one tick would be committed,
+ * answered and repeated together, and the two threads would alternate instead of working in parallel.
  */
-const ENOUGH = 16;
+const EAGER_BATCH = 16;
 
-/** Writes from a thread of its own. */
+/** Opens a writer on a thread of its own. */
 export function openThreadWriter(
   file: string,
   { onFatal, observer = unobserved, onBatchEnd }: ThreadWriterOptions,
@@ -42,19 +42,19 @@ export function openThreadWriter(
   // `.ts` when run from source, `.js` in the built package.
   const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
   const worker = new Worker(script, { name: 'writer', workerData: { file }, env: threadEnvironment() });
-  /** Of the batches under way, the oldest first. */
-  const answers: ((result: BatchResult<StepRows>) => void)[] = [];
+  /** The callbacks of the batches in flight, the oldest first. */
+  const callbacks: ((result: BatchResult<StepRows>) => void)[] = [];
   const queue = new WriteQueue({
     send(writes, done) {
       const packed = packWrites(writes);
       worker.postMessage(packed, [packed.bytes.buffer]);
-      answers.push(done);
+      callbacks.push(done);
     },
     onFatal,
     observer,
-    lanes: UNDER_WAY,
-    least: LEAST,
-    enough: ENOUGH,
+    concurrency: CONCURRENCY,
+    minBatch: MIN_BATCH,
+    eagerBatch: EAGER_BATCH,
   });
 
   function fail(reason: string): void {
@@ -62,7 +62,7 @@ export function openThreadWriter(
   }
   function settle(result: BatchResult<StepRows>): void {
     onBatchEnd?.();
-    answers.shift()?.(result);
+    callbacks.shift()?.(result);
   }
   worker.on('message', (message: PackedResults | string) => {
     if (typeof message === 'string') fail(`The file is no longer durable: ${message}`);
@@ -71,11 +71,11 @@ export function openThreadWriter(
   worker.on('error', (error) => {
     fail(`The writer thread failed: ${error}`);
   });
-  const ended = Promise.withResolvers<void>();
+  const exited = Promise.withResolvers<void>();
   worker.on('exit', () => {
-    fail('The writer thread has ended');
-    while (answers.length > 0) settle({ results: [] });
-    ended.resolve();
+    fail('The writer thread exited');
+    while (callbacks.length > 0) settle({ results: [] });
+    exited.resolve();
   });
 
   return {
@@ -84,18 +84,18 @@ export function openThreadWriter(
       await queue.idle();
       queue.close();
       worker.postMessage('close');
-      await ended.promise;
+      await exited.promise;
     },
   };
 }
 
-/** A thread has the cache of compiled modules only from its environment. */
+/** A thread takes the directory of the compile cache from its environment only. */
 function threadEnvironment(): NodeJS.ProcessEnv {
   const cache = getCompileCacheDir();
   return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
 }
 
-/** Writes on the caller's thread and connection: a database in memory belongs to one connection. */
+/** Opens a writer on the caller's thread and connection, because an in-memory database has only one connection. */
 export function openInlineWriter(
   db: DatabaseSync,
   onFatal: (error: StoreUnavailableError) => void,

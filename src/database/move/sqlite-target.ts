@@ -1,0 +1,79 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { MOVING } from '../migration-files.ts';
+import { ADD_ZONES } from '../sqlite/inbox/delivery-zones.ts';
+import { migrate } from '../sqlite/migrate.ts';
+import { rewriteWal } from '../sqlite/writer/rewrite-wal.ts';
+import type { MoveTarget } from './move-end.ts';
+import { moveReads, openEnd } from './sqlite-reads.ts';
+import { type MovedRow, type MovedTable, movedTables } from './tables.ts';
+
+/** Batches between two checkpoints of the WAL. */
+const CHECKPOINT_INTERVAL = 8;
+
+/** Opens or creates a file as the target of a move, locked against all other connections. */
+export function openSqliteTarget(file: string): MoveTarget {
+  return openEnd(file, 'target', (db) => {
+    rewriteWal(db);
+    migrate(db, 'expected');
+    return targetOn(db);
+  });
+}
+
+function targetOn(db: DatabaseSync): MoveTarget {
+  const reads = moveReads(db);
+  const [mark] = db.prepare('SELECT name FROM migrations WHERE name GLOB ?').all(`${MOVING}*`);
+  let batches = 0;
+  return {
+    ...reads,
+    unfinished: mark === undefined ? undefined : String(mark.name).slice(MOVING.length),
+    begin(origin) {
+      db.prepare('INSERT INTO migrations (name, applied_at) VALUES (?, ?)').run(
+        `${MOVING}${origin}`,
+        Date.now(),
+      );
+    },
+    clear() {
+      const tables = movedTables.map(({ name }) => `DELETE FROM ${name};`).reverse();
+      const mark = `DELETE FROM migrations WHERE name GLOB '${MOVING}*';`;
+      const own = 'DELETE FROM delivery_zones; UPDATE sqlite_sequence SET seq = 0;';
+      db.exec(`BEGIN; ${tables.join(' ')} ${own} ${mark} COMMIT`);
+    },
+    last({ name, key }) {
+      return Number(db.prepare(`SELECT max(${key}) AS last FROM ${name}`).get()?.last ?? 0);
+    },
+    write(table, rows) {
+      store(db, table, rows);
+      if (++batches % CHECKPOINT_INTERVAL === 0) db.exec('PRAGMA wal_checkpoint(PASSIVE)');
+    },
+    setCounter({ name }, counter) {
+      const raised = db
+        .prepare('UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = ?')
+        .run(counter, name);
+      if (Number(raised.changes) > 0 || counter === 0) return;
+      db.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)').run(name, counter);
+    },
+    finish() {
+      db.exec(ADD_ZONES);
+      // All rows are in the file and synced before the mark is removed.
+      db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      db.exec(`DELETE FROM migrations WHERE name GLOB '${MOVING}*'`);
+    },
+    async [Symbol.asyncDispose]() {
+      db.close();
+    },
+  };
+}
+
+function store(db: DatabaseSync, { name, columns }: MovedTable, rows: readonly MovedRow[]): void {
+  const names = columns.map(({ name }) => name).join(', ');
+  const marks = columns.map(() => '?').join(', ');
+  const insert = db.prepare(`INSERT INTO ${name} (${names}) VALUES (${marks})`);
+  db.exec('BEGIN');
+  try {
+    for (const row of rows) insert.run(...row);
+    db.exec('COMMIT');
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import type { Inbox } from '../inbox.ts';
+import type { Target } from './target.ts';
+import { Worker, type WorkerEvents } from './worker.ts';
+
+export interface DispatcherOptions {
+  readonly inbox: Inbox;
+  readonly targets: readonly Target[];
+  readonly events: WorkerEvents;
+  /** Length of a lease in milliseconds; default 5,000. Another process claims the jobs of a dead one after it. */
+  readonly lease?: number;
+  /** Interval of the polls for due jobs, in milliseconds; default 500. */
+  readonly interval?: number;
+}
+
+/**
+ * Runs the jobs of the inbox with one worker per target. A wake-up claims new jobs at once; a poll finds retries and
+ * the jobs of dead processes. At least once: a job is recorded as done after its target has run.
+ */
+export class Dispatcher {
+  readonly #inbox: Inbox;
+  readonly #events: WorkerEvents;
+  readonly #workers: ReadonlyMap<string, Worker>;
+  /** Identifies this process in its leases. */
+  readonly #owner = randomUUID();
+  readonly #lease: number;
+  readonly #interval: number;
+  #pollTimer: NodeJS.Timeout | undefined;
+  #renewTimer: NodeJS.Timeout | undefined;
+  #subscription: Disposable | undefined;
+  #polling = false;
+  /** Whether a poll was requested while one was running: that one may have missed the new jobs. */
+  #pollAgain = false;
+
+  constructor({ inbox, targets, events, lease = 5_000, interval = 500 }: DispatcherOptions) {
+    this.#inbox = inbox;
+    this.#events = events;
+    this.#lease = lease;
+    this.#interval = interval;
+    this.#workers = new Map(
+      targets.map((target) => [
+        target.name,
+        new Worker({ inbox, target, owner: this.#owner, lease, events }),
+      ]),
+    );
+  }
+
+  start(): void {
+    this.#pollTimer = setInterval(() => this.#poll(), this.#interval);
+    this.#subscription = this.#inbox.onWork?.(() => this.#poll());
+    // Three attempts to renew a lease before it ends.
+    this.#renewTimer = setInterval(() => this.#renewLeases(), this.#lease / 3);
+    this.#poll();
+  }
+
+  /** Tells the worker of a target that there is a new job. */
+  wake(target: string): void {
+    this.#workers.get(target)?.wake();
+  }
+
+  /** Stops claiming and waits for running attempts; `deadline` aborts them and releases their jobs. */
+  async stop(deadline: AbortSignal): Promise<void> {
+    clearInterval(this.#pollTimer);
+    this.#subscription?.[Symbol.dispose]();
+    await Promise.all([...this.#workers.values()].map((worker) => worker.stop(deadline)));
+    clearInterval(this.#renewTimer);
+  }
+
+  async #poll(): Promise<void> {
+    if (this.#polling) {
+      this.#pollAgain = true;
+      return;
+    }
+    this.#polling = true;
+    try {
+      for (const target of await this.#inbox.due([...this.#workers.keys()], Date.now())) this.wake(target);
+    } catch (error) {
+      this.#events.storeFailed(error);
+    }
+    this.#polling = false;
+    if (!this.#pollAgain) return;
+    this.#pollAgain = false;
+    void this.#poll();
+  }
+
+  async #renewLeases(): Promise<void> {
+    const jobs = [...this.#workers.values()].flatMap(({ leased }) => leased);
+    if (jobs.length === 0) return;
+    try {
+      await this.#inbox.renew(this.#owner, jobs, Date.now() + this.#lease);
+    } catch (error) {
+      this.#events.storeFailed(error);
+    }
+  }
+}

@@ -1,0 +1,36 @@
+/** Runs asynchronous work at the start and then at an interval; two runs never overlap. */
+export class PeriodicTask {
+  readonly #interval: number;
+  readonly #work: () => Promise<void>;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #stopped = false;
+
+  /** `interval` is in milliseconds. `work` must not reject; it checks `stopped` where it can end early. */
+  constructor(interval: number, work: () => Promise<void>) {
+    this.#interval = interval;
+    this.#work = work;
+  }
+
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.#run(), this.#interval);
+    this.#run();
+  }
+
+  /** Resolves once the current run has ended. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearInterval(this.#timer);
+    await this.#running;
+  }
+
+  #run(): void {
+    this.#running ??= this.#work().finally(() => {
+      this.#running = undefined;
+    });
+  }
+}

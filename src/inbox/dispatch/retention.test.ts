@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { randomUUIDv7 } from 'node:crypto';
+import { test } from 'node:test';
+import { openDatabase } from '../../database/open-database.ts';
+import type { NewDelivery } from '../delivery.ts';
+import { Retention } from './retention.ts';
+
+const NOW = 1_700_000_000_000;
+
+function delivery(receivedAt: number, target: string | undefined, size = 10): NewDelivery {
+  return {
+    id: randomUUIDv7(),
+    source: '',
+    event: 'e',
+    dataPointer: '',
+    contentType: null,
+    body: new Uint8Array(size),
+    receivedAt,
+    dedupKey: null,
+    jobs: target === undefined ? [] : [{ target, orderKey: null }],
+  };
+}
+
+async function opened(maxAge: number, maxBytes: number) {
+  const database = openDatabase('sqlite::memory:');
+  const { inbox, deliveries } = database;
+  const retention = new Retention({ inbox, maxAge, maxBytes, onPruned() {}, onError: assert.fail });
+  const settle = async (target: string, kind: 'done' | 'dead') => {
+    for (const job of await inbox.claim(target, 10_000, 'me', NOW * 2, NOW * 3)) {
+      await inbox.settle(job, 'me', kind === 'done' ? { kind } : { kind, error: 'x' }, NOW);
+    }
+  };
+  return {
+    database,
+    inbox,
+    deliveries,
+    retention,
+    settle,
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}
+
+test('old deliveries go, open ones and young ones stay', async () => {
+  await using setup = await opened(1_000, 0);
+  const { inbox, deliveries, retention, settle } = setup;
+  const old = NOW - 1_001;
+  for (let i = 0; i < 1_200; i++) await inbox.append(delivery(old, 'done'));
+  await inbox.append(delivery(old, 'dead'));
+  await inbox.append(delivery(old, undefined));
+  const open = delivery(old, 'open');
+  const young = delivery(NOW - 1_000, undefined);
+  await inbox.append(open);
+  await inbox.append(young);
+  await settle('done', 'done');
+  await settle('dead', 'dead');
+  assert.equal(await retention.prune(NOW), 1_202);
+  assert.deepEqual(
+    (await deliveries.list({}, 10)).items.map(({ id }) => id),
+    [young.id, open.id],
+  );
+});
+
+test('a store that is too large loses its oldest done deliveries, and no other', async () => {
+  await using setup = await opened(0, 2_000_000);
+  const { inbox, deliveries, retention, settle } = setup;
+  const kept = [delivery(NOW - 9, 'dead', 100_000), delivery(NOW - 9, undefined, 100_000)];
+  for (const each of kept) await inbox.append(each);
+  await settle('dead', 'dead');
+  for (let i = 0; i < 700; i++) await inbox.append(delivery(NOW - 8, 'done', 10_000));
+  await settle('done', 'done');
+  assert.ok((await inbox.size()) > 6_000_000);
+  assert.ok((await retention.prune(NOW)) >= 500);
+  assert.ok((await inbox.size()) < 3_000_000);
+  for (const { id } of kept) assert.ok(await deliveries.find(id));
+});
+
+test('while nothing can be removed it gives up, however large the store is', async () => {
+  await using setup = await opened(0, 1);
+  await setup.inbox.append(delivery(NOW - 8, 'open'));
+  assert.equal(await setup.retention.prune(NOW), 0);
+});
+
+test('a stop ends it', async () => {
+  await using setup = await opened(1, 0);
+  setup.retention.start();
+  await setup.retention.stop();
+});

@@ -2,7 +2,7 @@ import { didYouMean } from '../core/suggest.ts';
 import { type Door, doors } from './options/door.ts';
 import { comparableEndpointId, takenEndpoints } from './options/endpoint-id.ts';
 import { type OptionKey, optionOf, type Settings } from './options/options.ts';
-import type { ManagementUser } from './schema/code.ts';
+import type { ManagementUser } from './schema/management-user.ts';
 
 /** What the checks of several settings at once look at. */
 export interface Together {

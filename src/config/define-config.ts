@@ -1,10 +1,12 @@
-import type { DeliveryHandler, HandlerSpec } from '../inbox/handler.ts';
+import type { DeliveryHandler } from '../inbox/handler.ts';
 import type { CodeCheck } from '../observability/health/code-check.ts';
 import type { OptionKey, Settings } from './options/options.ts';
-import type { ManagementUser } from './schema/code.ts';
 import type { CustomEndpoint } from './schema/custom-endpoint.ts';
 import type { ConfiguredCheck, HealthGroupOptions } from './schema/health-code.ts';
-import type { ForwardsConfig, SourcesConfig } from './schema/webhook-sources.ts';
+import type { ManagementUser } from './schema/management-user.ts';
+import type { HandlerSpec } from './schema/module-handlers.ts';
+import type { ForwardsConfig } from './schema/webhook-forwards.ts';
+import type { SourcesConfig } from './schema/webhook-sources.ts';
 
 /** How a module may write a setting: a list also as one text with commas, an optional one also as undefined. */
 type Written<T> = T extends readonly (infer I)[] ? readonly I[] | string : T;

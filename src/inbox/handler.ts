@@ -26,16 +26,3 @@ export interface HandlerContext {
  * It may see the same delivery more than once, so its effects should be idempotent by `delivery.id`.
  */
 export type DeliveryHandler = (delivery: Delivery, context: HandlerContext) => void | Promise<void>;
-
-/** A handler with limits of its own; what is left out is as the options of the webhook door say. Times are in milliseconds. */
-export interface HandlerSpec {
-  readonly handler: DeliveryHandler;
-  /** Deliveries at the same time. */
-  readonly concurrency?: number;
-  /** An attempt may take this long. */
-  readonly timeout?: number;
-  /** After so many a delivery is dead. */
-  readonly attempts?: number;
-  /** Where in the body (RFC 6901) the key is whose deliveries are handled one after the other, in order of arrival. */
-  readonly order?: string;
-}

@@ -1,7 +1,8 @@
+import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { parsePointer, valueAt } from '../core/json-pointer.ts';
 import type { ClaimedJob, Delivery } from '../inbox/delivery.ts';
 import { parseDeliveryBody } from '../inbox/delivery-body.ts';
-import type { HandlerLog, HandlerSpec } from '../inbox/handler.ts';
+import type { HandlerLog } from '../inbox/handler.ts';
 import type { Target } from '../inbox/target.ts';
 
 /** How jobs are run where nothing else is said. Times are in milliseconds. */

@@ -1,10 +1,11 @@
 import { ConfigError } from '../config/config-error.ts';
 import { options as table } from '../config/options/options.ts';
 import { parseValue } from '../config/options/parse.ts';
-import { readHandlers } from '../config/schema/module-handlers.ts';
-import type { ForwardsConfig, SourcesConfig } from '../config/schema/webhook-sources.ts';
+import { type HandlerSpec, readHandlers } from '../config/schema/module-handlers.ts';
+import type { ForwardsConfig } from '../config/schema/webhook-forwards.ts';
+import type { SourcesConfig } from '../config/schema/webhook-sources.ts';
 import { createSecretResolver } from '../config/sources/secret-resolver.ts';
-import type { DeliveryHandler, HandlerSpec } from '../inbox/handler.ts';
+import type { DeliveryHandler } from '../inbox/handler.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { readWebhookSettings } from './settings.ts';
@@ -56,7 +57,7 @@ export function readWork(
   const { sources, forward } = given;
   const resolver = createSecretResolver(process.env, process.cwd());
   const settings = readWebhookSettings({ sources, forward }, 'options', resolver, problems);
-  const handlers = readHandlers(given.handlers, 'options: webhook.handlers', problems);
+  const handlers = readHandlers({ value: given.handlers, path: 'options: webhook.handlers' }, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return { ...settings, handlers };
 }

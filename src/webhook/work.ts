@@ -1,6 +1,7 @@
+import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import type { NewDelivery } from '../inbox/delivery.ts';
 import { Dispatcher } from '../inbox/dispatcher.ts';
-import type { HandlerLog, HandlerSpec } from '../inbox/handler.ts';
+import type { HandlerLog } from '../inbox/handler.ts';
 import { Attendance } from '../inbox/heartbeat.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { Retention } from '../inbox/retention.ts';

@@ -1,4 +1,4 @@
-import { headerName } from '../../webhook/sources/fields.ts';
+import { headerName } from '../../core/header-name.ts';
 import { UsageError } from '../usage-error.ts';
 import { sendUsage } from './usage.ts';
 

@@ -1,13 +1,7 @@
-import type { HandlerSpec } from '../../inbox/handler.ts';
 import type { CustomEndpoint } from './custom-endpoint.ts';
 import type { ConfiguredCheck, HealthGroupOptions } from './health-code.ts';
-
-/** Somebody who may log in to the management endpoints. */
-export interface ManagementUser {
-  readonly user: string;
-  readonly password: string;
-  readonly roles: readonly string[];
-}
+import type { ManagementUser } from './management-user.ts';
+import type { HandlerSpec } from './module-handlers.ts';
 
 /** The code that a configuration module adds. */
 export interface ConfigCode {

@@ -143,4 +143,22 @@ test('all faults are told at once', () => {
     b: { scheme: 'github', secrets: 'a', data: 1 },
   });
   assert.equal(problems.length, 3);
+  const at = 'webhook.sources.a';
+  const everything = {
+    scheme: 'hmac',
+    secrets: ['', { env: 'UNSET' }],
+    data: 1,
+    tolerance: 10,
+    template: '{timestamp}{body}',
+    heder: 'x',
+  };
+  assert.deepEqual(read({ a: everything }).problems, [
+    `${at} has an unknown key "heder"; did you mean header?`,
+    `${at}.data must be a JSON pointer like /data/object, or "" for the whole body`,
+    `${at}.header must be the name of a header: the one with the signature`,
+    `${at}.tolerance needs timestampHeader, the header with the time of a request`,
+    `${at}.template has {timestamp}, which needs timestampHeader`,
+    `${at}.secrets[0] must be a text without control characters or spaces at its ends, and not empty`,
+    `${at}.secrets[1] names the environment variable UNSET, which is not set`,
+  ]);
 });

@@ -8,9 +8,9 @@ import { secretTexts } from './secret-texts.ts';
 import { type Environment, readEnvironment } from './sources/environment.ts';
 import { readFlags } from './sources/flags.ts';
 import type { PropertySource } from './sources/property-source.ts';
+import { propertySources } from './sources/property-sources.ts';
 import type { Reading } from './sources/reading.ts';
 import { createSecretResolver, type SecretResolver } from './sources/secret-resolver.ts';
-import { propertySources } from './sources.ts';
 
 /** What a start is configured from. */
 export interface ConfigSource {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { describeValue } from '../../core/quote.ts';
+import { describeKind } from '../../core/quote.ts';
 import { entriesOf, isRecord } from '../../core/record.ts';
 import { jsonFault } from './json-fault.ts';
 import type { ModuleFile } from './module-file.ts';
@@ -27,7 +27,7 @@ async function runModule(file: ModuleFile): Promise<Imported> {
   }
   const exported: unknown = await namespace.default;
   if (isRecord(exported)) return { exported };
-  const given = typeof exported === 'string' ? 'a text' : describeValue(exported);
+  const given = describeKind(exported);
   return {
     problem: `the default export of ${file.name} must be an object or a promise of one, not ${given}`,
   };
@@ -47,7 +47,5 @@ function readJson(file: ModuleFile): Imported {
     return { problem: `${file.name} cannot be loaded: ${what} (${file.name}:${place})` };
   }
   if (isRecord(parsed)) return { exported: parsed };
-  return {
-    problem: `${file.name} must hold an object, not ${typeof parsed === 'string' ? 'a text' : describeValue(parsed)}`,
-  };
+  return { problem: `${file.name} must hold an object, not ${describeKind(parsed)}` };
 }

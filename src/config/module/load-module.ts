@@ -26,19 +26,10 @@ export interface LoadedModule {
   readonly complete: boolean;
 }
 
-const noCode: ConfigCode = {
-  healthChecks: new Map(),
-  healthGroups: new Map(),
-  endpoints: [],
-  users: [],
-  handlers: new Map(),
-  sources: undefined,
-  forward: undefined,
-};
 const none: LoadedModule = {
   file: undefined,
   reading: startReading(),
-  code: noCode,
+  code: readModuleCode(new Map(), '', []),
   setsUsers: false,
   complete: true,
 };
@@ -66,18 +57,23 @@ function unusable(file: ModuleFile | undefined, problem: string): LoadedModule {
 function readModule(exported: Readonly<Record<string, unknown>>, file: ModuleFile): LoadedModule {
   const { code: given, ...reading } = readModuleSettings(exported, file.name);
   const problems = [...reading.problems];
-  const code = file.path.endsWith('.json')
-    ? refuseCode(given, file.name, problems)
-    : readModuleCode(given, file.name, problems);
+  const usable = file.path.endsWith('.json') ? dataOf(given, file.name, problems) : given;
+  const code = readModuleCode(usable, file.name, problems);
   const setsUsers = given.has('management.users');
   return { file, reading: { ...reading, problems }, code, setsUsers, complete: true };
 }
 
-function refuseCode(given: ReadonlyMap<CodeKey, unknown>, name: string, problems: string[]): ConfigCode {
+/** What a JSON file may hold beside settings; each other key goes to `problems`. */
+function dataOf(
+  given: ReadonlyMap<CodeKey, unknown>,
+  name: string,
+  problems: string[],
+): ReadonlyMap<CodeKey, unknown> {
+  const data = new Map(given);
   for (const key of given.keys()) {
     if (dataKeys.has(key)) continue;
+    data.delete(key);
     problems.push(`${name}: ${key} needs a .ts or .js module; .json holds settings only`);
   }
-  const data = new Map([...given].filter(([key]) => dataKeys.has(key)));
-  return readModuleCode(data, name, problems);
+  return data;
 }

@@ -1,4 +1,4 @@
-import { describeValue } from '../../core/quote.ts';
+import { describeKind } from '../../core/quote.ts';
 import { entriesOf, isRecord, unknownKey } from '../../core/record.ts';
 import { isOptionKey, optionKeys, optionOf } from '../options/options.ts';
 import { parseValue } from '../options/parse.ts';
@@ -37,6 +37,7 @@ export function readModuleSettings(exported: Readonly<Record<string, unknown>>, 
       } else if (isRecord(value)) {
         visit(value, key);
       } else {
+        // A text in place of a section may be a secret.
         reading.problems.push(`${place.name} must be an object, not ${describeKind(value)}`);
       }
     }
@@ -51,9 +52,4 @@ function topKeys(): readonly string[] {
 
 function isSection(key: string): boolean {
   return allKeys.some((known) => known.startsWith(`${key}.`));
-}
-
-/** A text in place of a section may be a secret that slipped: only its kind is shown. */
-function describeKind(value: unknown): string {
-  return typeof value === 'string' ? 'a text' : describeValue(value);
 }

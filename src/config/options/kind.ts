@@ -12,9 +12,13 @@ export interface Kind<T> {
   fromValue(value: unknown): T | undefined;
 }
 
-/** A text that matches the pattern. */
-export function textKind(placeholder: string, expected: string, pattern: RegExp): Kind<string> {
-  const accept = (text: string): string | undefined => (pattern.test(text) ? text : undefined);
+/** A text that `isValid` accepts; `expected` describes it. */
+export function textKind(
+  placeholder: string,
+  expected: string,
+  isValid: (text: string) => boolean,
+): Kind<string> {
+  const accept = (text: string): string | undefined => (isValid(text) ? text : undefined);
   return {
     placeholder,
     expected,

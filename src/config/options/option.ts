@@ -22,7 +22,7 @@ interface Described {
 interface WithDefault<T> extends Described {
   readonly default: T;
 }
-interface WithoutDefault extends Described {
+export interface WithoutDefault extends Described {
   readonly unset: string;
 }
 interface TextRules {
@@ -40,7 +40,8 @@ function withDefault<T>(kind: Kind<Exclude<T, undefined>>, spec: WithDefault<T>)
   return { kind, env, default: spec.default, description, secret, unset: undefined };
 }
 
-function withoutDefault<T>(kind: Kind<T>, spec: WithoutDefault): Option<T | undefined> {
+/** An option that may be missing. */
+export function withoutDefault<T>(kind: Kind<T>, spec: WithoutDefault): Option<T | undefined> {
   const { env, description, secret = false, unset } = spec;
   // The kind of `T | undefined` is the kind of T, which the compiler cannot see while T is open.
   return { kind: kind as Kind<Exclude<T, undefined>>, env, default: undefined, description, secret, unset };
@@ -52,7 +53,7 @@ function textOf(rules: TextRules): Kind<string> {
     expected = 'a text without control characters',
     pattern = /^\P{Cc}+$/u,
   } = rules;
-  return textKind(placeholder, expected, pattern);
+  return textKind(placeholder, expected, (text) => pattern.test(text));
 }
 
 function itemsOf(rules: ItemRules, atLeastOne: boolean): Kind<readonly string[]> {
@@ -135,7 +136,10 @@ export function path(spec: WithDefault<string> & { readonly root: boolean }): Op
     `a path like ${spec.default}: it begins with "/", does not end with "/"${unless}, ` +
     'and between slashes has only letters, digits, "_", "~", "-" and single "."';
   const pattern = new RegExp(`^(?:${segments}${spec.root ? '|\\/' : ''})$`);
-  return withDefault(textKind('path', expected, pattern), spec);
+  return withDefault(
+    textKind('path', expected, (text) => pattern.test(text)),
+    spec,
+  );
 }
 
 /** The flag of an option: `management.basePath` is `--management-base-path`. */

@@ -1,6 +1,6 @@
 import { isPasswordHash, PasswordHashError, parsePasswordHash } from '../../http/auth/password-hash.ts';
-import type { Kind } from './kind.ts';
-import type { Option } from './option.ts';
+import { textKind } from './kind.ts';
+import { type Option, type WithoutDefault, withoutDefault } from './option.ts';
 
 const PLAIN = /^\P{Cc}+$/u;
 
@@ -21,22 +21,7 @@ export function isPassword(text: string): boolean {
   }
 }
 
-function passwordKind(): Kind<string> {
-  const accept = (text: string) => (isPassword(text) ? text : undefined);
-  return {
-    placeholder: 'text',
-    expected: expectedPassword,
-    emptyAllowed: false,
-    fromText: accept,
-    fromValue: (value) => (typeof value === 'string' ? accept(value) : undefined),
-  };
-}
-
 /** A password or its hash; it may be missing. */
-export function optionalPassword(spec: {
-  readonly env: string;
-  readonly unset: string;
-  readonly description: string;
-}): Option<string | undefined> {
-  return { ...spec, kind: passwordKind(), default: undefined, secret: true };
+export function optionalPassword(spec: WithoutDefault): Option<string | undefined> {
+  return withoutDefault(textKind('text', expectedPassword, isPassword), { ...spec, secret: true });
 }

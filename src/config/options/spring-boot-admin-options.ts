@@ -1,4 +1,5 @@
-import { type Option, optionalText, toggle } from './option.ts';
+import { textKind } from './kind.ts';
+import { type Option, optionalText, toggle, type WithoutDefault, withoutDefault } from './option.ts';
 
 /** The options of the registration with a Spring Boot Admin server. */
 export const springBootAdminOptions = {
@@ -18,14 +19,12 @@ export const springBootAdminOptions = {
   'management.springBootAdmin.managementUrl': optionalUrl({
     env: 'SPRING_BOOT_ADMIN_MANAGEMENT_URL',
     unset: 'where the management door listens',
-    secret: false,
     expected: 'an http or https URL, without credentials and query',
     description: 'Where the server reaches the management endpoints, with the base path.',
   }),
   'management.springBootAdmin.serviceUrl': optionalUrl({
     env: 'SPRING_BOOT_ADMIN_SERVICE_URL',
     unset: 'the root of the management URL',
-    secret: false,
     expected: 'an http or https URL, without credentials and query',
     description: 'Where the link to the service leads.',
   }),
@@ -50,25 +49,12 @@ export const springBootAdminOptions = {
   }),
 } as const;
 
-interface UrlSpec {
-  readonly env: string;
-  readonly unset: string;
-  /** Then it may hold credentials. */
-  readonly secret: boolean;
-  readonly expected: string;
-  readonly description: string;
-}
-
-function optionalUrl({ expected, ...spec }: UrlSpec): Option<string | undefined> {
-  const accept = (text: string) => (isUrl(text, spec.secret) ? text : undefined);
-  const kind = {
-    placeholder: 'url',
-    expected,
-    emptyAllowed: false,
-    fromText: accept,
-    fromValue: (value: unknown) => (typeof value === 'string' ? accept(value) : undefined),
-  };
-  return { ...spec, kind, default: undefined };
+/** An http or https URL that may be missing; a secret one may hold credentials. */
+function optionalUrl(spec: WithoutDefault & { readonly expected: string }): Option<string | undefined> {
+  return withoutDefault(
+    textKind('url', spec.expected, (text) => isUrl(text, spec.secret === true)),
+    spec,
+  );
 }
 
 function isUrl(text: string, withCredentials: boolean): boolean {

@@ -1,9 +1,9 @@
-import type { ModuleFile } from './module/module-file.ts';
-import { moduleOption, optionKeys, optionOf } from './options/options.ts';
-import type { Environment } from './sources/environment.ts';
-import type { Flags } from './sources/flags.ts';
-import type { PropertySource } from './sources/property-source.ts';
-import type { Reading } from './sources/reading.ts';
+import type { ModuleFile } from '../module/module-file.ts';
+import { moduleOption, optionKeys, optionOf } from '../options/options.ts';
+import type { Environment } from './environment.ts';
+import type { Flags } from './flags.ts';
+import type { PropertySource } from './property-source.ts';
+import type { Reading } from './reading.ts';
 
 type Properties = PropertySource['properties'];
 

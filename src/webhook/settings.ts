@@ -12,8 +12,8 @@ export interface WebhookSettings {
 }
 
 /**
- * Reads what the configuration module says of sources and forward addresses; `name` is how messages call the module.
- * What is wrong goes to `problems`, one line each; then the result is not to be used.
+ * Reads the sources and forward addresses of the configuration module, which messages call `name`. Appends one line per
+ * problem to `problems`; with problems the result is incomplete.
  */
 export function readWebhookSettings(
   { sources, forward }: Pick<ConfigCode, 'sources' | 'forward'>,

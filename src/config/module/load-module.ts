@@ -8,21 +8,21 @@ import { readModuleSettings } from './module-settings.ts';
 /** Where to look for the configuration module. */
 export interface ModuleSearch {
   readonly cwd: string;
-  /** What `--config` and CONFIG name. */
+  /** The values of `--config` and CONFIG. */
   readonly flag: string | undefined;
   readonly variable: string | undefined;
-  /** Texts that no message may show. */
+  /** Secrets to redact. */
   readonly secrets: readonly string[];
 }
 
-/** A configuration module that was read, or none. */
+/** The content of the configuration module, if there is one. */
 export interface LoadedModule {
   readonly file: ModuleFile | undefined;
   readonly reading: Reading;
   readonly code: ConfigCode;
-  /** Whether it sets management.users at all, well or badly. */
+  /** Whether it sets management.users, valid or not. */
   readonly setsUsers: boolean;
-  /** Whether all that it says is known, so that what is missing is really missing. */
+  /** False when the module failed to load: then its settings are unknown. */
   readonly complete: boolean;
 }
 
@@ -44,7 +44,7 @@ export async function loadModule({ cwd, flag, variable, secrets }: ModuleSearch)
     const imported = await importModule(file);
     return 'problem' in imported ? unusable(file, imported.problem) : readModule(imported.exported, file);
   } catch (error) {
-    // Loaded only where it is needed: it starts a process, and a start has few milliseconds.
+    // Imported on failure only, to keep the start fast.
     const { describeLoadFailure } = await import('./load-failure.ts');
     return unusable(file, await describeLoadFailure(error, { file, cwd, secrets }));
   }

@@ -3,15 +3,15 @@ import { endpointIdPattern } from '../options/endpoint-id.ts';
 import { functionField, textField } from './fields.ts';
 import type { Written } from './read-object.ts';
 
-/** What a request to an endpoint of the user's own brings. */
+/** A request to a custom endpoint. */
 export interface EndpointRequest {
-  /** The segment below the endpoint, under the name that `path` declares; without it when it was left out. */
+  /** The segment below the endpoint, by the name that `path` declares; absent when the request has none. */
   readonly path: Readonly<Record<string, string>>;
-  /** The declared query parameters that were given. */
+  /** The declared query parameters of the request. */
   readonly query: Readonly<Record<string, string>>;
 }
 
-/** A request that writes. `body` is its JSON, parsed strictly; undefined when it has none. */
+/** A request that writes. `body` is its parsed JSON; undefined without a body. */
 export interface EndpointWrite extends EndpointRequest {
   readonly body: unknown;
 }
@@ -27,9 +27,9 @@ export const endpointSchema = v.pipe(
         endpointIdPattern,
         'must begin with a lower-case letter and have only letters, digits, "." and "-"',
       ),
-      /** The name of a segment below the id, as in `/<id>/<name>`; `name?` when it may be left out. */
+      /** The name of a segment below the id, as in `/<id>/<name>`; `name?` for an optional one. */
       path: v.optional(textField(parameterPattern, `must be ${PARAMETER}`)),
-      /** The names of query parameters; `name?` for one that may be missing, any other is 400 without it. */
+      /** The names of query parameters; `name?` for an optional one. A request without a required one gets 400. */
       query: v.optional(
         v.custom<readonly string[]>(
           areParameters,
@@ -58,7 +58,7 @@ export const endpointSchema = v.pipe(
 type Fields = Written<typeof endpointSchema>;
 type Operation = 'read' | 'write' | 'delete';
 
-/** A management endpoint of the user's own (contract 4.3), with at least one operation. */
+/** A custom management endpoint (contract 4.3), with at least one operation. */
 export type CustomEndpoint = Fields &
   { [K in Operation]: { readonly [N in K]: NonNullable<Fields[N]> } }[Operation];
 

@@ -12,17 +12,17 @@ export function wholeNumberField(min: number, max: number, message: string) {
   return v.pipe(v.number(message), v.check(fits, message));
 }
 
-/** How many of something, at least one. */
+/** A positive count. */
 export const countField = wholeNumberField(1, Number.MAX_SAFE_INTEGER, 'must be a whole number above 0');
 
 export const toggleField = v.boolean('must be true or false');
 
-/** A function; what it takes and returns cannot be seen before it is called. */
+/** A function; its parameters and result cannot be checked before a call. */
 export function functionField<F>() {
   return v.custom<F>((value) => typeof value === 'function', 'must be a function');
 }
 
-/** A JSON pointer in its string form (RFC 6901), read as its tokens. */
+/** A JSON pointer (RFC 6901), parsed to its tokens. */
 export function pointerField(message: string) {
   return v.pipe(
     v.string(message),
@@ -34,7 +34,7 @@ export function pointerField(message: string) {
   );
 }
 
-/** What `schema` reads, with one message for whatever is wrong within it. */
+/** Reads by `schema`, with one message for all that can be wrong inside. */
 export function wholeField<S extends v.GenericSchema>(schema: S, message: string) {
   return v.pipe(
     v.custom<v.InferInput<S>>((value) => v.is(schema, value), message),

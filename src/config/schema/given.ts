@@ -1,26 +1,26 @@
 import { quote } from '../../core/quote.ts';
 import { entriesOf, isRecord } from '../../core/record.ts';
 
-/** A part of the configuration, with the path that messages call it by. */
+/** A value of the configuration with its path for messages. */
 export interface Given {
   readonly value: unknown;
   readonly path: string;
 }
 
-/** An entry of an object, under the name that the user chose. */
+/** An entry of an object whose keys are names that the user chose. */
 export interface Named extends Given {
   readonly name: string;
 }
 
-/** The path of what stands under `key` in an object. */
+/** The path of a property. */
 export function pathTo(path: string, key: string): string {
   return /^[\w-]+$/.test(key) ? `${path}.${key}` : `${path}[${quote(key)}]`;
 }
 
-/** The items of an array, none when nothing is given; what is no array goes to `problems`. */
+/** The items of an array; none for undefined, and a problem for anything else. */
 export function itemsOf({ value, path }: Given, problems: string[]): readonly Given[] {
   if (value === undefined) return [];
-  // Array.from: a hole is an item that is undefined.
+  // Array.from turns holes into undefined items.
   if (Array.isArray(value)) {
     return Array.from(value, (item: unknown, index) => ({ value: item, path: `${path}[${index}]` }));
   }
@@ -28,7 +28,7 @@ export function itemsOf({ value, path }: Given, problems: string[]): readonly Gi
   return [];
 }
 
-/** The entries of an object, none when nothing is given; what is no object of `what` goes to `problems`. */
+/** The entries of an object of `what`; none for undefined, and a problem for anything else. */
 export function namedOf({ value, path }: Given, what: string, problems: string[]): readonly Named[] {
   if (value === undefined) return [];
   if (isRecord(value)) {
@@ -38,7 +38,7 @@ export function namedOf({ value, path }: Given, what: string, problems: string[]
   return [];
 }
 
-/** As `namedOf`, with names that stand in URLs and logs. */
+/** Like `namedOf`, for names that appear in URLs. */
 export function sluggedOf(given: Given, what: string, problems: string[]): readonly Named[] {
   const named = namedOf(given, `${what} by name`, problems);
   for (const { name, path } of named) {

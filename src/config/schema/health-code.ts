@@ -13,20 +13,20 @@ const milliseconds = (min: number) =>
 export const checkSchema = v.object(
   {
     check: functionField<CodeCheck>(),
-    /** How long it may take, in milliseconds; default 5,000. Afterwards it is DOWN, and its signal is aborted. */
+    /** Timeout in milliseconds, default 5,000; then the check is DOWN and its signal is aborted. */
     timeout: v.optional(milliseconds(1)),
     /**
-     * How long a result is good for, in milliseconds; default 0: each request checks. Afterwards the old result is
-     * served while the check runs, up to ten times as long.
+     * How long a result is cached, in milliseconds; default 0: each request runs the check. A stale result is served
+     * while the check runs, for up to ten times as long.
      */
     ttl: v.optional(milliseconds(0)),
-    /** False for what the service can do without: its own status is shown, but the whole does not follow it. Default true. */
+    /** False to keep its status out of the whole. Default true. */
     critical: v.optional(toggleField),
   },
   'must be a function, or an object with a function as its "check"',
 );
 
-/** A health check of the user's own, with how it is run. */
+/** A custom health check and how it runs. */
 export type ConfiguredCheck = Written<typeof checkSchema>;
 
 /** A group whose members are among `known`, the names of all checks. */
@@ -43,7 +43,7 @@ export function groupSchema(known: readonly string[]) {
     {
       /** Names of checks, or `*` for all of /health; also `livenessState` and `readinessState`. */
       include: v.pipe(v.array(member, include), v.minLength(1, include)),
-      /** Wins over `include`. */
+      /** Takes precedence over `include`. */
       exclude: v.optional(v.array(member, 'must be an array of health checks')),
       /** Who sees the details; as for /health when absent. */
       showDetails: v.optional(
@@ -54,5 +54,5 @@ export function groupSchema(known: readonly string[]) {
   );
 }
 
-/** A choice of health checks under a name of its own. */
+/** A named set of health checks. */
 export type HealthGroupOptions = Written<ReturnType<typeof groupSchema>>;

@@ -5,16 +5,16 @@ import { type CustomEndpoint, endpointSchema } from './custom-endpoint.ts';
 import { type Given, itemsOf } from './given.ts';
 import { readObject } from './read-object.ts';
 
-/** Reads `management.endpoints`: an array of endpoints of the user's own. */
+/** Reads `management.endpoints`: an array of custom endpoints. */
 export function readEndpoints(given: Given, problems: string[]): readonly CustomEndpoint[] {
   const items = itemsOf(given, problems);
   const endpoints = items.flatMap((item) => readObject(endpointSchema, item, problems) ?? []);
   problems.push(...sharedIds(items));
-  // The schema made sure of an operation, which its type cannot say.
+  // The schema checks for an operation, which its type cannot express.
   return endpoints as readonly CustomEndpoint[];
 }
 
-/** One line for each id that names an endpoint there is already. */
+/** One line for each id that another endpoint has already. */
 function sharedIds(items: readonly Given[]): readonly string[] {
   const taken = new Map(takenEndpoints.map((id) => [comparableEndpointId(id), `the built-in ${id}`]));
   return items.flatMap(({ value, path }) => {

@@ -10,13 +10,13 @@ const POINTER = 'must be a JSON pointer such as /data/id';
 const handlerSchema = v.object(
   {
     handler: functionField<DeliveryHandler>(),
-    /** How many deliveries it gets at the same time. */
+    /** Maximum deliveries at the same time. */
     concurrency: v.optional(countField),
-    /** How long an attempt may take, in milliseconds. */
+    /** Timeout of an attempt, in milliseconds. */
     timeout: v.optional(countField),
-    /** The number of attempts after which a delivery is dead. */
+    /** Maximum attempts before a delivery is dead. */
     attempts: v.optional(countField),
-    /** Where in the body (RFC 6901) the key is whose deliveries are handled one after the other, in order of arrival. */
+    /** JSON pointer (RFC 6901) to the key whose deliveries are handled one after the other, in order of arrival. */
     order: v.optional(
       v.pipe(
         v.string(POINTER),
@@ -27,7 +27,7 @@ const handlerSchema = v.object(
   'must be a function, or an object with a function as its "handler"',
 );
 
-/** A handler with limits of its own; what is left out is as the options of the webhook door say. */
+/** A handler with its own limits; the options of the webhook door are their defaults. */
 export type HandlerSpec = Written<typeof handlerSchema>;
 
 /** Reads `webhook.handlers`: by event a function, or an object with a function and its limits. */

@@ -6,7 +6,7 @@ import { readObject } from './read-object.ts';
 
 const reserved: readonly string[] = [...builtInChecks, ...processStates, ...builtInGroups];
 
-/** Reads `management.healthChecks`: by name a function, or an object with a function and how it is run. */
+/** Reads `management.healthChecks`: by name a function, or an object with a function and how it runs. */
 export function readHealthChecks(given: Given, problems: string[]): ReadonlyMap<string, ConfiguredCheck> {
   const read = namedOf(given, 'checks by name', problems).flatMap((entry) => {
     const value = typeof entry.value === 'function' ? { check: entry.value } : entry.value;
@@ -19,7 +19,7 @@ export function readHealthChecks(given: Given, problems: string[]): ReadonlyMap<
   return new Map(read);
 }
 
-/** Reads `management.healthGroups`. `checks` is what `management.healthChecks` holds: groups are made of them. */
+/** Reads `management.healthGroups`. `checks` is `management.healthChecks`, whose names are members of groups. */
 export function readHealthGroups(
   given: Given,
   checks: Given,

@@ -3,13 +3,13 @@ import { quote } from '../../core/quote.ts';
 import { entriesOf, isRecord, unknownKey } from '../../core/record.ts';
 import { type Given, pathTo } from './given.ts';
 
-/** An object with known keys; its message says what must stand in its place. */
+/** The schema of an object; its message describes the object. */
 export interface ObjectSchema extends v.GenericSchema {
   readonly entries: v.ObjectEntries;
   readonly message: string;
 }
 
-/** How a configuration module may write what a schema reads. */
+/** The input type of a schema, read-only: what a configuration module may write. */
 export type Written<S extends v.GenericSchema> = Frozen<v.InferInput<S>>;
 
 type Frozen<T> = T extends (...args: never) => unknown
@@ -18,7 +18,7 @@ type Frozen<T> = T extends (...args: never) => unknown
     ? { readonly [K in keyof T]: Frozen<T[K]> }
     : T;
 
-/** Reads an object of the configuration; undefined when something is wrong with it, all of which goes to `problems`. */
+/** Reads an object by its schema. Appends all that is wrong to `problems` and returns undefined then. */
 export function readObject<S extends ObjectSchema>(
   schema: S,
   { value, path }: Given,
@@ -31,7 +31,7 @@ export function readObject<S extends ObjectSchema>(
   const known = Object.keys(schema.entries);
   const given = entriesOf(value);
   const unknown = given.filter(([key]) => !known.includes(key));
-  // A missing key is told by the message of its own schema, as if it were undefined.
+  // valibot reports a missing key with the object's message; as undefined it gets the key's own.
   const required = known.filter((key) => schema.entries[key]?.type !== 'optional');
   const { output, issues } = check(schema, {
     ...Object.fromEntries(required.map((key) => [key, undefined])),
@@ -41,12 +41,12 @@ export function readObject<S extends ObjectSchema>(
   return unknown.length === 0 && issues === undefined ? (output as v.InferOutput<S>) : undefined;
 }
 
-/** Runs a schema. A schema without a message gets one that does not show the value, which may be a secret. */
+/** Runs a schema. valibot's default messages quote the value, which may be a secret, so they are replaced. */
 export function check<S extends v.GenericSchema>(schema: S, value: unknown): v.SafeParseResult<S> {
   return v.safeParse(schema, value, { message: 'is not what can stand here' });
 }
 
-/** One line for each issue; `path` is how messages call the value. */
+/** One line for each issue; `path` is the place of the value. */
 export function problemLines(
   issues: readonly v.BaseIssue<unknown>[] | undefined,
   path: string,

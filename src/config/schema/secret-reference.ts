@@ -6,7 +6,7 @@ const MANY = `${ONE}, or an array of at least one of these`;
 
 const target = v.pipe(v.string(), v.nonEmpty());
 
-/** A secret as it stands in the configuration, or the name of the variable or file that holds it. */
+/** A secret, or a reference to the variable or file that holds it. */
 export const secretSchema = wholeField(
   v.union([v.string(), v.strictObject({ env: target }), v.strictObject({ file: target })]),
   ONE,

@@ -12,22 +12,22 @@ export const forwardSchema = v.object(
       v.check(isHttpUrl, URL_EXPECTED),
       v.transform((text) => new URL(text)),
     ),
-    /** Standard Webhooks secrets to sign with; none: not signed. */
+    /** Standard Webhooks secrets to sign with; default none: not signed. */
     secrets: v.optional(secretsSchema),
-    /** The events that go there; default all. */
+    /** The events to forward; default all. */
     events: v.optional(wholeField(v.array(v.string()), 'must be an array of event names')),
-    /** Whether the address may be of a private network; default false. */
+    /** Whether the address may be in a private network; default false. */
     allowPrivate: v.optional(toggleField, false),
     concurrency: v.optional(countField),
-    /** How long an attempt may take, in milliseconds. */
+    /** Timeout of an attempt, in milliseconds. */
     timeout: v.optional(countField),
-    /** The number of attempts after which a delivery is dead. */
+    /** Maximum attempts before a delivery is dead. */
     attempts: v.optional(countField),
   },
   'must be a URL, or an object with a url',
 );
 
-/** An address that deliveries are sent on to. */
+/** An address to forward deliveries to. */
 export type ForwardConfig = Written<typeof forwardSchema>;
 
 /** The addresses by name. */

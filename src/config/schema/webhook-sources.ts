@@ -53,7 +53,7 @@ const everySource = {
 };
 
 const timed = {
-  /** How old or how far ahead a request may be, in seconds; default 300, 0: any. */
+  /** Maximum difference between the time of a request and ours, in seconds; default 300, 0 for no limit. */
   tolerance: v.optional(
     wholeNumberField(0, Number.MAX_SAFE_INTEGER, 'must be a whole number of seconds, 0 for any time'),
   ),
@@ -68,7 +68,7 @@ export const sourceSchemas = {
     {
       ...scheme('standard'),
       ...timed,
-      /** What the names of its headers begin with; default `webhook`, some senders use `svix`. */
+      /** Prefix of its header names; default `webhook`, some senders use `svix`. */
       headerPrefix: v.optional(headerField('must be the first word of header names'), 'webhook'),
     },
     SHAPE,
@@ -90,7 +90,7 @@ export const sourceSchemas = {
       ),
       /** Default hex. */
       encoding: v.optional(v.picklist(['hex', 'base64'], 'must be one of hex, base64'), 'hex'),
-      /** What stands before the signature in the header, like `sha256=`; default nothing. */
+      /** Prefix of the signature in the header, like `sha256=`; default none. */
       prefix: v.optional(textField(/^[ -~]*$/, 'must be a text of visible ASCII characters and spaces'), ''),
       /** The header with the time of the request, in whole seconds; default none. */
       timestampHeader: v.optional(headerField(HEADER)),
@@ -119,7 +119,7 @@ export const schemeNames = Object.keys(sourceSchemas) as readonly SchemeName[];
 
 const everyKey = Object.values(sourceSchemas).flatMap(({ entries }) => Object.keys(entries));
 
-/** What can be said of a source whose scheme is none. */
+/** Checks a source of unknown scheme: its scheme, its secrets, and keys that no scheme has. */
 export const schemelessSchema = v.object(
   {
     ...Object.fromEntries(everyKey.map((key) => [key, v.optional(v.unknown())])),

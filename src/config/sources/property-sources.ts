@@ -7,7 +7,7 @@ import type { Reading } from './reading.ts';
 
 type Properties = PropertySource['properties'];
 
-/** Every place that configuration comes from, the strongest first. */
+/** All sources of configuration, highest precedence first. */
 export function propertySources(
   flags: Flags,
   env: Environment,
@@ -36,7 +36,7 @@ function readProperties({ found }: Reading): Properties {
   return new Map([...found].map(([key, entry]) => [key, { ...entry, secret: optionOf(key).secret }]));
 }
 
-/** All variables, not only the options' own: an operator looks for PATH and HOME here too. */
+/** All variables, since operators look for PATH and HOME here too. */
 function environmentProperties(env: Environment): Properties {
   const secrets = new Set(optionKeys.filter((key) => optionOf(key).secret).map((key) => optionOf(key).env));
   const properties = new Map<string, { value: unknown; origin: string; secret: boolean }>();
@@ -51,7 +51,7 @@ function environmentProperties(env: Environment): Properties {
   return properties;
 }
 
-/** The variables that set options, by the key of their option. */
+/** The variables that set options, by option key. */
 function variableNames(env: Environment): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const key of optionKeys) {

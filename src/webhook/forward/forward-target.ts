@@ -5,17 +5,17 @@ import type { ForwardSettings } from './forward-settings.ts';
 import type { Poster } from './post.ts';
 import { retryAfterMs } from './retry-after.ts';
 
-/** The name of the target that a forward address is. */
+/** The target name of a forward address. */
 export function forwardTargetName(name: string): string {
   return `forward:${name}`;
 }
 
-/** Statuses of receivers that want to be asked again later. */
+/** Statuses whose Retry-After counts. */
 const LATER: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
 
 /**
- * A forward address as a target of the dispatcher: the body goes on as it came, signed anew with Standard Webhooks
- * under the delivery's own id, so that the receiver can tell a second attempt from a second delivery.
+ * A forward address as a target of the dispatcher. It sends the body unchanged, signed with Standard Webhooks under the
+ * delivery's own id, so that the receiver can tell a second attempt from a second delivery.
  */
 export function forwardTarget(
   settings: ForwardSettings,
@@ -42,7 +42,7 @@ export function forwardTarget(
       };
       const { status, retryAfter } = await poster.post({ url, headers, body, signal });
       if (status >= 200 && status < 300) return;
-      // Standard Webhooks: 410 says that nothing more is wanted.
+      // Standard Webhooks: a receiver answers 410 to end its subscription.
       if (status === 410) throw new AttemptError('the receiver answered 410', 'never');
       const wait = LATER.has(status) ? retryAfterMs(retryAfter, Date.now()) : undefined;
       throw new AttemptError(`the receiver answered ${status}`, wait);

@@ -3,7 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { AttemptError } from '../../inbox/target.ts';
 import { privateAddresses } from './private-address.ts';
 
-/** A forward address leads to where nobody outside should send us. */
+/** A forward address resolves to a private network. */
 export class PrivateAddressError extends AttemptError {
   constructor(host: string) {
     super(
@@ -15,15 +15,15 @@ export class PrivateAddressError extends AttemptError {
 
 const isPrivate = privateAddresses();
 
-/** Refuses a host that is a private address itself; names are looked at when they are resolved. */
+/** Refuses a host that is a private IP address; `guardedLookup` checks names. */
 export function refusePrivateHost(hostname: string): void {
   const host = hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0 && isPrivate(host)) throw new PrivateAddressError(host);
 }
 
 /**
- * Resolves names like the system does, and fails when any of their addresses is private. The connection goes to
- * the addresses that were looked at, so a name cannot change its mind in between.
+ * Resolves names like the system does, and fails when any of their addresses is private. The connection uses the
+ * checked addresses, so a name cannot resolve to others in between (DNS rebinding).
  */
 export const guardedLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {

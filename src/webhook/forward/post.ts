@@ -9,26 +9,26 @@ export interface Post {
   readonly signal: AbortSignal;
 }
 
-/** What matters of a reply; its body does not. */
+/** A reply without its body. */
 export interface PostReply {
   readonly status: number;
   readonly retryAfter: string | undefined;
 }
 
-/** A reply is read so that the connection can be used again, but no further than this, in bytes. */
+/** Maximum bytes that are read of a reply, so that its connection can be reused. */
 const MAX_REPLY = 64 * 1024;
-/** Nor for longer, in milliseconds: the attempt is over by then, and nobody else would let go of the connection. */
+/** Timeout of reading a reply, in milliseconds: the attempt is over by then, so nothing else ends the connection. */
 const MAX_REPLY_TIME = 5_000;
 
-/** Sends POST requests over kept connections; redirects are not followed. */
+/** Sends POST requests over keep-alive connections; follows no redirects. */
 export interface Poster extends Disposable {
-  /** Rejects when no reply comes. */
+  /** Rejects when there is no reply. */
   post(post: Post): Promise<PostReply>;
 }
 
 export interface PosterOptions {
   readonly allowPrivate: boolean;
-  /** How long the body of a reply may take, in milliseconds; default 5,000. */
+  /** Timeout of the body of a reply, in milliseconds; default 5,000. */
   readonly replyTime?: number;
 }
 
@@ -70,6 +70,6 @@ function drain(reply: IncomingMessage, time: number): void {
     read += chunk.length;
     if (read > MAX_REPLY) reply.destroy();
   });
-  // What goes wrong behind the status line changes nothing.
+  // A failure after the status line changes nothing.
   reply.on('error', () => {});
 }

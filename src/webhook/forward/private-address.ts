@@ -1,6 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
-/** Networks that no public server is in (IANA special-purpose address registries). */
+/** Networks without public servers (IANA special-purpose address registries). */
 const NETWORKS: readonly (readonly [network: string, prefix: number, family: 'ipv4' | 'ipv6'])[] = [
   ['0.0.0.0', 8, 'ipv4'],
   ['10.0.0.0', 8, 'ipv4'],
@@ -16,7 +16,7 @@ const NETWORKS: readonly (readonly [network: string, prefix: number, family: 'ip
   ['198.51.100.0', 24, 'ipv4'],
   ['203.0.113.0', 24, 'ipv4'],
   ['224.0.0.0', 3, 'ipv4'],
-  // Unspecified, this machine, and as below an IPv4 address that a gateway would take out again.
+  // Unspecified, loopback, and IPv4 addresses embedded for a gateway, as below.
   ['::', 96, 'ipv6'],
   ['::ffff:0:0:0', 96, 'ipv6'],
   ['64:ff9b::', 96, 'ipv6'],
@@ -32,14 +32,14 @@ const NETWORKS: readonly (readonly [network: string, prefix: number, family: 'ip
   ['ff00::', 8, 'ipv6'],
 ];
 
-/** Tells whether an address is of this machine, a private network, or otherwise not of the public Internet. */
+/** Whether an address is loopback, private, or otherwise not on the public Internet. */
 export function privateAddresses(): (address: string) => boolean {
   const list = new BlockList();
   for (const [network, prefix, family] of NETWORKS) list.addSubnet(network, prefix, family);
   return (address) => {
     const plain = address.replace(/%.*$/, '');
     if (isIPv4(plain)) return list.check(plain, 'ipv4');
-    // An IPv4 address in IPv6's clothes is looked at as what it is.
+    // An IPv4-mapped address is checked as IPv4.
     if (isIPv6(plain)) return list.check(plain, 'ipv6');
     return true;
   };

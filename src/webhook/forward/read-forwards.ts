@@ -6,8 +6,8 @@ import { readSecrets } from '../sources/read-secrets.ts';
 import type { ForwardSettings } from './forward-settings.ts';
 
 /**
- * Reads `webhook.forward`: by name a URL, or an object with a URL and more. What is wrong goes to `problems`, one
- * line each; then the result is not to be used.
+ * Reads `webhook.forward`, which messages call `path`: by name a URL, or an object with a URL. Appends one line per
+ * problem to `problems`; with problems the result is incomplete.
  */
 export function readForwards(
   value: unknown,

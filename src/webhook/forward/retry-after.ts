@@ -1,7 +1,7 @@
-/** The longest wait that a receiver can ask for, in milliseconds. */
+/** Maximum wait that a receiver can ask for, in milliseconds. */
 const LONGEST = 24 * 60 * 60 * 1_000;
 
-/** Reads Retry-After (RFC 9110 10.2.3), seconds or a date, as milliseconds from `now`; undefined when it is neither. */
+/** Parses Retry-After (RFC 9110 10.2.3), seconds or a date, to milliseconds from `now`; undefined when it is neither. */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
   const wait = /^\d{1,10}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now;

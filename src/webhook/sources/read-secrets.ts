@@ -7,9 +7,8 @@ import { isRecord } from '../../core/record.ts';
 import { type SchemeName, secretProblem } from '../schemes/schemes.ts';
 
 /**
- * The secrets of a source or forward address, those that are only named resolved. What is wrong goes to `problems`,
- * by its path and never with a secret in it; what is no secret is left out, since the schema has told it. Without a
- * scheme only the references are resolved.
+ * The secrets of a source or forward address, with references resolved. Appends problems by their path, never with a
+ * secret in them; skips what the schema refuses. Without a scheme, secrets are resolved but not checked.
  */
 export function readSecrets(
   owner: Given,
@@ -33,7 +32,7 @@ export function readSecrets(
   });
 }
 
-/** A secret, and how messages call it. */
+/** A secret and its name in messages. */
 type Found = { readonly text: string; readonly name: string } | { readonly problem: string };
 
 function resolveSecret(
@@ -44,7 +43,7 @@ function resolveSecret(
   if (typeof secret === 'string') return { text: secret, name: path };
   if ('env' in secret) {
     const text = resolve.env(secret.env);
-    // A secret that slipped in place of a name must not be shown.
+    // A secret given by mistake in place of a name must not be shown.
     const shown = /^[A-Z][A-Z0-9_]*$/.test(secret.env) ? ` ${secret.env}` : '';
     const name = `${path} names the environment variable${shown}, which`;
     return text === undefined ? { problem: `${name} is not set` } : { text, name };

@@ -17,8 +17,8 @@ const schemas = { ...sourceSchemas, hmac: hmacSchema };
 type ReadSource = InferOutput<(typeof schemas)[SchemeName]>;
 
 /**
- * Reads the sources of a configuration, data that may come from anywhere. `path` is how messages call it. What is
- * wrong goes to `problems`, one line each; then the result is not to be used.
+ * Reads `webhook.sources`, which messages call `path`. Appends one line per problem to `problems`; with problems the
+ * result is incomplete.
  */
 export function readSources(
   value: unknown,
@@ -46,7 +46,7 @@ function schemeOf({ value }: Given): SchemeName | undefined {
   return schemeNames.find((name) => name === given);
 }
 
-/** The scheme with its parameters, and what holds for those that are not given. */
+/** The scheme with its parameters and their defaults. */
 function chosenScheme(source: ReadSource): ChosenScheme {
   const tolerance = ('tolerance' in source ? source.tolerance : undefined) ?? DEFAULT_TOLERANCE;
   switch (source.scheme) {

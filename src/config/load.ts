@@ -73,7 +73,7 @@ export async function loadConfig({ argv, env, cwd, check }: ConfigSource): Promi
     );
   }
   if (problems.length > 0) throw new ConfigError(problems);
-  const sources = propertySources(flags, env, module.file, module.reading);
+  const sources = propertySources(flags, env, module.file?.name, module.reading);
   const secretFiles = secretFilesOf(readings, env, cwd);
   return { settings, sources, code: module.code, file: module.file?.path, secretFiles, resolveSecret };
 }

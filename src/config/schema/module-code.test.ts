@@ -125,6 +125,15 @@ test('a user has one entry', () => {
   ]);
 });
 
+test('no problem shows what stands in place of a password', () => {
+  for (const password of ['hunter2\n', ['hunter2'], { hunter2: 1 }, { text: 'hunter2' }]) {
+    const { problems } = read({ 'management.users': [{ user: 'a', password, roles: [] }] });
+    assert.deepEqual(problems, [
+      `portico.config.ts: management.users[0].password must be ${expectedPassword}`,
+    ]);
+  }
+});
+
 test('inherited fields and holes do not count', () => {
   const { problems } = read({
     'management.endpoints': [Object.create({ id: 'a', read: () => 'x' })],

@@ -1,4 +1,3 @@
-import type { ModuleFile } from '../module/module-file.ts';
 import { moduleOption, optionKeys, optionOf } from '../options/options.ts';
 import type { Environment } from './environment.ts';
 import type { Flags } from './flags.ts';
@@ -7,11 +6,11 @@ import type { Reading } from './reading.ts';
 
 type Properties = PropertySource['properties'];
 
-/** All sources of configuration, highest precedence first. */
+/** All sources of configuration, highest precedence first; `file` is the name of the module, if there is one. */
 export function propertySources(
   flags: Flags,
   env: Environment,
-  file: ModuleFile | undefined,
+  file: string | undefined,
   module: Reading,
 ): readonly PropertySource[] {
   const sources: PropertySource[] = [
@@ -19,7 +18,7 @@ export function propertySources(
     { name: 'systemEnvironment', properties: environmentProperties(env), aliases: variableNames(env) },
   ];
   if (file !== undefined) {
-    sources.push({ name: `Config resource "${file.name}"`, properties: readProperties(module) });
+    sources.push({ name: `Config resource "${file}"`, properties: readProperties(module) });
   }
   return [...sources, { name: 'defaults', properties: defaultProperties() }];
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { readConfigured as read } from '../../../test/support/configured-sources.ts';
+import type { SourcesConfig } from '../../config/schema/webhook-sources.ts';
 
 const SHARED = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
 
@@ -135,6 +137,47 @@ test('faults of secrets are named without a secret', () => {
   assert.deepEqual(read({ a: { scheme: 'standard', secrets: { file: '/run/hook' } } }).problems, [
     `${at} names the file "/run/hook", whose text must begin with whsec_, whpk_ or whsk_`,
   ]);
+});
+
+test('no problem shows what stands in place of a secret', () => {
+  const planted = 'Zq7PlantedSecret';
+  const hidden = fc.constantFrom(planted, `${planted}\n`, ` ${planted}`, `whsec_${planted}`);
+  const misplaced = fc.oneof(
+    hidden,
+    hidden.map((env) => ({ env })),
+    hidden.map((secret) => ({ secret })),
+    hidden.map((env) => ({ env, file: env })),
+    hidden.map((secret) => ({ env: [secret] })),
+    hidden.map((secret) => [[secret]]),
+  );
+  const secrets = fc.oneof(misplaced, fc.array(misplaced, { minLength: 1, maxLength: 3 }));
+  const scheme = fc.constantFrom('standard', 'github', 'stripe', 'slack', 'hmac', 'token', 'x', 1);
+  let refused = 0;
+  const property = fc.property(scheme, secrets, (name, value) => {
+    const { problems } = read({ a: { scheme: name, secrets: value } });
+    refused += problems.length;
+    assert.ok(!problems.join().includes(planted), problems.join());
+  });
+  fc.assert(property, { numRuns: 500 });
+  assert.ok(refused > 500, `only ${refused} were refused`);
+});
+
+/** Not one of these compiles. */
+const mistakes: readonly SourcesConfig[] = [
+  // @ts-expect-error: no such scheme
+  { a: { scheme: 'gihub', secrets: 'a' } },
+  // @ts-expect-error: a source has secrets
+  { a: { scheme: 'github' } },
+  // @ts-expect-error: a field of another scheme
+  { a: { scheme: 'github', secrets: 'a', tolerance: 1 } },
+  // @ts-expect-error: the header of an HMAC
+  { a: { scheme: 'hmac', secrets: 'a' } },
+  // @ts-expect-error: a place is a header or a pointer
+  { a: { scheme: 'token', secrets: 'a', event: '/type' } },
+];
+
+test('what the compiler refuses is refused at the start too', () => {
+  for (const mistake of mistakes) assert.equal(read(mistake).problems.length, 1, JSON.stringify(mistake));
 });
 
 test('all faults are told at once', () => {

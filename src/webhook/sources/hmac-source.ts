@@ -15,7 +15,10 @@ const templateField = v.pipe(
 
 const { entries, message } = sourceSchemas.hmac;
 
-/** A source of the scheme hmac whose template is read and agrees with its other fields. */
+/**
+ * A source of the scheme hmac, with its template parsed. A rule about two fields is skipped while one of them is
+ * invalid.
+ */
 export const hmacSchema = v.pipe(
   v.object({ ...entries, template: v.optional(templateField) }, message),
   v.forward(

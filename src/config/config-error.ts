@@ -1,8 +1,8 @@
-/** The configuration cannot be used; the start ends with this message and exit code 2. */
+/** The configuration is invalid; the start fails with this message and exit code 2. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly code = 'CONFIG_INVALID';
-  /** Everything that is wrong, one line each. No line shows the value of a secret. */
+  /** All problems, one line each; none shows a secret. */
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[], options?: ErrorOptions) {

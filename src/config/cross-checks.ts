@@ -2,17 +2,18 @@ import { didYouMean } from '../core/suggest.ts';
 import { type Door, doors } from './options/door.ts';
 import { comparableEndpointId, takenEndpoints } from './options/endpoint-id.ts';
 import { type OptionKey, optionOf, type Settings } from './options/options.ts';
-import type { ManagementUser } from './schema/code.ts';
+import type { ManagementUser } from './schema/management-user.ts';
 
-/** What the checks of several settings at once look at. */
-export interface Together {
+/** The input of the checks across settings. */
+export interface CrossCheckInput {
   readonly settings: Settings;
-  /** Options with a problem of their own already; a check that needs one of them is left out. */
+  /** Options with an invalid value; a check that needs one of them is skipped. */
   readonly broken: ReadonlySet<OptionKey>;
-  /** Whether the module sets management.users, and the usable ones among them. */
+  /** Whether the module sets management.users. */
   readonly setsUsers: boolean;
+  /** The valid ones among them. */
   readonly users: readonly ManagementUser[];
-  /** The endpoints that the module adds. */
+  /** The custom endpoints of the module. */
   readonly endpoints?: readonly { readonly id: string }[];
 }
 
@@ -23,15 +24,15 @@ const portKeys = {
   webhook: 'webhook.port',
 } as const satisfies Readonly<Record<Door, OptionKey>>;
 
-/** One line for each combination of settings that cannot be meant. */
-export function crossCheck(together: Together): readonly string[] {
+/** One line for each contradiction between settings. */
+export function crossCheck(input: CrossCheckInput): readonly string[] {
   return [
-    ...credentials(together),
-    ...roles(together),
-    ...userNames(together),
-    ...ports(together),
-    ...endpointAccess(together),
-    ...replica(together),
+    ...credentials(input),
+    ...roles(input),
+    ...userNames(input),
+    ...ports(input),
+    ...endpointAccess(input),
+    ...replica(input),
   ];
 }
 
@@ -40,7 +41,7 @@ const pairs = [
   ['management.springBootAdmin.user', 'management.springBootAdmin.password'],
 ] as const satisfies readonly (readonly OptionKey[])[];
 
-function credentials({ settings, broken }: Together): readonly string[] {
+function credentials({ settings, broken }: CrossCheckInput): readonly string[] {
   return pairs.flatMap((pair) => {
     if (pair.some((key) => broken.has(key))) return [];
     const [set, missing] = settings[pair[0]] === undefined ? pair.toReversed() : pair;
@@ -50,10 +51,10 @@ function credentials({ settings, broken }: Together): readonly string[] {
   });
 }
 
-function roles({ settings, broken, setsUsers }: Together): readonly string[] {
+function roles({ settings, broken, setsUsers }: CrossCheckInput): readonly string[] {
   if (broken.has('management.user') || broken.has('management.role')) return [];
   if (settings['management.role'] === undefined) return [];
-  // A password without a user has its line already.
+  // `credentials` reports a password without a user.
   if (settings['management.user'] !== undefined || settings['management.password'] !== undefined) return [];
   if (setsUsers) return [];
   return [
@@ -61,13 +62,13 @@ function roles({ settings, broken, setsUsers }: Together): readonly string[] {
   ];
 }
 
-function userNames({ settings, users }: Together): readonly string[] {
+function userNames({ settings, users }: CrossCheckInput): readonly string[] {
   const user = settings['management.user'];
   if (!users.some((entry) => entry.user === user)) return [];
   return ['management.user is also in management.users of the module; keep one of them'];
 }
 
-function ports({ settings, broken }: Together): readonly string[] {
+function ports({ settings, broken }: CrossCheckInput): readonly string[] {
   if (broken.has('interfaces')) return [];
   const open = doors.filter((door) => settings.interfaces.includes(door) && !broken.has(portKeys[door]));
   const problems: string[] = [];
@@ -85,8 +86,8 @@ function ports({ settings, broken }: Together): readonly string[] {
   return problems;
 }
 
-/** A slip here would leave open what was meant to be closed. */
-function endpointAccess({ settings, broken, endpoints = [] }: Together): readonly string[] {
+/** A typo in an endpoint id would leave that endpoint open. */
+function endpointAccess({ settings, broken, endpoints = [] }: CrossCheckInput): readonly string[] {
   if (broken.has('management.endpointAccess')) return [];
   const known = [...takenEndpoints, ...endpoints.map(({ id }) => id)];
   const comparable = new Set(known.map(comparableEndpointId));
@@ -103,7 +104,7 @@ function endpointAccess({ settings, broken, endpoints = [] }: Together): readonl
   });
 }
 
-function replica({ settings, broken }: Together): readonly string[] {
+function replica({ settings, broken }: CrossCheckInput): readonly string[] {
   if (broken.has('database.url') || broken.has('database.readUrl')) return [];
   if (settings['database.readUrl'] === undefined || settings['database.url'].startsWith('postgres'))
     return [];

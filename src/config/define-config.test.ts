@@ -38,7 +38,13 @@ test('a configuration comes back as it was given', () => {
         async new_commit(delivery, { signal, log }) {
           log.info({ id: delivery.id, aborted: signal.aborted }, 'commit');
         },
+        paid: { handler: (delivery) => void delivery.id, attempts: 3, order: undefined },
       },
+      sources: {
+        shop: { scheme: 'hmac', secrets: ['a', { env: 'B' }] as const, header: 'x', event: { header: 'y' } },
+        slack: { scheme: 'slack', secrets: { file: '/run/slack' }, tolerance: 0, dedup: false },
+      },
+      forward: { all: 'https://a.example', some: { url: 'https://b.example', events: ['paid'] as const } },
     },
     log: { level: 'debug' },
     shutdown: { linger: 0 },

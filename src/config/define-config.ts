@@ -1,19 +1,21 @@
-import type { DeliveryHandler, HandlerSpec } from '../inbox/handler.ts';
+import type { DeliveryHandler } from '../inbox/handler.ts';
 import type { CodeCheck } from '../observability/health/code-check.ts';
 import type { OptionKey, Settings } from './options/options.ts';
-import type { ManagementUser } from './schema/code.ts';
 import type { CustomEndpoint } from './schema/custom-endpoint.ts';
 import type { ConfiguredCheck, HealthGroupOptions } from './schema/health-code.ts';
-import type { ForwardsConfig, SourcesConfig } from './schema/webhook-sources.ts';
+import type { ManagementUser } from './schema/management-user.ts';
+import type { HandlerSpec } from './schema/module-handlers.ts';
+import type { ForwardsConfig } from './schema/webhook-forwards.ts';
+import type { SourcesConfig } from './schema/webhook-sources.ts';
 
-/** How a module may write a setting: a list also as one text with commas, an optional one also as undefined. */
+/** The type of a setting in a module: a list may also be one string with commas. */
 type Written<T> = T extends readonly (infer I)[] ? readonly I[] | string : T;
 
 type Section = OptionKey extends infer K ? (K extends `${infer S}.${string}` ? S : never) : never;
 
 type Below<S extends string> = OptionKey extends infer K ? (K extends `${S}.${infer N}` ? N : never) : never;
 
-/** What stands in a section: settings, and sections again. */
+/** A section: settings and nested sections. */
 type InSection<S extends string> = {
   readonly [N in Below<S> as N extends `${infer Head}.${string}`
     ? Head
@@ -29,7 +31,7 @@ type Outside = {
 };
 
 interface ManagementCode {
-  /** By name: 0 is healthy, any other number is the code of what is wrong. */
+  /** By name; 0 is healthy, any other number is an error code. */
   readonly healthChecks?: Readonly<Record<string, CodeCheck | ConfiguredCheck>>;
   readonly healthGroups?: Readonly<Record<string, HealthGroupOptions>>;
   readonly endpoints?: readonly CustomEndpoint[];
@@ -41,7 +43,7 @@ interface WebhookCode {
   readonly handlers?: Readonly<Record<string, DeliveryHandler | HandlerSpec>>;
   /** Signed senders by name, each at /webhook/<name>. */
   readonly sources?: SourcesConfig;
-  /** Addresses that deliveries are sent on to, by name. */
+  /** Forward addresses by name. */
   readonly forward?: ForwardsConfig;
 }
 
@@ -50,10 +52,10 @@ interface Code {
   readonly webhook?: WebhookCode;
 }
 
-/** What a configuration module exports by default: the settings, nested, and code. All of it is optional. */
+/** The default export of a configuration module: nested settings and code, all of it optional. */
 export type PorticoConfig = Outside & { readonly [S in Section]?: InSection<S> } & Code;
 
-/** Gives a configuration module completion and type checks; returns its argument. */
+/** Gives a configuration module completion and type checks. Returns its argument. */
 export function defineConfig(config: PorticoConfig): PorticoConfig {
   return config;
 }

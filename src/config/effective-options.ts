@@ -1,16 +1,16 @@
 import { type OptionKey, optionKeys, optionOf, type Settings } from './options/options.ts';
 import type { PropertySource } from './sources/property-source.ts';
 
-/** An option with the value that holds. */
+/** An option with its effective value. */
 export interface EffectiveOption {
   readonly key: OptionKey;
   readonly value: unknown;
-  /** Where the value comes from; undefined for one that nobody set. */
+  /** The place that set the value; undefined when no source did. */
   readonly origin: string | undefined;
   readonly secret: boolean;
 }
 
-/** Every option with its value and the place that gave it, in the order of the documentation. */
+/** All options with their effective values and origins, in the order of the documentation. */
 export function effectiveOptions(
   settings: Settings,
   sources: readonly PropertySource[],

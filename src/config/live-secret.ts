@@ -5,20 +5,20 @@ import { type OptionKey, optionOf, type Settings } from './options/options.ts';
 import { parseText } from './options/parse.ts';
 import { readSecretFile } from './sources/secret-file.ts';
 
-/** How often the file is looked at, in milliseconds. */
+/** Polling interval of the file, in milliseconds. */
 const INTERVAL = 1_000;
 
-/** A secret that is read again when its file changes. */
+/** A secret that follows changes of its file. */
 export interface LiveSecret<T> extends Disposable {
   readonly current: T;
 }
 
-/** Told of each change: undefined when a new value was taken, else why the old one stays. */
+/** Called for each change: with undefined when the new value is used, else with the reason why the old one stays. */
 export type OnSecretChange = (problem: string | undefined) => void;
 
 /**
- * The value of a secret option; while it comes from the file that `<NAME>_FILE` names, changes of the file are
- * followed, so that a secret can be rotated without a restart. What cannot be read or is no value changes nothing.
+ * The value of a secret option. If it comes from the file that `<NAME>_FILE` names, it follows changes of that file,
+ * so that a secret can be rotated without a restart. An unreadable file or invalid value changes nothing.
  */
 export function liveSecret<K extends OptionKey>(
   { settings, secretFiles }: Config,
@@ -45,24 +45,24 @@ export function liveSecret<K extends OptionKey>(
     onChange(problem);
   };
 
-  // Not known before the first look: the file may have changed since the configuration was read.
-  let known: string | undefined;
-  let isLooking = false;
+  // Undefined before the first poll: the file may have changed since the configuration was read.
+  let lastState: string | undefined;
+  let isPolling = false;
   let closed = false;
-  const look = () => {
-    // A folder of the network may take its time.
-    if (isLooking) return;
-    isLooking = true;
-    // Looking at the file also follows a link that is exchanged, as Kubernetes does.
+  const poll = () => {
+    // On a network file system a poll can take longer than the interval.
+    if (isPolling) return;
+    isPolling = true;
+    // stat follows a symbolic link, which Kubernetes replaces.
     stat(path, (error, stats) => {
-      isLooking = false;
+      isPolling = false;
       const state = error === null ? `${stats.ino} ${stats.size} ${stats.mtimeMs}` : String(error.code);
-      if (closed || state === known) return;
-      known = state;
+      if (closed || state === lastState) return;
+      lastState = state;
       readAgain();
     });
   };
-  const timer = setInterval(look, INTERVAL).unref();
+  const timer = setInterval(poll, INTERVAL).unref();
   return {
     get current() {
       return current;

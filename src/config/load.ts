@@ -8,24 +8,24 @@ import { secretTexts } from './secret-texts.ts';
 import { type Environment, readEnvironment } from './sources/environment.ts';
 import { readFlags } from './sources/flags.ts';
 import type { PropertySource } from './sources/property-source.ts';
-import type { Reading } from './sources/reading.ts';
+import { propertySources } from './sources/property-sources.ts';
+import type { Found, Reading } from './sources/reading.ts';
 import { createSecretResolver, type SecretResolver } from './sources/secret-resolver.ts';
-import { propertySources } from './sources.ts';
 
-/** What a start is configured from. */
+/** The inputs of the configuration. */
 export interface ConfigSource {
-  /** The words behind the command. */
+  /** The arguments after the command. */
   readonly argv: readonly string[];
   readonly env: Environment;
-  /** The working folder, absolute: where portico.config.* is looked for and relative paths begin. */
+  /** The working directory, absolute: holds portico.config.* and is the base of relative paths. */
   readonly cwd: string;
-  /** Looks at the module's code for those parts that belong to a door, and adds to the problems. */
+  /** Validates the parts of the module that a door reads itself; appends to `problems`. */
   readonly check?: ModuleCheck;
 }
 
 export type ModuleCheck = (
   code: ConfigCode,
-  /** How messages call the module. */
+  /** The module's name in messages. */
   name: string,
   resolveSecret: SecretResolver,
   problems: string[],
@@ -34,20 +34,20 @@ export type ModuleCheck = (
 /** The whole configuration of a process. */
 export interface Config {
   readonly settings: Settings;
-  /** Where values come from, the strongest first. */
+  /** The sources of all values, highest precedence first. */
   readonly sources: readonly PropertySource[];
   readonly code: ConfigCode;
   /** The configuration module, absolute; undefined when there is none. */
   readonly file: string | undefined;
-  /** The files that secrets were read from, absolute. */
+  /** The files that hold secrets, absolute. */
   readonly secretFiles: ReadonlyMap<OptionKey, string>;
-  /** Finds secrets that the module only names. */
+  /** Resolves secrets that the module references. */
   readonly resolveSecret: SecretResolver;
 }
 
 /**
- * Reads flags, environment, configuration module and defaults, the earlier ones winning.
- * Rejects with one ConfigError that lists all problems of all of them.
+ * Merges flags, environment, configuration module and defaults, in this order of precedence.
+ * Rejects with one ConfigError that lists the problems of all of them.
  */
 export async function loadConfig({ argv, env, cwd, check }: ConfigSource): Promise<Config> {
   const flags = readFlags(argv);
@@ -73,12 +73,12 @@ export async function loadConfig({ argv, env, cwd, check }: ConfigSource): Promi
     );
   }
   if (problems.length > 0) throw new ConfigError(problems);
-  const sources = propertySources(flags, env, module.file, module.reading);
+  const sources = propertySources(flags, env, module.file?.name, module.reading);
   const secretFiles = secretFilesOf(readings, env, cwd);
   return { settings, sources, code: module.code, file: module.file?.path, secretFiles, resolveSecret };
 }
 
-/** The file of each secret whose strongest value comes from one. */
+/** The file of each secret that is read from one. */
 function secretFilesOf(
   readings: readonly Reading[],
   env: Environment,
@@ -88,18 +88,21 @@ function secretFilesOf(
   for (const key of optionKeys) {
     const variable = `${optionOf(key).env}_FILE`;
     const path = env[variable];
-    const strongest = readings.find((reading) => reading.found.has(key))?.found.get(key);
-    if (path !== undefined && strongest?.origin === variable) files.set(key, resolve(cwd, path));
+    if (path !== undefined && find(readings, key)?.origin === variable) files.set(key, resolve(cwd, path));
   }
   return files;
 }
 
-/** The strongest value of every option. */
 function merge(readings: readonly Reading[]): Settings {
   const values = optionKeys.map((key) => {
-    const found = readings.find((reading) => reading.found.has(key))?.found.get(key);
+    const found = find(readings, key);
     return [key, found === undefined ? optionOf(key).default : found.value];
   });
-  // Every key is there, with a value that its own option read.
+  // Every key has a value that its own option parsed.
   return Object.fromEntries(values) as Settings;
+}
+
+/** What the first source that sets an option found. */
+function find(readings: readonly Reading[], key: OptionKey): Found | undefined {
+  return readings.find(({ found }) => found.has(key))?.found.get(key);
 }

@@ -2,7 +2,7 @@ import { flagOf, formatDefault } from './options/option.ts';
 import { moduleOption, optionKeys, optionOf } from './options/options.ts';
 import { codeKeys } from './schema/code.ts';
 
-/** All options as Markdown tables for the documentation, and what a configuration module holds beside them. */
+/** The documentation of all options and code keys, as Markdown tables. */
 export function renderMarkdownTable(): string {
   const module = [
     '(the configuration module)',
@@ -21,7 +21,7 @@ export function renderMarkdownTable(): string {
   const additions = codeKeys.map(({ key, shape, description }) => [code(key), code(shape), description]);
   return [
     table(['key', 'flag', 'environment', 'default', 'meaning'], [module, ...settings]),
-    'Only in a `.ts` or `.js` configuration module:',
+    'Only in a configuration module:',
     table(['key', 'shape', 'meaning'], additions),
   ].join('\n\n');
 }
@@ -35,7 +35,7 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), `|${' --- |'.repeat(head.length)}`, ...rows.map(line)].join('\n');
 }
 
-/** `<file>` outside of code would be read as a tag. */
+/** Markdown reads `<file>` outside of code as an HTML tag. */
 function cell(text: string): string {
   const outside = text
     .split('`')

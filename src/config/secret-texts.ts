@@ -4,7 +4,7 @@ import type { Reading } from './sources/reading.ts';
 
 const secretKeys = optionKeys.filter((key) => optionOf(key).secret);
 
-/** The texts of all secrets that the sources hold, whether usable or not; the longest first. */
+/** The values of all secret options in the sources, valid or not, longest first. */
 export function secretTexts(env: Environment, readings: readonly Reading[]): readonly string[] {
   const values: unknown[] = secretKeys.flatMap((key) => [
     env[optionOf(key).env],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { describeValue, oneLine, quote } from './quote.ts';
+import { describeKind, describeValue, oneLine, quote } from './quote.ts';
 
 test('a quoted text is one short line without control characters', () => {
   fc.assert(
@@ -27,6 +27,8 @@ test('values are named by what they are', () => {
     describeValue(() => 1),
     'a function',
   );
+  assert.equal(describeKind('x'), 'a text');
+  assert.equal(describeKind(1.5), '1.5');
 });
 
 test('a message of several lines becomes one', () => {

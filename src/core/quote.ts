@@ -15,6 +15,11 @@ export function describeValue(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
+/** A value that may be a secret, for use in a message: as `describeValue`, but a text by its kind alone. */
+export function describeKind(value: unknown): string {
+  return typeof value === 'string' ? 'a text' : describeValue(value);
+}
+
 /** A message of somebody else's error: its text on one line, without control characters, cut when long. */
 export function oneLine(text: string): string {
   return text

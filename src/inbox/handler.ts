@@ -26,16 +26,3 @@ export interface HandlerContext {
  * It may get the same delivery more than once, so its effects should be idempotent by `delivery.id`.
  */
 export type DeliveryHandler = (delivery: Delivery, context: HandlerContext) => void | Promise<void>;
-
-/** A handler with limits of its own; the options of the webhook door are the defaults. */
-export interface HandlerSpec {
-  readonly handler: DeliveryHandler;
-  /** Maximum number of concurrent deliveries. */
-  readonly concurrency?: number;
-  /** Timeout of an attempt, in milliseconds. */
-  readonly timeout?: number;
-  /** Attempts before a delivery is dead. */
-  readonly attempts?: number;
-  /** JSON pointer (RFC 6901) into the body: deliveries with the same value there are handled one at a time, in order of arrival. */
-  readonly order?: string;
-}

@@ -1,9 +1,11 @@
 import type { EffectiveOption } from '../config/effective-options.ts';
-import { comparableEndpointId, endpointIdPattern, takenEndpoints } from '../config/options/endpoint-id.ts';
+import { comparableEndpointId, takenEndpoints } from '../config/options/endpoint-id.ts';
 import type { ShowDetails } from '../config/options/health-names.ts';
 import type { InfoPart } from '../config/options/info-parts.ts';
-import { parseParameter } from '../config/schema/custom-endpoint.ts';
+import { endpointSchema } from '../config/schema/custom-endpoint.ts';
 import type { HealthGroupOptions } from '../config/schema/health-code.ts';
+import { check, problemLines } from '../config/schema/read-object.ts';
+import { quote } from '../core/quote.ts';
 import type { SecretTexts } from '../core/redaction.ts';
 import type { BasicUser } from '../http/auth/basic-auth.ts';
 import type { ExchangeLog } from '../http/exchange-log.ts';
@@ -96,32 +98,13 @@ export function basePrefix(basePath: string): string {
 export function checkCustomEndpoints(endpoints: readonly CustomEndpoint[], prefix: string): void {
   const probes = prefix === '' ? PROBE_PATHS.map((path) => path.slice(1)) : [];
   const taken = new Set([...takenEndpoints, ...probes].map(comparableEndpointId));
-  for (const endpoint of endpoints) {
-    const { id } = endpoint;
-    const comparable = comparableEndpointId(id);
-    if (!endpointIdPattern.test(id) || taken.has(comparable)) {
-      throw new ManagementOptionsError(
-        `The endpoint id ${JSON.stringify(id)} is taken, or not of letters, digits, "." and "-" after a lower-case letter. Choose another.`,
-      );
-    }
+  const problems = endpoints.flatMap(({ id, path, query, read, write, delete: remove }, index) => {
+    const comparable = comparableEndpointId(String(id));
+    const clash = taken.has(comparable) ? [`endpoints[${index}].id ${quote(id)} is taken; rename it`] : [];
     taken.add(comparable);
-    checkShape(endpoint);
-  }
-}
-
-function checkShape(endpoint: CustomEndpoint): void {
-  const { id, path, query = [], read, write } = endpoint;
-  const names = query.map((name) => parseParameter(name)?.name);
-  const sound =
-    (path === undefined || parseParameter(path) !== undefined) &&
-    !names.includes(undefined) &&
-    new Set(names).size === names.length;
-  if (!sound) {
-    throw new ManagementOptionsError(
-      `A parameter of the endpoint ${id} is declared twice, or is no name of letters, digits and "_" with or without a "?" behind it. Rename it.`,
-    );
-  }
-  if ([read, write, endpoint.delete].every((operation) => operation === undefined)) {
-    throw new ManagementOptionsError(`The endpoint ${id} can do nothing. Give it read, write or delete.`);
-  }
+    // Field by field: an instance of a class has its operations from its prototype.
+    const { issues } = check(endpointSchema, { id, path, query, read, write, delete: remove });
+    return [...clash, ...problemLines(issues, `endpoints[${index}]`)];
+  });
+  if (problems.length > 0) throw new ManagementOptionsError(problems.join('\n'));
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import type { ClaimedJob, Delivery } from '../inbox/delivery.ts';
-import type { HandlerContext, HandlerSpec } from '../inbox/handler.ts';
+import type { HandlerContext } from '../inbox/handler.ts';
 import { handlerTarget } from './handler-target.ts';
 
 const defaults = { concurrency: 16, timeout: 30_000, maxAttempts: 10, backoff: { base: 1, cap: 2 } };

@@ -1,8 +1,9 @@
+import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { parsePointer, valueAt } from '../core/json-pointer.ts';
 import type { ClaimedJob, Delivery } from '../inbox/delivery.ts';
 import { parseDeliveryBody } from '../inbox/delivery-body.ts';
 import type { Target } from '../inbox/dispatch/target.ts';
-import type { HandlerLog, HandlerSpec } from '../inbox/handler.ts';
+import type { HandlerLog } from '../inbox/handler.ts';
 
 /** Defaults for targets. Times are in milliseconds. */
 export type TargetDefaults = Pick<Target, 'concurrency' | 'timeout' | 'maxAttempts' | 'backoff'>;

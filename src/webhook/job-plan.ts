@@ -1,6 +1,6 @@
+import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { type JsonPointer, parsePointer, valueAt } from '../core/json-pointer.ts';
 import type { NewJob } from '../inbox/delivery.ts';
-import type { HandlerSpec } from '../inbox/handler.ts';
 import type { ForwardSettings } from './forward/forward-settings.ts';
 import { forwardTargetName } from './forward/forward-target.ts';
 import { handlerTargetName } from './handler-target.ts';

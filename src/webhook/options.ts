@@ -1,10 +1,11 @@
 import { ConfigError } from '../config/config-error.ts';
 import { options as table } from '../config/options/options.ts';
 import { parseValue } from '../config/options/parse.ts';
-import { readHandlers } from '../config/schema/module-handlers.ts';
-import type { ForwardsConfig, SourcesConfig } from '../config/schema/webhook-sources.ts';
+import { type HandlerSpec, readHandlers } from '../config/schema/module-handlers.ts';
+import type { ForwardsConfig } from '../config/schema/webhook-forwards.ts';
+import type { SourcesConfig } from '../config/schema/webhook-sources.ts';
 import { createSecretResolver } from '../config/sources/secret-resolver.ts';
-import type { DeliveryHandler, HandlerSpec } from '../inbox/handler.ts';
+import type { DeliveryHandler } from '../inbox/handler.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { readWebhookSettings } from './settings.ts';
@@ -27,28 +28,28 @@ const NUMBERS = [
 type Numbers = Readonly<Record<(typeof NUMBERS)[number], number>>;
 
 export interface WebhookOptions extends Partial<Numbers> {
-  /** Where deliveries are kept, of a database that is open until the application has closed. */
+  /** The store of deliveries. Its database must stay open until the application has closed. */
   readonly inbox: Inbox;
-  /** What is done with deliveries, by their event; default nothing: they are stored and wait for a replay. */
+  /** Handlers of deliveries, by event; default none: deliveries are stored for a replay. */
   readonly handlers?: Readonly<Record<string, DeliveryHandler | HandlerSpec>>;
   /** Signed senders by name, each at /webhook/<name>; default none. */
   readonly sources?: SourcesConfig;
-  /** Addresses that deliveries are sent on to, by name; default none. */
+  /** Forward addresses by name; default none. */
   readonly forward?: ForwardsConfig;
   /**
-   * The shared secrets that are accepted in x-webhook-token at /webhook itself; default none: everybody may send.
-   * As a function they are asked for at each request, so that they can change.
+   * The secrets that /webhook accepts in x-webhook-token; default none: everybody may send. A function is called at
+   * each request, so that secrets can change.
    */
   readonly secrets?: readonly string[] | (() => readonly string[]);
-  /** Where deliveries and attempts are counted and timed; default nowhere. */
+  /** The registry of the meters of deliveries and attempts; default none. */
   readonly metrics?: Metrics;
-  /** How long attempts under way may take once the application closes, in milliseconds; default 8,000. */
+  /** Timeout of running attempts once the application closes, in milliseconds; default 8,000. */
   readonly stopTimeout?: number;
 }
 
 const DAY = 86_400_000;
 
-/** What is done with deliveries, and where they may come from, checked. Throws ConfigError. */
+/** Handlers, sources and forward addresses, validated. Throws ConfigError with all problems. */
 export function readWork(
   given: Pick<WebhookOptions, 'handlers' | 'sources' | 'forward'>,
   problems: string[] = [],
@@ -56,12 +57,12 @@ export function readWork(
   const { sources, forward } = given;
   const resolver = createSecretResolver(process.env, process.cwd());
   const settings = readWebhookSettings({ sources, forward }, 'options', resolver, problems);
-  const handlers = readHandlers(given.handlers, 'options: webhook.handlers', problems);
+  const handlers = readHandlers({ value: given.handlers, path: 'options: webhook.handlers' }, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return { ...settings, handlers };
 }
 
-/** The options, checked, with what holds when nobody says. Throws ConfigError with everything that is wrong. */
+/** The options, validated and with defaults. Throws ConfigError with all problems. */
 export function readOptions(given: WebhookOptions) {
   const problems: string[] = [];
   const numbers = Object.fromEntries(

@@ -9,11 +9,13 @@ import { RECEIVER_PATH, receiver } from './receiver/receiver.ts';
 import { createSource } from './sources/source.ts';
 import { createWork } from './work.ts';
 
-// Types of the options, for users of this door alone.
-export type { ForwardConfig, SourceConfig } from '../config/schema/webhook-sources.ts';
+// What the options are made of, for those who take only this door.
+export type { HandlerSpec } from '../config/schema/module-handlers.ts';
+export type { ForwardConfig } from '../config/schema/webhook-forwards.ts';
+export type { SourceConfig } from '../config/schema/webhook-sources.ts';
 export { backlogCheck } from '../inbox/backlog-check.ts';
 export type { Delivery } from '../inbox/delivery.ts';
-export type { DeliveryHandler, HandlerContext, HandlerSpec } from '../inbox/handler.ts';
+export type { DeliveryHandler, HandlerContext } from '../inbox/handler.ts';
 export type { ReplayPlan } from '../inbox/replay-delivery.ts';
 export type { WebhookOptions } from './options.ts';
 

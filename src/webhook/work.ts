@@ -1,9 +1,10 @@
+import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import type { NewDelivery } from '../inbox/delivery.ts';
 import { Dispatcher } from '../inbox/dispatch/dispatcher.ts';
 import { Heartbeat } from '../inbox/dispatch/heartbeat.ts';
 import { Retention } from '../inbox/dispatch/retention.ts';
 import type { WorkerEvents } from '../inbox/dispatch/worker.ts';
-import type { HandlerLog, HandlerSpec } from '../inbox/handler.ts';
+import type { HandlerLog } from '../inbox/handler.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { ForwardSettings } from './forward/forward-settings.ts';
 import { forwardTarget } from './forward/forward-target.ts';

@@ -1,4 +1,4 @@
-import { headerName } from '../../webhook/sources/fields.ts';
+import { headerName } from '../../core/header-name.ts';
 import { misuse } from './misuse.ts';
 
 /** Reads headers written as `name: text`; the names in lower case. Throws UsageError. */

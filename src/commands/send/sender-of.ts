@@ -1,6 +1,7 @@
 import { webhookSettings } from '../../app/webhook-door.ts';
 import type { Config } from '../../config/load.ts';
 import { readSecretFile } from '../../config/sources/secret-file.ts';
+import { headerName } from '../../core/header-name.ts';
 import { didYouMean } from '../../core/suggest.ts';
 import type { Signer } from '../../webhook/schemes/scheme.ts';
 import { UnusableSecretError } from '../../webhook/schemes/scheme-error.ts';
@@ -13,7 +14,6 @@ import {
 } from '../../webhook/schemes/schemes.ts';
 import { bodyAlone } from '../../webhook/schemes/template.ts';
 import { defaultLayout } from '../../webhook/sources/defaults.ts';
-import { headerName } from '../../webhook/sources/fields.ts';
 import type { SourceLayout, SourceSettings } from '../../webhook/sources/source.ts';
 import type { CommandArguments } from '../argv/command-arguments.ts';
 import { misuse } from './misuse.ts';

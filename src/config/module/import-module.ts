@@ -1,33 +1,33 @@
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { describeValue } from '../../core/quote.ts';
+import { describeKind } from '../../core/quote.ts';
 import { entriesOf, isRecord } from '../../core/record.ts';
 import { jsonFault } from './json-fault.ts';
 import type { ModuleFile } from './module-file.ts';
 
-/** What a configuration module exports, or one line about why that cannot be had. */
+/** The default export of a configuration module, or the problem in one line. */
 export type Imported =
   | { readonly exported: Readonly<Record<string, unknown>> }
   | { readonly problem: string };
 
-/** The file that stands in the stack below everything that a module does while it is loaded. */
+/** The file of the stack frame below all frames of a loading module. */
 export const importer = import.meta.filename;
 
-/** Loads a configuration module: runs a `.ts` or `.js` one, reads a `.json` one. Rejects with what running it threw. */
+/** Imports a `.ts` or `.js` module, or parses a `.json` one. Rejects with whatever the module throws. */
 export async function importModule(file: ModuleFile): Promise<Imported> {
   return file.path.endsWith('.json') ? readJson(file) : runModule(file);
 }
 
 async function runModule(file: ModuleFile): Promise<Imported> {
   const namespace: Readonly<Record<string, unknown>> = await import(pathToFileURL(file.path).href);
-  // A CommonJS module that sets nothing exports an empty object all the same.
+  // A CommonJS module without exports has an empty object as its default.
   const nothing = isRecord(namespace.default) && entriesOf(namespace.default).length === 0;
   if (!Object.hasOwn(namespace, 'default') || (Object.hasOwn(namespace, 'module.exports') && nothing)) {
     return { problem: `${file.name} has no default export; write: export default defineConfig({ ... })` };
   }
   const exported: unknown = await namespace.default;
   if (isRecord(exported)) return { exported };
-  const given = typeof exported === 'string' ? 'a text' : describeValue(exported);
+  const given = describeKind(exported);
   return {
     problem: `the default export of ${file.name} must be an object or a promise of one, not ${given}`,
   };
@@ -39,7 +39,7 @@ function readJson(file: ModuleFile): Imported {
   try {
     parsed = JSON.parse(text);
   } catch {
-    // The message of JSON.parse may show the text, with a secret in it.
+    // The message of JSON.parse may quote a secret.
     const fault = jsonFault(text);
     const before = text.slice(0, fault).split('\n');
     const place = `${before.length}:${(before.at(-1)?.length ?? 0) + 1}`;
@@ -47,7 +47,5 @@ function readJson(file: ModuleFile): Imported {
     return { problem: `${file.name} cannot be loaded: ${what} (${file.name}:${place})` };
   }
   if (isRecord(parsed)) return { exported: parsed };
-  return {
-    problem: `${file.name} must hold an object, not ${typeof parsed === 'string' ? 'a text' : describeValue(parsed)}`,
-  };
+  return { problem: `${file.name} must hold an object, not ${describeKind(parsed)}` };
 }

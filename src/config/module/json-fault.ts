@@ -1,6 +1,6 @@
 /**
- * The offset of the first character with which a text stops being JSON; its length when it only ends too early.
- * For a text that JSON.parse refuses: some of its messages name no position, but show the text instead.
+ * The offset of the first character that is no JSON; the length of a text that only ends too early. For a text that
+ * JSON.parse refuses: some of its messages quote the text instead of naming the position.
  */
 export function jsonFault(text: string): number {
   let sound = 0;
@@ -13,7 +13,7 @@ export function jsonFault(text: string): number {
   return sound;
 }
 
-/** Whether the text is JSON or the beginning of some. */
+/** Whether the text is JSON or a prefix of JSON. */
 function canGoOn(text: string): boolean {
   try {
     JSON.parse(text);

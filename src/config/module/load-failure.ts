@@ -6,15 +6,15 @@ import type { ModuleFile } from './module-file.ts';
 import { formatPlace, placeInHead, placeInStack, type SourcePlace } from './source-place.ts';
 import { syntaxPlace } from './syntax-place.ts';
 
-/** A configuration module that failed. */
+/** A configuration module that failed to load. */
 export interface Failed {
   readonly file: ModuleFile;
   readonly cwd: string;
-  /** Texts that the message may not show. */
+  /** Secrets to redact. */
   readonly secrets: readonly string[];
 }
 
-/** One line about why a configuration module could not be loaded, with the place when it is known. */
+/** The reason why a configuration module failed to load, in one line, with the place if known. */
 export async function describeLoadFailure(error: unknown, { file, cwd, secrets }: Failed): Promise<string> {
   const place = await placeOf(error, file.path);
   const at = place === undefined ? '' : ` (${formatPlace(place, cwd)})`;
@@ -25,13 +25,13 @@ export async function describeLoadFailure(error: unknown, { file, cwd, secrets }
 async function placeOf(error: unknown, path: string): Promise<SourcePlace | undefined> {
   const stack: unknown = error instanceof Error ? error.stack : undefined;
   if (typeof stack !== 'string') return undefined;
-  // Below the place of the import stands who loads the configuration, not the module.
+  // The frames below the import are ours, not the module's.
   const place = placeInStack(stack, importer);
   if (!(error instanceof SyntaxError)) return place;
   return placeInHead(stack) ?? place ?? (await syntaxPlace(path));
 }
 
-/** The message of a syntax error without the pieces of source in it, which may be those of a secret. */
+/** The message of a syntax error without quoted source, which may hold a secret. */
 function withoutSource(error: unknown): string {
   const text = describeError(error);
   if (!(error instanceof SyntaxError)) return text;

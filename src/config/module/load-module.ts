@@ -8,37 +8,28 @@ import { readModuleSettings } from './module-settings.ts';
 /** Where to look for the configuration module. */
 export interface ModuleSearch {
   readonly cwd: string;
-  /** What `--config` and CONFIG name. */
+  /** The values of `--config` and CONFIG. */
   readonly flag: string | undefined;
   readonly variable: string | undefined;
-  /** Texts that no message may show. */
+  /** Secrets to redact. */
   readonly secrets: readonly string[];
 }
 
-/** A configuration module that was read, or none. */
+/** The content of the configuration module, if there is one. */
 export interface LoadedModule {
   readonly file: ModuleFile | undefined;
   readonly reading: Reading;
   readonly code: ConfigCode;
-  /** Whether it sets management.users at all, well or badly. */
+  /** Whether it sets management.users, valid or not. */
   readonly setsUsers: boolean;
-  /** Whether all that it says is known, so that what is missing is really missing. */
+  /** False when the module failed to load: then its settings are unknown. */
   readonly complete: boolean;
 }
 
-const noCode: ConfigCode = {
-  healthChecks: new Map(),
-  healthGroups: new Map(),
-  endpoints: [],
-  users: [],
-  handlers: new Map(),
-  sources: undefined,
-  forward: undefined,
-};
 const none: LoadedModule = {
   file: undefined,
   reading: startReading(),
-  code: noCode,
+  code: readModuleCode(new Map(), '', []),
   setsUsers: false,
   complete: true,
 };
@@ -53,7 +44,7 @@ export async function loadModule({ cwd, flag, variable, secrets }: ModuleSearch)
     const imported = await importModule(file);
     return 'problem' in imported ? unusable(file, imported.problem) : readModule(imported.exported, file);
   } catch (error) {
-    // Loaded only where it is needed: it starts a process, and a start has few milliseconds.
+    // Imported on failure only, to keep the start fast.
     const { describeLoadFailure } = await import('./load-failure.ts');
     return unusable(file, await describeLoadFailure(error, { file, cwd, secrets }));
   }
@@ -66,18 +57,23 @@ function unusable(file: ModuleFile | undefined, problem: string): LoadedModule {
 function readModule(exported: Readonly<Record<string, unknown>>, file: ModuleFile): LoadedModule {
   const { code: given, ...reading } = readModuleSettings(exported, file.name);
   const problems = [...reading.problems];
-  const code = file.path.endsWith('.json')
-    ? refuseCode(given, file.name, problems)
-    : readModuleCode(given, file.name, problems);
+  const usable = file.path.endsWith('.json') ? dataOf(given, file.name, problems) : given;
+  const code = readModuleCode(usable, file.name, problems);
   const setsUsers = given.has('management.users');
   return { file, reading: { ...reading, problems }, code, setsUsers, complete: true };
 }
 
-function refuseCode(given: ReadonlyMap<CodeKey, unknown>, name: string, problems: string[]): ConfigCode {
+/** What a JSON file may hold beside settings; each other key goes to `problems`. */
+function dataOf(
+  given: ReadonlyMap<CodeKey, unknown>,
+  name: string,
+  problems: string[],
+): ReadonlyMap<CodeKey, unknown> {
+  const data = new Map(given);
   for (const key of given.keys()) {
     if (dataKeys.has(key)) continue;
+    data.delete(key);
     problems.push(`${name}: ${key} needs a .ts or .js module; .json holds settings only`);
   }
-  const data = new Map([...given].filter(([key]) => dataKeys.has(key)));
-  return readModuleCode(data, name, problems);
+  return data;
 }

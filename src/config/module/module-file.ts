@@ -10,14 +10,14 @@ const loadable = /\.(?:[cm]?[jt]s|json)$/;
 export interface ModuleFile {
   /** Absolute. */
   readonly path: string;
-  /** How messages call it: from the working folder when it lies inside. */
+  /** Its name in messages: relative to the working directory if inside. */
   readonly name: string;
 }
 
-/** The file to load, if any, or one line about why it cannot be told. */
+/** The file to load, if any, or the problem in one line. */
 export type ModuleChoice = { readonly file: ModuleFile | undefined } | { readonly problem: string };
 
-/** Finds the configuration module: the one that is named, else the only one in the working folder. */
+/** Finds the configuration module: the one that `flag` or `variable` names, else the one in the working directory. */
 export function findModule(
   cwd: string,
   flag: string | undefined,
@@ -44,7 +44,7 @@ function namedModule(cwd: string, place: string, given: string): ModuleChoice {
   return { file: { path, name: displayPath(path, cwd) } };
 }
 
-/** A path as a reader in the working folder would write it. */
+/** A path relative to the working directory if inside, else absolute. */
 export function displayPath(path: string, cwd: string): string {
   const inside = relative(cwd, path);
   return inside === '' || /^\.\.(?:[\\/]|$)|^[\\/]|^[A-Za-z]:/.test(inside) ? path : inside;

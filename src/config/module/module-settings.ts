@@ -1,4 +1,4 @@
-import { describeValue } from '../../core/quote.ts';
+import { describeKind } from '../../core/quote.ts';
 import { entriesOf, isRecord, unknownKey } from '../../core/record.ts';
 import { isOptionKey, optionKeys, optionOf } from '../options/options.ts';
 import { parseValue } from '../options/parse.ts';
@@ -8,13 +8,13 @@ import { type Reading, startReading, take } from '../sources/reading.ts';
 const isCodeKey = (key: string): key is CodeKey => codeKeys.some((code) => code.key === key);
 const allKeys: readonly string[] = [...optionKeys, ...codeKeys.map((code) => code.key)];
 
-/** What a configuration module says. */
+/** The content of a configuration module. */
 export interface ModuleReading extends Reading {
-  /** The parts that are code, not looked at yet. */
+  /** The values of code keys, not validated yet. */
   readonly code: ReadonlyMap<CodeKey, unknown>;
 }
 
-/** Reads the settings of a configuration module. `name` is how messages call it. */
+/** Reads the settings of a configuration module. `name` is its name in messages. */
 export function readModuleSettings(exported: Readonly<Record<string, unknown>>, name: string): ModuleReading {
   const reading = startReading();
   const code = new Map<CodeKey, unknown>();
@@ -23,7 +23,7 @@ export function readModuleSettings(exported: Readonly<Record<string, unknown>>, 
     for (const [part, value] of entriesOf(record)) {
       const key = section === undefined ? part : `${section}.${part}`;
       const place = { name: `${name}: ${key}`, drop: 'leave it out' };
-      // A dot in a key of the file must not reach an option: sections are nested.
+      // Sections are nested: a key with a dot sets no option.
       if (part.includes('.')) {
         reading.problems.push(
           `${unknownKey(name, key, [])}; write sections as objects: { rest: { port: 8000 } }`,
@@ -37,6 +37,7 @@ export function readModuleSettings(exported: Readonly<Record<string, unknown>>, 
       } else if (isRecord(value)) {
         visit(value, key);
       } else {
+        // A text in place of a section may be a secret.
         reading.problems.push(`${place.name} must be an object, not ${describeKind(value)}`);
       }
     }
@@ -51,9 +52,4 @@ function topKeys(): readonly string[] {
 
 function isSection(key: string): boolean {
   return allKeys.some((known) => known.startsWith(`${key}.`));
-}
-
-/** A text in place of a section may be a secret that slipped: only its kind is shown. */
-function describeKind(value: unknown): string {
-  return typeof value === 'string' ? 'a text' : describeValue(value);
 }

@@ -9,16 +9,16 @@ export interface SourcePlace {
   readonly column: number | undefined;
 }
 
-/** `portico.config.ts:3:7`, from the working folder when it lies inside. */
+/** `portico.config.ts:3:7`, relative to the working directory if inside. */
 export function formatPlace(place: SourcePlace, cwd: string): string {
   const column = place.column === undefined ? '' : `:${place.column}`;
   const seen = displayPath(place.path, cwd);
-  // Stacks name real paths, while the working folder may have been reached through a link.
+  // Stacks have real paths; the working directory may be a symbolic link.
   const path = seen === place.path ? displayPath(place.path, realpathSync(cwd)) : seen;
   return `${path}:${place.line}${column}`;
 }
 
-/** The topmost place of a stack that is neither Node's, nor a package's, nor below `until`; a package's if no other. */
+/** The topmost frame above `until` that is neither Node's nor a package's; a package's frame if there is no other. */
 export function placeInStack(stack: string, until: string): SourcePlace | undefined {
   let inPackage: SourcePlace | undefined;
   for (const row of stack.split('\n')) {
@@ -36,7 +36,7 @@ export function placeInStack(stack: string, until: string): SourcePlace | undefi
 }
 
 /**
- * The place that Node writes above the message of a syntax error: `file:line`, the source, and carets under it.
+ * The place that Node prints above a syntax error: `file:line`, the source line, and carets under it.
  */
 export function placeInHead(text: string): SourcePlace | undefined {
   const rows = text.split('\n');
@@ -47,7 +47,7 @@ export function placeInHead(text: string): SourcePlace | undefined {
   const line = Number(head?.[2]);
   const carets = rows.findIndex((row, index) => index > start && /^\s*\^+$/.test(row));
   const shown = rows[carets - 1];
-  // Tabs are shown as spaces and wide characters move the carets: only then is the column not known.
+  // Node shows tabs as spaces, and wide characters shift the carets: then the column is unknown.
   const exact = shown !== undefined && /^[\t\x20-\x7e]*$/.test(shown) && shown === lineOf(path, line);
   return { path, line, column: exact ? (rows[carets] ?? '').indexOf('^') + 1 : undefined };
 }

@@ -3,9 +3,9 @@ import { pathToFileURL } from 'node:url';
 import { placeInHead, type SourcePlace } from './source-place.ts';
 
 /**
- * The place of a syntax error in a module or in one that it imports; undefined when it cannot be told.
- * Node keeps the place out of an error that `import()` threw, but prints it when the error ends a process. So a
- * second one imports the module and ends before anything of it runs: its first import is evaluated first.
+ * The place of a syntax error in a module or its imports; undefined when it cannot be found. An error of `import()`
+ * lacks the place, but Node prints it when the error ends a process. So a child process imports the module and exits
+ * before any of it runs, since its first import is evaluated first.
  */
 export function syntaxPlace(path: string): Promise<SourcePlace | undefined> {
   const program = `import 'data:text/javascript,process.exit(0)';\nimport ${JSON.stringify(pathToFileURL(path).href)};`;
@@ -15,7 +15,7 @@ export function syntaxPlace(path: string): Promise<SourcePlace | undefined> {
     try {
       execFile(process.execPath, ['--input-type=module', '--eval', program], limits, done);
     } catch {
-      // A process that may not start others: the message goes without a line.
+      // The process lacks the permission to start others.
       resolve(undefined);
     }
   });

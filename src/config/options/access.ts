@@ -1,4 +1,4 @@
-/** What may be done with an endpoint: nothing, so that it is not there; reading; everything that it can. */
+/** Access to an endpoint: none (it answers 404), reads alone, or all of its operations. */
 export const accessLevels = ['none', 'read-only', 'unrestricted'] as const;
 
 export type Access = (typeof accessLevels)[number];
@@ -6,7 +6,7 @@ export type Access = (typeof accessLevels)[number];
 /** One entry of management.endpointAccess. */
 export const endpointAccessPattern = /^([a-zA-Z][a-zA-Z0-9.-]*)=(none|read-only|unrestricted)$/;
 
-/** Reads entries like `loggers=read-only`; whatever is none is left out. */
+/** Reads entries like `loggers=read-only`; skips invalid ones. */
 export function readEndpointAccess(entries: readonly string[]): ReadonlyMap<string, Access> {
   const levels = new Map<string, Access>();
   for (const entry of entries) {

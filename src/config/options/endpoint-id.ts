@@ -1,7 +1,7 @@
-/** The management endpoints that are exposed unless told otherwise (contract 4.3). */
+/** The management endpoints that are exposed by default (contract 4.3). */
 export const builtInEndpoints = ['health', 'info', 'metrics', 'env'] as const;
 
-/** The management endpoints that are exposed only when they are named, or all are. */
+/** The management endpoints that are exposed only by name or by `*`. */
 export const optInEndpoints = [
   'prometheus',
   'configprops',
@@ -16,13 +16,13 @@ export const optInEndpoints = [
   'shutdown',
 ] as const;
 
-/** The ids that an endpoint of the user's own cannot have. */
+/** The ids that custom endpoints cannot have. */
 export const takenEndpoints: readonly string[] = [...builtInEndpoints, ...optInEndpoints];
 
-/** What the id of a management endpoint looks like. */
+/** The syntax of an endpoint id. */
 export const endpointIdPattern = /^[a-z][a-zA-Z0-9.-]*$/;
 
-/** Ids that agree in this form name the same endpoint: case, "-" and "." do not count. */
+/** The canonical form of an endpoint id: case, "-" and "." do not count. */
 export function comparableEndpointId(id: string): string {
   return id.replace(/[.-]/g, '').toLowerCase();
 }

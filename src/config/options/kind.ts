@@ -1,20 +1,24 @@
-/** What values an option takes, and how they are read from text and from the configuration module. */
+/** The type of an option's value, and how it is parsed from text and from the configuration module. */
 export interface Kind<T> {
-  /** Stands for the value in the help: `--rest-port <port>`. */
+  /** Placeholder of the value in the help: `--rest-port <port>`. */
   readonly placeholder: string;
   /** Completes the sentence "must be …". */
   readonly expected: string;
-  /** Whether an empty text is a value. */
+  /** Whether the empty string is a value. */
   readonly emptyAllowed: boolean;
-  /** Reads a flag or a variable; undefined when it is no such value. */
+  /** Parses a flag or variable; undefined when it is invalid. */
   fromText(text: string): T | undefined;
-  /** Reads a value of the configuration module; undefined when it is no such value. */
+  /** Parses a value of the configuration module; undefined when it is invalid. */
   fromValue(value: unknown): T | undefined;
 }
 
-/** A text that matches the pattern. */
-export function textKind(placeholder: string, expected: string, pattern: RegExp): Kind<string> {
-  const accept = (text: string): string | undefined => (pattern.test(text) ? text : undefined);
+/** A text that `isValid` accepts; `expected` describes it. */
+export function textKind(
+  placeholder: string,
+  expected: string,
+  isValid: (text: string) => boolean,
+): Kind<string> {
+  const accept = (text: string): string | undefined => (isValid(text) ? text : undefined);
   return {
     placeholder,
     expected,
@@ -34,7 +38,7 @@ export function integerKind(placeholder: string, min: number, max: number, unit 
     expected: `a whole number from ${min} to ${max}${unit}`,
     emptyAllowed: false,
     fromText: (text) => (/^(0|-?[1-9]\d*)$/.test(text) ? accept(Number(text)) : undefined),
-    // -0 is no port anybody means; it becomes 0.
+    // Adding 0 turns -0 into 0.
     fromValue: (value) => (typeof value === 'number' && accept(value) !== undefined ? value + 0 : undefined),
   };
 }
@@ -51,7 +55,7 @@ export function choiceKind<C extends string>(placeholder: string, choices: reado
   };
 }
 
-/** Yes or no. */
+/** A boolean. */
 export function toggleKind(): Kind<boolean> {
   const words = new Map([
     ['true', true],
@@ -66,7 +70,7 @@ export function toggleKind(): Kind<boolean> {
   };
 }
 
-/** What the items of a list must be. */
+/** The rules for the items of a list. */
 export interface ListRules<I extends string> {
   readonly placeholder: string;
   readonly expected: string;
@@ -78,7 +82,7 @@ export interface ListRules<I extends string> {
 /** Texts separated by commas; an array of texts in the configuration module. */
 export function listKind<I extends string>(rules: ListRules<I>): Kind<readonly I[]> {
   const accept = (items: readonly unknown[]): readonly I[] | undefined => {
-    // Copied with Array.from so that a hole in a sparse array is seen as an undefined item.
+    // Array.from turns the holes of a sparse array into undefined items.
     const valid = Array.from(items).filter(
       (item): item is I => typeof item === 'string' && rules.isItem(item),
     );

@@ -16,13 +16,13 @@ export const managementOptions = {
   'management.port': port({
     env: 'MANAGEMENT_PORT',
     default: 8080,
-    description: 'The port of the management door; 0 picks a free one.',
+    description: 'Port of the management door; 0 picks a free one.',
   }),
   'management.basePath': path({
     env: 'MANAGEMENT_BASE_PATH',
     default: '/actuator',
     root: true,
-    description: 'The path under which the management endpoints stand.',
+    description: 'Base path of the management endpoints.',
   }),
   'management.trustForwarded': toggle({
     env: 'MANAGEMENT_TRUST_FORWARDED',
@@ -34,13 +34,13 @@ export const managementOptions = {
     ...endpointNames,
     env: 'MANAGEMENT_INCLUDE',
     default: builtInEndpoints,
-    description: 'The management endpoints to expose; * for all.',
+    description: 'Management endpoints to expose; * for all.',
   }),
   'management.exclude': list({
     ...endpointNames,
     env: 'MANAGEMENT_EXCLUDE',
     default: [],
-    description: 'Management endpoints not to expose even though they are included; * for all.',
+    description: 'Management endpoints not to expose even when they are included; * for all.',
   }),
   ...accessOptions,
   'management.user': optionalText({
@@ -48,34 +48,34 @@ export const managementOptions = {
     unset: 'not secured',
     expected: 'a user name without ":" and control characters',
     pattern: /^[^:\p{Cc}]+$/u,
-    description: 'The user name that the management endpoints ask for; goes with the password.',
+    description: 'User who may log in to the management endpoints; goes with the password.',
   }),
   'management.password': optionalPassword({
     env: 'MANAGEMENT_PASSWORD',
     unset: 'not secured',
-    description: 'The password of that user, or its hash as "portico hash-password" prints it.',
+    description: 'Password of that user, or its hash as "portico hash-password" prints it.',
   }),
   'management.role': optionalText({
     env: 'MANAGEMENT_ROLE',
     unset: 'any user may',
-    description: 'The role a user needs to read the management endpoints. The user above has it.',
+    description: 'Role that a user needs to read the management endpoints. The user above has it.',
   }),
   'management.maxFailedLogins': count({
     env: 'MANAGEMENT_MAX_FAILED_LOGINS',
     default: 10,
-    description: 'The most failed log-ins of one address within a minute; 0 for no limit.',
+    description: 'Maximum failed log-ins per address and minute; 0 for no limit.',
   }),
   'management.showDetails': choice({
     env: 'MANAGEMENT_SHOW_DETAILS',
     default: 'when-authorized',
     choices: showDetailsChoices,
     description:
-      'When /health shows what its status is made of (never, when-authorized, always). Without users everybody is authorised.',
+      'Visibility of the details in /health (never, when-authorized, always). Without users everybody is authorised.',
   }),
   'management.diskThresholdBytes': count({
     env: 'MANAGEMENT_DISK_THRESHOLD_BYTES',
     default: 10_485_760,
-    description: 'Less free disk space than this, in bytes, is DOWN.',
+    description: 'Free disk space below which health is DOWN, in bytes.',
   }),
   'management.eventLoopThreshold': duration({
     env: 'MANAGEMENT_EVENT_LOOP_THRESHOLD',
@@ -83,7 +83,7 @@ export const managementOptions = {
     min: 1,
     max: 3_600_000,
     description:
-      'How many milliseconds late the event loop may be (99th percentile of ten seconds) before it is DOWN.',
+      'p99 event loop delay, measured over ten seconds, above which health is DOWN, in milliseconds.',
   }),
   'management.backlogThreshold': duration({
     env: 'MANAGEMENT_BACKLOG_THRESHOLD',
@@ -91,20 +91,20 @@ export const managementOptions = {
     min: 1,
     max: 31_536_000_000,
     description:
-      'How many milliseconds a webhook delivery may wait to be handled, retries included, before the backlog is DOWN.',
+      'Waiting time of an unhandled webhook delivery, retries included, above which health is DOWN, in milliseconds.',
   }),
   'management.info': someOf({
     env: 'MANAGEMENT_INFO',
     default: ['build', 'git'],
     choices: infoParts,
-    description: `What /info shows (${infoParts.join(', ')}).`,
+    description: `Parts of /info (${infoParts.join(', ')}).`,
   }),
   'management.showValues': choice({
     env: 'MANAGEMENT_SHOW_VALUES',
     default: 'never',
     choices: ['never', 'when-authorized', 'always'],
     description:
-      'When /env and /configprops show values; those of secrets stay hidden in any case (never, when-authorized, always).',
+      'Visibility of the values in /env and /configprops (never, when-authorized, always); those of secrets stay hidden in any case.',
   }),
   ...springBootAdminOptions,
 } as const;

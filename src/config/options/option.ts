@@ -1,16 +1,15 @@
 import { choiceKind, integerKind, type Kind, listKind, textKind, toggleKind } from './kind.ts';
 
-/** One option: where its value may come from, what it may be and what it is when nobody says. */
+/** One option: its environment variable, type, default and documentation. */
 export interface Option<T> {
   readonly kind: Kind<Exclude<T, undefined>>;
-  /** Its environment variable. */
   readonly env: string;
   readonly default: T;
-  /** One or two plain sentences for the help and the documentation. */
+  /** A noun phrase with the unit, for the help and the documentation. */
   readonly description: string;
-  /** Its value is never shown, and it can also be read from the file that `<env>_FILE` names. */
+  /** Whether its value is never shown and may also come from the file that `<env>_FILE` names. */
   readonly secret: boolean;
-  /** What holds while an option without a default is not set; undefined when there is a default. */
+  /** What an unset option without a default means; undefined when there is a default. */
   readonly unset: string | undefined;
 }
 
@@ -22,7 +21,7 @@ interface Described {
 interface WithDefault<T> extends Described {
   readonly default: T;
 }
-interface WithoutDefault extends Described {
+export interface WithoutDefault extends Described {
   readonly unset: string;
 }
 interface TextRules {
@@ -40,9 +39,10 @@ function withDefault<T>(kind: Kind<Exclude<T, undefined>>, spec: WithDefault<T>)
   return { kind, env, default: spec.default, description, secret, unset: undefined };
 }
 
-function withoutDefault<T>(kind: Kind<T>, spec: WithoutDefault): Option<T | undefined> {
+/** An optional option of any kind. */
+export function withoutDefault<T>(kind: Kind<T>, spec: WithoutDefault): Option<T | undefined> {
   const { env, description, secret = false, unset } = spec;
-  // The kind of `T | undefined` is the kind of T, which the compiler cannot see while T is open.
+  // Kind<T | undefined> is Kind<T>, which the compiler cannot prove for a generic T.
   return { kind: kind as Kind<Exclude<T, undefined>>, env, default: undefined, description, secret, unset };
 }
 
@@ -52,7 +52,7 @@ function textOf(rules: TextRules): Kind<string> {
     expected = 'a text without control characters',
     pattern = /^\P{Cc}+$/u,
   } = rules;
-  return textKind(placeholder, expected, pattern);
+  return textKind(placeholder, expected, (text) => pattern.test(text));
 }
 
 function itemsOf(rules: ItemRules, atLeastOne: boolean): Kind<readonly string[]> {
@@ -65,7 +65,7 @@ export function text(spec: WithDefault<string> & TextRules): Option<string> {
   return withDefault(textOf(spec), spec);
 }
 
-/** A text that may be missing. */
+/** An optional text. */
 export function optionalText(spec: WithoutDefault & TextRules): Option<string | undefined> {
   return withoutDefault(textOf(spec), spec);
 }
@@ -75,26 +75,26 @@ export function list(spec: WithDefault<readonly string[]> & ItemRules): Option<r
   return withDefault(itemsOf(spec, false), spec);
 }
 
-/** A list of texts that may be missing, but not empty. */
+/** An optional list of texts; when given, not empty. */
 export function optionalList(spec: WithoutDefault & ItemRules): Option<readonly string[] | undefined> {
   return withoutDefault(itemsOf(spec, true), spec);
 }
 
-/** One of a few words. */
+/** One of several choices. */
 export function choice<const C extends readonly string[]>(
   spec: WithDefault<C[number]> & { readonly choices: C },
 ): Option<C[number]> {
   return withDefault<C[number]>(choiceKind<C[number]>('word', spec.choices), spec);
 }
 
-/** One of a few words that may be missing. */
+/** An optional choice. */
 export function optionalChoice<const C extends readonly string[]>(
   spec: WithoutDefault & { readonly choices: C },
 ): Option<C[number] | undefined> {
   return withoutDefault<C[number]>(choiceKind<C[number]>('word', spec.choices), spec);
 }
 
-/** Some of a few words, at least one, each at most once. */
+/** A set of choices, at least one. */
 export function someOf<const C extends readonly string[]>(
   spec: WithDefault<readonly C[number][]> & { readonly choices: C },
 ): Option<readonly C[number][]> {
@@ -109,12 +109,12 @@ export function port(spec: WithDefault<number>): Option<number> {
   return withDefault(integerKind('port', 0, 65_535), spec);
 }
 
-/** How many of something, from 0 or `min` on. */
+/** A count from `min` (default 0) on. */
 export function count(spec: WithDefault<number> & { readonly min?: number }): Option<number> {
   return withDefault(integerKind('n', spec.min ?? 0, Number.MAX_SAFE_INTEGER), spec);
 }
 
-/** Yes or no. */
+/** A boolean. */
 export function toggle(spec: WithDefault<boolean>): Option<boolean> {
   return withDefault(toggleKind(), spec);
 }
@@ -128,14 +128,17 @@ export function duration(
 
 const segments = '(?:\\/(?!\\.(?:\\/|$))(?:(?!\\.\\.)[\\w.~-])+)+';
 
-/** The path of one endpoint or, with `root`, of several: only what neither a URL nor a router reads as a sign. */
+/** A URL path without characters that URLs or routers interpret; `root` allows `/` alone. */
 export function path(spec: WithDefault<string> & { readonly root: boolean }): Option<string> {
   const unless = spec.root ? ' unless it is "/" alone' : '';
   const expected =
     `a path like ${spec.default}: it begins with "/", does not end with "/"${unless}, ` +
     'and between slashes has only letters, digits, "_", "~", "-" and single "."';
   const pattern = new RegExp(`^(?:${segments}${spec.root ? '|\\/' : ''})$`);
-  return withDefault(textKind('path', expected, pattern), spec);
+  return withDefault(
+    textKind('path', expected, (text) => pattern.test(text)),
+    spec,
+  );
 }
 
 /** The flag of an option: `management.basePath` is `--management-base-path`. */

@@ -15,7 +15,7 @@ import {
   toggle,
 } from './option.ts';
 
-/** Every option once. All else follows from here: types, sources, help, documentation and what /env shows. */
+/** The table of all options. Types, sources, help, documentation and /env are derived from it. */
 export const options = {
   host: text({
     env: 'HOST',
@@ -23,13 +23,13 @@ export const options = {
     placeholder: 'host',
     expected: 'a host name or an IP address without brackets and port',
     pattern: /^(?:[\w.-]+|[0-9a-fA-F]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(?:%[\w.-]+)?)$/,
-    description: 'The address that every door listens on; 0.0.0.0 or :: for all.',
+    description: 'Address that all doors listen on; 0.0.0.0 or :: for all network interfaces.',
   }),
   interfaces: someOf({
     env: 'INTERFACES',
     default: doors,
     choices: doors,
-    description: 'The doors to open.',
+    description: 'Doors to open.',
   }),
   'database.url': text({
     env: 'DATABASE_URL',
@@ -38,7 +38,7 @@ export const options = {
     secret: true,
     expected: 'sqlite:<file>, sqlite::memory: or postgres://<user>:<password>@<host>/<database>',
     pattern: /^(?:sqlite:(?=\P{Cc}*[^\p{Cc}\s])\P{Cc}+|postgres(?:ql)?:\/\/[^\p{Cc}\s]+)$/u,
-    description: 'Where users and deliveries are kept: sqlite:<file>, sqlite::memory: or postgres://...',
+    description: 'Database for users and deliveries: sqlite:<file>, sqlite::memory: or postgres://...',
   }),
   'database.readUrl': optionalText({
     env: 'DATABASE_READ_URL',
@@ -47,7 +47,7 @@ export const options = {
     secret: true,
     expected: 'postgres://<user>:<password>@<host>/<database>',
     pattern: /^postgres(?:ql)?:\/\/[^\p{Cc}\s]+$/u,
-    description: 'A replica of the PostgreSQL database, from which users are read.',
+    description: 'Replica of the PostgreSQL database that reads of users go to.',
   }),
   'database.readYourWrites': duration({
     env: 'DATABASE_READ_YOUR_WRITES',
@@ -55,102 +55,103 @@ export const options = {
     min: 0,
     max: 3_600_000,
     description:
-      'For how many milliseconds after a write of its own a process reads no user from the replica, which may not have it yet.',
+      'Time after a write during which its process reads users from the primary, since the replica may lag, in milliseconds.',
   }),
   'database.migrate': toggle({
     env: 'DATABASE_MIGRATE',
     default: true,
     description:
-      'Whether the start brings the schema up to date; when not, it refuses one that is not ("portico migrate" does it). --no-migrate is short for false.',
+      'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
   }),
   'http.fastPath': toggle({
     env: 'HTTP_FAST_PATH',
     default: true,
-    description: 'Whether plain requests are answered without Fastify, with the same replies.',
+    description:
+      "Fast path: replies to plain requests without Fastify and Node's HTTP parser, byte for byte the same.",
   }),
   'graphql.port': port({
     env: 'GRAPHQL_PORT',
     default: 4000,
-    description: 'The port of the GraphQL door; 0 picks a free one.',
+    description: 'Port of the GraphQL door; 0 picks a free one.',
   }),
   'graphql.path': path({
     env: 'GRAPHQL_PATH',
     default: '/graphql',
     root: false,
-    description: 'The path of the GraphQL endpoint.',
+    description: 'Path of the GraphQL endpoint.',
   }),
   'graphql.users': choice({
     env: 'GRAPHQL_USERS',
     default: 'memory',
     choices: ['memory', 'database'],
     description:
-      'Which users GraphQL serves: its own in memory, or those of the database that REST serves (memory, database).',
+      'Users that GraphQL serves: its own in memory, or those of the database that REST serves (memory, database).',
   }),
   'graphql.introspection': toggle({
     env: 'GRAPHQL_INTROSPECTION',
     default: true,
-    description: 'Whether clients may ask for the schema; GraphiQL needs it.',
+    description: 'Schema introspection by clients; GraphiQL needs it.',
   }),
   'graphql.suggestions': toggle({
     env: 'GRAPHQL_SUGGESTIONS',
     default: true,
-    description: 'Whether errors name what the client could have meant.',
+    description: 'Suggestions in errors of what the client may have meant.',
   }),
   'graphql.maxTokens': count({
     env: 'GRAPHQL_MAX_TOKENS',
     default: 1_000,
     min: 1,
-    description: 'The most words and signs of a GraphQL document.',
+    description: 'Maximum tokens per document.',
   }),
   'graphql.maxDepth': count({
     env: 'GRAPHQL_MAX_DEPTH',
     default: 10,
     min: 1,
-    description: 'The most fields inside each other.',
+    description: 'Maximum selection depth of an operation.',
   }),
   'graphql.maxAliases': count({
     env: 'GRAPHQL_MAX_ALIASES',
     default: 30,
-    description: 'The most aliases of an operation.',
+    description: 'Maximum aliases per operation.',
   }),
   'graphql.maxDirectives': count({
     env: 'GRAPHQL_MAX_DIRECTIVES',
     default: 50,
-    description: 'The most directives of an operation.',
+    description: 'Maximum directives per operation.',
   }),
   'graphql.maxRootFields': count({
     env: 'GRAPHQL_MAX_ROOT_FIELDS',
     default: 30,
     min: 1,
-    description: 'The most fields of Query, Mutation or Subscription in an operation.',
+    description: 'Maximum root fields per operation: those of Query, Mutation or Subscription.',
   }),
   'graphql.maxBodyBytes': count({
     env: 'GRAPHQL_MAX_BODY_BYTES',
     default: 102_400,
     min: 1,
-    description: 'The largest request body of the GraphQL door, in bytes.',
+    description: 'Maximum body size of the GraphQL door, in bytes.',
   }),
   'graphql.maxCachedDocuments': count({
     env: 'GRAPHQL_MAX_CACHED_DOCUMENTS',
     default: 1_000,
-    description: 'How many documents are remembered, parsed, validated and planned.',
+    description: 'Maximum documents in the cache of parsed, validated and planned documents.',
   }),
   'graphql.maxUsers': count({
     env: 'GRAPHQL_MAX_USERS',
     default: 100_000,
     min: 2,
-    description: 'The most users that the GraphQL door keeps in memory.',
+    description: 'Maximum users that the GraphQL door keeps in memory.',
   }),
   'rest.port': port({
     env: 'REST_PORT',
     default: 8000,
-    description: 'The port of the REST door; 0 picks a free one.',
+    description: 'Port of the REST door; 0 picks a free one.',
   }),
   ...managementOptions,
   'webhook.port': port({
     env: 'PORT',
     default: 3000,
-    description: 'The port of the webhook door; 0 picks a free one.',
+    description: 'Port of the webhook door; 0 picks a free one.',
   }),
   'webhook.secret': optionalList({
     env: 'WEBHOOK_SECRET',
@@ -158,47 +159,48 @@ export const options = {
     secret: true,
     expected: 'one or more secrets separated by commas, none of them empty or with control characters',
     pattern: /^(?!\s)\P{Cc}+(?<!\s)$/u,
-    description: 'What senders put in x-webhook-token; several, separated by commas, while one is rotated.',
+    description:
+      'Secrets that senders put in x-webhook-token, separated by commas; several while one is rotated.',
   }),
   'webhook.attempts': count({
     env: 'WEBHOOK_ATTEMPTS',
     default: 10,
     min: 1,
-    description: 'How often a delivery is tried before it is dead, unless its handler says otherwise.',
+    description: 'Maximum attempts before a delivery is dead, unless its handler sets its own.',
   }),
   'webhook.timeout': duration({
     env: 'WEBHOOK_TIMEOUT',
     default: 30_000,
     min: 1,
     max: 86_400_000,
-    description: 'How many milliseconds an attempt may take, unless its handler says otherwise.',
+    description: 'Timeout of an attempt, in milliseconds, unless its handler sets its own.',
   }),
   'webhook.concurrency': count({
     env: 'WEBHOOK_CONCURRENCY',
     default: 16,
     min: 1,
-    description: 'How many deliveries a handler gets at the same time, unless it says otherwise.',
+    description: 'Maximum deliveries that a handler processes at the same time, unless it sets its own.',
   }),
   'webhook.backoff': duration({
     env: 'WEBHOOK_BACKOFF',
     default: 1_000,
     min: 0,
     max: 86_400_000,
-    description: 'The longest wait before the second attempt, in milliseconds; it doubles with each attempt.',
+    description: 'Maximum delay before the second attempt, in milliseconds; it doubles with each attempt.',
   }),
   'webhook.maxBackoff': duration({
     env: 'WEBHOOK_MAX_BACKOFF',
     default: 3_600_000,
     min: 0,
     max: 604_800_000,
-    description: 'The longest wait of all between two attempts, in milliseconds.',
+    description: 'Upper bound on the delay between two attempts, in milliseconds.',
   }),
   'webhook.lease': duration({
     env: 'WEBHOOK_LEASE',
     default: 5_000,
     min: 500,
     max: 600_000,
-    description: 'How many milliseconds after a process died another one takes over what it had in hand.',
+    description: 'Time after the death of a process until another one claims its jobs, in milliseconds.',
   }),
   'webhook.handlerGrace': duration({
     env: 'WEBHOOK_HANDLER_GRACE',
@@ -206,43 +208,44 @@ export const options = {
     min: 0,
     max: 2_592_000_000,
     description:
-      'How many milliseconds a delivery waits for a handler or forward address that no process has any more before it is dead; 0: for ever.',
+      'Time that a delivery waits for a handler or forward address that no process has any more before it is dead, in milliseconds; 0 for no limit.',
   }),
   'webhook.maxBodyBytes': count({
     env: 'WEBHOOK_MAX_BODY_BYTES',
     default: 1_048_576,
     min: 1,
-    description: 'The largest request body of the webhook door, in bytes.',
+    description: 'Maximum body size of the webhook door, in bytes.',
   }),
   'webhook.maxBytesInFlight': count({
     env: 'WEBHOOK_MAX_BYTES_IN_FLIGHT',
     default: 67_108_864,
     min: 1,
-    description: 'The most bytes of all bodies that the webhook door has in hand at the same time.',
+    description: 'Maximum size of all bodies that the webhook door holds at the same time, in bytes.',
   }),
   'webhook.retention': count({
     env: 'WEBHOOK_RETENTION',
     default: 30,
-    description: 'After how many days a delivery is removed, unless it is still to be handled; 0: never.',
+    description:
+      'Age at which a delivery is removed, unless it is still to be handled, in days; 0 for never.',
   }),
   'webhook.retentionBytes': count({
     env: 'WEBHOOK_RETENTION_BYTES',
     default: 0,
     description:
-      'The size of the store, in bytes, above which the oldest deliveries that are done are removed; 0: any.',
+      'Size of the store above which the oldest handled deliveries are removed, in bytes; 0 for no limit.',
   }),
   'log.level': choice({
     env: 'LOG_LEVEL',
     default: 'info',
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
-    description: 'What is logged at least (fatal, error, warn, info, debug, trace, silent).',
+    description: 'Minimum level of log entries (fatal, error, warn, info, debug, trace, silent).',
   }),
   profiles: list({
     env: 'PROFILES',
     default: [],
     expected: 'a list of names without control characters',
     pattern: /^\P{Cc}+$/u,
-    description: 'Names shown as activeProfiles in /env.',
+    description: 'Names that /env shows as activeProfiles.',
   }),
   'shutdown.linger': duration({
     env: 'SHUTDOWN_LINGER',
@@ -250,13 +253,13 @@ export const options = {
     min: 0,
     max: 300_000,
     description:
-      'How many milliseconds the doors keep answering, with "Connection: close", once the stop began, before they close.',
+      'Delay between the start of a stop and the closing of the doors, which answer with "Connection: close" until then, in milliseconds.',
   }),
 } as const satisfies Readonly<Record<string, Option<unknown>>>;
 
 export type OptionKey = keyof typeof options;
 
-/** The value of every option by its key, all sources merged. */
+/** The effective value of every option, by key. */
 export type Settings = {
   readonly [K in OptionKey]: (typeof options)[K] extends Option<infer T> ? T : never;
 };
@@ -264,12 +267,12 @@ export type Settings = {
 /** The keys of all options, in the order of the documentation. */
 export const optionKeys = Object.keys(options) as readonly OptionKey[];
 
-/** The option by its key, for code that treats all options alike. */
+/** The option of a key, for code that treats all options alike. */
 export function optionOf(key: OptionKey): Option<unknown> {
   return options[key];
 }
 
-/** Whether there is an option of that key. */
+/** Whether the key is that of an option. */
 export function isOptionKey(key: string): key is OptionKey {
   return Object.hasOwn(options, key);
 }
@@ -280,5 +283,5 @@ export const moduleOption = {
   flag: '--config',
   env: 'CONFIG',
   default: 'portico.config.ts, .js or .json when it is there',
-  description: 'The configuration module: settings and code of your own.',
+  description: 'Configuration module: settings and code of your own.',
 } as const;

@@ -1,25 +1,25 @@
 import { describeValue, quote } from '../../core/quote.ts';
 import { formatDefault, type Option } from './option.ts';
 
-/** A value that was read, or one line about why it was not. */
+/** A parsed value, or the problem in one line. */
 export type Parsed = { readonly value: unknown } | { readonly problem: string };
 
-/** Where a value stands, for messages. */
+/** The place of a value, for messages. */
 export interface Place {
-  /** What the message calls it: `--rest-port`, `REST_PORT`, `portico.config.ts: rest.port`. */
+  /** Its name: `--rest-port`, `REST_PORT`, `portico.config.ts: rest.port`. */
   readonly name: string;
-  /** How one goes without it there: `unset it`, `leave it out`. */
+  /** How to remove it: `unset it`, `leave it out`. */
   readonly drop: string;
 }
 
-/** Reads the text of a flag or variable. */
+/** Parses the text of a flag or variable. */
 export function parseText(option: Option<unknown>, place: Place, text: string): Parsed {
   if (text.trim() === '' && !option.kind.emptyAllowed) return { problem: empty(option, place) };
   const value = option.kind.fromText(text);
   return value === undefined ? { problem: refused(option, place, quote(text)) } : { value };
 }
 
-/** Reads a value of the configuration module. */
+/** Parses a value of the configuration module. */
 export function parseValue(option: Option<unknown>, place: Place, given: unknown): Parsed {
   if (typeof given === 'string' && given.trim() === '' && !option.kind.emptyAllowed) {
     return { problem: empty(option, place) };

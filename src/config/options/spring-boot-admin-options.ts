@@ -1,4 +1,5 @@
-import { type Option, optionalText, toggle } from './option.ts';
+import { textKind } from './kind.ts';
+import { type Option, optionalText, toggle, type WithoutDefault, withoutDefault } from './option.ts';
 
 /** The options of the registration with a Spring Boot Admin server. */
 export const springBootAdminOptions = {
@@ -8,71 +9,56 @@ export const springBootAdminOptions = {
     secret: true,
     expected: 'an http or https URL, without a query',
     description:
-      'The Spring Boot Admin server to register with; http://user:password@host if it asks for credentials.',
+      'Spring Boot Admin server to register with; http://user:password@host if it asks for credentials.',
   }),
   'management.springBootAdmin.name': optionalText({
     env: 'SPRING_BOOT_ADMIN_NAME',
     unset: 'the name of the package',
-    description: 'The name that the server shows.',
+    description: 'Name that the server shows.',
   }),
   'management.springBootAdmin.managementUrl': optionalUrl({
     env: 'SPRING_BOOT_ADMIN_MANAGEMENT_URL',
     unset: 'where the management door listens',
-    secret: false,
     expected: 'an http or https URL, without credentials and query',
-    description: 'Where the server reaches the management endpoints, with the base path.',
+    description: 'URL at which the server reaches the management endpoints, with the base path.',
   }),
   'management.springBootAdmin.serviceUrl': optionalUrl({
     env: 'SPRING_BOOT_ADMIN_SERVICE_URL',
     unset: 'the root of the management URL',
-    secret: false,
     expected: 'an http or https URL, without credentials and query',
-    description: 'Where the link to the service leads.',
+    description: 'URL of the service that the server links to.',
   }),
   'management.springBootAdmin.user': optionalText({
     env: 'SPRING_BOOT_ADMIN_USER',
     unset: 'none',
     expected: 'a user name without ":" and control characters',
     pattern: /^[^:\p{Cc}]+$/u,
-    description: 'The user that the server logs in to the management endpoints as; it is told so.',
+    description: 'User that the server logs in to the management endpoints as; Portico sends it the name.',
   }),
   'management.springBootAdmin.password': optionalText({
     env: 'SPRING_BOOT_ADMIN_PASSWORD',
     unset: 'none',
     secret: true,
     expected: 'a password without control characters',
-    description: 'The password of that user, which the server is told.',
+    description: 'Password of that user; Portico sends it to the server.',
   }),
   'management.springBootAdmin.jvmMetrics': toggle({
     env: 'SPRING_BOOT_ADMIN_JVM_METRICS',
     default: true,
-    description: 'Whether a registered service also measures under the names of a JVM, for the panels there.',
+    description: "Meters under the names of a JVM while registered, for the server's panels.",
   }),
 } as const;
 
-interface UrlSpec {
-  readonly env: string;
-  readonly unset: string;
-  /** Then it may hold credentials. */
-  readonly secret: boolean;
-  readonly expected: string;
-  readonly description: string;
-}
-
-function optionalUrl({ expected, ...spec }: UrlSpec): Option<string | undefined> {
-  const accept = (text: string) => (isUrl(text, spec.secret) ? text : undefined);
-  const kind = {
-    placeholder: 'url',
-    expected,
-    emptyAllowed: false,
-    fromText: accept,
-    fromValue: (value: unknown) => (typeof value === 'string' ? accept(value) : undefined),
-  };
-  return { ...spec, kind, default: undefined };
+/** An optional http or https URL; a secret one may hold credentials. */
+function optionalUrl(spec: WithoutDefault & { readonly expected: string }): Option<string | undefined> {
+  return withoutDefault(
+    textKind('url', spec.expected, (text) => isUrl(text, spec.secret === true)),
+    spec,
+  );
 }
 
 function isUrl(text: string, withCredentials: boolean): boolean {
-  // What a parser of URLs would mend silently is no URL that somebody meant.
+  // URL parsers repair these silently, which is never what the user meant.
   if (/[\s\p{Cc}\\?#]/u.test(text) || !/^https?:\/\/[^/]/i.test(text) || !URL.canParse(text)) return false;
   const { username, password } = new URL(text);
   return withCredentials || (username === '' && password === '');

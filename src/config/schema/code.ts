@@ -1,13 +1,7 @@
-import type { HandlerSpec } from '../../inbox/handler.ts';
 import type { CustomEndpoint } from './custom-endpoint.ts';
 import type { ConfiguredCheck, HealthGroupOptions } from './health-code.ts';
-
-/** Somebody who may log in to the management endpoints. */
-export interface ManagementUser {
-  readonly user: string;
-  readonly password: string;
-  readonly roles: readonly string[];
-}
+import type { ManagementUser } from './management-user.ts';
+import type { HandlerSpec } from './module-handlers.ts';
 
 /** The code that a configuration module adds. */
 export interface ConfigCode {
@@ -17,58 +11,57 @@ export interface ConfigCode {
   readonly users: readonly ManagementUser[];
   /** By event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
-  /** Signed sources and forward addresses as they were written; the webhook door reads them. */
+  /** Signed sources and forward addresses, not validated: the webhook door reads them. */
   readonly sources: unknown;
   readonly forward: unknown;
 }
 
-/** What only a module can hold, for the documentation. */
+/** The keys that only a module can hold, with their documentation. */
 export const codeKeys = [
   {
     key: 'management.healthChecks',
     shape: '{ [name]: (signal) => number }',
     description:
-      'Health checks by name. 0 is healthy, any other number is shown as the code of what is wrong; a check may also return `{ status, details }`. `{ check, timeout, ttl, critical }` says how it is run: times in milliseconds, `critical: false` for what the service can do without.',
+      'Health checks by name. 0 is healthy, any other number is an error code; a check may also return `{ status, details }`. `{ check, timeout, ttl, critical }` sets how it runs: times in milliseconds, `critical: false` keeps its status out of the whole.',
   },
   {
     key: 'management.healthGroups',
     shape: '{ [name]: { include: [check], exclude, showDetails } }',
     description:
-      'Health groups by name, read at `/health/<name>`; `*` stands for all checks. `liveness` and `readiness` are there already, answer at `/livez` and `/readyz` too, and can be replaced.',
+      'Health groups by name, read at `/health/<name>`; `*` stands for all checks. `liveness` and `readiness` are built in, also answer at `/livez` and `/readyz`, and can be replaced.',
   },
   {
     key: 'management.endpoints',
     shape: '[{ id, read: () => string }]',
     description:
-      'More management endpoints; a GET answers the text or the JSON that `read` returns. `write` and `delete` take POST and DELETE; `path: "name"` and `query: ["name"]` declare what they are given as `{ path, query, body }`, with "?" behind a name that may be missing.',
+      'Custom management endpoints; GET answers the text or JSON that `read` returns, POST calls `write`, DELETE calls `delete`. `path: "name"` and `query: ["name"]` declare the parameters they get as `{ path, query, body }`, with "?" after an optional name.',
   },
   {
     key: 'management.users',
     shape: '[{ user, password, roles: [role] }]',
-    description:
-      'Several users for the management endpoints, beside or instead of the one of management.user.',
+    description: 'Users who may log in to the management endpoints, beside or instead of management.user.',
   },
   {
     key: 'webhook.handlers',
     shape: '{ [event]: (delivery, { signal, log }) => void }',
     description:
-      'What is done with a delivery, by its event; or `{ handler, concurrency, timeout, attempts, order }`, times in milliseconds, `order` a JSON pointer to the key whose deliveries are handled one after the other.',
+      'Handlers of deliveries, by event; or `{ handler, concurrency, timeout, attempts, order }`: times in milliseconds, `order` a JSON pointer to the key whose deliveries are handled one after the other.',
   },
   {
     key: 'webhook.sources',
     shape: '{ [name]: { scheme, secrets, ... } }',
     description:
-      'Signed senders, each at `/webhook/<name>`: `scheme` is standard, github, stripe, slack, hmac or token. Data only, so it may stand in .json too.',
+      'Signed senders, each at `/webhook/<name>`: `scheme` is standard, github, stripe, slack, hmac or token. Data, so also in .json.',
   },
   {
     key: 'webhook.forward',
     shape: '{ [name]: { url, secrets, events, allowPrivate } }',
     description:
-      'Addresses that deliveries are sent on to, signed anew with Standard Webhooks. Data only, so it may stand in .json too.',
+      'Addresses that Portico forwards deliveries to, signed with Standard Webhooks if they have secrets. Data, so also in .json.',
   },
 ] as const;
 
-/** The keys that hold data and no code. */
+/** The keys that hold data, which JSON files may hold too. */
 export const dataKeys: ReadonlySet<CodeKey> = new Set<CodeKey>(['webhook.sources', 'webhook.forward']);
 
 export type CodeKey = (typeof codeKeys)[number]['key'];

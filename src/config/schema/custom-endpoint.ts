@@ -1,37 +1,66 @@
-/** What a request to an endpoint of the user's own brings. */
+import * as v from 'valibot';
+import { endpointIdPattern } from '../options/endpoint-id.ts';
+import { functionField, textField } from './fields.ts';
+import type { Written } from './read-object.ts';
+
+/** A request to a custom endpoint. */
 export interface EndpointRequest {
-  /** The segment below the endpoint, under the name that `path` declares; without it when it was left out. */
+  /** The segment below the endpoint, by the name that `path` declares; absent when the request has none. */
   readonly path: Readonly<Record<string, string>>;
-  /** The declared query parameters that were given. */
+  /** The declared query parameters of the request. */
   readonly query: Readonly<Record<string, string>>;
 }
 
-/** A request that writes. `body` is its JSON, parsed strictly; undefined when it has none. */
+/** A request that writes. `body` is its parsed JSON; undefined without a body. */
 export interface EndpointWrite extends EndpointRequest {
   readonly body: unknown;
 }
 
-/**
- * What an endpoint can do, by GET, POST and DELETE. A string is answered as plain text, bytes as they are,
- * any other value as JSON; nothing (undefined or null) is 404 when read, else 204.
- */
-interface EndpointOperations {
-  read(request: EndpointRequest): unknown;
-  write(request: EndpointWrite): unknown;
-  delete(request: EndpointRequest): unknown;
-}
+const PARAMETER = 'a name of letters, digits and "_", with "?" behind it when it may be left out';
+const parameterPattern = /^([A-Za-z]\w*)(\??)$/;
 
-type AtLeastOne<T> = { [K in keyof T]: Pick<T, K> & Partial<Omit<T, K>> }[keyof T];
+export const endpointSchema = v.pipe(
+  v.object(
+    {
+      /** Its path under the base path: a lower-case letter, then letters, digits, "." and "-". */
+      id: textField(
+        endpointIdPattern,
+        'must begin with a lower-case letter and have only letters, digits, "." and "-"',
+      ),
+      /** The name of a segment below the id, as in `/<id>/<name>`; `name?` for an optional one. */
+      path: v.optional(textField(parameterPattern, `must be ${PARAMETER}`)),
+      /** The names of query parameters; `name?` for an optional one. A request without a required one gets 400. */
+      query: v.optional(
+        v.custom<readonly string[]>(
+          areParameters,
+          `must be an array, each item ${PARAMETER}, and no name twice`,
+        ),
+      ),
+      /**
+       * GET. A string is answered as plain text, bytes as they are, any other value as JSON;
+       * nothing (undefined or null) is 404.
+       */
+      read: v.optional(functionField<(request: EndpointRequest) => unknown>()),
+      /** POST. As `read`, but nothing is 204. */
+      write: v.optional(functionField<(request: EndpointWrite) => unknown>()),
+      /** DELETE. As `read`, but nothing is 204. */
+      delete: v.optional(functionField<(request: EndpointRequest) => unknown>()),
+    },
+    'must be an object with id, path, query, read, write, delete',
+  ),
+  v.partialCheck(
+    [['read'], ['write'], ['delete']],
+    ({ read, write, delete: remove }) => (read ?? write ?? remove) !== undefined,
+    'must have at least one of read, write, delete',
+  ),
+);
 
-/** A management endpoint of the user's own (contract 4.3), with at least one operation. */
-export type CustomEndpoint = {
-  /** Its path under the base path: a lower-case letter, then letters, digits, "." and "-". */
-  readonly id: string;
-  /** The name of a segment below the id, as in `/<id>/<name>`; `name?` when it may be left out. */
-  readonly path?: string | undefined;
-  /** The names of query parameters; `name?` for one that may be missing, any other is 400 without it. */
-  readonly query?: readonly string[] | undefined;
-} & AtLeastOne<EndpointOperations>;
+type Fields = Written<typeof endpointSchema>;
+type Operation = 'read' | 'write' | 'delete';
+
+/** A custom management endpoint (contract 4.3), with at least one operation. */
+export type CustomEndpoint = Fields &
+  { [K in Operation]: { readonly [N in K]: NonNullable<Fields[N]> } }[Operation];
 
 /** A declared parameter. */
 export interface EndpointParameter {
@@ -41,6 +70,12 @@ export interface EndpointParameter {
 
 /** Reads `name` or `name?`; undefined when it is neither. */
 export function parseParameter(text: unknown): EndpointParameter | undefined {
-  const [, name, mark] = (typeof text === 'string' && /^([A-Za-z]\w*)(\??)$/.exec(text)) || [];
+  const [, name, mark] = (typeof text === 'string' && parameterPattern.exec(text)) || [];
   return name === undefined ? undefined : { name, optional: mark === '?' };
+}
+
+function areParameters(value: unknown): boolean {
+  if (!Array.isArray(value)) return false;
+  const names = Array.from<unknown>(value).map((text) => parseParameter(text)?.name);
+  return !names.includes(undefined) && new Set(names).size === names.length;
 }

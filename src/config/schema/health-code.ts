@@ -1,26 +1,58 @@
+import * as v from 'valibot';
+import { describeValue } from '../../core/quote.ts';
+import { didYouMean } from '../../core/suggest.ts';
 import type { CodeCheck } from '../../observability/health/code-check.ts';
-import type { ShowDetails } from '../options/health-names.ts';
+import { showDetailsChoices } from '../options/health-names.ts';
+import { functionField, toggleField, wholeNumberField } from './fields.ts';
+import type { Written } from './read-object.ts';
 
-/** A health check of the user's own, with how it is run. */
-export interface ConfiguredCheck {
-  readonly check: CodeCheck;
-  /** How long it may take, in milliseconds; default 5,000. Afterwards it is DOWN, and its signal is aborted. */
-  readonly timeout?: number | undefined;
-  /**
-   * How long a result is good for, in milliseconds; default 0: each request checks. Afterwards the old result is
-   * served while the check runs, up to ten times as long.
-   */
-  readonly ttl?: number | undefined;
-  /** False for what the service can do without: its own status is shown, but the whole does not follow it. Default true. */
-  readonly critical?: boolean | undefined;
+const DAY = 86_400_000;
+const milliseconds = (min: number) =>
+  wholeNumberField(min, DAY, `must be a whole number from ${min} to ${DAY} (milliseconds)`);
+
+export const checkSchema = v.object(
+  {
+    check: functionField<CodeCheck>(),
+    /** Timeout in milliseconds, default 5,000; then the check is DOWN and its signal is aborted. */
+    timeout: v.optional(milliseconds(1)),
+    /**
+     * How long a result is cached, in milliseconds; default 0: each request runs the check. A stale result is served
+     * while the check runs, for up to ten times as long.
+     */
+    ttl: v.optional(milliseconds(0)),
+    /** False to keep its status out of the whole. Default true. */
+    critical: v.optional(toggleField),
+  },
+  'must be a function, or an object with a function as its "check"',
+);
+
+/** A custom health check and how it runs. */
+export type ConfiguredCheck = Written<typeof checkSchema>;
+
+/** A group whose members are among `known`, the names of all checks. */
+export function groupSchema(known: readonly string[]) {
+  const member = v.custom<string>(
+    (value) => typeof value === 'string' && (value === '*' || known.includes(value)),
+    ({ input }) => {
+      const hint = typeof input === 'string' ? didYouMean(input, known) : '';
+      return `${describeValue(input)} is no health check${hint}`;
+    },
+  );
+  const include = 'must be an array of health checks, at least one';
+  return v.object(
+    {
+      /** Names of checks, or `*` for all of /health; also `livenessState` and `readinessState`. */
+      include: v.pipe(v.array(member, include), v.minLength(1, include)),
+      /** Takes precedence over `include`. */
+      exclude: v.optional(v.array(member, 'must be an array of health checks')),
+      /** Who sees the details; as for /health when absent. */
+      showDetails: v.optional(
+        v.picklist(showDetailsChoices, `must be one of ${showDetailsChoices.join(', ')}`),
+      ),
+    },
+    'must be an object with include',
+  );
 }
 
-/** A choice of health checks under a name of its own. */
-export interface HealthGroupOptions {
-  /** Names of checks, or `*` for all of /health; also `livenessState` and `readinessState`. */
-  readonly include: readonly string[];
-  /** Wins over `include`. */
-  readonly exclude?: readonly string[] | undefined;
-  /** What holds for /health when absent. */
-  readonly showDetails?: ShowDetails | undefined;
-}
+/** A named set of health checks. */
+export type HealthGroupOptions = Written<ReturnType<typeof groupSchema>>;

@@ -114,11 +114,24 @@ test('a user has one entry', () => {
     'management.users': [
       { user: 'a', password: 'x', roles: [] },
       { user: 'a', password: 'y', roles: ['b'] },
+      { user: 'b', password: 'z', roles: 'c' },
+      { user: 'b', password: 'z', roles: ['c'] },
     ],
   });
   assert.deepEqual(problems, [
+    'portico.config.ts: management.users[2].roles must be an array of role names',
     'portico.config.ts: management.users[1].user is there already; give every user one entry with all roles',
+    'portico.config.ts: management.users[3].user is there already; give every user one entry with all roles',
   ]);
+});
+
+test('no problem shows what stands in place of a password', () => {
+  for (const password of ['hunter2\n', ['hunter2'], { hunter2: 1 }, { text: 'hunter2' }]) {
+    const { problems } = read({ 'management.users': [{ user: 'a', password, roles: [] }] });
+    assert.deepEqual(problems, [
+      `portico.config.ts: management.users[0].password must be ${expectedPassword}`,
+    ]);
+  }
 });
 
 test('inherited fields and holes do not count', () => {

@@ -1,98 +1,139 @@
-/** A secret as it stands in the configuration, or the name of the variable or file that holds it. */
-export type SecretConfig = string | { readonly env: string } | { readonly file: string };
+import * as v from 'valibot';
+import { headerName } from '../../core/header-name.ts';
+import { entriesOf, isRecord } from '../../core/record.ts';
+import { didYouMean } from '../../core/suggest.ts';
+import { pointerField, textField, wholeField, wholeNumberField } from './fields.ts';
+import type { Written } from './read-object.ts';
+import { secretsSchema } from './secret-reference.ts';
+
+const HEADER = 'must be the name of a header';
+const PLACE = 'must be { header: NAME } or { pointer: a JSON pointer like /type }';
+const POINTER = 'must be a JSON pointer like /data/object, or "" for the whole body';
+const EVENTS = 'must be an object of event names, like { push: "new_commit" }';
+const EVENT = 'must be the name of an event, and not empty';
+const SHAPE = 'must be an object with scheme and secrets';
+
+/** The name of a header, read in lower case. */
+const headerField = (message: string) =>
+  v.pipe(
+    v.string(message),
+    v.check((text) => headerName(text) !== undefined, message),
+    v.toLowerCase(),
+  );
 
 /** Where a text of a request stands: in a header, or in the body at a JSON pointer (RFC 6901). */
-export type PlaceConfig = { readonly header: string } | { readonly pointer: string };
+const place = v.union([
+  v.pipe(
+    v.strictObject({ header: headerField(HEADER) }),
+    v.transform(({ header }) => ({ kind: 'header', name: header }) as const),
+  ),
+  v.pipe(
+    v.strictObject({ pointer: pointerField(POINTER) }),
+    v.transform(({ pointer }) => ({ kind: 'pointer', pointer }) as const),
+  ),
+]);
 
-interface EverySource {
+const everySource = {
   /** Any of them is accepted, so that one can be rotated. */
-  readonly secrets: SecretConfig | readonly SecretConfig[];
+  secrets: secretsSchema,
   /** Where the event is named. */
-  readonly event?: PlaceConfig;
+  event: v.optional(wholeField(place, PLACE)),
   /** The sender's events by names of our own; every other keeps its name. */
-  readonly events?: Readonly<Record<string, string>>;
+  events: v.optional(
+    v.pipe(
+      v.custom<Readonly<Record<string, string>>>(isRecord, EVENTS),
+      v.transform((names) => new Map(entriesOf(names))),
+      v.map(v.string(), v.pipe(v.string(EVENT), v.nonEmpty(EVENT))),
+    ),
+  ),
   /** Where in the body the data is, as a JSON pointer (RFC 6901). */
-  readonly data?: string;
+  data: v.optional(pointerField(POINTER)),
   /** What is the same in every attempt to deliver the same event; false: every request is an event of its own. */
-  readonly dedup?: PlaceConfig | false;
-}
+  dedup: v.optional(wholeField(v.union([v.literal(false), place]), `${PLACE}, or false`)),
+};
 
-interface Timed {
-  /** How old or how far ahead a request may be, in seconds; default 300, 0: any. */
-  readonly tolerance?: number;
-}
+const timed = {
+  /** Maximum difference between the time of a request and ours, in seconds; default 300, 0 for no limit. */
+  tolerance: v.optional(
+    wholeNumberField(0, Number.MAX_SAFE_INTEGER, 'must be a whole number of seconds, 0 for any time'),
+  ),
+};
 
-/** Standard Webhooks: secrets begin with `whsec_` (shared) or `whpk_` (the sender's public key). */
-interface StandardSource extends EverySource, Timed {
-  readonly scheme: 'standard';
-  /** What the names of its headers begin with; default `webhook`, some senders use `svix`. */
-  readonly headerPrefix?: string;
-}
+const scheme = <S extends string>(name: S) => ({ scheme: v.literal(name), ...everySource });
 
-interface GitHubSource extends EverySource {
-  readonly scheme: 'github';
-}
+/** The sources that a configuration may hold, by their scheme. */
+export const sourceSchemas = {
+  /** Standard Webhooks: secrets begin with `whsec_` (shared) or `whpk_` (the sender's public key). */
+  standard: v.object(
+    {
+      ...scheme('standard'),
+      ...timed,
+      /** Prefix of its header names; default `webhook`, some senders use `svix`. */
+      headerPrefix: v.optional(headerField('must be the first word of header names'), 'webhook'),
+    },
+    SHAPE,
+  ),
+  github: v.object(scheme('github'), SHAPE),
+  stripe: v.object({ ...scheme('stripe'), ...timed }, SHAPE),
+  slack: v.object({ ...scheme('slack'), ...timed }, SHAPE),
+  /** An HMAC in a header. */
+  hmac: v.object(
+    {
+      ...scheme('hmac'),
+      ...timed,
+      /** The header with the signature. */
+      header: headerField(`${HEADER}: the one with the signature`),
+      /** Default sha256. */
+      algorithm: v.optional(
+        v.picklist(['sha256', 'sha512', 'sha1'], 'must be one of sha256, sha512, sha1'),
+        'sha256',
+      ),
+      /** Default hex. */
+      encoding: v.optional(v.picklist(['hex', 'base64'], 'must be one of hex, base64'), 'hex'),
+      /** Prefix of the signature in the header, like `sha256=`; default none. */
+      prefix: v.optional(textField(/^[ -~]*$/, 'must be a text of visible ASCII characters and spaces'), ''),
+      /** The header with the time of the request, in whole seconds; default none. */
+      timestampHeader: v.optional(headerField(HEADER)),
+      /**
+       * What is signed: text with `{body}` once, `{timestamp}` and `{header:NAME}`.
+       * Default `{body}`, and `{timestamp}.{body}` with a timestamp.
+       */
+      template: v.optional(v.string('must be a text')),
+    },
+    SHAPE,
+  ),
+  /** The shared secret itself in a header. */
+  token: v.object(
+    {
+      ...scheme('token'),
+      /** Default x-webhook-token. */
+      header: v.optional(headerField(HEADER), 'x-webhook-token'),
+    },
+    SHAPE,
+  ),
+};
 
-interface StripeSource extends EverySource, Timed {
-  readonly scheme: 'stripe';
-}
+export type SchemeName = keyof typeof sourceSchemas;
 
-interface SlackSource extends EverySource, Timed {
-  readonly scheme: 'slack';
-}
+export const schemeNames = Object.keys(sourceSchemas) as readonly SchemeName[];
 
-/** An HMAC in a header. */
-interface HmacSource extends EverySource, Timed {
-  readonly scheme: 'hmac';
-  /** The header with the signature. */
-  readonly header: string;
-  /** Default sha256. */
-  readonly algorithm?: 'sha1' | 'sha256' | 'sha512';
-  /** Default hex. */
-  readonly encoding?: 'hex' | 'base64';
-  /** What stands before the signature in the header, like `sha256=`; default nothing. */
-  readonly prefix?: string;
-  /** The header with the time of the request, in whole seconds; default none. */
-  readonly timestampHeader?: string;
-  /**
-   * What is signed: text with `{body}` once, `{timestamp}` and `{header:NAME}`.
-   * Default `{body}`, and `{timestamp}.{body}` with a timestamp.
-   */
-  readonly template?: string;
-}
+const everyKey = Object.values(sourceSchemas).flatMap(({ entries }) => Object.keys(entries));
 
-/** The shared secret itself in a header. */
-interface TokenSource extends EverySource {
-  readonly scheme: 'token';
-  /** Default x-webhook-token. */
-  readonly header?: string;
-}
+/** Checks a source of unknown scheme: its scheme, its secrets, and keys that no scheme has. */
+export const schemelessSchema = v.object(
+  {
+    ...Object.fromEntries(everyKey.map((key) => [key, v.optional(v.unknown())])),
+    scheme: v.picklist(schemeNames, ({ input }) => {
+      const hint = typeof input === 'string' ? didYouMean(input, schemeNames) : '';
+      return `must be one of ${schemeNames.join(', ')}${hint}`;
+    }),
+    secrets: secretsSchema,
+  },
+  SHAPE,
+);
 
 /** A sender of webhooks, as data. */
-export type SourceConfig =
-  | StandardSource
-  | GitHubSource
-  | StripeSource
-  | SlackSource
-  | HmacSource
-  | TokenSource;
+export type SourceConfig = Written<(typeof sourceSchemas)[SchemeName]>;
 
 /** The senders by name: a lower-case letter, then lower-case letters, digits and "-". */
 export type SourcesConfig = Readonly<Record<string, SourceConfig>>;
-
-/** An address that deliveries are sent on to. Times are in milliseconds. */
-export interface ForwardConfig {
-  readonly url: string;
-  /** Standard Webhooks secrets to sign with; none: not signed. */
-  readonly secrets?: SecretConfig | readonly SecretConfig[];
-  /** The events that go there; default all. */
-  readonly events?: readonly string[];
-  /** Whether the address may be of a private network; default false. */
-  readonly allowPrivate?: boolean;
-  readonly concurrency?: number;
-  readonly timeout?: number;
-  readonly attempts?: number;
-}
-
-/** The addresses by name. */
-export type ForwardsConfig = Readonly<Record<string, string | ForwardConfig>>;

@@ -4,10 +4,10 @@ import { parseText } from '../options/parse.ts';
 import { type Gathering, type Reading, startReading, take } from './reading.ts';
 import { readSecretFile } from './secret-file.ts';
 
-/** The variables of a process. */
+/** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads the options' variables and, for secrets, the files that `<NAME>_FILE` variables name. */
+/** Reads the variables of all options and, for secrets, the files that `<NAME>_FILE` variables name. */
 export function readEnvironment(env: Environment, cwd: string): Reading {
   const reading = startReading();
   for (const key of optionKeys) {

@@ -1,10 +1,10 @@
-/** One place that configuration comes from, with what it says. */
+/** A source of configuration with its properties. */
 export interface PropertySource {
   readonly name: string;
   readonly properties: ReadonlyMap<
     string,
     { readonly value: unknown; readonly origin: string; readonly secret: boolean }
   >;
-  /** By the key of an option, the name under which this source has it, where that is another one. */
+  /** The name of an option in this source, by its key, where the two differ. */
   readonly aliases?: ReadonlyMap<string, string>;
 }

@@ -1,21 +1,21 @@
 import type { OptionKey } from '../options/options.ts';
 import type { Parsed } from '../options/parse.ts';
 
-/** A value of one source, with the place it came from. */
+/** A value of one source, with its origin. */
 export interface Found {
   readonly value: unknown;
   readonly origin: string;
 }
 
-/** What one source of configuration says. */
+/** The options that one source sets, parsed. */
 export interface Reading {
   readonly found: ReadonlyMap<OptionKey, Found>;
-  /** The options that this source sets but to nothing usable; each has its line in `problems`. */
+  /** The options with an invalid value in this source; each has a line in `problems`. */
   readonly broken: ReadonlySet<OptionKey>;
   readonly problems: readonly string[];
 }
 
-/** A reading while its source is being read. */
+/** A reading under construction. */
 export interface Gathering extends Reading {
   readonly found: Map<OptionKey, Found>;
   readonly broken: Set<OptionKey>;
@@ -26,7 +26,7 @@ export function startReading(): Gathering {
   return { found: new Map(), broken: new Set(), problems: [] };
 }
 
-/** Takes over what was parsed for an option: its value, or that it is broken and why. */
+/** Records the parsed value of an option, or its problem. */
 export function take(reading: Gathering, key: OptionKey, origin: string, parsed: Parsed): void {
   if ('value' in parsed) {
     reading.found.set(key, { value: parsed.value, origin });

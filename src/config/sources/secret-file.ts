@@ -4,8 +4,8 @@ import { resolve } from 'node:path';
 import { quote } from '../../core/quote.ts';
 
 /**
- * Reads a secret from a file, without one newline at its end.
- * A relative path starts at `cwd`.
+ * Reads a secret from a file and strips one newline at its end. `variable` names the reference in messages.
+ * A relative path is resolved against `cwd`.
  */
 export function readSecretFile(
   variable: string,

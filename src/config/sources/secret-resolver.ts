@@ -1,15 +1,15 @@
 import type { Environment } from './environment.ts';
 import { readSecretFile } from './secret-file.ts';
 
-/** Finds the secrets that the configuration only names. */
+/** Resolves secrets that the configuration references. */
 export interface SecretResolver {
   /** The value of an environment variable; undefined when it is not set. */
   env(name: string): string | undefined;
-  /** The text of a file, or why there is none; `at` is how messages call the reference. */
+  /** The text of a file, or the problem; `at` names the reference in messages. */
   file(at: string, path: string): { readonly text: string } | { readonly problem: string };
 }
 
-/** Looks in the variables of a process, and in files relative to its folder. */
+/** Resolves against environment variables, and against files relative to `cwd`. */
 export function createSecretResolver(env: Environment, cwd: string): SecretResolver {
   return {
     env: (name) => (Object.hasOwn(env, name) ? env[name] : undefined),

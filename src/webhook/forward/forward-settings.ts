@@ -1,14 +1,12 @@
-/** A forward address. Times are in milliseconds. */
-export interface ForwardSettings {
+import type { InferOutput } from 'valibot';
+import type { forwardSchema } from '../../config/schema/webhook-forwards.ts';
+
+/** A forward address, validated. Times are in milliseconds. */
+export interface ForwardSettings
+  extends Readonly<Omit<InferOutput<typeof forwardSchema>, 'secrets' | 'events'>> {
   readonly name: string;
-  readonly url: URL;
-  /** Standard Webhooks secrets for the signature; empty: unsigned. */
+  /** The events to forward; undefined: all. */
+  readonly events?: readonly string[] | undefined;
+  /** Standard Webhooks secrets to sign with; none: not signed. */
   readonly secrets: readonly string[];
-  /** The forwarded events; undefined: all. */
-  readonly events: readonly string[] | undefined;
-  /** Whether the address may be in a private network. */
-  readonly allowPrivate: boolean;
-  readonly concurrency?: number;
-  readonly timeout?: number;
-  readonly attempts?: number;
 }

@@ -22,7 +22,7 @@ const MAX_REPLY_TIME = 5_000;
 
 /** Sends POST requests over keep-alive connections; redirects are not followed. */
 export interface Poster extends Disposable {
-  /** Rejects when no reply comes. */
+  /** Rejects when there is no reply. */
   post(post: Post): Promise<PostReply>;
 }
 

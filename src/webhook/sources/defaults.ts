@@ -13,7 +13,7 @@ const contract: SourceLayout = {
   dedup: header('idempotency-key'),
 };
 
-/** How each scheme's own sender lays out its requests. */
+/** The layout of each scheme's usual sender. */
 const layouts: Readonly<Record<SchemeName, SourceLayout>> = {
   standard: { event: pointer('type'), events: none, data: ['data'], dedup: undefined },
   github: {
@@ -39,7 +39,7 @@ const layouts: Readonly<Record<SchemeName, SourceLayout>> = {
   token: contract,
 };
 
-/** What holds for a source where its configuration is silent. */
+/** The defaults of a source's layout. */
 export function defaultLayout(chosen: ChosenScheme): SourceLayout {
   const layout = layouts[chosen.scheme];
   if (chosen.scheme !== 'standard') return layout;

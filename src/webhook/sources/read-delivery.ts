@@ -6,24 +6,24 @@ import { type Source, type SourceLayout, valueAtPlace } from './source.ts';
 /** Longer keys are stored as their hash. */
 const LONGEST_KEY = 255;
 
-/** What a verified request says. */
+/** The content of a verified request. */
 export interface ReadDelivery {
   readonly kind: 'delivery';
-  /** Under our name; null when the request names none. */
+  /** By our name for it; null when the request names none. */
   readonly event: string | null;
-  /** Where in the body its data are. */
+  /** The place of its data in the body. */
   readonly pointer: JsonPointer;
-  /** Equal for requests that deliver the same event of this source; null when nothing tells. */
+  /** The deduplication key: equal for requests that deliver the same event; null without one. */
   readonly dedupKey: string | null;
 }
 
-/** Slack asks whether the address is ours; `answer` is the body of the 200 that proves it. */
+/** Slack's URL verification; `answer` is the body of the 200 that it expects. */
 export interface Challenge {
   readonly kind: 'challenge';
   readonly answer: string;
 }
 
-/** Reads a request that was verified. `body` is what its body says. */
+/** Reads a verified request; `body` is its parsed body. */
 export function readDelivery(
   source: SourceLayout & Pick<Source, 'scheme'>,
   headers: RequestHeaders,
@@ -40,7 +40,7 @@ export function readDelivery(
   return { kind: 'delivery', event, pointer: source.data, dedupKey };
 }
 
-/** Beside events Slack sends interactions, which have a type, and commands: both with data all over the body. */
+/** Slack also sends interactions, which have a type, and commands: the whole body is their data. */
 function slackEvent(body: unknown): unknown {
   return valueAt(body, ['command']) ?? valueAt(body, ['type']);
 }

@@ -1,29 +1,27 @@
+import * as v from 'valibot';
+import { type Given, itemsOf } from '../../config/schema/given.ts';
+import { secretSchema } from '../../config/schema/secret-reference.ts';
 import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
 import { quote } from '../../core/quote.ts';
-import { entriesOf, isRecord } from '../../core/record.ts';
+import { isRecord } from '../../core/record.ts';
 import { type SchemeName, secretProblem } from '../schemes/schemes.ts';
 
-const ONE = 'a secret, { env: NAME } or { file: PATH }';
-
 /**
- * Reads the secrets of a source and resolves those that are only named. What is wrong goes to `problems`, by its
- * path and never with a secret in it. Without a scheme only the form is checked.
+ * The secrets of a source or forward address, with references resolved. Appends problems by their path, never with a
+ * secret in them; skips what the schema refuses. Without a scheme, secrets are resolved but not checked.
  */
 export function readSecrets(
-  value: unknown,
-  path: string,
+  owner: Given,
   scheme: SchemeName | undefined,
   resolve: SecretResolver,
   problems: string[],
 ): readonly string[] {
-  if (value === undefined || (Array.isArray(value) && value.length === 0)) {
-    problems.push(`${path} must be ${ONE}, or an array of at least one of these`);
-    return [];
-  }
-  const entries = Array.isArray(value) ? Array.from<unknown>(value) : [value];
-  return entries.flatMap((entry, index) => {
-    const at = Array.isArray(value) ? `${path}[${index}]` : path;
-    const found = readSecret(entry, at, resolve);
+  const value = isRecord(owner.value) ? owner.value.secrets : undefined;
+  const given = { value, path: `${owner.path}.secrets` };
+  const entries = Array.isArray(value) ? itemsOf(given, problems) : [given];
+  return entries.flatMap((entry) => {
+    if (!v.is(secretSchema, entry.value)) return [];
+    const found = resolveSecret(v.parse(secretSchema, entry.value), entry.path, resolve);
     if ('problem' in found) {
       problems.push(found.problem);
       return [];
@@ -34,27 +32,23 @@ export function readSecrets(
   });
 }
 
-/** A secret, and how messages call it. */
+/** A secret and its name in messages. */
 type Found = { readonly text: string; readonly name: string } | { readonly problem: string };
 
-function readSecret(entry: unknown, at: string, resolve: SecretResolver): Found {
-  if (typeof entry === 'string') return { text: entry, name: at };
-  const [reference, ...others] = isRecord(entry) ? entriesOf(entry) : [];
-  if (reference === undefined || others.length > 0) return { problem: `${at} must be ${ONE}` };
-  const [kind, target] = reference;
-  if (typeof target !== 'string' || target === '') return { problem: `${at} must be ${ONE}` };
-  if (kind === 'env') {
-    const text = resolve.env(target);
-    // A secret that slipped in place of a name must not be shown.
-    const shown = /^[A-Z][A-Z0-9_]*$/.test(target) ? ` ${target}` : '';
-    const name = `${at} names the environment variable${shown}, which`;
+function resolveSecret(
+  secret: v.InferOutput<typeof secretSchema>,
+  path: string,
+  resolve: SecretResolver,
+): Found {
+  if (typeof secret === 'string') return { text: secret, name: path };
+  if ('env' in secret) {
+    const text = resolve.env(secret.env);
+    // A secret given by mistake in place of a name must not be shown.
+    const shown = /^[A-Z][A-Z0-9_]*$/.test(secret.env) ? ` ${secret.env}` : '';
+    const name = `${path} names the environment variable${shown}, which`;
     return text === undefined ? { problem: `${name} is not set` } : { text, name };
   }
-  if (kind === 'file') {
-    const read = resolve.file(at, target);
-    return 'problem' in read
-      ? read
-      : { text: read.text, name: `${at} names the file ${quote(target)}, whose text` };
-  }
-  return { problem: `${at} must be ${ONE}` };
+  const read = resolve.file(path, secret.file);
+  if ('problem' in read) return read;
+  return { text: read.text, name: `${path} names the file ${quote(secret.file)}, whose text` };
 }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { readConfigured as read } from '../../../test/support/configured-sources.ts';
+import type { SourcesConfig } from '../../config/schema/webhook-sources.ts';
 
 const SHARED = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
 
@@ -137,10 +139,69 @@ test('faults of secrets are named without a secret', () => {
   ]);
 });
 
+test('no problem shows what stands in place of a secret', () => {
+  const planted = 'Zq7PlantedSecret';
+  const hidden = fc.constantFrom(planted, `${planted}\n`, ` ${planted}`, `whsec_${planted}`);
+  const misplaced = fc.oneof(
+    hidden,
+    hidden.map((env) => ({ env })),
+    hidden.map((secret) => ({ secret })),
+    hidden.map((env) => ({ env, file: env })),
+    hidden.map((secret) => ({ env: [secret] })),
+    hidden.map((secret) => [[secret]]),
+  );
+  const secrets = fc.oneof(misplaced, fc.array(misplaced, { minLength: 1, maxLength: 3 }));
+  const scheme = fc.constantFrom('standard', 'github', 'stripe', 'slack', 'hmac', 'token', 'x', 1);
+  let refused = 0;
+  const property = fc.property(scheme, secrets, (name, value) => {
+    const { problems } = read({ a: { scheme: name, secrets: value } });
+    refused += problems.length;
+    assert.ok(!problems.join().includes(planted), problems.join());
+  });
+  fc.assert(property, { numRuns: 500 });
+  assert.ok(refused > 500, `only ${refused} were refused`);
+});
+
+/** Not one of these compiles. */
+const mistakes: readonly SourcesConfig[] = [
+  // @ts-expect-error: no such scheme
+  { a: { scheme: 'gihub', secrets: 'a' } },
+  // @ts-expect-error: a source has secrets
+  { a: { scheme: 'github' } },
+  // @ts-expect-error: a field of another scheme
+  { a: { scheme: 'github', secrets: 'a', tolerance: 1 } },
+  // @ts-expect-error: the header of an HMAC
+  { a: { scheme: 'hmac', secrets: 'a' } },
+  // @ts-expect-error: a place is a header or a pointer
+  { a: { scheme: 'token', secrets: 'a', event: '/type' } },
+];
+
+test('what the compiler refuses is refused at the start too', () => {
+  for (const mistake of mistakes) assert.equal(read(mistake).problems.length, 1, JSON.stringify(mistake));
+});
+
 test('all faults are told at once', () => {
   const { problems } = read({
     a: { scheme: 'x', secrets: [] },
     b: { scheme: 'github', secrets: 'a', data: 1 },
   });
   assert.equal(problems.length, 3);
+  const at = 'webhook.sources.a';
+  const everything = {
+    scheme: 'hmac',
+    secrets: ['', { env: 'UNSET' }],
+    data: 1,
+    tolerance: 10,
+    template: '{timestamp}{body}',
+    heder: 'x',
+  };
+  assert.deepEqual(read({ a: everything }).problems, [
+    `${at} has an unknown key "heder"; did you mean header?`,
+    `${at}.data must be a JSON pointer like /data/object, or "" for the whole body`,
+    `${at}.header must be the name of a header: the one with the signature`,
+    `${at}.tolerance needs timestampHeader, the header with the time of a request`,
+    `${at}.template has {timestamp}, which needs timestampHeader`,
+    `${at}.secrets[0] must be a text without control characters or spaces at its ends, and not empty`,
+    `${at}.secrets[1] names the environment variable UNSET, which is not set`,
+  ]);
 });

@@ -86,6 +86,8 @@ test('names of events are added to those that the scheme has, and can take their
   assert.deepEqual(Object.fromEntries(events), { push: 'new_commit', ping: 'hello' });
   const kept = sourceOf({ g: { scheme: 'github', secrets: 'a', events: { push: 'push' } } });
   assert.deepEqual(Object.fromEntries(kept.events), { push: 'push' });
+  const odd = sourceOf({ t: { scheme: 'token', secrets: 'a', events: { constructor: 'built' } } });
+  assert.deepEqual([...odd.events], [['constructor', 'built']]);
 });
 
 test('dedup: false takes the key away', () => {

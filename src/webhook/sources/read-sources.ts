@@ -1,20 +1,24 @@
+import type { InferOutput } from 'valibot';
+import { type Given, sluggedOf } from '../../config/schema/given.ts';
+import { readObject } from '../../config/schema/read-object.ts';
+import { schemelessSchema, sourceSchemas } from '../../config/schema/webhook-sources.ts';
 import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
-import { quote } from '../../core/quote.ts';
-import { entriesOf, isRecord, unknownKey } from '../../core/record.ts';
-import { didYouMean } from '../../core/suggest.ts';
-import { type SchemeName, schemeNames } from '../schemes/schemes.ts';
+import { isRecord } from '../../core/record.ts';
+import { type ChosenScheme, type SchemeName, schemeNames } from '../schemes/schemes.ts';
+import { bodyAlone, timestampAndBody } from '../schemes/template.ts';
+import { DEFAULT_TOLERANCE } from '../schemes/timestamp.ts';
 import { defaultLayout } from './defaults.ts';
-import { eventNames, type Fields, field, PLACE, POINTER, place, pointer } from './fields.ts';
+import { hmacSchema } from './hmac-source.ts';
 import { readSecrets } from './read-secrets.ts';
-import { readScheme, schemeFields } from './scheme-fields.ts';
-import type { Place, SourceSettings } from './source.ts';
+import type { SourceLayout, SourceSettings } from './source.ts';
 
-const commonFields = ['scheme', 'secrets', 'event', 'events', 'data', 'dedup'];
-const everyField = [...new Set([...commonFields, ...Object.values(schemeFields).flat()])];
+const schemas = { ...sourceSchemas, hmac: hmacSchema };
+
+type ReadSource = InferOutput<(typeof schemas)[SchemeName]>;
 
 /**
- * Reads the sources of a configuration, data that may come from anywhere. `path` is how messages call it. What is
- * wrong goes to `problems`, one line each; then the result is not to be used.
+ * Reads `webhook.sources`, which messages call `path`. Appends one line per problem to `problems`; with problems the
+ * result is incomplete.
  */
 export function readSources(
   value: unknown,
@@ -22,58 +26,53 @@ export function readSources(
   resolve: SecretResolver,
   problems: string[],
 ): ReadonlyMap<string, SourceSettings> {
-  const sources = new Map<string, SourceSettings>();
-  if (value === undefined) return sources;
-  if (!isRecord(value)) {
-    problems.push(`${path} must be an object of sources by name`);
-    return sources;
-  }
-  for (const [name, entry] of entriesOf(value)) {
-    const named = /^[a-z][a-z0-9-]*$/.test(name);
-    const at = named ? `${path}.${name}` : `${path}[${quote(name)}]`;
-    if (!named)
-      problems.push(`${at} must have a name of lower-case letters, digits and "-" that begins with a letter`);
-    if (!isRecord(entry)) problems.push(`${at} must be an object with scheme and secrets`);
-    else {
-      const fields = { entries: new Map(entriesOf(entry)), path: at, problems };
-      const source = readSource(name, fields, resolve);
-      if (source !== undefined) sources.set(name, source);
+  const sources = sluggedOf({ value, path }, 'sources', problems).flatMap((entry) => {
+    const scheme = schemeOf(entry);
+    const source =
+      scheme === undefined
+        ? void readObject(schemelessSchema, entry, problems)
+        : readObject(schemas[scheme], entry, problems);
+    const secrets = readSecrets(entry, scheme, resolve, problems);
+    if (source === undefined) return [];
+    const chosen = chosenScheme(source);
+    const layout = layoutOf(source, defaultLayout(chosen));
+    return [[entry.name, { name: entry.name, chosen, secrets, ...layout }] as const];
+  });
+  return new Map(sources);
+}
+
+function schemeOf({ value }: Given): SchemeName | undefined {
+  const given = isRecord(value) && Object.hasOwn(value, 'scheme') ? value.scheme : undefined;
+  return schemeNames.find((name) => name === given);
+}
+
+/** The scheme with its parameters and their defaults. */
+function chosenScheme(source: ReadSource): ChosenScheme {
+  const tolerance = ('tolerance' in source ? source.tolerance : undefined) ?? DEFAULT_TOLERANCE;
+  switch (source.scheme) {
+    case 'standard':
+      return { scheme: source.scheme, params: { headerPrefix: source.headerPrefix, tolerance } };
+    case 'github':
+      return { scheme: source.scheme, params: {} };
+    case 'stripe':
+    case 'slack':
+      return { scheme: source.scheme, params: { tolerance } };
+    case 'hmac': {
+      const { scheme, header, algorithm, encoding, prefix, timestampHeader } = source;
+      const { fill: template } = source.template ?? (timestampHeader ? timestampAndBody : bodyAlone);
+      const params = { header, algorithm, encoding, prefix, timestampHeader, tolerance, template };
+      return { scheme, params };
     }
+    case 'token':
+      return { scheme: source.scheme, params: { header: source.header } };
   }
-  return sources;
 }
 
-function readSource(name: string, fields: Fields, resolve: SecretResolver): SourceSettings | undefined {
-  const { entries, path, problems } = fields;
-  const scheme = schemeOf(fields);
-  const known = scheme === undefined ? everyField : [...commonFields, ...schemeFields[scheme]];
-  for (const key of entries.keys()) if (!known.includes(key)) problems.push(unknownKey(path, key, known));
-  const secrets = readSecrets(entries.get('secrets'), `${path}.secrets`, scheme, resolve, problems);
-  if (scheme === undefined) return undefined;
-  const chosen = readScheme(scheme, fields);
-  const layout = defaultLayout(chosen);
+function layoutOf({ event, events, data, dedup }: ReadSource, layout: SourceLayout): SourceLayout {
   return {
-    name,
-    chosen,
-    secrets,
-    event: field(fields, 'event', layout.event, PLACE, place),
-    events: eventNames(fields, layout.events),
-    data: field(fields, 'data', layout.data, POINTER, pointer),
-    dedup: dedup(fields, layout.dedup),
+    event: event ?? layout.event,
+    events: new Map([...layout.events, ...(events ?? [])]),
+    data: data ?? layout.data,
+    dedup: dedup === false ? undefined : (dedup ?? layout.dedup),
   };
-}
-
-function schemeOf({ entries, path, problems }: Fields): SchemeName | undefined {
-  const value = entries.get('scheme');
-  const scheme = schemeNames.find((known) => known === value);
-  if (scheme === undefined) {
-    const suggestion = typeof value === 'string' ? didYouMean(value, schemeNames) : '';
-    problems.push(`${path}.scheme must be one of ${schemeNames.join(', ')}${suggestion}`);
-  }
-  return scheme;
-}
-
-function dedup(fields: Fields, fallback: Place | undefined): Place | undefined {
-  if (fields.entries.get('dedup') === false) return undefined;
-  return field<Place | undefined>(fields, 'dedup', fallback, `${PLACE}, or false`, place);
 }

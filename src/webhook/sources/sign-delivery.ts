@@ -1,15 +1,15 @@
 import type { Outgoing, Signer } from '../schemes/scheme.ts';
 import type { Place, SourceLayout } from './source.ts';
 
-/** A delivery that is to be sent the way the sender of a source does. */
+/** A delivery to send as the sender of a source would. */
 export interface UnsignedDelivery extends Pick<Outgoing, 'id' | 'timestamp' | 'body'> {
-  /** By the sender's own name. Where the body names the event, it must do so already. */
+  /** By the sender's name for it. Where the body names the event, it must do so already. */
   readonly event: string;
-  /** What else it carries, for schemes that sign headers; names in lower case. */
+  /** Further headers, for schemes that sign some; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** All headers of a delivery: what the source reads from headers, and the signature. Throws UnsignableError. */
+/** All headers of a delivery: those that the source reads, and the signature. Throws UnsignableError. */
 export function signDelivery(
   { event, dedup }: SourceLayout,
   sign: Signer,

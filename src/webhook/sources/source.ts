@@ -2,22 +2,22 @@ import { type JsonPointer, valueAt } from '../../core/json-pointer.ts';
 import type { RequestHeaders, Signer, Verifier } from '../schemes/scheme.ts';
 import { type ChosenScheme, createSigner, createVerifier } from '../schemes/schemes.ts';
 
-/** Where a text of a request stands. */
+/** The place of a value in a request. */
 export type Place =
   | { readonly kind: 'header'; readonly name: string }
   | { readonly kind: 'pointer'; readonly pointer: JsonPointer };
 
-/** How the requests of a source are read. */
+/** Where a source's requests hold their event, data and key. */
 export interface SourceLayout {
   readonly event: Place;
   /** Our names of events by those of the sender; every other keeps its name. */
   readonly events: ReadonlyMap<string, string>;
   readonly data: JsonPointer;
-  /** What is the same in every attempt to deliver the same event; undefined when nothing is. */
+  /** The place of the deduplication key, equal in all attempts to deliver one event; undefined: none. */
   readonly dedup: Place | undefined;
 }
 
-/** A sender of webhooks, configured: complete and free of faults. */
+/** A configured sender of webhooks, validated. */
 export interface SourceSettings extends SourceLayout {
   readonly name: string;
   readonly chosen: ChosenScheme;
@@ -43,7 +43,7 @@ export function signerOf({ chosen, secrets }: SourceSettings): Signer {
   return createSigner(chosen, secrets);
 }
 
-/** The value that stands at a place; undefined when nothing stands there. */
+/** The value at a place; undefined when there is none. */
 export function valueAtPlace(place: Place, headers: RequestHeaders, body: unknown): unknown {
   return place.kind === 'header' ? headers[place.name] : valueAt(body, place.pointer);
 }

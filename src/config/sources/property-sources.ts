@@ -1,17 +1,16 @@
-import type { ModuleFile } from './module/module-file.ts';
-import { moduleOption, optionKeys, optionOf } from './options/options.ts';
-import type { Environment } from './sources/environment.ts';
-import type { Flags } from './sources/flags.ts';
-import type { PropertySource } from './sources/property-source.ts';
-import type { Reading } from './sources/reading.ts';
+import { moduleOption, optionKeys, optionOf } from '../options/options.ts';
+import type { Environment } from './environment.ts';
+import type { Flags } from './flags.ts';
+import type { PropertySource } from './property-source.ts';
+import type { Reading } from './reading.ts';
 
 type Properties = PropertySource['properties'];
 
-/** Every place that configuration comes from, the strongest first. */
+/** All sources of configuration, highest precedence first; `file` is the name of the module, if there is one. */
 export function propertySources(
   flags: Flags,
   env: Environment,
-  file: ModuleFile | undefined,
+  file: string | undefined,
   module: Reading,
 ): readonly PropertySource[] {
   const sources: PropertySource[] = [
@@ -19,7 +18,7 @@ export function propertySources(
     { name: 'systemEnvironment', properties: environmentProperties(env), aliases: variableNames(env) },
   ];
   if (file !== undefined) {
-    sources.push({ name: `Config resource "${file.name}"`, properties: readProperties(module) });
+    sources.push({ name: `Config resource "${file}"`, properties: readProperties(module) });
   }
   return [...sources, { name: 'defaults', properties: defaultProperties() }];
 }
@@ -36,7 +35,7 @@ function readProperties({ found }: Reading): Properties {
   return new Map([...found].map(([key, entry]) => [key, { ...entry, secret: optionOf(key).secret }]));
 }
 
-/** All variables, not only the options' own: an operator looks for PATH and HOME here too. */
+/** All variables, since operators look for PATH and HOME here too. */
 function environmentProperties(env: Environment): Properties {
   const secrets = new Set(optionKeys.filter((key) => optionOf(key).secret).map((key) => optionOf(key).env));
   const properties = new Map<string, { value: unknown; origin: string; secret: boolean }>();
@@ -51,7 +50,7 @@ function environmentProperties(env: Environment): Properties {
   return properties;
 }
 
-/** The variables that set options, by the key of their option. */
+/** The variables that set options, by option key. */
 function variableNames(env: Environment): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const key of optionKeys) {

@@ -1,0 +1,40 @@
+import * as v from 'valibot';
+import { countField, toggleField, wholeField } from './fields.ts';
+import type { Written } from './read-object.ts';
+import { secretsSchema } from './secret-reference.ts';
+
+const URL_EXPECTED = 'must be an http or https URL without a user name in it';
+
+export const forwardSchema = v.object(
+  {
+    url: v.pipe(
+      v.string(URL_EXPECTED),
+      v.check(isHttpUrl, URL_EXPECTED),
+      v.transform((text) => new URL(text)),
+    ),
+    /** Standard Webhooks secrets to sign with; default none: not signed. */
+    secrets: v.optional(secretsSchema),
+    /** The events to forward; default all. */
+    events: v.optional(wholeField(v.array(v.string()), 'must be an array of event names')),
+    /** Whether the address may be in a private network; default false. */
+    allowPrivate: v.optional(toggleField, false),
+    concurrency: v.optional(countField),
+    /** Timeout of an attempt, in milliseconds. */
+    timeout: v.optional(countField),
+    /** Maximum attempts before a delivery is dead. */
+    attempts: v.optional(countField),
+  },
+  'must be a URL, or an object with a url',
+);
+
+/** An address to forward deliveries to. */
+export type ForwardConfig = Written<typeof forwardSchema>;
+
+/** The addresses by name. */
+export type ForwardsConfig = Readonly<Record<string, string | ForwardConfig>>;
+
+function isHttpUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
+}

@@ -20,6 +20,8 @@ export interface WorkbenchOptions {
   readonly pace: Pace;
   readonly cores: Cores;
   readonly tool: LoadTool;
+  /** The path of the Node that the servers run on. */
+  readonly node: string;
   readonly say: (text: string) => void;
 }
 
@@ -33,6 +35,7 @@ export type StartOptions = Pick<ServerOptions, 'command' | 'env'> & {
 export class Workbench implements AsyncDisposable {
   readonly pace: Pace;
   readonly cores: Cores;
+  readonly node: string;
   readonly say: (text: string) => void;
   readonly #tool: LoadTool;
   readonly #root = mkdtempSync(join(tmpdir(), 'portico-bench-'));
@@ -40,9 +43,10 @@ export class Workbench implements AsyncDisposable {
   readonly #removeFiles = () =>
     rmSync(this.#root, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
 
-  constructor({ pace, cores, tool, say }: WorkbenchOptions) {
+  constructor({ pace, cores, tool, node, say }: WorkbenchOptions) {
     this.pace = pace;
     this.cores = cores;
+    this.node = node;
     this.say = say;
     this.#tool = tool;
     process.once('exit', this.#removeFiles);

@@ -58,6 +58,11 @@ export async function compare(
   return [...found].map(([label, rounds]) => ({ label, rounds }));
 }
 
+/** One figure of each round. */
+export function valuesOf({ rounds }: Measured, key: keyof Round): readonly number[] {
+  return rounds.map((round) => round[key]);
+}
+
 async function loadOnce(
   bench: Workbench,
   { label, server, requests }: Contender,

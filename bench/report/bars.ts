@@ -1,5 +1,5 @@
+import { grouped } from '../measure/figures.ts';
 import { median, spread } from '../measure/statistics.ts';
-import { grouped } from '../measure/summary.ts';
 import type { BarPlot } from '../row.ts';
 import { ACCENT, escaped, MUTED, picture, round } from './svg.ts';
 

@@ -1,4 +1,4 @@
-import { grouped } from '../measure/summary.ts';
+import { grouped } from '../measure/figures.ts';
 import type { Finding, Table, Target, Unit } from '../row.ts';
 
 /** A Markdown table whose columns stand under each other in plain text too; numbers are to the right. */

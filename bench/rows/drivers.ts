@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { runProcess } from '../load/run-process.ts';
 import { onCores } from '../machine/cores.ts';
-import { median, ratio, spread } from '../measure/statistics.ts';
-import { grouped } from '../measure/summary.ts';
+import { grouped, range } from '../measure/figures.ts';
+import { median, ratio } from '../measure/statistics.ts';
 import type { Row } from '../row.ts';
 import { startDatabaseServer } from '../servers/database-server.ts';
 
@@ -25,7 +25,7 @@ export const drivers: Row = {
       rounds: bench.pace.rounds,
     };
     const script = join(import.meta.dirname, '../peers/drivers.ts');
-    const output = await runProcess([...onCores(bench.cores.server), process.execPath, script], {
+    const output = await runProcess([...onCores(bench.cores.server), bench.node, script], {
       input: JSON.stringify(job),
     });
     const { reads, inserts } = JSON.parse(output) as { readonly reads: Rates; readonly inserts: Rates };
@@ -33,7 +33,7 @@ export const drivers: Row = {
       Object.entries(rates).map(([driver, rounds]) => [
         `${kind}: ${driver}`,
         grouped(median(rounds)),
-        spread(rounds).map(grouped).join('-'),
+        range(rounds),
       ]);
     return {
       tables: [

@@ -1,6 +1,7 @@
 import type { HttpRequest } from '../load/load.ts';
 import { offerDuring } from '../load/offer.ts';
 import { type Contender, compare } from '../measure/compare.ts';
+import { range } from '../measure/figures.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { median, percentile, spread } from '../measure/statistics.ts';
 import { summarise } from '../measure/summary.ts';
@@ -26,7 +27,7 @@ export const restLongList: Row = {
       // In one second a busy machine may finish none.
       seconds: Math.max(2, bench.pace.seconds),
     });
-    const targets = { Express: 3, Fastify: 3 };
+    const targets = { rate: { Express: 3, Fastify: 3 } };
     const summary = summarise({ measured, targets, name: this.name, title: this.title });
     const others = new Map<string, readonly number[]>();
     for (const contender of contenders) others.set(contender.label, await othersMeanwhile(bench, contender));
@@ -67,9 +68,7 @@ function othersTable(others: ReadonlyMap<string, readonly number[]>): Table {
     lines: [...others].map(([label, p99s]) => [
       label,
       median(p99s).toFixed(1),
-      spread(p99s)
-        .map((p99) => p99.toFixed(1))
-        .join('-'),
+      range(p99s, (p99) => p99.toFixed(1)),
     ]),
   };
 }

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import type { HttpRequest, LoadResult } from '../load/load.ts';
 import { offerDuring } from '../load/offer.ts';
 import { hasTool } from '../machine/tools.ts';
-import { median, percentile, ratio, spread } from '../measure/statistics.ts';
+import { range } from '../measure/figures.ts';
+import { median, percentile, ratio } from '../measure/statistics.ts';
 import type { Row } from '../row.ts';
 import { fill } from '../servers/rest.ts';
 import type { Server } from '../servers/server.ts';
@@ -79,9 +80,7 @@ export const slowDisk: Row = {
             median(all.map(({ gets }) => gets.perSecond)).toFixed(0),
             median(all.map(({ gets }) => gets.p50)).toFixed(2),
             median(p99s(all)).toFixed(2),
-            spread(p99s(all))
-              .map((p99) => p99.toFixed(2))
-              .join('-'),
+            range(p99s(all), (p99) => p99.toFixed(2)),
             createMedian(all).toFixed(1),
             median(all.map(({ creates }) => percentile(creates, 99))).toFixed(1),
           ]),

@@ -2,24 +2,24 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpRequest } from '../load/load.ts';
 import { memoryUse } from '../machine/process-use.ts';
-import { compare } from '../measure/compare.ts';
+import { compare, valuesOf } from '../measure/compare.ts';
+import { range } from '../measure/figures.ts';
 import { ask } from '../measure/same-answers.ts';
 import { median, ratio, spread } from '../measure/statistics.ts';
-import { grouped, valuesOf } from '../measure/summary.ts';
 import type { Finding, Row } from '../row.ts';
+import { BARE } from '../servers/bare.ts';
 import { graphqlPost } from '../servers/graphql.ts';
 import { startPeer } from '../servers/peer.ts';
-import { type Door, startPortico } from '../servers/portico.ts';
+import { ALL_DOORS, startPortico } from '../servers/portico.ts';
 import type { Server } from '../servers/server.ts';
 import type { Workbench } from '../workbench.ts';
 
-const DOORS: readonly Door[] = ['graphql', 'rest', 'management', 'webhook'];
 const FIRST = graphqlPost('{ hello }');
 const LOAD: readonly HttpRequest[] = [
   graphqlPost('query ($id: ID!) { user(id: $id) { id name email } }', { id: '1' }),
 ];
 /** Those that are loaded too; the first two when it must be quick. */
-const LOADED = ['Portico', 'Mercurius + JIT', 'Yoga', 'Apollo', 'bare node:http'];
+const LOADED = ['Portico', 'Mercurius + JIT', 'Yoga', 'Apollo', BARE];
 
 type Starter = () => Promise<Server>;
 
@@ -82,7 +82,7 @@ export const start: Row = {
           lines: [...starts.keys()].map((label) => [
             label,
             median(firstAnswers(label)).toFixed(0),
-            spread(firstAnswers(label)).map(grouped).join('-'),
+            range(firstAnswers(label)),
             median(idle(label)).toFixed(0),
             loaded.get(label)?.toFixed(0) ?? '',
           ]),
@@ -115,17 +115,17 @@ function startersOf(bench: Workbench): Readonly<Record<string, Starter>> {
   const peerCache = bench.folder();
   const env = { NODE_COMPILE_CACHE: bench.folder() };
   return {
-    Portico: () => startPortico(bench, 'graphql', { folder, env, doors: DOORS }),
+    Portico: () => startPortico(bench, 'graphql', { folder, env, doors: ALL_DOORS }),
     'Portico, very first start': () =>
-      startPortico(bench, 'graphql', { env: { NODE_COMPILE_CACHE: bench.folder() }, doors: DOORS }),
+      startPortico(bench, 'graphql', { env: { NODE_COMPILE_CACHE: bench.folder() }, doors: ALL_DOORS }),
     'Mercurius + JIT': () => startPeer(bench, 'mercurius'),
     'Mercurius + JIT, with a compile cache': () =>
       startPeer(bench, 'mercurius', { env: { NODE_COMPILE_CACHE: peerCache } }),
     Yoga: () => startPeer(bench, 'yoga'),
     Apollo: () => startPeer(bench, 'apollo-fastify'),
-    'bare node:http': () =>
+    [BARE]: () =>
       bench.start({
-        command: [process.execPath, join(import.meta.dirname, '../peers/hello.ts')],
+        command: [bench.node, join(import.meta.dirname, '../peers/hello.ts')],
         env: (port) => ({ PORT: String(port) }),
       }),
   };

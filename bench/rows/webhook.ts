@@ -1,7 +1,7 @@
 import type { HttpRequest } from '../load/load.ts';
 import { compare, type Measured } from '../measure/compare.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
-import { rateRatio, summarise } from '../measure/summary.ts';
+import { ratePlot, summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
 import { startGoWebhook } from '../servers/go-webhook.ts';
 import { startPeer } from '../servers/peer.ts';
@@ -51,22 +51,25 @@ export const webhook: Row = {
           }),
         });
     const others = bench.pace.quick ? { measured: [], notes: [] } : await othersAlone(bench);
-    const measured = [...bound, ...free, ...others.measured];
-    const summary = summarise({
-      measured,
-      targets: { Express: 1.2 },
+    const { name, title } = this;
+    const onOneCore = summarise({
+      measured: [...bound, ...others.measured],
+      targets: { rate: { Express: 1.2 }, p99: 1 },
       notes: others.notes,
-      name: this.name,
-      title: this.title,
+      name,
+      title,
     });
-    const labelled = (wanted: string) => measured.filter(({ label }) => label === wanted);
+    const plots = [ratePlot([...bound, ...free, ...others.measured], name, title)];
+    if (free.length === 0) return { ...onOneCore, plots };
     // The target is the faster Express; the other one only shows what its defaults cost.
-    const freeFindings = labelled(FREE).flatMap((own) => [
-      ...labelled(EXPRESS_FREE).map((express) => rateRatio(own, express, { atLeast: 1.2 })),
-      ...labelled(AS_IT_COMES).map((express) => rateRatio(own, express)),
-    ]);
-    const boundFindings = summary.findings.filter(({ what }) => !what.endsWith('not bound'));
-    return { ...summary, findings: [...freeFindings, ...boundFindings] };
+    const targets = { rate: { [EXPRESS_FREE]: 1.2 }, p99: 1 };
+    const onAllCores = summarise({ measured: free, targets, name, title });
+    return {
+      tables: [...onAllCores.tables, ...onOneCore.tables],
+      findings: [...onAllCores.findings, ...onOneCore.findings],
+      plots,
+      notes: [...onAllCores.notes, ...onOneCore.notes],
+    };
   },
 };
 

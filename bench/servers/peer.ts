@@ -15,7 +15,7 @@ export function startPeer(
   { env = {}, ...options }: PeerOptions = {},
 ): Promise<Server> {
   return bench.start({
-    command: [process.execPath, join(import.meta.dirname, '../peers', `${name}.ts`)],
+    command: [bench.node, join(import.meta.dirname, '../peers', `${name}.ts`)],
     env: (port) => ({ PORT: String(port), ...env }),
     ...options,
   });

@@ -6,6 +6,8 @@ export const MAIN = join(import.meta.dirname, '../../bin/portico.js');
 
 export type Door = 'graphql' | 'rest' | 'management' | 'webhook';
 
+export const ALL_DOORS: readonly Door[] = ['graphql', 'rest', 'management', 'webhook'];
+
 const PORT_VARIABLE: Readonly<Record<Door, string>> = {
   graphql: 'GRAPHQL_PORT',
   rest: 'REST_PORT',
@@ -29,7 +31,7 @@ export function startPortico(
   { env = {}, doors = [door], ...options }: PorticoOptions = {},
 ): Promise<Server> {
   return bench.start({
-    command: [process.execPath, MAIN, 'serve'],
+    command: [bench.node, MAIN, 'serve'],
     env: (port) => ({
       INTERFACES: doors.join(','),
       GRAPHQL_PORT: '0',

@@ -23,7 +23,7 @@ export async function startUsersPeer(
   name: 'express-users' | 'fastify-users',
   users: number,
 ): Promise<Server> {
-  const server = await startPeer(bench, name, { env: { SQLITE: sqliteDriver().name } });
+  const server = await startPeer(bench, name, { env: { SQLITE: sqliteDriver(bench.node).name } });
   fill(join(server.folder, 'users.db'), users);
   return server;
 }

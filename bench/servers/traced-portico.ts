@@ -14,7 +14,7 @@ export async function startTracedPortico(bench: Workbench, held: number | undefi
       ...onCores(bench.cores.load),
       ...['strace', '-f', '--seccomp-bpf', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync', ...inject],
       ...onCores(bench.cores.server),
-      ...[process.execPath, MAIN, 'serve'],
+      ...[bench.node, MAIN, 'serve'],
     ],
     env: (port) => ({ INTERFACES: 'rest', REST_PORT: String(port), SHUTDOWN_LINGER: '0' }),
   });

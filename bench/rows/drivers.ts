@@ -13,9 +13,9 @@ export const drivers: Row = {
   name: 'drivers',
   title: 'PostgreSQL drivers',
   about:
-    'Portico stands on pg. Here it is beside postgres (postgres.js), both with 10 connections and named statements, ' +
-    'in one process, without HTTP: point reads with 64 under way, and inserts of 100 rows over `unnest` with 4 under ' +
-    'way. `pg, pipelined` sends the next statement before the last one is answered, as postgres.js does.',
+    'Portico uses pg. This row compares it with postgres (postgres.js), both with 10 connections and named statements, ' +
+    'in one process, without HTTP: 64 concurrent point reads, and 4 concurrent inserts of 100 rows over ' +
+    '`unnest`. `pg, pipelined` sends the next statement before the previous one is answered, as postgres.js does.',
   async run(bench) {
     const server = await startDatabaseServer(bench);
     bench.say('all rounds of both drivers');

@@ -1,4 +1,4 @@
-import { compare } from '../measure/compare.ts';
+import { compare, contendersOf } from '../measure/compare.ts';
 import { summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
 import { BARE } from '../servers/bare.ts';
@@ -13,7 +13,7 @@ export const graphqlUsers: Row = {
   about: `POST \`${QUERY}\`, ${USERS} users in memory, 64 connections.`,
   async run(bench) {
     const servers = await startGraphqlServers(bench, requests);
-    const contenders = Object.entries(servers).map(([label, server]) => ({ label, server, requests }));
+    const contenders = contendersOf(servers, requests);
     const measured = await compare(bench, contenders, { connections: 64 });
     const [, ...others] = Object.keys(servers);
     const peers = others.filter((label) => label !== BARE);

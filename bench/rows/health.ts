@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { HttpRequest } from '../load/load.ts';
-import { compare } from '../measure/compare.ts';
+import { compare, contendersOf } from '../measure/compare.ts';
 import { ask } from '../measure/same-answers.ts';
 import { summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
@@ -38,11 +38,7 @@ export const health: Row = {
         assert.equal(components[check]?.status, 'UP', `${label}: ${check}`);
       }
     }
-    const contenders = Object.entries(servers).map(([label, server]) => ({
-      label,
-      server,
-      requests: [request],
-    }));
+    const contenders = contendersOf(servers, [request]);
     const measured = await compare(bench, contenders, { connections: 64 });
     const targets = { rate: { [CHECKED]: 1.3 }, p99: 1 };
     return summarise({ measured, targets, ceilings: [CONSTANT], name: this.name, title: this.title });

@@ -1,5 +1,5 @@
 import type { HttpRequest } from '../load/load.ts';
-import { compare } from '../measure/compare.ts';
+import { compare, contendersOf } from '../measure/compare.ts';
 import { p99Finding, rateFinding, rateTable, ratioTable } from '../measure/comparison.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { disturbance, ratePlot } from '../measure/summary.ts';
@@ -27,9 +27,9 @@ export const postgres: Row = {
   name: 'postgres',
   title: 'PostgreSQL: durable creates, and reads',
   about:
-    'The REST door with `DATABASE_URL=postgres://...`, 64 connections, PostgreSQL on the same machine with `fsync=on`, free to use all cores. ' +
+    'The REST door with `DATABASE_URL=postgres://...`, 64 connections. PostgreSQL runs on the same machine with `fsync=on` and may use all cores. ' +
     'The peer is Fastify with a pool of 10 connections of the same driver (pg), named statements, one statement per ' +
-    'request. pgbench (64 clients, prepared statements, no HTTP) shows what the server can do.',
+    'request. pgbench (64 clients, prepared statements, no HTTP) shows the limit of the server.',
   async run(bench) {
     const server = await startDatabaseServer(bench);
     const urls = { portico: await server.createDatabase(), peer: await server.createDatabase() };
@@ -45,11 +45,7 @@ export const postgres: Row = {
     }
     await checkSameAnswers(servers, [...reads.slice(0, 5), ...creates.slice(0, 1)]);
     const contend = (requests: readonly HttpRequest[]) =>
-      compare(
-        bench,
-        Object.entries(servers).map(([label, server]) => ({ label, server, requests })),
-        { connections: 64 },
-      );
+      compare(bench, contendersOf(servers, requests), { connections: 64 });
     const created = await contend(creates);
     const read = await contend(reads);
     const ceiling = {

@@ -17,7 +17,7 @@ const rest: readonly HttpRequest[] = Array.from({ length: USERS }, (_, i) => ({
   path: `/users/${i + 1}`,
 }));
 
-/** Two figures that are to be nearly the same need many short rounds in turn. */
+/** Nearly equal figures need many short rounds to be told apart. */
 const ROUNDS = { rounds: 13, seconds: 2 } as const;
 
 const PLAIN = { doors: ALL_DOORS };
@@ -27,7 +27,8 @@ export const recording: Row = {
   name: 'recording',
   title: 'All management endpoints exposed',
   about:
-    `GraphQL's \`user(id)\` and REST's \`/users/<id>\` of a service with \`MANAGEMENT_INCLUDE=*\`, so that \`httpexchanges\` records each exchange, against the same service without, 64 connections, ${ROUNDS.rounds} rounds of ${ROUNDS.seconds} s in turn. ` +
+    `GraphQL's \`user(id)\` and REST's \`/users/<id>\` of a service with \`MANAGEMENT_INCLUDE=*\`, where \`httpexchanges\` records each exchange, and of the same service ` +
+    `without, interleaved: 64 connections, ${ROUNDS.rounds} rounds of ${ROUNDS.seconds} s. ` +
     'All doors are open in both.',
   async run(bench) {
     const measured = await measureAll(bench);

@@ -1,5 +1,5 @@
 import type { HttpRequest } from '../load/load.ts';
-import { compare } from '../measure/compare.ts';
+import { compare, contendersOf } from '../measure/compare.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
@@ -20,7 +20,7 @@ export const restUser: Row = {
     const servers = await startUsersServers(bench, USERS);
     const answer = await checkSameAnswers(servers, requests.slice(0, 20));
     const all = { ...servers, [BARE]: await startBare(bench, answer) };
-    const contenders = Object.entries(all).map(([label, server]) => ({ label, server, requests }));
+    const contenders = contendersOf(all, requests);
     const measured = await compare(bench, contenders, { connections: 64 });
     const targets = { rate: { Express: 1.6, [BARE]: 0.75 }, p99: 1 };
     return summarise({ measured, targets, name: this.name, title: this.title });

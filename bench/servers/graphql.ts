@@ -18,7 +18,7 @@ export function graphqlPost(query: string, variables?: Readonly<Record<string, u
   };
 }
 
-/** Portico and its GraphQL peers with the same users in memory, checked to give the same answers. */
+/** Starts Portico and its GraphQL peers with the same users in memory, and checks that their answers are the same. */
 export async function startGraphqlServers(
   bench: Workbench,
   requests: readonly HttpRequest[],

@@ -8,7 +8,7 @@ interface PeerOptions {
   readonly onAllCores?: boolean;
 }
 
-/** Starts a server of bench/peers by the name of its file. */
+/** Starts the peer `bench/peers/<name>.ts`. */
 export function startPeer(
   bench: Workbench,
   name: string,

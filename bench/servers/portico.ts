@@ -16,15 +16,15 @@ const PORT_VARIABLE: Readonly<Record<Door, string>> = {
 };
 
 export interface PorticoOptions {
-  /** A folder with a database made before. */
+  /** A folder with an existing database; default an empty one. */
   readonly folder?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly onAllCores?: boolean;
-  /** The doors that are open; default the one. */
+  /** The doors that are open; default `door` alone. */
   readonly doors?: readonly Door[];
 }
 
-/** Starts Portico as it is shipped, with its defaults; its origin is that of `door`. */
+/** Starts Portico as shipped, with its defaults; the origin is that of `door`. */
 export function startPortico(
   bench: Workbench,
   door: Door,

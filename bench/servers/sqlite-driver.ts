@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 export interface SqliteDriver {
   readonly name: 'better-sqlite3' | 'node:sqlite';
-  /** Why it is not the one that peers should have. */
+  /** Why better-sqlite3 does not load. */
   readonly reason?: string;
 }
 

@@ -85,7 +85,7 @@ test(
   async (t) => {
     await using copy = await copySource([
       { file: 'database/sqlite/open.ts', from: 'rewriteWal(migrating);', to: '' },
-      { file: 'database/sqlite/writer-thread.ts', from: 'check(executor.fold());', to: '' },
+      { file: 'database/sqlite/writer/writer-thread.ts', from: 'check(executor.fold());', to: '' },
     ]);
     const random = seededRandom(SEED);
     const recording = await record(failingLives(4 + random.below(15)), random, copy.main);

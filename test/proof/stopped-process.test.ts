@@ -92,7 +92,11 @@ for (const statement of [
 ]) {
   test(`control: without its fence (${statement.trim()}) it is`, async () => {
     await using copy = await copySource([
-      { file: 'database/sqlite/write-statements.ts', from: statement + fence, to: statement + noFence },
+      {
+        file: 'database/sqlite/writer/write-statements.ts',
+        from: statement + fence,
+        to: statement + noFence,
+      },
     ]);
     const { done, later } = await stopAndGoOn(copy.main);
     assert.notDeepEqual(later, done);

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { divideCores } from './machine/cores.ts';
 import { describeMachine } from './machine/machine.ts';
-import { hasTool } from './machine/tools.ts';
+import { hasTool, toolVersion } from './machine/tools.ts';
 import { describeVersions } from './machine/versions.ts';
 import { createProgress } from './progress.ts';
 import { findingLine, tableLines } from './report/markdown.ts';
@@ -11,13 +11,14 @@ import { writePage } from './report/page.ts';
 import type { Row } from './row.ts';
 import { rows } from './rows.ts';
 import { type RowOutcome, runRow } from './run-row.ts';
-import { sqliteDriver } from './servers/sqlite-driver.ts';
+import { type SqliteDriver, sqliteDriver } from './servers/sqlite-driver.ts';
 import { FULL, QUICK } from './workbench.ts';
 
-const USAGE = `npm run bench -- [--quick] [--only <row>,...] [--write]
+const USAGE = `npm run bench -- [--quick] [--only <row>,...] [--node <path>] [--write]
 
   --quick  short rounds and fewer of them, for developing; the figures are rough
   --only   only these rows: ${rows.map(({ name }) => name).join(', ')}
+  --node   the path of another Node.js that the servers run on; default the one of this process
   --write  puts the report of a whole run into docs/PERFORMANCE.md
 `;
 
@@ -28,9 +29,12 @@ async function main(): Promise<number> {
   if (values.help) return say(USAGE, 0);
   const chosen = choose(values.only);
   if (typeof chosen === 'string') return say(`${chosen}\n\n${USAGE}`, 2);
-  if (values.write && (values.only !== undefined || values.quick)) {
-    return say('--write takes a whole run: neither --only nor --quick\n', 2);
+  if (values.write && (values.only !== undefined || values.quick || values.node !== undefined)) {
+    return say('--write takes a whole run: neither --only nor --quick nor --node\n', 2);
   }
+  const node = values.node === undefined ? process.execPath : resolve(values.node);
+  const nodeVersion = toolVersion(node, '--version');
+  if (nodeVersion === undefined) return say(`--node: ${node} cannot be run\n`, 2);
   if (!existsSync(join(import.meta.dirname, 'node_modules'))) {
     return say('The peers are not installed. Run: npm ci --prefix bench\n', 2);
   }
@@ -39,10 +43,14 @@ async function main(): Promise<number> {
   const tool = hasTool('wrk', '-v') ? 'wrk' : 'autocannon';
   const pace = values.quick ? QUICK : FULL;
   const machine = describeMachine();
+  const sqlite = sqliteDriver(node);
   const outcomes: RowOutcome[] = [];
+  process.stdout.write(
+    `Servers: Node.js ${nodeVersion}. SQLite in the peers: ${nameOf(sqlite)}. Load: ${tool}.\n`,
+  );
   for (const [index, row] of chosen.entries()) {
     const progress = createProgress(`[${index + 1}/${chosen.length}] ${row.name}`);
-    const outcome = await runRow(row, { cores, tool, pace, say: progress.say });
+    const outcome = await runRow(row, { cores, tool, pace, node, say: progress.say });
     progress.end();
     outcomes.push(outcome);
     if ('seconds' in outcome) process.stderr.write(`${row.name}: ${outcome.seconds.toFixed(0)} s\n`);
@@ -50,15 +58,11 @@ async function main(): Promise<number> {
   }
   if (values.write) {
     const { seconds, rounds, warmUp } = pace;
-    const driver = sqliteDriver();
     writePage(outcomes, {
       machine,
       tool,
-      versions: describeVersions(),
-      sqlite:
-        driver.reason === undefined
-          ? driver.name
-          : `${driver.name}, because better-sqlite3 fails: ${driver.reason}`,
+      versions: describeVersions(nodeVersion),
+      sqlite: nameOf(sqlite),
       pace: `${rounds} rounds of ${seconds} s for each server, after ${warmUp} s to warm up.`,
       date: new Date().toISOString().slice(0, 10),
     });
@@ -76,6 +80,7 @@ function readFlags() {
       options: {
         quick: { type: 'boolean', default: false },
         only: { type: 'string' },
+        node: { type: 'string' },
         write: { type: 'boolean', default: false },
         help: { type: 'boolean', default: false },
       },
@@ -84,6 +89,10 @@ function readFlags() {
   } catch (error) {
     return (error as Error).message;
   }
+}
+
+function nameOf({ name, reason }: SqliteDriver): string {
+  return reason === undefined ? name : `${name}, because better-sqlite3 fails: ${reason}`;
 }
 
 function textOf(outcome: RowOutcome): string {

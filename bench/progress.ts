@@ -3,7 +3,7 @@ export interface Progress {
   end(): void;
 }
 
-/** Shows what is going on: on one line of a terminal, else as a line each. */
+/** Shows progress: on a terminal in one line that is overwritten, else in a line for each step. */
 export function createProgress(prefix: string, stream: NodeJS.WriteStream = process.stderr): Progress {
   return {
     say(text) {

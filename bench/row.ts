@@ -1,13 +1,13 @@
 import type { Workbench } from './workbench.ts';
 
-/** One path that is measured side by side with its peers. */
+/** One benchmark: Portico and its peers under the same load. */
 export interface Row {
-  /** What `--only` calls it. */
+  /** Its name for `--only`. */
   readonly name: string;
   readonly title: string;
-  /** What is sent, to whom, and what makes the peers fair, in a few sentences of Markdown. */
+  /** Requests, servers and what makes the peers fair, in a few sentences of Markdown. */
   readonly about: string;
-  /** Fails when a server does not answer as it should. Whatever it starts stops with the workbench it is given. */
+  /** Fails when a server does not answer as expected. Disposing of the workbench stops everything that it started. */
   run(bench: Workbench): Promise<RowResult>;
 }
 
@@ -23,19 +23,17 @@ export interface Table {
   readonly lines: readonly (readonly string[])[];
 }
 
-/** One figure that matters, with what it should be. */
+/** One figure and its target. */
 export interface Finding {
   readonly what: string;
   readonly value: number;
   readonly unit: Unit;
-  /** The lowest and the highest of the rounds. */
+  /** The lowest and the highest value of the rounds. */
   readonly spread?: readonly [low: number, high: number] | undefined;
   readonly target?: Target | undefined;
-  /** What else belongs to it. */
-  readonly remark?: string;
 }
 
-/** `x` is a ratio. */
+/** `x` is a multiple. */
 export type Unit = 'x' | 'ms' | 'MB';
 
 export type Target = { readonly atLeast: number } | { readonly atMost: number };
@@ -55,7 +53,7 @@ export interface LinePlot {
   readonly file: string;
   readonly title: string;
   readonly unit: string;
-  /** On a logarithmic axis. */
+  /** Has a logarithmic axis. */
   readonly x: { readonly label: string; readonly values: readonly number[] };
   readonly lines: readonly { readonly label: string; readonly values: readonly number[] }[];
 }

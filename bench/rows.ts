@@ -6,6 +6,7 @@ import { growth } from './rows/growth.ts';
 import { health } from './rows/health.ts';
 import { postgres } from './rows/postgres.ts';
 import { prometheus } from './rows/prometheus.ts';
+import { recording } from './rows/recording.ts';
 import { restCreate } from './rows/rest-create.ts';
 import { restList } from './rows/rest-list.ts';
 import { restLongList } from './rows/rest-long-list.ts';
@@ -22,6 +23,7 @@ export const rows: readonly Row[] = [
   restList,
   restLongList,
   restCreate,
+  recording,
   webhook,
   health,
   prometheus,

@@ -1,12 +1,12 @@
 import type { Row, RowResult } from './row.ts';
 import { Workbench, type WorkbenchOptions } from './workbench.ts';
 
-/** What came of a row. */
+/** The result of a row, or why it failed. */
 export type RowOutcome =
   | { readonly row: Row; readonly result: RowResult; readonly seconds: number }
   | { readonly row: Row; readonly error: string };
 
-/** Runs a row and stops what it has started. A row that fails does not keep the others from running. */
+/** Runs a row and stops everything that it started. A failure is an outcome too, so that the other rows still run. */
 export async function runRow(row: Row, options: WorkbenchOptions): Promise<RowOutcome> {
   const begin = performance.now();
   try {

@@ -5,7 +5,7 @@ import { type Load, type LoadResult, type LoadTool, runLoad } from './load/load.
 import type { Cores } from './machine/cores.ts';
 import { type Server, type ServerOptions, startServer } from './servers/server.ts';
 
-/** How long and how often each server is loaded; times in whole seconds. */
+/** Length and number of the rounds; times in whole seconds. */
 export interface Pace {
   readonly quick: boolean;
   readonly seconds: number;
@@ -20,19 +20,22 @@ export interface WorkbenchOptions {
   readonly pace: Pace;
   readonly cores: Cores;
   readonly tool: LoadTool;
+  /** The path of the Node that the servers run on. */
+  readonly node: string;
   readonly say: (text: string) => void;
 }
 
 export type StartOptions = Pick<ServerOptions, 'command' | 'env'> & {
-  /** Default an empty one. */
+  /** The working folder; default an empty one. */
   readonly folder?: string;
   readonly onAllCores?: boolean;
 };
 
-/** What a row works with. Disposing of it stops all servers that it started and removes all of its files. */
+/** The tools of a row. Disposing of it stops all servers that it started and removes all of its files. */
 export class Workbench implements AsyncDisposable {
   readonly pace: Pace;
   readonly cores: Cores;
+  readonly node: string;
   readonly say: (text: string) => void;
   readonly #tool: LoadTool;
   readonly #root = mkdtempSync(join(tmpdir(), 'portico-bench-'));
@@ -40,9 +43,10 @@ export class Workbench implements AsyncDisposable {
   readonly #removeFiles = () =>
     rmSync(this.#root, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
 
-  constructor({ pace, cores, tool, say }: WorkbenchOptions) {
+  constructor({ pace, cores, tool, node, say }: WorkbenchOptions) {
     this.pace = pace;
     this.cores = cores;
+    this.node = node;
     this.say = say;
     this.#tool = tool;
     process.once('exit', this.#removeFiles);
@@ -52,12 +56,12 @@ export class Workbench implements AsyncDisposable {
     });
   }
 
-  /** An empty folder of its own. */
+  /** Creates an empty folder. */
   folder(): string {
     return mkdtempSync(join(this.#root, 'f-'));
   }
 
-  /** Starts a server on the core of the servers, unless it is to have all cores. */
+  /** Starts a server, bound to the core of the servers unless `onAllCores`. */
   async start({ onAllCores = false, ...options }: StartOptions): Promise<Server> {
     const cores = onAllCores ? this.cores.all : this.cores.server;
     return this.use(await startServer({ cores, folder: this.folder(), ...options }));
@@ -67,7 +71,7 @@ export class Workbench implements AsyncDisposable {
     return runLoad(this.#tool, { ...load, folder: this.#root, cores: this.cores.load });
   }
 
-  /** Disposes of something at the end. */
+  /** Disposes of a resource together with this workbench. */
   use<T extends AsyncDisposable | Disposable>(resource: T): T {
     return this.#stack.use(resource);
   }

@@ -7,10 +7,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { hasTool } from '../machine/tools.ts';
 import type { HttpRequest } from './load.ts';
-import { offerDuring } from './offer.ts';
+import { openLoopDuring } from './open-loop.ts';
 import { runWrk } from './wrk.ts';
 
-/** A server of its own, with what it is asked. */
+/** A server that is closed when it is disposed of. */
 async function serve(answer: (request: IncomingMessage, response: ServerResponse) => void) {
   const server = createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -49,7 +49,7 @@ test('wrk sends every byte of every request as it was given', {
   assert.ok(result.requests > 0 && result.p99 >= result.p50);
 });
 
-test('wrk counts replies that are no success', {
+test('wrk counts replies that are not a success', {
   skip: hasTool('wrk', '-v') ? false : 'needs wrk (Debian package wrk)',
 }, async () => {
   await using folder = await temporaryFolder();
@@ -60,7 +60,7 @@ test('wrk counts replies that are no success', {
   assert.ok(failed > 0 && failed === sent);
 });
 
-test('an offer goes on while a server stands still, and fails when it is refused', async () => {
+test('an open loop goes on while a server stalls, and fails when it is refused', async () => {
   let held: (() => void)[] = [];
   using server = await serve((request, response) => {
     if (request.url === '/refused') response.writeHead(500).end();
@@ -68,17 +68,17 @@ test('an offer goes on while a server stands still, and fails when it is refused
   });
   const { origin } = server;
   const { promise, resolve } = Promise.withResolvers<void>();
-  const offer = offerDuring({ origin, request: { method: 'GET', path: '/' } }, promise);
+  const latencies = openLoopDuring({ origin, request: { method: 'GET', path: '/' } }, promise);
   while (held.length < 5) await delay(1);
   resolve();
   const release = setInterval(() => {
     for (const answer of held) answer();
     held = [];
   }, 1);
-  assert.ok((await offer).length >= 5);
+  assert.ok((await latencies).length >= 5);
   clearInterval(release);
   await assert.rejects(
-    offerDuring({ origin, request: { method: 'GET', path: '/refused' } }, delay(1)),
+    openLoopDuring({ origin, request: { method: 'GET', path: '/refused' } }, delay(1)),
     /answered 500/,
   );
 });

@@ -1,7 +1,7 @@
 import { runCannon } from './cannon.ts';
 import { runWrk } from './wrk.ts';
 
-/** `wrk` sends twice as many requests as autocannon can, so it sees differences that the latter does not. */
+/** wrk sends twice as many requests as autocannon can, so it shows differences that the latter hides. */
 export type LoadTool = 'wrk' | 'autocannon';
 
 export interface HttpRequest {
@@ -13,11 +13,11 @@ export interface HttpRequest {
 
 export interface Load {
   readonly origin: string;
-  /** Sent one after the other, again and again. */
+  /** Sent one after the other, repeatedly. */
   readonly requests: readonly HttpRequest[];
   readonly connections: number;
   readonly seconds: number;
-  /** For files of the tool. */
+  /** Folder for files of the tool. */
   readonly folder: string;
   readonly cores: string | undefined;
 }
@@ -29,7 +29,7 @@ export interface LoadResult {
   readonly p99: number;
   readonly max: number;
   readonly requests: number;
-  /** Replies that are no success, and connections that broke. */
+  /** Number of replies that are not a success, and of broken connections. */
   readonly failed: number;
 }
 

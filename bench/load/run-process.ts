@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Runs a program to its end and resolves to its output; `input` goes to its standard input. It ends with this process. */
+/** Runs a program and resolves to its standard output; `input` goes to its standard input. It is killed when this process exits. */
 export async function runProcess(
   command: readonly string[],
   { input = '', cwd }: { readonly input?: string; readonly cwd?: string } = {},
 ): Promise<string> {
-  const [program = '', ...words] = command;
-  const child = spawn(program, words, { stdio: 'pipe', cwd });
+  const [program = '', ...args] = command;
+  const child = spawn(program, args, { stdio: 'pipe', cwd });
   const kill = () => child.kill('SIGKILL');
   // Before its files are removed.
   process.prependOnceListener('exit', kill);

@@ -14,7 +14,7 @@ interface Summary {
   readonly max: number;
 }
 
-/** Loads with wrk: one thread, the requests made beforehand. */
+/** Loads with wrk: one thread, requests formatted beforehand. */
 export async function runWrk(load: Load): Promise<LoadResult> {
   const script = join(load.folder, 'load.lua');
   writeFileSync(script, luaScript(load.requests));
@@ -48,7 +48,7 @@ end
 `;
 }
 
-/** One request, which wrk makes once: no script runs for each. */
+/** A single request, which wrk formats once: no script runs for each. */
 function always(request: HttpRequest): string {
   const { method, path, headers, body } = luaParts(request);
   return `wrk.method, wrk.path, wrk.headers, wrk.body = ${method}, ${path}, ${headers}, ${body}`;
@@ -59,7 +59,7 @@ function inTurn(requests: readonly HttpRequest[]): string {
     const { method, path, headers, body } = luaParts(request);
     return `requests[#requests + 1] = wrk.format(${method}, ${path}, ${headers}, ${body})`;
   });
-  // One function can hold so many constants only.
+  // Lua limits the constants of a function.
   const parts = chunks(formats, 500).map((part) => `parts[#parts + 1] = function()\n${part.join('\n')}\nend`);
   return `local requests, parts, last = {}, {}, 0
 ${parts.join('\n')}
@@ -82,7 +82,7 @@ function luaParts({ method, path, headers = {}, body }: HttpRequest) {
   };
 }
 
-/** A text as Lua writes it: every byte that could mean something by its number. */
+/** A Lua string literal; every byte that is not plain text is escaped by its number. */
 function lua(text: string): string {
   const bytes = [...Buffer.from(text)].map((byte) =>
     byte >= 32 && byte < 127 && byte !== 34 && byte !== 92

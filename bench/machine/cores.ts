@@ -2,15 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { hasTool } from './tools.ts';
 
-/** Cores by number, as `taskset` takes them; undefined where binding is not possible or there is one core only. */
+/** Lists of cores as `taskset` takes them; undefined where binding is impossible or there is only one core. */
 export interface Cores {
   readonly server: string | undefined;
   readonly load: string | undefined;
-  /** Those that a program has when it is not bound. */
+  /** The cores of a program that is not bound. */
   readonly all: string | undefined;
 }
 
-/** Gives servers one core and all else, this process too, another one. */
+/** Reserves one core for the servers and binds this process, whose load generators inherit that, to another one. */
 export function divideCores(): Cores {
   const count = availableParallelism();
   if (count < 2 || !hasTool('taskset', '--version')) {
@@ -20,12 +20,12 @@ export function divideCores(): Cores {
   return { server: '0', load: '1', all: `0-${count - 1}` };
 }
 
-/** The words that bind a command, or none. */
+/** The command prefix that binds a program to cores; empty for undefined. */
 export function onCores(cores: string | undefined): readonly string[] {
   return cores === undefined ? [] : ['taskset', '-c', cores];
 }
 
-/** Binds a process that runs, and what it starts from now on. */
+/** Binds a running process, and every process that it starts from now on, to cores. */
 export function moveTo(cores: string | undefined, pid: number): void {
   if (cores !== undefined)
     execFileSync('taskset', ['-a', '-c', '-p', cores, String(pid)], { stdio: 'ignore' });

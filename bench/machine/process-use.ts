@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 
-/** Memory in megabytes (2^20 bytes) that a process holds now, and the most it held since it began or was told to forget. */
+/** Resident memory of a process in megabytes (2^20 bytes), now and at its peak since it started or `resetPeak`. */
 export interface MemoryUse {
   readonly now: number;
   readonly peak: number;
@@ -19,19 +19,19 @@ export function memoryUse(pid: number): MemoryUse | undefined {
   }
 }
 
-/** Makes the peak begin anew. */
-export function forgetPeak(pid: number): void {
+/** Resets the peak of a process to its present memory. */
+export function resetPeak(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, '5');
   } catch {
-    // The peak since the start is shown instead.
+    // Without it the peak since the start is reported.
   }
 }
 
-/** Ticks of the clock that /proc counts CPU time in, per second. */
+/** Clock ticks per second, the unit of CPU time in /proc. */
 const TICKS = ticksPerSecond();
 
-/** The CPU time that a process and its threads took so far, in seconds; NaN where there is no /proc. */
+/** CPU time that a process and its threads have used, in seconds; NaN where there is no /proc. */
 export function cpuTime(pid: number): number {
   try {
     const [, after = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ');
@@ -50,7 +50,7 @@ function ticksPerSecond(): number {
   }
 }
 
-/** The time that all programs together took on a core so far, in seconds; NaN where there is no /proc or no core. */
+/** Time that all programs together have used on a core, in seconds; NaN where there is no /proc or no core. */
 export function coreTime(core: string | undefined): number {
   if (core === undefined) return Number.NaN;
   try {

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
 
-/** Whether a program is there; `word` is one that makes it say something and end. */
-export function hasTool(name: string, word: string): boolean {
-  return spawnSync(name, [word], { stdio: 'ignore' }).error === undefined;
+/** Whether a program is installed; `flag` makes it print something and exit. */
+export function hasTool(name: string, flag: string): boolean {
+  return spawnSync(name, [flag], { stdio: 'ignore' }).error === undefined;
 }
 
-/** The first line of what a program says about its version. */
-export function toolVersion(name: string, word: string): string | undefined {
-  const { error, stdout, stderr } = spawnSync(name, [word], { encoding: 'utf8' });
+/** The first line that a program prints for its version flag; undefined where it is not installed. */
+export function toolVersion(name: string, flag: string): string | undefined {
+  const { error, stdout, stderr } = spawnSync(name, [flag], { encoding: 'utf8' });
   return error === undefined ? (stdout || stderr).split('\n')[0]?.trim() : undefined;
 }

@@ -18,8 +18,8 @@ const PEERS = [
   'postgres',
 ] as const;
 
-/** Names and versions of all that was measured and measured with. */
-export function describeVersions(): readonly string[] {
+/** Names and versions of all that was measured and measured with; `node` is the version that the servers run on. */
+export function describeVersions(node: string): readonly string[] {
   const peers = PEERS.map((name) => `${name} ${packageVersion(join('node_modules', name))}`);
   const tools = [
     toolVersion('wrk', '-v')?.replace(/ Copyright.*/, ''),
@@ -28,7 +28,7 @@ export function describeVersions(): readonly string[] {
     toolVersion('webhook', '-version'),
   ];
   return [
-    `Node.js ${process.version}`,
+    `Node.js ${node}`,
     `Portico ${packageVersion('..')}`,
     ...peers,
     ...tools.filter((version) => version !== undefined),

@@ -1,5 +1,5 @@
 import type { HttpRequest, LoadResult } from '../load/load.ts';
-import { coreTime, cpuTime, forgetPeak, memoryUse } from '../machine/process-use.ts';
+import { coreTime, cpuTime, memoryUse, resetPeak } from '../machine/process-use.ts';
 import type { Server } from '../servers/server.ts';
 import type { Workbench } from '../workbench.ts';
 
@@ -17,23 +17,23 @@ export interface Measured {
 export interface Round extends LoadResult {
   /** CPU time of the server's process for one request, in microseconds. */
   readonly cpu: number;
-  /** The most memory that it held, in megabytes; NaN where the system does not tell. */
+  /** Peak memory of the server's process, in megabytes; NaN where it is unknown. */
   readonly memory: number;
-  /** How much of the server's core others took meanwhile, in percent; NaN where the system does not tell. */
+  /** Share of the servers' core that other programs used meanwhile, in percent; NaN where it is unknown. */
   readonly disturbed: number;
 }
 
 export interface CompareOptions {
   readonly connections: number;
-  /** How long a round takes; default what the pace says. */
+  /** Length of a round in seconds; default that of the pace. */
   readonly seconds?: number;
-  /** How many rounds; default what the pace says. */
+  /** Number of rounds; default that of the pace. */
   readonly rounds?: number;
 }
 
 /**
- * Loads all contenders in turn, several rounds, every second one in the opposite order, so that what changes on the
- * machine meanwhile meets them all. Fails when a reply is no success.
+ * Loads the contenders one after the other, for several rounds, every second one in reverse order, so that changes on
+ * the machine affect all of them alike. Fails when a reply is not a success.
  */
 export async function compare(
   bench: Workbench,
@@ -58,13 +58,26 @@ export async function compare(
   return [...found].map(([label, rounds]) => ({ label, rounds }));
 }
 
+/** The servers as contenders that all get the same requests, by their labels. */
+export function contendersOf(
+  servers: Readonly<Record<string, Server>>,
+  requests: readonly HttpRequest[],
+): readonly Contender[] {
+  return Object.entries(servers).map(([label, server]) => ({ label, server, requests }));
+}
+
+/** One figure of each round. */
+export function valuesOf({ rounds }: Measured, key: keyof Round): readonly number[] {
+  return rounds.map((round) => round[key]);
+}
+
 async function loadOnce(
   bench: Workbench,
   { label, server, requests }: Contender,
   connections: number,
   seconds: number,
 ): Promise<Round> {
-  forgetPeak(server.pid);
+  resetPeak(server.pid);
   const core = bench.cores.server;
   const before = { own: cpuTime(server.pid), all: coreTime(core), at: performance.now() };
   const result = await bench.load({ origin: server.origin, requests, connections, seconds });

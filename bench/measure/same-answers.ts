@@ -37,7 +37,7 @@ export async function checkSameAnswers(
     }
     first ??= expected;
   }
-  if (first === undefined) throw new Error('there was nothing to ask for');
+  if (first === undefined) throw new Error('there are no requests');
   return first;
 }
 

@@ -1,8 +1,24 @@
 import express from 'express';
 import actuator from 'express-actuator';
+import { openChecks } from './health-checks.ts';
 import { address } from './listen.ts';
 
 const app = express();
 app.disable('etag').disable('x-powered-by');
-app.use(actuator({ basePath: '/actuator' }));
+const customEndpoints = process.env.CHECKS === 'yes' ? [await checkedHealth()] : [];
+app.use(actuator({ basePath: '/actuator', customEndpoints }));
 app.listen(address.port, address.host);
+
+/** The way that express-actuator documents for checks: an endpoint of one's own in place of the built-in one. */
+async function checkedHealth() {
+  const check = await openChecks();
+  return {
+    id: 'health',
+    controller: (_request: express.Request, response: express.Response) => {
+      check().then(
+        (health) => response.status(health.status === 'UP' ? 200 : 503).json(health),
+        (error) => response.status(503).json({ status: 'DOWN', details: { error: String(error) } }),
+      );
+    },
+  };
+}

@@ -1,6 +1,10 @@
 declare module 'express-actuator' {
   import type { RequestHandler } from 'express';
 
-  const actuator: (options: { readonly basePath: string }) => RequestHandler;
+  interface Options {
+    readonly basePath: string;
+    readonly customEndpoints: { readonly id: string; readonly controller: RequestHandler }[];
+  }
+  const actuator: (options: Options) => RequestHandler;
   export = actuator;
 }

@@ -1,5 +1,5 @@
+import { grouped } from '../measure/figures.ts';
 import { median, spread } from '../measure/statistics.ts';
-import { grouped } from '../measure/summary.ts';
 import type { BarPlot } from '../row.ts';
 import { ACCENT, escaped, MUTED, picture, round } from './svg.ts';
 
@@ -9,7 +9,7 @@ const RIGHT = 110;
 const TOP = 36;
 const STEP = 26;
 
-/** One bar for each, as long as its median, with a line from its lowest to its highest value; ours stand out. */
+/** A bar for each contender, as long as its median, with a line from its lowest to its highest value; Portico's are highlighted. */
 export function drawBars({ title, unit, bars }: BarPlot): string {
   const longest = Math.max(...bars.flatMap(({ values }) => [...values]));
   const scale = (WIDTH - LEFT - RIGHT) / longest;

@@ -1,4 +1,4 @@
-import { grouped } from '../measure/summary.ts';
+import { grouped } from '../measure/figures.ts';
 import type { LinePlot } from '../row.ts';
 import { ACCENT, escaped, MUTED, picture, round } from './svg.ts';
 

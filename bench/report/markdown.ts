@@ -1,7 +1,7 @@
-import { grouped } from '../measure/summary.ts';
+import { grouped } from '../measure/figures.ts';
 import type { Finding, Table, Target, Unit } from '../row.ts';
 
-/** A Markdown table whose columns stand under each other in plain text too; numbers are to the right. */
+/** A Markdown table whose columns are aligned in plain text too, the numbers to the right. */
 export function tableLines({ head, lines }: Table): readonly string[] {
   const widths = head.map((cell, column) =>
     Math.max(3, cell.length, ...lines.map((line) => line[column]?.length ?? 0)),
@@ -14,14 +14,14 @@ export function tableLines({ head, lines }: Table): readonly string[] {
   return [row(head), rule, ...lines.map(row)];
 }
 
-/** A list item such as `- Portico / Express: 1.42x (1.38-1.45), to reach 1.2x: reached`. */
-export function findingLine({ what, value, unit, spread, target, remark }: Finding): string {
+/** A list item such as `- Portico / Express: 1.42x (1.38x to 1.45x), at least 1.20x: **reached**`. */
+export function findingLine({ what, value, unit, spread, target }: Finding): string {
   const range = spread === undefined ? '' : ` (${spread.map((end) => amount(end, unit)).join(' to ')})`;
   const wanted =
     target === undefined
       ? ''
       : `, ${wish(target, unit)}: **${isReached(value, target) ? 'reached' : 'NOT reached'}**`;
-  return `- ${what}: ${amount(value, unit)}${range}${wanted}${remark === undefined ? '' : `; ${remark}`}`;
+  return `- ${what}: ${amount(value, unit)}${range}${wanted}`;
 }
 
 export function isReached(value: number, target: Target): boolean {
@@ -30,7 +30,7 @@ export function isReached(value: number, target: Target): boolean {
 
 function wish(target: Target, unit: Unit): string {
   return 'atLeast' in target
-    ? `to reach ${amount(target.atLeast, unit)}`
+    ? `at least ${amount(target.atLeast, unit)}`
     : `at most ${amount(target.atMost, unit)}`;
 }
 

@@ -13,18 +13,18 @@ const PLOTS = 'performance';
 const BEGIN = '<!-- bench: begin (written by npm run bench -- --write) -->';
 const END = '<!-- bench: end -->';
 
-/** How a run was made. */
+/** The conditions of a run. */
 export interface Conditions {
   readonly machine: Machine;
   readonly versions: readonly string[];
   readonly tool: string;
-  /** The driver of the peers that use SQLite, and why when it is not the usual one. */
+  /** The SQLite driver of the peers, with the reason when it is not better-sqlite3. */
   readonly sqlite: string;
   readonly pace: string;
   readonly date: string;
 }
 
-/** Puts the report of a run between the marks of docs/PERFORMANCE.md, and its plots beside it. */
+/** Writes the report of a run between the marks in docs/PERFORMANCE.md, and its plots beside it. */
 export function writePage(outcomes: readonly RowOutcome[], conditions: Conditions): void {
   const folder = join(DOCS, PLOTS);
   rmSync(folder, { recursive: true, force: true });
@@ -36,7 +36,7 @@ export function writePage(outcomes: readonly RowOutcome[], conditions: Condition
   writeFileSync(PAGE, withSection(readFileSync(PAGE, 'utf8'), section(outcomes, conditions)));
 }
 
-/** The page with another text between the marks. Throws when the marks are not there. */
+/** The page with another text between the marks. Throws when the page has no marks. */
 export function withSection(page: string, text: string): string {
   const begin = page.indexOf(BEGIN);
   const end = page.indexOf(END);
@@ -59,14 +59,14 @@ function conditionLines({ machine, versions, tool, sqlite, pace, date }: Conditi
 Versions: ${versions.join(', ')}.`;
 }
 
-/** All targets at a glance. */
+/** All targets in one table. */
 function goals(outcomes: readonly RowOutcome[]): string {
   const lines = outcomes.flatMap((outcome) =>
     'result' in outcome
       ? outcome.result.findings.flatMap((finding) => goalLines(outcome.row.title, finding))
       : [[outcome.row.title, 'the row failed', '', '', 'no']],
   );
-  return tableLines({ head: ['path', 'what', 'measured', 'to reach', 'reached'], lines }).join('\n');
+  return tableLines({ head: ['path', 'what', 'measured', 'target', 'reached'], lines }).join('\n');
 }
 
 function goalLines(title: string, { what, value, unit, target }: Finding): readonly (readonly string[])[] {

@@ -32,7 +32,7 @@ test('a target says whether it was reached', () => {
     spread: [1, 2],
     target: { atLeast: 2 },
   });
-  assert.equal(line, '- us / them: 1.50x (1.00x to 2.00x), to reach 2.00x: **NOT reached**');
+  assert.equal(line, '- us / them: 1.50x (1.00x to 2.00x), at least 2.00x: **NOT reached**');
 });
 
 test('the columns of a table stand under each other', () => {

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { runProcess } from '../load/run-process.ts';
 import { onCores } from '../machine/cores.ts';
-import { median, ratio, spread } from '../measure/statistics.ts';
-import { grouped } from '../measure/summary.ts';
+import { grouped, range } from '../measure/figures.ts';
+import { median, ratio } from '../measure/statistics.ts';
 import type { Row } from '../row.ts';
 import { startDatabaseServer } from '../servers/database-server.ts';
 
@@ -13,9 +13,9 @@ export const drivers: Row = {
   name: 'drivers',
   title: 'PostgreSQL drivers',
   about:
-    'Portico stands on pg. Here it is beside postgres (postgres.js), both with 10 connections and named statements, ' +
-    'in one process, without HTTP: point reads with 64 under way, and inserts of 100 rows over `unnest` with 4 under ' +
-    'way. `pg, pipelined` sends the next statement before the last one is answered, as postgres.js does.',
+    'Portico uses pg. This row compares it with postgres (postgres.js), both with 10 connections and named statements, ' +
+    'in one process, without HTTP: 64 concurrent point reads, and 4 concurrent inserts of 100 rows over ' +
+    '`unnest`. `pg, pipelined` sends the next statement before the previous one is answered, as postgres.js does.',
   async run(bench) {
     const server = await startDatabaseServer(bench);
     bench.say('all rounds of both drivers');
@@ -25,7 +25,7 @@ export const drivers: Row = {
       rounds: bench.pace.rounds,
     };
     const script = join(import.meta.dirname, '../peers/drivers.ts');
-    const output = await runProcess([...onCores(bench.cores.server), process.execPath, script], {
+    const output = await runProcess([...onCores(bench.cores.server), bench.node, script], {
       input: JSON.stringify(job),
     });
     const { reads, inserts } = JSON.parse(output) as { readonly reads: Rates; readonly inserts: Rates };
@@ -33,7 +33,7 @@ export const drivers: Row = {
       Object.entries(rates).map(([driver, rounds]) => [
         `${kind}: ${driver}`,
         grouped(median(rounds)),
-        spread(rounds).map(grouped).join('-'),
+        range(rounds),
       ]);
     return {
       tables: [

@@ -1,6 +1,7 @@
-import { compare } from '../measure/compare.ts';
+import { compare, contendersOf } from '../measure/compare.ts';
 import { summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
+import { BARE } from '../servers/bare.ts';
 import { graphqlPost, startGraphqlServers, USERS } from '../servers/graphql.ts';
 
 const QUERY = 'query ($id: ID!) { user(id: $id) { id name email } }';
@@ -12,14 +13,10 @@ export const graphqlUser: Row = {
   about: `POST \`${QUERY}\` with the ids of ${USERS} users in turn as variables, users in memory, 64 connections.`,
   async run(bench) {
     const servers = await startGraphqlServers(bench, requests);
-    const contenders = Object.entries(servers).map(([label, server]) => ({ label, server, requests }));
+    const contenders = contendersOf(servers, requests);
     const measured = await compare(bench, contenders, { connections: 64 });
-    const targets = {
-      'Mercurius + JIT': 1.15,
-      'Apollo (Fastify)': 4,
-      'Apollo (standalone)': 4,
-      'bare node:http': 0.6,
-    };
+    const rate = { 'Mercurius + JIT': 1.15, 'Apollo (Fastify)': 4, 'Apollo (standalone)': 4, [BARE]: 0.6 };
+    const targets = { rate, p99: 1 };
     return summarise({ measured, targets, name: this.name, title: this.title });
   },
 };

@@ -1,18 +1,18 @@
 import { request } from 'node:http';
 import { join } from 'node:path';
 import type { HttpRequest } from '../load/load.ts';
-import { forgetPeak, memoryUse } from '../machine/process-use.ts';
-import { compare, type Measured } from '../measure/compare.ts';
+import { memoryUse, resetPeak } from '../machine/process-use.ts';
+import { compare, type Measured, valuesOf } from '../measure/compare.ts';
+import { grouped } from '../measure/figures.ts';
 import { median } from '../measure/statistics.ts';
-import { grouped, valuesOf } from '../measure/summary.ts';
 import type { Finding, Row } from '../row.ts';
 import { fill, startPorticoUsers } from '../servers/rest.ts';
 import type { Server } from '../servers/server.ts';
 
-/** Random ids among all, so that the reads touch pages all over the file. */
+/** Number of random ids that are read, so that the reads touch pages all over the file. */
 const SAMPLES = 5_000;
 
-/** A tenth of fewer users arrives in a few pieces. */
+/** Number of users from which a tenth of the list takes long enough to be timed. */
 const LONG = 1_000_000;
 
 interface Size {
@@ -25,7 +25,7 @@ interface ListRead {
   readonly usersPerSecond: number;
   /** The time that the last tenth of the list took over that of the second one; NaN for a list too short to tell. */
   readonly lastToSecond: number;
-  /** The most memory that the server held meanwhile, in megabytes. */
+  /** Peak memory of the server meanwhile, in megabytes. */
   readonly memory: number;
 }
 
@@ -34,7 +34,7 @@ export const growth: Row = {
   title: 'Growth',
   about:
     'Reads of random users (64 connections), and the whole list read once by one client, while the database grows. ' +
-    'The list is read page by page inside, so its last tenth against its second one shows whether page N costs what page 1 costs.',
+    'Portico reads the list page by page, so the time of its last tenth over that of its second one shows whether page N costs what page 1 costs.',
   async run(bench) {
     const sizes = bench.pace.quick ? [1e3, 1e5] : [1e3, 1e4, 1e5, 1e6, 1e7];
     const server = await startPorticoUsers(bench, 1);
@@ -139,7 +139,7 @@ function randomReads(users: number): readonly HttpRequest[] {
 
 /** Reads the whole list, counting its users by their ends. */
 async function readList({ pid, origin }: Server, users: number): Promise<ListRead> {
-  forgetPeak(pid);
+  resetPeak(pid);
   const begin = performance.now();
   /** When each tenth was complete. */
   const tenths: number[] = [];

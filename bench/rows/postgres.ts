@@ -1,8 +1,9 @@
 import type { HttpRequest } from '../load/load.ts';
-import { compare, type Measured } from '../measure/compare.ts';
+import { compare, contendersOf } from '../measure/compare.ts';
+import { p99Finding, rateFinding, rateTable, ratioTable } from '../measure/comparison.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
-import { ratePlot, rateRatio, rates } from '../measure/summary.ts';
-import type { Row, Table } from '../row.ts';
+import { disturbance, ratePlot } from '../measure/summary.ts';
+import type { Finding, Row } from '../row.ts';
 import { startDatabaseServer } from '../servers/database-server.ts';
 import { startPeer } from '../servers/peer.ts';
 import { pgbench } from '../servers/pgbench.ts';
@@ -26,9 +27,9 @@ export const postgres: Row = {
   name: 'postgres',
   title: 'PostgreSQL: durable creates, and reads',
   about:
-    'The REST door with `DATABASE_URL=postgres://...`, 64 connections, PostgreSQL on the same machine with `fsync=on`, free to use all cores. ' +
+    'The REST door with `DATABASE_URL=postgres://...`, 64 connections. PostgreSQL runs on the same machine with `fsync=on` and may use all cores. ' +
     'The peer is Fastify with a pool of 10 connections of the same driver (pg), named statements, one statement per ' +
-    'request. pgbench (64 clients, prepared statements, no HTTP) shows what the server can do.',
+    'request. pgbench (64 clients, prepared statements, no HTTP) shows the limit of the server.',
   async run(bench) {
     const server = await startDatabaseServer(bench);
     const urls = { portico: await server.createDatabase(), peer: await server.createDatabase() };
@@ -44,11 +45,7 @@ export const postgres: Row = {
     }
     await checkSameAnswers(servers, [...reads.slice(0, 5), ...creates.slice(0, 1)]);
     const contend = (requests: readonly HttpRequest[]) =>
-      compare(
-        bench,
-        Object.entries(servers).map(([label, server]) => ({ label, server, requests })),
-        { connections: 64 },
-      );
+      compare(bench, contendersOf(servers, requests), { connections: 64 });
     const created = await contend(creates);
     const read = await contend(reads);
     const ceiling = {
@@ -61,29 +58,30 @@ export const postgres: Row = {
         : [
             `pgbench, one INSERT per transaction: ${ceiling.creates.toFixed(0)}/s; one SELECT: ${ceiling.reads?.toFixed(0)}/s.`,
           ];
-    const [porticoCreates, peerCreates] = created;
-    const [porticoReads, peerReads] = read;
-    if (!porticoCreates || !peerCreates || !porticoReads || !peerReads)
-      throw new Error('nothing was measured');
+    const [creating, ...creatingPeers] = created;
+    const [reading, ...readingPeers] = read;
+    if (creating === undefined || reading === undefined) throw new Error('nothing was measured');
     return {
-      tables: [titled('creates', created), titled('reads', read)],
+      tables: [
+        rateTable(created, 'creates'),
+        ratioTable(creating, creatingPeers, 'creates: Portico'),
+        rateTable(read, 'reads'),
+        ratioTable(reading, readingPeers, 'reads: Portico'),
+      ],
       findings: [
-        {
-          ...rateRatio(porticoCreates, peerCreates, { atLeast: 4 }),
-          what: 'creates: Portico / Fastify + pg',
-        },
-        { ...rateRatio(porticoReads, peerReads), what: 'reads: Portico / Fastify + pg' },
+        ...creatingPeers.map((peer) => titled('creates', rateFinding(creating, peer, { atLeast: 4 }))),
+        titled('creates', p99Finding(creating, creatingPeers, 1)),
+        titled('reads', p99Finding(reading, readingPeers, 1)),
       ],
       plots: [
         ratePlot(created, 'postgres-creates', 'PostgreSQL: durable creates'),
         ratePlot(read, 'postgres-reads', 'PostgreSQL: reads'),
       ],
-      notes,
+      notes: [...disturbance([...created, ...read]), ...notes],
     };
   },
 };
 
-function titled(title: string, measured: readonly Measured[]): Table {
-  const { head, lines } = rates(measured);
-  return { head: [title, ...head.slice(1)], lines };
+function titled(title: string, finding: Finding): Finding {
+  return { ...finding, what: `${title}: ${finding.what}` };
 }

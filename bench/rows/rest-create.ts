@@ -1,5 +1,5 @@
 import type { HttpRequest } from '../load/load.ts';
-import { compare } from '../measure/compare.ts';
+import { compare, contendersOf } from '../measure/compare.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
@@ -30,8 +30,13 @@ export const restCreate: Row = {
           }),
     };
     await checkSameAnswers(servers, requests.slice(0, 1));
-    const contenders = Object.entries(servers).map(([label, server]) => ({ label, server, requests }));
+    const contenders = contendersOf(servers, requests);
     const measured = await compare(bench, contenders, { connections: 64 });
-    return summarise({ measured, targets: { Express: 6 }, name: this.name, title: this.title });
+    return summarise({
+      measured,
+      targets: { rate: { Express: 6 }, p99: 1 },
+      name: this.name,
+      title: this.title,
+    });
   },
 };

@@ -1,9 +1,9 @@
 import type { HttpRequest } from '../load/load.ts';
-import { compare } from '../measure/compare.ts';
+import { compare, contendersOf } from '../measure/compare.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
-import { startBare } from '../servers/bare.ts';
+import { BARE, startBare } from '../servers/bare.ts';
 import { startUsersServers } from '../servers/rest.ts';
 import type { Server } from '../servers/server.ts';
 
@@ -17,11 +17,11 @@ export const restList: Row = {
   async run(bench) {
     const servers = await startUsersServers(bench, USERS);
     const answer = await checkSameAnswers(servers, requests);
-    const bare = bench.pace.quick ? {} : { 'bare node:http': await startBare(bench, answer) };
+    const bare = bench.pace.quick ? {} : { [BARE]: await startBare(bench, answer) };
     const all: Readonly<Record<string, Server>> = { ...servers, ...bare };
-    const contenders = Object.entries(all).map(([label, server]) => ({ label, server, requests }));
+    const contenders = contendersOf(all, requests);
     const measured = await compare(bench, contenders, { connections: 64 });
-    const targets = { Express: 3, Fastify: 3 };
+    const targets = { rate: { Express: 3, Fastify: 3 }, p99: 1 };
     return summarise({ measured, targets, name: this.name, title: this.title });
   },
 };

@@ -1,6 +1,7 @@
 import type { HttpRequest } from '../load/load.ts';
-import { offerDuring } from '../load/offer.ts';
-import { type Contender, compare } from '../measure/compare.ts';
+import { openLoopDuring } from '../load/open-loop.ts';
+import { type Contender, compare, contendersOf } from '../measure/compare.ts';
+import { range } from '../measure/figures.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { median, percentile, spread } from '../measure/statistics.ts';
 import { summarise } from '../measure/summary.ts';
@@ -16,28 +17,28 @@ const ONE: HttpRequest = { method: 'GET', path: '/users/1' };
 export const restLongList: Row = {
   name: 'rest-long-list',
   title: `REST: the list of ${USERS.toLocaleString('en-US')} users`,
-  about: `GET \`/users\`, ${USERS.toLocaleString('en-US')} users on disk in SQLite, ${CONNECTIONS} connections. Then the same again while another client asks for \`/users/1\` a hundred times a second.`,
+  about: `GET \`/users\`, ${USERS.toLocaleString('en-US')} users on disk in SQLite, ${CONNECTIONS} connections. Then the same again while another client sends \`GET /users/1\` a hundred times a second.`,
   async run(bench) {
     const servers = await startUsersServers(bench, USERS);
     await checkSameAnswers(servers, requests);
-    const contenders = Object.entries(servers).map(([label, server]) => ({ label, server, requests }));
+    const contenders = contendersOf(servers, requests);
     const measured = await compare(bench, contenders, {
       connections: CONNECTIONS,
-      // In one second a busy machine may finish none.
+      // A busy machine may finish no list within one second.
       seconds: Math.max(2, bench.pace.seconds),
     });
-    const targets = { Express: 3, Fastify: 3 };
+    const targets = { rate: { Express: 3, Fastify: 3 } };
     const summary = summarise({ measured, targets, name: this.name, title: this.title });
     const others = new Map<string, readonly number[]>();
-    for (const contender of contenders) others.set(contender.label, await othersMeanwhile(bench, contender));
+    for (const contender of contenders) others.set(contender.label, await concurrentP99s(bench, contender));
     const p99s = others.get('Portico') ?? [];
     return {
       ...summary,
-      tables: [...summary.tables, othersTable(others)],
+      tables: [...summary.tables, concurrentTable(others)],
       findings: [
         ...summary.findings,
         {
-          what: 'Portico: p99 of other requests meanwhile',
+          what: 'Portico: p99 of concurrent requests',
           value: median(p99s),
           spread: spread(p99s),
           unit: 'ms',
@@ -49,27 +50,25 @@ export const restLongList: Row = {
 };
 
 /** The p99 of `/users/1` while lists are read, round by round. */
-async function othersMeanwhile(bench: Workbench, { label, server }: Contender): Promise<readonly number[]> {
+async function concurrentP99s(bench: Workbench, { label, server }: Contender): Promise<readonly number[]> {
   const p99s: number[] = [];
   for (let round = 0; round < bench.pace.rounds; round++) {
-    bench.say(`other requests meanwhile, round ${round + 1} of ${bench.pace.rounds}: ${label}`);
+    bench.say(`concurrent requests, round ${round + 1} of ${bench.pace.rounds}: ${label}`);
     const { origin } = server;
     const { seconds } = bench.pace;
     const lists = bench.load({ origin, requests, connections: CONNECTIONS, seconds });
-    p99s.push(percentile(await offerDuring({ origin, request: ONE }, lists), 99));
+    p99s.push(percentile(await openLoopDuring({ origin, request: ONE }, lists), 99));
   }
   return p99s;
 }
 
-function othersTable(others: ReadonlyMap<string, readonly number[]>): Table {
+function concurrentTable(others: ReadonlyMap<string, readonly number[]>): Table {
   return {
-    head: ['other requests meanwhile', 'p99 ms', 'lowest-highest'],
+    head: ['concurrent requests', 'p99 ms', 'lowest-highest'],
     lines: [...others].map(([label, p99s]) => [
       label,
       median(p99s).toFixed(1),
-      spread(p99s)
-        .map((p99) => p99.toFixed(1))
-        .join('-'),
+      range(p99s, (p99) => p99.toFixed(1)),
     ]),
   };
 }

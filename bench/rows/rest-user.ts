@@ -1,9 +1,9 @@
 import type { HttpRequest } from '../load/load.ts';
-import { compare } from '../measure/compare.ts';
+import { compare, contendersOf } from '../measure/compare.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
-import { startBare } from '../servers/bare.ts';
+import { BARE, startBare } from '../servers/bare.ts';
 import { startUsersServers } from '../servers/rest.ts';
 
 const USERS = 1_000;
@@ -19,10 +19,10 @@ export const restUser: Row = {
   async run(bench) {
     const servers = await startUsersServers(bench, USERS);
     const answer = await checkSameAnswers(servers, requests.slice(0, 20));
-    const all = { ...servers, 'bare node:http': await startBare(bench, answer) };
-    const contenders = Object.entries(all).map(([label, server]) => ({ label, server, requests }));
+    const all = { ...servers, [BARE]: await startBare(bench, answer) };
+    const contenders = contendersOf(all, requests);
     const measured = await compare(bench, contenders, { connections: 64 });
-    const targets = { Express: 1.6, 'bare node:http': 0.75 };
+    const targets = { rate: { Express: 1.6, [BARE]: 0.75 }, p99: 1 };
     return summarise({ measured, targets, name: this.name, title: this.title });
   },
 };

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import type { HttpRequest, LoadResult } from '../load/load.ts';
-import { offerDuring } from '../load/offer.ts';
+import { openLoopDuring } from '../load/open-loop.ts';
 import { hasTool } from '../machine/tools.ts';
-import { median, percentile, ratio, spread } from '../measure/statistics.ts';
+import { range } from '../measure/figures.ts';
+import { median, percentile, ratio } from '../measure/statistics.ts';
 import type { Row } from '../row.ts';
 import { fill } from '../servers/rest.ts';
 import type { Server } from '../servers/server.ts';
@@ -10,7 +11,7 @@ import { startTracedPortico } from '../servers/traced-portico.ts';
 import type { Workbench } from '../workbench.ts';
 
 const USERS = 1_000;
-/** How long a sync is held, in milliseconds. */
+/** Delay of each sync, in milliseconds. */
 const DELAY = 20;
 const reads: readonly HttpRequest[] = Array.from({ length: USERS }, (_, i) => ({
   method: 'GET',
@@ -30,10 +31,10 @@ interface Sample {
   readonly creates: readonly number[];
 }
 
-/** Reads as fast as the server answers, while users are created at a steady pace. */
+/** A closed loop of reads, while users are created at a fixed rate. */
 async function loadBoth(bench: Workbench, { origin }: Server, seconds: number): Promise<Sample> {
   const load = bench.load({ origin, requests: reads, connections: 8, seconds });
-  const creates = await offerDuring({ origin, request: create, batch: CREATES_AT_A_TIME }, load);
+  const creates = await openLoopDuring({ origin, request: create, batch: CREATES_AT_A_TIME }, load);
   const gets = await load;
   if (gets.failed > 0 || gets.requests === 0)
     throw new Error(`${gets.failed} of ${gets.requests} reads failed`);
@@ -45,12 +46,12 @@ export const slowDisk: Row = {
   title: 'A slow disk',
   about:
     `Reads (GET \`/users/<id>\`, 8 connections) while ${CREATES_AT_A_TIME * 100} users a second are created, with each sync ` +
-    `held for ${DELAY} ms by strace and with none held. Both run under strace, which looks at syncs only.`,
+    `delayed by ${DELAY} ms by strace and with none delayed. Both run under strace, which traces syncs only.`,
   async run(bench) {
     if (!hasTool('strace', '-V')) throw new Error('This row needs strace (Debian package strace)');
     const servers = {
       'syncs as they are': await startTracedPortico(bench, undefined),
-      [`syncs held for ${DELAY} ms`]: await startTracedPortico(bench, DELAY),
+      [`syncs delayed by ${DELAY} ms`]: await startTracedPortico(bench, DELAY),
     };
     const samples = new Map<string, Sample[]>();
     for (const [label, server] of Object.entries(servers)) {
@@ -68,7 +69,8 @@ export const slowDisk: Row = {
     const [plain = [], slow = []] = [...samples.values()];
     const createMedian = (all: readonly Sample[]) =>
       median(all.map(({ creates }) => percentile(creates, 50)));
-    if (createMedian(slow) < DELAY) throw new Error('The syncs were not held: creates came faster than that');
+    if (createMedian(slow) < DELAY)
+      throw new Error('The syncs were not delayed: creates were faster than that');
     const p99s = (all: readonly Sample[]) => all.map(({ gets }) => gets.p99);
     return {
       tables: [
@@ -79,9 +81,7 @@ export const slowDisk: Row = {
             median(all.map(({ gets }) => gets.perSecond)).toFixed(0),
             median(all.map(({ gets }) => gets.p50)).toFixed(2),
             median(p99s(all)).toFixed(2),
-            spread(p99s(all))
-              .map((p99) => p99.toFixed(2))
-              .join('-'),
+            range(p99s(all), (p99) => p99.toFixed(2)),
             createMedian(all).toFixed(1),
             median(all.map(({ creates }) => percentile(creates, 99))).toFixed(1),
           ]),

@@ -2,29 +2,29 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpRequest } from '../load/load.ts';
 import { memoryUse } from '../machine/process-use.ts';
-import { compare } from '../measure/compare.ts';
+import { compare, valuesOf } from '../measure/compare.ts';
+import { range } from '../measure/figures.ts';
 import { ask } from '../measure/same-answers.ts';
 import { median, ratio, spread } from '../measure/statistics.ts';
-import { grouped, valuesOf } from '../measure/summary.ts';
 import type { Finding, Row } from '../row.ts';
+import { BARE } from '../servers/bare.ts';
 import { graphqlPost } from '../servers/graphql.ts';
 import { startPeer } from '../servers/peer.ts';
-import { type Door, startPortico } from '../servers/portico.ts';
+import { ALL_DOORS, startPortico } from '../servers/portico.ts';
 import type { Server } from '../servers/server.ts';
 import type { Workbench } from '../workbench.ts';
 
-const DOORS: readonly Door[] = ['graphql', 'rest', 'management', 'webhook'];
 const FIRST = graphqlPost('{ hello }');
 const LOAD: readonly HttpRequest[] = [
   graphqlPost('query ($id: ID!) { user(id: $id) { id name email } }', { id: '1' }),
 ];
-/** Those that are loaded too; the first two when it must be quick. */
-const LOADED = ['Portico', 'Mercurius + JIT', 'Yoga', 'Apollo', 'bare node:http'];
+/** Servers whose memory is measured under load too; a quick run takes the first two. */
+const LOADED = ['Portico', 'Mercurius + JIT', 'Yoga', 'Apollo', BARE];
 
 type Starter = () => Promise<Server>;
 
 interface Start {
-  /** From the start of the process to the end of its first answer, in milliseconds. */
+  /** Time from the start of the process to the end of its first answer, in milliseconds. */
   readonly firstAnswer: number;
   readonly idle: number;
 }
@@ -33,15 +33,15 @@ export const start: Row = {
   name: 'start',
   title: 'Start and memory',
   about:
-    'From the start of the process to its first GraphQL answer, and the memory (RSS) that it holds one second later ' +
+    'Time from the start of the process to its first GraphQL answer, and its memory (RSS) one second later ' +
     'and under load (64 connections, one user by id). Portico opens all four doors and its database, and keeps ' +
-    'compiled code in a cache of Node; Mercurius is shown with such a cache as well.',
+    "compiled code in Node's compile cache; Mercurius is shown with such a cache as well.",
   async run(bench) {
     const starters = startersOf(bench);
     const starts = new Map<string, Start[]>(Object.keys(starters).map((label) => [label, []]));
     const rounds = bench.pace.quick ? 2 : 7;
     const settle = bench.pace.quick ? 300 : 1_000;
-    // The first start of each only fills caches, but for those that begin without.
+    // The first start of each only fills its caches.
     for (const starter of Object.values(starters)) await (await starter()).stop();
     for (let round = 0; round < rounds; round++) {
       for (const [label, starter] of Object.entries(starters)) {
@@ -82,7 +82,7 @@ export const start: Row = {
           lines: [...starts.keys()].map((label) => [
             label,
             median(firstAnswers(label)).toFixed(0),
-            spread(firstAnswers(label)).map(grouped).join('-'),
+            range(firstAnswers(label)),
             median(idle(label)).toFixed(0),
             loaded.get(label)?.toFixed(0) ?? '',
           ]),
@@ -115,23 +115,23 @@ function startersOf(bench: Workbench): Readonly<Record<string, Starter>> {
   const peerCache = bench.folder();
   const env = { NODE_COMPILE_CACHE: bench.folder() };
   return {
-    Portico: () => startPortico(bench, 'graphql', { folder, env, doors: DOORS }),
-    'Portico, very first start': () =>
-      startPortico(bench, 'graphql', { env: { NODE_COMPILE_CACHE: bench.folder() }, doors: DOORS }),
+    Portico: () => startPortico(bench, 'graphql', { folder, env, doors: ALL_DOORS }),
+    'Portico, empty compile cache': () =>
+      startPortico(bench, 'graphql', { env: { NODE_COMPILE_CACHE: bench.folder() }, doors: ALL_DOORS }),
     'Mercurius + JIT': () => startPeer(bench, 'mercurius'),
     'Mercurius + JIT, with a compile cache': () =>
       startPeer(bench, 'mercurius', { env: { NODE_COMPILE_CACHE: peerCache } }),
     Yoga: () => startPeer(bench, 'yoga'),
     Apollo: () => startPeer(bench, 'apollo-fastify'),
-    'bare node:http': () =>
+    [BARE]: () =>
       bench.start({
-        command: [process.execPath, join(import.meta.dirname, '../peers/hello.ts')],
+        command: [bench.node, join(import.meta.dirname, '../peers/hello.ts')],
         env: (port) => ({ PORT: String(port) }),
       }),
   };
 }
 
-/** The most memory that a process held while it was loaded, in megabytes, by label. */
+/** Peak memory of a process under load, in megabytes, by label. */
 async function memoryUnderLoad(
   bench: Workbench,
   starters: Readonly<Record<string, Starter>>,
@@ -147,7 +147,7 @@ async function memoryUnderLoad(
   return found;
 }
 
-/** Starts a server, asks it once, waits, looks at its memory and stops it. */
+/** Starts a server, sends one request, waits, reads its memory and stops it. */
 async function observe(starter: Starter, settle: number): Promise<Start> {
   const server = await starter();
   const asked = performance.now();

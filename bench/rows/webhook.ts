@@ -1,7 +1,7 @@
 import type { HttpRequest } from '../load/load.ts';
-import { compare, type Measured } from '../measure/compare.ts';
+import { compare, contendersOf, type Measured } from '../measure/compare.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
-import { rateRatio, summarise } from '../measure/summary.ts';
+import { ratePlot, summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
 import { startGoWebhook } from '../servers/go-webhook.ts';
 import { startPeer } from '../servers/peer.ts';
@@ -18,69 +18,71 @@ const delivery = (event: string): readonly HttpRequest[] => [
   },
 ];
 const PLAIN = delivery('invoice.paid');
-/** One that has a handler, which runs after the answer on the same core. */
+/** An event with a handler, which runs after the answer on the same core. */
 const HANDLED = delivery('payment_received');
 
-/** Two cores are noisier than one: many short rounds in turn, as long in all as those of the other rows. */
+/** Two cores are noisier than one: many short rounds, in total as long as those of the other rows. */
 const ROUNDS = { rounds: 13, seconds: 2 } as const;
 
 const FREE = 'Portico, not bound';
 const EXPRESS_FREE = 'Express, not bound';
-const AS_IT_COMES = 'Express as it comes, not bound';
+const DEFAULTS = 'Express with its defaults, not bound';
 
 export const webhook: Row = {
   name: 'webhook',
   title: 'Webhook: acknowledgements',
   about:
     `POST \`/webhook\` of ${PLAIN[0]?.body?.length} bytes, 64 connections, ${ROUNDS.rounds} rounds of ${ROUNDS.seconds} s. Portico answers when the delivery is synced to the disk; Express ` +
-    'parses it and stores nothing. Both are measured on the machine as it is, where the thread that writes to the disk ' +
-    "can have a core, and bound to one core. Express has ETags and X-Powered-By switched off, but where it stands as it comes. Debian's `webhook` (Go) starts `/bin/true` for each delivery, which it cannot do without.",
+    'parses it and stores nothing. Both are measured bound to one core, and not bound, where the thread that writes to ' +
+    "the disk can have a core of its own. ETags and X-Powered-By of Express are off, except in the variant with its defaults. Debian's `webhook` (Go) must start a program for each delivery, here `/bin/true`.",
   async run(bench) {
-    const bound = await inTurn(bench, {
+    const bound = await compareAll(bench, {
       Portico: await startPortico(bench, 'webhook'),
       Express: await startPeer(bench, 'express-receiver'),
     });
     const free = bench.pace.quick
       ? []
-      : await inTurn(bench, {
+      : await compareAll(bench, {
           [FREE]: await startPortico(bench, 'webhook', { onAllCores: true }),
           [EXPRESS_FREE]: await startPeer(bench, 'express-receiver', { onAllCores: true }),
-          [AS_IT_COMES]: await startPeer(bench, 'express-receiver', {
+          [DEFAULTS]: await startPeer(bench, 'express-receiver', {
             onAllCores: true,
             env: { AS_IT_COMES: '1' },
           }),
         });
     const others = bench.pace.quick ? { measured: [], notes: [] } : await othersAlone(bench);
-    const measured = [...bound, ...free, ...others.measured];
-    const summary = summarise({
-      measured,
-      targets: { Express: 1.2 },
+    const { name, title } = this;
+    const onOneCore = summarise({
+      measured: [...bound, ...others.measured],
+      targets: { rate: { Express: 1.2 }, p99: 1 },
       notes: others.notes,
-      name: this.name,
-      title: this.title,
+      name,
+      title,
     });
-    const labelled = (wanted: string) => measured.filter(({ label }) => label === wanted);
-    // The target is the faster Express; the other one only shows what its defaults cost.
-    const freeFindings = labelled(FREE).flatMap((own) => [
-      ...labelled(EXPRESS_FREE).map((express) => rateRatio(own, express, { atLeast: 1.2 })),
-      ...labelled(AS_IT_COMES).map((express) => rateRatio(own, express)),
-    ]);
-    const boundFindings = summary.findings.filter(({ what }) => !what.endsWith('not bound'));
-    return { ...summary, findings: [...freeFindings, ...boundFindings] };
+    const plots = [ratePlot([...bound, ...free, ...others.measured], name, title)];
+    if (free.length === 0) return { ...onOneCore, plots };
+    // The target is the faster Express; the other one shows what its defaults cost.
+    const targets = { rate: { [EXPRESS_FREE]: 1.2 }, p99: 1 };
+    const onAllCores = summarise({ measured: free, targets, name, title });
+    return {
+      tables: [...onAllCores.tables, ...onOneCore.tables],
+      findings: [...onAllCores.findings, ...onOneCore.findings],
+      plots,
+      notes: [...onAllCores.notes, ...onOneCore.notes],
+    };
   },
 };
 
-/** Servers that answer the same are loaded in turn: those that are compared with each other one behind the other. */
-async function inTurn(
+/** Compares servers that give the same answers. */
+async function compareAll(
   bench: Workbench,
   servers: Readonly<Record<string, Server>>,
 ): Promise<readonly Measured[]> {
   await checkSameAnswers(servers, PLAIN);
-  return compare(
-    bench,
-    Object.entries(servers).map(([label, server]) => ({ label, server, requests: PLAIN })),
-    { connections: 64, ...(bench.pace.quick ? {} : ROUNDS) },
-  );
+  return compare(bench, contendersOf(servers, PLAIN), {
+    connections: 64,
+    ...(bench.pace.quick ? {} : ROUNDS),
+  });
 }
 
 interface Others {
@@ -88,12 +90,12 @@ interface Others {
   readonly notes: readonly string[];
 }
 
-/** Those that go on working on everybody's core when their round is over: each is measured when the others are done. */
+/** Servers that go on working after their round, on the core of the others: each is measured alone, at the end. */
 async function othersAlone(bench: Workbench): Promise<Others> {
   const alone = (label: string, server: Server, requests: readonly HttpRequest[]) =>
     compare(bench, [{ label, server, requests }], { connections: 64, ...ROUNDS });
   const handling = await startPortico(bench, 'webhook');
-  const measured = await alone('Portico, handled too', handling, HANDLED);
+  const measured = await alone('Portico, with a handler', handling, HANDLED);
   const go = await startGoWebhook(bench);
   if (go === undefined) {
     return { measured, notes: ['`webhook` (Debian package) is not installed, so it was left out.'] };
@@ -101,7 +103,7 @@ async function othersAlone(bench: Workbench): Promise<Others> {
   try {
     return { measured: [...measured, ...(await alone('webhook (Go)', go, PLAIN))], notes: [] };
   } catch (error) {
-    // It may be busy with the processes of earlier rounds.
+    // Processes of earlier rounds may keep it busy.
     return { measured, notes: [`\`webhook\` (Go) was left out: ${(error as Error).message}.`] };
   }
 }

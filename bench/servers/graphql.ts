@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { HttpRequest } from '../load/load.ts';
 import { ask, checkSameAnswers } from '../measure/same-answers.ts';
 import type { Workbench } from '../workbench.ts';
-import { startBare } from './bare.ts';
+import { BARE, startBare } from './bare.ts';
 import { startPeer } from './peer.ts';
 import { startPortico } from './portico.ts';
 import type { Server } from './server.ts';
@@ -18,7 +18,7 @@ export function graphqlPost(query: string, variables?: Readonly<Record<string, u
   };
 }
 
-/** Portico and its GraphQL peers with the same users in memory, checked to give the same answers. */
+/** Starts Portico and its GraphQL peers with the same users in memory, and checks that their answers are the same. */
 export async function startGraphqlServers(
   bench: Workbench,
   requests: readonly HttpRequest[],
@@ -38,7 +38,7 @@ export async function startGraphqlServers(
   if (portico !== undefined) await createUsers(portico);
 
   const answer = await checkSameAnswers(servers, requests);
-  return { ...servers, 'bare node:http': await startBare(bench, answer) };
+  return { ...servers, [BARE]: await startBare(bench, answer) };
 }
 
 async function createUsers(portico: Server): Promise<void> {

@@ -8,14 +8,14 @@ interface PeerOptions {
   readonly onAllCores?: boolean;
 }
 
-/** Starts a server of bench/peers by the name of its file. */
+/** Starts the peer `bench/peers/<name>.ts`. */
 export function startPeer(
   bench: Workbench,
   name: string,
   { env = {}, ...options }: PeerOptions = {},
 ): Promise<Server> {
   return bench.start({
-    command: [process.execPath, join(import.meta.dirname, '../peers', `${name}.ts`)],
+    command: [bench.node, join(import.meta.dirname, '../peers', `${name}.ts`)],
     env: (port) => ({ PORT: String(port), ...env }),
     ...options,
   });

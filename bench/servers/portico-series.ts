@@ -1,4 +1,4 @@
-// Portico's management door with ten thousand series, as a script of its own: a service gets them only over time.
+// Portico's management door with ten thousand series from the start: a service collects as many only over time.
 import pino from 'pino';
 import { createListener } from '../../src/http/server/listener.ts';
 import { management } from '../../src/management/management.ts';

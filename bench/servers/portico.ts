@@ -6,6 +6,8 @@ export const MAIN = join(import.meta.dirname, '../../bin/portico.js');
 
 export type Door = 'graphql' | 'rest' | 'management' | 'webhook';
 
+export const ALL_DOORS: readonly Door[] = ['graphql', 'rest', 'management', 'webhook'];
+
 const PORT_VARIABLE: Readonly<Record<Door, string>> = {
   graphql: 'GRAPHQL_PORT',
   rest: 'REST_PORT',
@@ -14,22 +16,22 @@ const PORT_VARIABLE: Readonly<Record<Door, string>> = {
 };
 
 export interface PorticoOptions {
-  /** A folder with a database made before. */
+  /** A folder with an existing database; default an empty one. */
   readonly folder?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly onAllCores?: boolean;
-  /** The doors that are open; default the one. */
+  /** The doors that are open; default `door` alone. */
   readonly doors?: readonly Door[];
 }
 
-/** Starts Portico as it is shipped, with its defaults; its origin is that of `door`. */
+/** Starts Portico as shipped, with its defaults; the origin is that of `door`. */
 export function startPortico(
   bench: Workbench,
   door: Door,
   { env = {}, doors = [door], ...options }: PorticoOptions = {},
 ): Promise<Server> {
   return bench.start({
-    command: [process.execPath, MAIN, 'serve'],
+    command: [bench.node, MAIN, 'serve'],
     env: (port) => ({
       INTERFACES: doors.join(','),
       GRAPHQL_PORT: '0',

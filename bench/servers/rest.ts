@@ -6,7 +6,7 @@ import { type PorticoOptions, startPortico } from './portico.ts';
 import type { Server } from './server.ts';
 import { sqliteDriver } from './sqlite-driver.ts';
 
-/** Portico's REST door over so many users on disk. */
+/** Starts Portico's REST door over this number of users on disk. */
 export async function startPorticoUsers(
   bench: Workbench,
   users: number,
@@ -17,18 +17,18 @@ export async function startPorticoUsers(
   return server;
 }
 
-/** Peers over so many users on disk, in a file like Portico's. */
+/** Starts a peer over this number of users on disk, in a file like Portico's. */
 export async function startUsersPeer(
   bench: Workbench,
   name: 'express-users' | 'fastify-users',
   users: number,
 ): Promise<Server> {
-  const server = await startPeer(bench, name, { env: { SQLITE: sqliteDriver().name } });
+  const server = await startPeer(bench, name, { env: { SQLITE: sqliteDriver(bench.node).name } });
   fill(join(server.folder, 'users.db'), users);
   return server;
 }
 
-/** Portico, Express and (but when it must be quick) Fastify with the same users. */
+/** Starts Portico, Express and, unless the run is quick, Fastify with the same users. */
 export async function startUsersServers(
   bench: Workbench,
   users: number,
@@ -40,7 +40,7 @@ export async function startUsersServers(
   };
 }
 
-/** Adds users to the table that a server has made, up to this id. */
+/** Inserts users into the table that a server has created, up to this id. */
 export function fill(file: string, users: number): void {
   const db = new DatabaseSync(file, { timeout: 20_000 });
   db.exec('PRAGMA synchronous=OFF');

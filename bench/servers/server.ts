@@ -11,7 +11,7 @@ const START_TIMEOUT = 20_000;
 const STOP_TIMEOUT = 10_000;
 
 export interface ServerOptions {
-  /** The command and its words. */
+  /** The program and its arguments. */
   readonly command: readonly string[];
   /** Environment, given the port to listen on. */
   readonly env: (port: number) => Readonly<Record<string, string>>;
@@ -27,23 +27,23 @@ export interface Server extends AsyncDisposable {
   /** Such as `http://127.0.0.1:4000`. */
   readonly origin: string;
   readonly folder: string;
-  /** From the start of the process until it took a connection, in milliseconds. */
+  /** Time from the start of the process until it accepted a connection, in milliseconds. */
   readonly listeningAfter: number;
-  /** Empties the file that its standard output goes to. */
+  /** Truncates the file of its standard output. */
   trimLog(): void;
   stop(): Promise<void>;
 }
 
-/** Starts a server and waits until it takes connections. Its output goes to a file, as that of a service does. */
+/** Starts a server and waits until it accepts connections. Its output goes to a file, as that of a service does. */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const { command, env, folder, cores } = options;
   const port = await freePort();
   const log = join(folder, 'stdout.log');
   const errors = join(folder, 'stderr.log');
   const files = [openSync(log, 'a'), openSync(errors, 'a')];
-  const [program = '', ...words] = [...onCores(cores), ...command];
+  const [program = '', ...args] = [...onCores(cores), ...command];
   const begin = performance.now();
-  const child = spawn(program, words, {
+  const child = spawn(program, args, {
     cwd: folder,
     env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env(port) },
     stdio: ['ignore', ...files],
@@ -66,7 +66,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   }
 
   try {
-    while (!(await takesConnections(port))) {
+    while (!(await acceptsConnections(port))) {
       if (hasEnded() || performance.now() - begin > START_TIMEOUT) {
         throw new Error(`${command.join(' ')} did not start: ${readFileSync(errors, 'utf8').slice(-2_000)}`);
       }
@@ -93,7 +93,7 @@ function pidOf(child: ChildProcess): number {
   return child.pid;
 }
 
-function takesConnections(port: number): Promise<boolean> {
+function acceptsConnections(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
       socket.destroy();

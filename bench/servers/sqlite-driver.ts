@@ -3,15 +3,15 @@ import { join } from 'node:path';
 
 export interface SqliteDriver {
   readonly name: 'better-sqlite3' | 'node:sqlite';
-  /** Why it is not the one that peers should have. */
+  /** Why better-sqlite3 does not load. */
   readonly reason?: string;
 }
 
-/** The driver that the peers use: better-sqlite3 where it loads. */
-export function sqliteDriver(): SqliteDriver {
+/** The driver that the peers use on this Node: better-sqlite3 where it loads. */
+export function sqliteDriver(node: string): SqliteDriver {
   const script = `new (require('better-sqlite3'))(':memory:').prepare('SELECT 1').get()`;
   try {
-    execFileSync(process.execPath, ['-e', script], {
+    execFileSync(node, ['-e', script], {
       cwd: join(import.meta.dirname, '..'),
       stdio: ['ignore', 'ignore', 'pipe'],
     });

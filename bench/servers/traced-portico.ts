@@ -4,28 +4,28 @@ import type { Workbench } from '../workbench.ts';
 import { MAIN } from './portico.ts';
 import type { Server } from './server.ts';
 
-/** Portico's REST door under strace, which holds each sync for so many milliseconds, or none, and lets all else run. */
-export async function startTracedPortico(bench: Workbench, held: number | undefined): Promise<Server> {
-  const inject = held === undefined ? [] : ['-e', `inject=fsync,fdatasync:delay_enter=${held}ms`];
+/** Starts Portico's REST door under strace, which delays each sync by this many milliseconds, and nothing else. */
+export async function startTracedPortico(bench: Workbench, delayed: number | undefined): Promise<Server> {
+  const inject = delayed === undefined ? [] : ['-e', `inject=fsync,fdatasync:delay_enter=${delayed}ms`];
   const server = await bench.start({
-    // The tracer has the core of the load, so that it takes none of the server's time.
+    // The tracer runs on the core of the load, so that it uses no time of the server's core.
     onAllCores: true,
     command: [
       ...onCores(bench.cores.load),
       ...['strace', '-f', '--seccomp-bpf', '-o', '/dev/null', '-e', 'trace=fsync,fdatasync', ...inject],
       ...onCores(bench.cores.server),
-      ...[process.execPath, MAIN, 'serve'],
+      ...[bench.node, MAIN, 'serve'],
     ],
     env: (port) => ({ INTERFACES: 'rest', REST_PORT: String(port), SHUTDOWN_LINGER: '0' }),
   });
   const [child = ''] = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').split(' ');
   const pid = Number(child);
-  // A tracer that is killed lets its program run on.
+  // A program outlives its tracer.
   const kill = (signal: NodeJS.Signals) => {
     try {
       process.kill(pid, signal);
     } catch {
-      // It has ended before.
+      // It has already exited.
     }
   };
   const killAtExit = () => kill('SIGKILL');

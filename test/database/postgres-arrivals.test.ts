@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { StoreUnavailableError } from '../../src/core/store-errors.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -53,6 +54,15 @@ describe('new users on PostgreSQL, whoever creates them', { skip: withoutPostgre
         await end;
       },
     };
+  }
+
+  /** When a subscriber's process last asked for new users, unless it has asked for something else since. */
+  async function lastLook(hand: pg.Client): Promise<string | undefined> {
+    const { rows } = await hand.query(
+      `SELECT max(query_start)::text AS at FROM pg_stat_activity
+        WHERE query LIKE '%users_id_seq%' AND datname = current_database() AND pid <> pg_backend_pid()`,
+    );
+    return rows[0].at ?? undefined;
   }
 
   test('every subscriber is told once of each user that any process creates, in order', async () => {
@@ -187,8 +197,14 @@ describe('new users on PostgreSQL, whoever creates them', { skip: withoutPostgre
     for (const name of ['one', 'two', 'three']) await a.users.create(userOf(name));
     await at.has('three');
     await hand.query('TRUNCATE users; ALTER SEQUENCE users_id_seq RESTART');
-    // A look sees that the ids have gone back.
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    // A look sees that the ids have gone back; when the next one begins, it has been read.
+    let before = await lastLook(hand);
+    for (let looks = 0; looks < 2; looks++) {
+      before = await waitFor('a look', async () => {
+        const last = await lastLook(hand);
+        return last !== before && last;
+      });
+    }
     await a.users.create(userOf('again'));
     await at.has('again');
   });
@@ -201,18 +217,15 @@ describe('new users on PostgreSQL, whoever creates them', { skip: withoutPostgre
       await a.users.create(userOf('one'));
       await at.has('one');
     }
-    const looks = async () => {
-      const { rows } = await hand.query(
-        `SELECT max(query_start)::text AS at FROM pg_stat_activity WHERE query LIKE '%users_id_seq%' AND pid <> pg_backend_pid()`,
-      );
-      return rows[0].at as string;
-    };
-    await new Promise((resolve) => setTimeout(resolve, 1_200));
-    const before = await looks();
-    assert.ok(before);
+    // The last look may be under way still, but then they end.
+    const before = await waitFor('the last look', async () => {
+      const last = await lastLook(hand);
+      await delay(1_200);
+      return (await lastLook(hand)) === last && last;
+    });
     for (let i = 0; i < 3; i++) await a.users.create(userOf('two'));
-    await new Promise((resolve) => setTimeout(resolve, 1_200));
-    assert.equal(await looks(), before);
+    await delay(1_200);
+    assert.equal(await lastLook(hand), before);
     await using again = await subscriber(b);
     await a.users.create(userOf('three'));
     await again.has('three');

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { appendFile, cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { hastyInbox } from '../support/hasty-inbox.ts';
+import { earlyAcknowledgement } from '../support/early-acknowledgement.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { openSmallDisk, type SmallDisk, withoutSmallDisk } from '../support/small-disk.ts';
 import { copySource } from '../support/source-copy.ts';
@@ -123,6 +123,6 @@ test('a disk that deliveries fill: writes are refused, reads go on, and all is w
 test('control: a program that acknowledges before it commits is found out on a full disk', {
   skip,
 }, async () => {
-  await using copy = await copySource([hastyInbox]);
+  await using copy = await copySource([earlyAcknowledgement]);
   await assert.rejects(fillAndFree(true, copy.main), /a delivery is refused/);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hastyInbox } from '../support/hasty-inbox.ts';
+import { earlyAcknowledgement } from '../support/early-acknowledgement.ts';
 import { proofCount, proofSeed } from '../support/proof-settings.ts';
 import { seededRandom } from '../support/random.ts';
 import { copySource } from '../support/source-copy.ts';
@@ -59,6 +59,6 @@ test(`nothing acknowledged is lost and nothing done is done again through ${KILL
 test('control: writes that are acknowledged before they are committed are found to be lost', {
   timeout: TIMEOUT,
 }, async () => {
-  await using copy = await copySource([hastyInbox]);
+  await using copy = await copySource([earlyAcknowledgement]);
   await assert.rejects(killRound({ seed: SEED, kills: 40, main: copy.main }), /acknowledged and is lost/);
 });

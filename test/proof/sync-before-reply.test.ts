@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hastyInbox } from '../support/hasty-inbox.ts';
+import { earlyAcknowledgement } from '../support/early-acknowledgement.ts';
 import { seededRandom } from '../support/random.ts';
 import { copySource, type SourceEdit } from '../support/source-copy.ts';
 import { withoutStrace } from '../support/strace.ts';
@@ -44,7 +44,7 @@ test('the sync of the log has returned before the reply to a delivery is written
 });
 
 const sabotages: Readonly<Record<string, SourceEdit>> = {
-  'acknowledges before it commits': hastyInbox,
+  'acknowledges before it commits': earlyAcknowledgement,
   'commits without a sync': {
     file: 'database/sqlite/connection.ts',
     from: 'PRAGMA synchronous=FULL',

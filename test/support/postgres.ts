@@ -176,10 +176,22 @@ export async function startPostgres({
     },
     freeze(frozen) {
       const master = masterPid();
-      for (const pid of [master, ...childrenOf(master)]) process.kill(pid, frozen ? 'SIGSTOP' : 'SIGCONT');
+      // The master is the first to stop and the last to go on: meanwhile it starts no more children.
+      if (frozen) signal(master, 'SIGSTOP');
+      for (const pid of childrenOf(master)) signal(pid, frozen ? 'SIGSTOP' : 'SIGCONT');
+      if (!frozen) signal(master, 'SIGCONT');
     },
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
   };
+}
+
+/** Sends a signal to a process, unless it has ended meanwhile. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** The processes that a process has started; each process of the server has a group of its own. */

@@ -161,13 +161,13 @@ test('a receiver that does not answer in time has failed, and its connection is 
       response.on('close', () => closed++);
     },
   });
-  const slow = { url: `${receiver.url}/slow`, allowPrivate: true, timeout: 50, attempts: 2 };
+  const slow = { url: `${receiver.url}/slow`, allowPrivate: true, timeout: 500, attempts: 2 };
   await using door = await startForwarding({ slow });
   await door.post('{"event":"e"}');
   const [job] = await door.jobs('dead');
-  assert.match(job?.error ?? '', /took longer than 50 ms/);
+  assert.match(job?.error ?? '', /took longer than 500 ms/);
   assert.equal(job?.attempts, 2);
-  await waitFor('the connections to be closed', () => closed === 2);
+  await waitFor('the connections to be closed', () => closed > 0 && closed === receiver.at('/slow').length);
 });
 
 test('a private address gets nothing unless that is meant, and the delivery is dead with what to do', async () => {

@@ -6,10 +6,19 @@ import { waitFor } from '../support/wait-for.ts';
 // What a handler may say of itself, as it stands in a configuration. Every attempt logs how many run beside it.
 const MODULE = `
 let running = {};
-const track = (ms) => async ({ event, data, attempt }, { log, signal }) => {
+const sleep = (ms) => () => new Promise((resolve) => setTimeout(resolve, ms));
+const meet = (count) => {
+  const { promise, resolve } = Promise.withResolvers();
+  let present = 0;
+  return () => {
+    if (++present === count) resolve();
+    return promise;
+  };
+};
+const track = (wait) => async ({ event, data, attempt }, { log, signal }) => {
   running[event] = (running[event] ?? 0) + 1;
   log.info({ event, n: data, attempt, beside: running[event] }, 'begins');
-  await new Promise((resolve) => setTimeout(resolve, ms));
+  await wait();
   running[event]--;
   log.info({ event, n: data?.n ?? data, aborted: signal.aborted }, 'ends');
 };
@@ -22,10 +31,10 @@ export default {
     handlers: {
       twice: fail,
       thrice: { handler: fail, attempts: 3 },
-      late: { handler: track(300), timeout: 50, attempts: 1 },
-      three: { handler: track(20), concurrency: 3 },
-      one: { handler: track(1), concurrency: 1 },
-      ordered: { handler: track(5), order: '/data/customer', concurrency: 8 },
+      late: { handler: track(sleep(300)), timeout: 50, attempts: 1 },
+      three: { handler: track(meet(3)), concurrency: 3 },
+      one: { handler: track(sleep(1)), concurrency: 1 },
+      ordered: { handler: track(sleep(5)), order: '/data/customer', concurrency: 8 },
       moody: { handler: () => { if (broken) throw new Error('moody'); }, attempts: 1 },
       cheer: () => { broken = false; },
     },

@@ -31,9 +31,10 @@ test('a loop that was blocked shows for how long', async () => {
   await turns(60);
   block(200);
   await turns(60);
-  const { delay, utilization } = windows.read();
+  const { delay, utilization, windowMs } = windows.read();
   assert.ok((delay.max ?? 0) >= 150, `${delay.max} ms`);
-  assert.ok(utilization.window > 0.3, `${utilization.window}`);
+  // The loop may have been idle for longer than it was told to wait.
+  assert.ok(utilization.window > 0.9 * (200 / windowMs), `${utilization.window} of ${windowMs} ms`);
 });
 
 test('before anything is measured there is nothing to tell', () => {

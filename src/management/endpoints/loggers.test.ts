@@ -114,13 +114,13 @@ test('nonsense is 400 and changes nothing', async () => {
 test('a level for a while, asked for in the body or in the query', async () => {
   await using door = await open();
   for (const [body, query] of [
-    [{ configuredLevel: 'trace', for: 'PT0.02S' }, ''],
-    [{ configuredLevel: 'trace' }, '?for=PT0.02S'],
+    [{ configuredLevel: 'trace', for: 'PT1S' }, ''],
+    [{ configuredLevel: 'trace' }, '?for=PT1S'],
   ] as const) {
     assert.equal((await door.set('rest', body, query)).statusCode, 204);
     const { revertsAt, ...levels } = await door.get('rest');
     assert.deepEqual(levels, { configuredLevel: 'TRACE', effectiveLevel: 'TRACE' });
-    assert.ok(Date.parse(revertsAt) <= Date.now() + 20);
+    assert.ok(Date.parse(revertsAt) <= Date.now() + 1_000);
     await waitFor('the level to fall back', () => door.loggers.child('rest').level === 'info');
     assert.deepEqual(await door.get('rest'), { effectiveLevel: 'INFO' });
   }

@@ -1,7 +1,7 @@
 import type { SourceEdit } from './source-copy.ts';
 
 /** Acknowledges deliveries before they are committed. */
-export const hastyInbox: SourceEdit = {
+export const earlyAcknowledgement: SourceEdit = {
   file: 'database/sqlite/open.ts',
   from: 'inbox: new SqliteInbox(reads, writer.queue, observer),',
   to: `inbox: ((inbox) => {

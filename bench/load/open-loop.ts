@@ -2,23 +2,23 @@ import { Agent, request as send } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpRequest } from './load.ts';
 
-/** Between two times that requests are sent, in milliseconds. */
+/** Interval between two batches of requests, in milliseconds. */
 const INTERVAL = 10;
 
-export interface Offer {
+export interface OpenLoop {
   readonly origin: string;
   readonly request: HttpRequest;
-  /** How many are sent at a time, a hundred times a second; default 1. */
+  /** Number of requests that are sent together, a hundred times a second; default 1. */
   readonly batch?: number;
 }
 
 /**
- * Sends requests at a steady pace while `work` goes on, never waiting for an answer before the next one, so that a
- * server that stops for a while is seen as often as it is asked. Resolves to their latencies, in milliseconds; fails
- * when an answer is no 200.
+ * An open loop: sends requests at a fixed rate while `work` is pending, without waiting for replies, so that a stall of
+ * the server delays every request that arrives during it. Resolves to the latencies, in milliseconds; fails when the
+ * status of a reply is not 200.
  */
-export async function offerDuring(
-  { origin, request, batch = 1 }: Offer,
+export async function openLoopDuring(
+  { origin, request, batch = 1 }: OpenLoop,
   work: Promise<unknown>,
 ): Promise<readonly number[]> {
   const agent = new Agent({ keepAlive: true });
@@ -48,12 +48,12 @@ function latencyOf(
     const sent = send(origin + path, { method, agent, ...(headers && { headers }) }, (response) => {
       response.resume().on('end', () => {
         if (response.statusCode === 200) resolve(performance.now() - begin);
-        else reject(new Error(`${path} answered ${response.statusCode} meanwhile`));
+        else reject(new Error(`${path} answered ${response.statusCode}`));
       });
     });
     sent.on('error', reject).end(body);
   });
-  // It is looked at when all have come.
+  // All are awaited together at the end.
   answer.catch(() => {});
   return answer;
 }

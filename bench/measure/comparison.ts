@@ -1,0 +1,65 @@
+import type { Finding, Table, Target } from '../row.ts';
+import { type Measured, type Round, valuesOf } from './compare.ts';
+import { grouped, range } from './figures.ts';
+import { median, ratio } from './statistics.ts';
+
+/** What each contender reached; medians of its rounds. */
+export function rateTable(measured: readonly Measured[], title = ''): Table {
+  return {
+    head: [title, 'requests/s', 'lowest-highest', 'p50 ms', 'p99 ms', 'CPU us/request', 'peak MB'],
+    lines: measured.map((one) => {
+      const perSecond = valuesOf(one, 'perSecond');
+      const middle = (key: keyof Round) => median(valuesOf(one, key));
+      return [
+        one.label,
+        grouped(median(perSecond)),
+        range(perSecond),
+        middle('p50').toFixed(2),
+        middle('p99').toFixed(2),
+        middle('cpu').toFixed(1),
+        middle('memory').toFixed(0),
+      ];
+    }),
+  };
+}
+
+/** One contender over each of the others: a higher rate, a lower p99 and less CPU time are better. */
+export function ratioTable(one: Measured, others: readonly Measured[], title = one.label): Table {
+  return {
+    head: [`${title} /`, 'rate', 'lowest-highest', 'p99', 'lowest-highest', 'CPU/request'],
+    lines: others.map((other) => [
+      other.label,
+      ...ratioCells(one, other, 'perSecond'),
+      ...ratioCells(one, other, 'p99'),
+      times(ratioOf(one, other, 'cpu').value),
+    ]),
+  };
+}
+
+function ratioCells(one: Measured, other: Measured, key: 'perSecond' | 'p99'): readonly [string, string] {
+  const { value, spread } = ratioOf(one, other, key);
+  return [times(value), range(spread, (end) => end.toFixed(2))];
+}
+
+function times(value: number): string {
+  return `${value.toFixed(2)}x`;
+}
+
+/** The ratio of two rates, and what it should be. */
+export function rateFinding(one: Measured, other: Measured, target: Target): Finding {
+  const what = `${one.label} / ${other.label}`;
+  return { what, unit: 'x', ...ratioOf(one, other, 'perSecond'), target };
+}
+
+/** The p99 of one contender as a multiple of the lowest p99 among its peers in the same run. Throws without peers. */
+export function p99Finding(one: Measured, peers: readonly Measured[], atMost: number): Finding {
+  const p99 = (peer: Measured) => median(valuesOf(peer, 'p99'));
+  const [best] = peers.toSorted((a, b) => p99(a) - p99(b));
+  if (best === undefined) throw new Error(`${one.label} has no peer to compare its p99 with`);
+  const what = `p99 of ${one.label} / of the best peer, ${best.label}`;
+  return { what, unit: 'x', ...ratioOf(one, best, 'p99'), target: { atMost } };
+}
+
+function ratioOf(one: Measured, other: Measured, key: keyof Round) {
+  return ratio(valuesOf(one, key), valuesOf(other, key));
+}

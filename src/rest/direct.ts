@@ -1,10 +1,10 @@
 import { parseJsonBody } from '../http/body/json-body.ts';
 import type { DirectExchange } from '../http/fast-path/fast-exchange.ts';
 import type { DirectHandler } from '../http/fast-path/fast-path.ts';
+import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import { readNewUser } from '../users/new-user.ts';
 import type { NewUser } from '../users/user.ts';
 import { readUserId } from '../users/user-id.ts';
-import type { UserStore } from '../users/user-store.ts';
 import { CREATED, data, JSON_TYPE, USER_NOT_FOUND } from './envelope.ts';
 import { firstPage, shortList } from './list-users.ts';
 
@@ -16,7 +16,7 @@ export interface DirectUsers {
 }
 
 /** `prefix` stands before the paths that clients see. */
-export function directUsers(users: UserStore, bodyLimit: number, prefix: string): DirectUsers {
+export function directUsers(users: DatabaseUserStore, bodyLimit: number, prefix: string): DirectUsers {
   return {
     read(exchange) {
       const id = readUserId(exchange.param);

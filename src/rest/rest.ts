@@ -4,10 +4,10 @@ import { readJsonBodies } from '../http/body/read-bodies.ts';
 import { refuseCrossSiteWrites } from '../http/cross-site.ts';
 import { asIs, sendProblem } from '../http/error-format.ts';
 import { HttpProblem } from '../http/problem.ts';
+import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import { readNewUser } from '../users/new-user.ts';
 import type { NewUser } from '../users/user.ts';
 import { readUserId } from '../users/user-id.ts';
-import type { UserStore } from '../users/user-store.ts';
 import { directUsers } from './direct.ts';
 import { CREATED, data, done, ENDPOINT_NOT_FOUND, JSON_TYPE, USER_NOT_FOUND } from './envelope.ts';
 import { listUsers } from './list-users.ts';
@@ -15,7 +15,7 @@ import { restErrors } from './rest-errors.ts';
 import { unrouted } from './routing.ts';
 
 export interface RestOptions {
-  readonly users: UserStore;
+  readonly users: DatabaseUserStore;
   /** Largest body in bytes; default 64 KiB. */
   readonly bodyLimit?: number;
 }

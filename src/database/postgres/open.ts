@@ -9,9 +9,9 @@ import { Bell } from './notifier.ts';
 import { connector } from './pool/connector.ts';
 import { onFirst } from './pool/first-connection.ts';
 import { Server } from './pool/server.ts';
-import { UserFollower } from './user-follower.ts';
+import { PostgresUserFeed } from './user-feed.ts';
 import { UserReads } from './user-reads.ts';
-import { PostgresUserStore } from './users.ts';
+import { PostgresUserStore } from './user-store.ts';
 
 const PING = { name: 'ping', text: 'SELECT 1 FROM users LIMIT 1' };
 
@@ -33,22 +33,22 @@ export async function openPostgres(
   const server = new Server(connect);
   const bell = new Bell(connect);
   await bell.open();
-  const arrivals = new UserFollower(server);
-  bell.onRing('users', () => arrivals.wake());
+  const userFeed = new PostgresUserFeed(server);
+  bell.onRing('users', () => userFeed.wake());
   const reads = new UserReads(server, replica);
   const users = new PostgresUserStore({
     server,
     reads,
     observer,
     onCreated() {
-      arrivals.wake();
+      userFeed.wake();
       bell.ring('users');
     },
   });
   const inbox = new PostgresInbox(server, bell, observer);
   return {
     users,
-    arrivals,
+    userFeed,
     inbox,
     deliveries: new PostgresDeliveryLog(server, bell),
     async ping() {
@@ -58,7 +58,7 @@ export async function openPostgres(
     // A connection that is lost is opened again, and the server answers for what it has committed.
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {
-      arrivals[Symbol.dispose]();
+      userFeed[Symbol.dispose]();
       await Promise.all([users.close(), inbox.close()]);
       await Promise.all([bell, reads, server].map((each) => each[Symbol.asyncDispose]()));
     },

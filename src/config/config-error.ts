@@ -1,5 +1,7 @@
+import { ExpectedError } from '../core/expected-error.ts';
+
 /** The configuration cannot be used; the start ends with this message and exit code 2. */
-export class ConfigError extends Error {
+export class ConfigError extends ExpectedError {
   override readonly name = 'ConfigError';
   readonly code = 'CONFIG_INVALID';
   /** Everything that is wrong, one line each. No line shows the value of a secret. */
@@ -11,5 +13,9 @@ export class ConfigError extends Error {
       options,
     );
     this.problems = problems;
+  }
+
+  override get exitCode(): 2 {
+    return 2;
   }
 }

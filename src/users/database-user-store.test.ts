@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { openDatabase } from '../database/open-database.ts';
-import { InvalidUserError } from './database-user-store.ts';
 import { readNewUser } from './new-user.ts';
+import { UserRefusedError } from './user-store.ts';
 
 const open = () => {
   const database = openDatabase('sqlite::memory:');
@@ -61,7 +61,7 @@ test('what the store cannot give back is not stored', async () => {
   ];
   for (const user of invalid) {
     await assert.rejects(store.users.add(user), (error) => {
-      assert.ok(error instanceof InvalidUserError);
+      assert.ok(error instanceof UserRefusedError);
       assert.equal(error.code, 'INVALID_USER');
       return true;
     });

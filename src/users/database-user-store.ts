@@ -2,13 +2,7 @@ import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { readNewUser } from './new-user.ts';
 import type { NewUser, User } from './user.ts';
 import { readUserId } from './user-id.ts';
-import type { UserStore } from './user-store.ts';
-
-/** A user that the database does not take; the message may be shown. */
-export class InvalidUserError extends Error {
-  override readonly name = 'InvalidUserError';
-  readonly code = 'INVALID_USER';
-}
+import { UserRefusedError, type UserStore } from './user-store.ts';
 
 /** Consecutive users as JSON text, without the array's brackets. */
 export interface UserPage {
@@ -51,10 +45,10 @@ export abstract class DatabaseUserStore implements UserStore {
     return whenReady(this.readJson(number), (json) => (json === undefined ? undefined : userOfJson(json)));
   }
 
-  /** Fails with InvalidUserError for a user that `readNewUser` refuses. */
+  /** Fails with UserRefusedError for a user that `readNewUser` refuses. */
   async add(newUser: NewUser): Promise<User> {
     const user = readNewUser(newUser);
-    if (user === undefined) throw new InvalidUserError('A user needs a name and an email');
+    if (user === undefined) throw new UserRefusedError('INVALID_USER', 'A user needs a name and an email');
     return { id: String(await this.create(user)), ...user };
   }
 }

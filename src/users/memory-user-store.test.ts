@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { LocalUserFeed } from './local-user-feed.ts';
-import { MemoryUserStore, UserStoreFullError } from './memory-user-store.ts';
+import { MemoryUserStore } from './memory-user-store.ts';
 import type { User } from './user.ts';
+import { UserRefusedError } from './user-store.ts';
 
 const store = (maxUsers = 100) => new MemoryUserStore(new LocalUserFeed(), maxUsers);
 
@@ -69,7 +70,7 @@ test('a full store takes no more and keeps what it has', () => {
   for (let i = 0; i < 2; i++) {
     assert.throws(
       () => users.add({ name: 'd', email: 'd@x' }),
-      (error) => error instanceof UserStoreFullError && error.code === 'COLLECTION_FULL',
+      (error) => error instanceof UserRefusedError && error.code === 'COLLECTION_FULL',
     );
   }
   assert.equal(users.all().length, 3);

@@ -1,12 +1,6 @@
 import type { LocalUserFeed } from './local-user-feed.ts';
 import type { NewUser, User } from './user.ts';
-import type { UserStore } from './user-store.ts';
-
-/** The store takes no more users. */
-export class UserStoreFullError extends Error {
-  override readonly name = 'UserStoreFullError';
-  readonly code = 'COLLECTION_FULL';
-}
+import { UserRefusedError, type UserStore } from './user-store.ts';
 
 /** Users in memory: it holds two at the start (contract 2.1). */
 export class MemoryUserStore implements UserStore {
@@ -32,10 +26,13 @@ export class MemoryUserStore implements UserStore {
     return this.#byId.get(id);
   }
 
-  /** Throws UserStoreFullError: memory is bounded, and nothing removes users. */
+  /** Throws UserRefusedError: memory is bounded, and nothing removes users. */
   add({ name, email }: NewUser): User {
     if (this.#users.length >= this.#maxUsers) {
-      throw new UserStoreFullError(`There are ${this.#maxUsers} users already; no more are taken`);
+      throw new UserRefusedError(
+        'COLLECTION_FULL',
+        `There are ${this.#maxUsers} users already; no more are taken`,
+      );
     }
     // contract 2.1: the id is the decimal string of (number of users + 1)
     const user = { id: String(this.#users.length + 1), name, email };

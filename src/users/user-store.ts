@@ -1,3 +1,4 @@
+import { ExpectedError } from '../core/expected-error.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { NewUser, User } from './user.ts';
 
@@ -10,6 +11,17 @@ export interface UserStore {
   all(): MaybePromise<readonly User[]>;
   /** The user whose id equals `id` as a string; undefined when there is none. */
   byId(id: string): MaybePromise<User | undefined>;
-  /** Stores a user and returns it with its new id. Fails with an ExpectedError for one that the store does not take. */
+  /** Stores a user and returns it with its new id. Fails with UserRefusedError for one that it does not take. */
   add(user: NewUser): MaybePromise<User>;
+}
+
+/** A store does not take a user; the message is meant for the client. */
+export class UserRefusedError extends ExpectedError {
+  override readonly name = 'UserRefusedError';
+  readonly code: 'COLLECTION_FULL' | 'INVALID_USER';
+
+  constructor(code: UserRefusedError['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
 }

@@ -113,8 +113,8 @@ async function copyWith(folder: string, files: Readonly<Record<string, string>>)
   const sqlite = join(folder, 'database/sqlite');
   mkdirSync(sqlite, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  for (const file of ['errors.ts', 'migration-files.ts'])
-    cpSync(join(import.meta.dirname, '..', file), join(folder, 'database', file));
+  for (const file of ['core/store-errors.ts', 'core/expected-error.ts', 'database/migration-files.ts'])
+    cpSync(join(import.meta.dirname, '../..', file), join(folder, file));
   cpSync(join(import.meta.dirname, 'migrate.ts'), join(sqlite, 'migrate.ts'));
   mkdirSync(join(sqlite, 'migrations'));
   for (const [name, sql] of Object.entries(files)) writeFileSync(join(sqlite, 'migrations', name), sql);

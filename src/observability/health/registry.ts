@@ -1,3 +1,4 @@
+import { ExpectedError } from '../../core/expected-error.ts';
 import { type BoundedCheck, boundedCheck, type OnChecked } from './bounded-check.ts';
 import { cachedCheck } from './cached-check.ts';
 import type { HealthIndicator, HealthReport, HealthResult } from './health.ts';
@@ -13,7 +14,7 @@ export interface HealthRegistryOptions {
 }
 
 /** Two checks have one name, or one has none; the start ends with this message. */
-export class HealthCheckNameError extends Error {
+export class HealthCheckNameError extends ExpectedError {
   override readonly name = 'HealthCheckNameError';
   readonly code = 'HEALTH_CHECK_NAME';
 }

@@ -1,5 +1,7 @@
+import { ExpectedError } from '../../core/expected-error.ts';
+
 /** A secret that the scheme cannot work with. The message never holds the secret. */
-export class UnusableSecretError extends Error {
+export class UnusableSecretError extends ExpectedError {
   override readonly name = 'UnusableSecretError';
   readonly code = 'UNUSABLE_SECRET';
 
@@ -10,7 +12,7 @@ export class UnusableSecretError extends Error {
 }
 
 /** A request that cannot be signed as it is. */
-export class UnsignableError extends Error {
+export class UnsignableError extends ExpectedError {
   override readonly name = 'UnsignableError';
   readonly code = 'UNSIGNABLE';
 }

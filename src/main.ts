@@ -1,5 +1,5 @@
 import { type CommandName, parseCommandLine } from './commands/argv/command-line.ts';
-import { ConfigError } from './config/config-error.ts';
+import { ExpectedError } from './core/expected-error.ts';
 
 type Command = (rest: readonly string[]) => Promise<number>;
 
@@ -25,23 +25,14 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-const EXPECTED: ReadonlySet<unknown> = new Set([
-  'DATABASE_OPEN',
-  'CANNOT_LISTEN',
-  'HEALTH_CHECK_NAME',
-  'MANAGEMENT_OPTIONS',
-  'MOVE',
-  'OUTCOME_UNKNOWN',
-  'STORE_UNAVAILABLE',
-  'USAGE',
-]);
-
 /** What the user can mend is one clear text; anything else is a bug and shows its stack. */
 function explain(error: unknown): number {
-  const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown };
-  if (error instanceof ConfigError || EXPECTED.has(code)) process.stderr.write(`portico: ${message}\n`);
-  else process.stderr.write(`portico: ${error instanceof Error ? error.stack : String(error)}\n`);
-  return error instanceof ConfigError || code === 'USAGE' ? 2 : 1;
+  if (error instanceof ExpectedError) {
+    process.stderr.write(`portico: ${error.message}\n`);
+    return error.exitCode;
+  }
+  process.stderr.write(`portico: ${error instanceof Error ? error.stack : String(error)}\n`);
+  return 1;
 }
 
 process.exitCode = await main(process.argv.slice(2));

@@ -56,6 +56,8 @@ test('every link to a file of the project leads somewhere', () => {
   }
 });
 
-test('the table of options is the one the code describes', () => {
-  execFileSync(process.execPath, [join(ROOT, 'scripts/config-table.ts'), '--check']);
+test('the tables of options and of error codes are those the code describes', () => {
+  for (const script of ['config-table.ts', 'error-table.ts']) {
+    execFileSync(process.execPath, [join(ROOT, 'scripts', script), '--check']);
+  }
 });

@@ -2,30 +2,24 @@ import type { Settings } from '../config/options/options.ts';
 import { graphql } from '../graphql/graphql.ts';
 import { graphqlErrors } from '../graphql/graphql-errors.ts';
 import { usersSchema } from '../graphql/users-schema.ts';
-import { MemoryUserCollection } from '../users/memory-user-collection.ts';
-import { StoredUserCollection } from '../users/stored-user-collection.ts';
-import { UserFeed } from '../users/user-feed.ts';
+import { LocalUserFeed } from '../users/local-user-feed.ts';
+import { MemoryUserStore } from '../users/memory-user-store.ts';
 import type { Parts } from './parts.ts';
 
 /** Wires the GraphQL door: its own users in memory, or those of the database. */
-export function openGraphqlDoor({
-  config: { settings },
-  metrics,
-  newUsers,
-  storedUsers,
-  listener,
-}: Parts): void {
-  const inMemory = settings['graphql.users'] === 'memory';
-  const feed = new UserFeed();
-  const users = inMemory
-    ? new MemoryUserCollection(feed, settings['graphql.maxUsers'])
-    : new StoredUserCollection(storedUsers());
+export function openGraphqlDoor({ config: { settings }, metrics, database, listener }: Parts): void {
+  const { users, userFeed } = settings['graphql.users'] === 'memory' ? inMemory(settings) : database();
   listener('graphql', graphqlErrors).register(graphql, {
-    schema: usersSchema(users, inMemory ? feed : newUsers),
+    schema: usersSchema(users, userFeed),
     path: settings['graphql.path'],
     ...limits(settings),
     metrics,
   });
+}
+
+function inMemory(settings: Settings) {
+  const userFeed = new LocalUserFeed();
+  return { users: new MemoryUserStore(userFeed, settings['graphql.maxUsers']), userFeed };
 }
 
 function limits(settings: Settings) {

@@ -12,8 +12,6 @@ import type { HealthIndicator } from '../observability/health/health.ts';
 import type { Readiness } from '../observability/health/readiness.ts';
 import type { Loggers } from '../observability/log/loggers.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
-import type { UserSource } from '../users/user-source.ts';
-import type { UserStore } from '../users/user-store.ts';
 
 /** A door as those see it that look at all of them. */
 export interface OpenDoor {
@@ -37,9 +35,6 @@ export interface Parts {
   database(): Database;
   /** The database, if one of the open doors needs it. */
   openedDatabase(): Database | undefined;
-  /** The users of the database; `newUsers` tells of each that is created, whichever door created it. */
-  storedUsers(): UserStore;
-  readonly newUsers: UserSource;
   /** Adds a listener for a door on its configured port and gives its Fastify instance. */
   listener(door: Door, errors: ErrorFormat): FastifyInstance;
   /** The doors that have a listener up to now. */

@@ -22,8 +22,6 @@ import { Metrics } from '../observability/metrics/metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
 import { rest } from '../rest/rest.ts';
 import { restErrors } from '../rest/rest-errors.ts';
-import { announcingUserStore } from '../users/announcing-user-store.ts';
-import { UserFeed } from '../users/user-feed.ts';
 import { configuredSecrets } from './configured-secrets.ts';
 import { openGraphqlDoor } from './graphql-door.ts';
 import { openManagementDoor } from './management-door.ts';
@@ -88,7 +86,6 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const listeners = new Map<Door, Listener>();
   const doors = new Map<Door, OpenDoor>();
   const healthChecks: HealthIndicator[] = [];
-  const ownUsers = new UserFeed();
   const inboxLog = loggers.child('inbox');
   const parts: Parts = {
     config,
@@ -101,12 +98,6 @@ export async function createService(config: Config, { logStream }: ServiceOption
     events: createEvents(inboxLog, metrics, repeatedEntry(inboxLog, tap, 'delivery', UNHANDLED)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
-    // An engine that knows of other processes tells of their users too.
-    newUsers: database?.arrivals ?? ownUsers,
-    storedUsers() {
-      const { users, arrivals } = parts.database();
-      return arrivals === undefined ? announcingUserStore(users, ownUsers) : users;
-    },
     healthChecks,
     addHealthCheck: (indicator) => healthChecks.push(indicator),
     onStop: (resource) => opening.use(resource),
@@ -141,7 +132,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
 
   const isOpen = (door: Door) => settings.interfaces.includes(door);
   if (isOpen('graphql')) openGraphqlDoor(parts);
-  if (isOpen('rest')) parts.listener('rest', restErrors).register(rest, { users: parts.storedUsers() });
+  if (isOpen('rest')) parts.listener('rest', restErrors).register(rest, { users: parts.database().users });
   const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
   if (isOpen('management')) openManagementDoor(parts);
 

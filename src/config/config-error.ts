@@ -1,5 +1,7 @@
-/** The configuration is invalid; the start fails with this message and exit code 2. */
-export class ConfigError extends Error {
+import { ExpectedError } from '../core/expected-error.ts';
+
+/** The configuration cannot be used; the start ends with this message and exit code 2. */
+export class ConfigError extends ExpectedError {
   override readonly name = 'ConfigError';
   readonly code = 'CONFIG_INVALID';
   /** All problems, one line each; none shows a secret. */
@@ -11,5 +13,9 @@ export class ConfigError extends Error {
       options,
     );
     this.problems = problems;
+  }
+
+  override get exitCode(): 2 {
+    return 2;
   }
 }

@@ -1,7 +1,9 @@
+import { ExpectedError } from './expected-error.ts';
+
 /** The store cannot answer now; nothing was acknowledged. A door answers 503. */
-export class StoreUnavailableError extends Error {
+export class StoreUnavailableError extends ExpectedError {
   override readonly name: string = 'StoreUnavailableError';
-  readonly code: string = 'STORE_UNAVAILABLE';
+  readonly code: 'STORE_UNAVAILABLE' | 'OUTCOME_UNKNOWN' = 'STORE_UNAVAILABLE';
 }
 
 /** A write was sent and nobody knows whether it is stored, or will stay so. Sent again blindly, it may happen twice. */
@@ -11,7 +13,7 @@ export class OutcomeUnknownError extends StoreUnavailableError {
 }
 
 /** The database cannot be opened; the start ends with this message. */
-export class DatabaseOpenError extends Error {
+export class DatabaseOpenError extends ExpectedError {
   override readonly name = 'DatabaseOpenError';
   readonly code = 'DATABASE_OPEN';
 }

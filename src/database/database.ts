@@ -1,14 +1,14 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { DeliveryLog } from '../inbox/delivery-log.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import type { UserSource } from '../users/user-source.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { DatabaseUserStore } from '../users/database-user-store.ts';
+import type { UserFeed } from '../users/user-feed.ts';
 
 /** An open database: the stores of users and deliveries on one engine. The opener disposes of it. */
 export interface Database extends AsyncDisposable {
-  readonly users: UserStore;
-  /** New users of all processes; undefined for an engine that serves one process. */
-  readonly arrivals?: UserSource;
+  readonly users: DatabaseUserStore;
+  /** New users, whichever process on the database creates them. */
+  readonly userFeed: UserFeed;
   readonly inbox: Inbox;
   readonly deliveries: DeliveryLog;
   /** One read from the engine; throws or rejects when it does not answer. */

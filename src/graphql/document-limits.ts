@@ -1,4 +1,5 @@
 import { type DocumentNode, GraphQLError } from 'graphql';
+import type { ErrorCode } from '../core/error-codes.ts';
 import { type Measure, measureOperations } from './measure.ts';
 
 /** What a document may ask for. It is checked before validation, so that a refusal costs next to nothing. */
@@ -41,7 +42,7 @@ export function exceededLimits(document: DocumentNode, limits: DocumentLimits): 
     (rule) =>
       new GraphQLError(
         `The document ${rule.says(measure[rule.measure])}; at most ${limits[rule.limit]} are allowed (${rule.limit})`,
-        { extensions: { code: 'LIMIT_EXCEEDED', limit: rule.limit } },
+        { extensions: { code: 'LIMIT_EXCEEDED' satisfies ErrorCode, limit: rule.limit } },
       ),
   );
 }

@@ -1,4 +1,5 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
+import type { ErrorCode } from '../core/error-codes.ts';
 
 /**
  * Replaces what the program threw by "Internal server error"; what GraphQL itself or a resolver says
@@ -16,6 +17,6 @@ function mask(error: GraphQLError, onMasked: (error: Error) => void): GraphQLErr
   return new GraphQLError('Internal server error', {
     ...(error.nodes && { nodes: error.nodes }),
     ...(error.path && { path: error.path }),
-    extensions: { code: 'INTERNAL_SERVER_ERROR' },
+    extensions: { code: 'INTERNAL_SERVER_ERROR' satisfies ErrorCode },
   });
 }

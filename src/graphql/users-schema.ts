@@ -7,12 +7,12 @@ import {
   GraphQLString,
 } from 'graphql';
 import type { NewUser, User } from '../users/user.ts';
-import type { UserCollection } from '../users/user-collection.ts';
-import type { UserSource } from '../users/user-source.ts';
+import type { UserFeed } from '../users/user-feed.ts';
+import type { UserStore } from '../users/user-store.ts';
 import { showErrors } from './show-errors.ts';
 
-/** The schema of contract 4.1 over a collection of users, and a source of those that are created. */
-export function usersSchema(users: UserCollection, created: UserSource): GraphQLSchema {
+/** The schema of contract 4.1 over a store of users and the feed of those that are created in it. */
+export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
   const required = { id: new GraphQLNonNull(GraphQLID), text: new GraphQLNonNull(GraphQLString) };
   // contract 2.1
   const user = new GraphQLObjectType({
@@ -50,7 +50,7 @@ export function usersSchema(users: UserCollection, created: UserSource): GraphQL
     fields: {
       userCreated: {
         type: new GraphQLNonNull(user),
-        subscribe: () => created.subscribe(),
+        subscribe: () => feed.subscribe(),
         resolve: (user: User) => user,
       },
     },

@@ -15,7 +15,7 @@ test('our own refusal stays as it is', () => {
   });
   assert.equal(toProblem(problem), problem);
   assert.deepEqual(problem.headers, { allow: 'POST' });
-  assert.deepEqual(new HttpProblem(400, 'X', 'x').headers, {});
+  assert.deepEqual(new HttpProblem(400, 'BAD_REQUEST', 'x').headers, {});
 });
 
 test('a store that cannot answer is a 503 that asks to come back, without its message', () => {
@@ -39,6 +39,12 @@ test('a refusal of the framework keeps its status and code, and shows the reason
   assert.equal(problem.status, 413);
   assert.equal(problem.code, 'FST_ERR_CTP_BODY_TOO_LARGE');
   assert.equal(problem.message, 'Payload Too Large');
+});
+
+test('a code of neither Portico nor its framework is not passed on', () => {
+  assert.equal(toProblem({ statusCode: 404, code: 'ENOENT' }).code, 'BAD_REQUEST');
+  assert.equal(toProblem({ statusCode: 431, code: 'HPE_HEADER_OVERFLOW' }).code, 'HPE_HEADER_OVERFLOW');
+  assert.equal(toProblem({ statusCode: 500, code: 'FST_ERR_REP_INVALID_PAYLOAD_TYPE' }).code, 'INTERNAL');
 });
 
 test('whatever is thrown becomes a problem that shows nothing of the inside', () => {

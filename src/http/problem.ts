@@ -1,5 +1,10 @@
 import { STATUS_CODES } from 'node:http';
+import type { ErrorCode } from '../core/error-codes.ts';
 import { OutcomeUnknownError, StoreUnavailableError } from '../core/store-errors.ts';
+import { type FrameworkCode, frameworkCode } from './framework-code.ts';
+
+/** A code of Portico's own, or the framework's for what the framework refused. */
+export type ProblemCode = ErrorCode | FrameworkCode;
 
 export interface ProblemOptions extends ErrorOptions {
   readonly headers?: Readonly<Record<string, string>>;
@@ -10,11 +15,11 @@ export class HttpProblem extends Error {
   override readonly name = 'HttpProblem';
   readonly status: number;
   /** A stable code for programs and logs. */
-  readonly code: string;
+  readonly code: ProblemCode;
   /** Header fields that belong to the refusal, such as Allow. */
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, code: string, message: string, options: ProblemOptions = {}) {
+  constructor(status: number, code: ProblemCode, message: string, options: ProblemOptions = {}) {
     super(message, options);
     this.status = status;
     this.code = code;
@@ -43,13 +48,13 @@ export function toProblem(error: unknown): HttpProblem {
   }
   const { statusCode, code } = Object(error) as { readonly statusCode?: unknown; readonly code?: unknown };
   const status = typeof statusCode === 'number' && statusCode >= 400 && statusCode <= 599 ? statusCode : 500;
-  const known = status < 500 || code === 'FST_ERR_HANDLER_TIMEOUT';
-  return new HttpProblem(
-    status,
-    known && typeof code === 'string' ? code : 'INTERNAL',
-    reasonPhrase(status),
-    { cause: error },
-  );
+  return new HttpProblem(status, problemCode(status, code), reasonPhrase(status), { cause: error });
+}
+
+/** A refusal keeps the framework's code; of what fails here only a timeout does, which programs look for. */
+function problemCode(status: number, code: unknown): ProblemCode {
+  if (status < 500) return frameworkCode(code) ?? 'BAD_REQUEST';
+  return code === 'FST_ERR_HANDLER_TIMEOUT' ? code : 'INTERNAL';
 }
 
 /** The refusal of a body beyond its route's limit, as Fastify has it: the rest of the body may still come. */

@@ -4,14 +4,14 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import type { UserPage, UserStore } from '../users/user-store.ts';
+import { DatabaseUserStore, type UserPage } from '../users/database-user-store.ts';
 import { listUsers } from './list-users.ts';
 
 /** Users per piece, as the list has it. */
 const PAGE = 500;
 
 /** A store that holds ids only, and answers at once or a turn later like the two engines. */
-class IdStore implements UserStore {
+class IdStore extends DatabaseUserStore {
   readonly ids: Set<number>;
   pages = 0;
   /** Called before a page is read. */
@@ -20,12 +20,13 @@ class IdStore implements UserStore {
   #next: number;
 
   constructor(count: number, isSlow = false) {
+    super();
     this.ids = new Set(Array.from({ length: count }, (_, i) => i + 1));
     this.#next = count + 1;
     this.#isSlow = isSlow;
   }
 
-  add(): number {
+  append(): number {
     this.ids.add(this.#next);
     return this.#next++;
   }
@@ -46,10 +47,21 @@ class IdStore implements UserStore {
     return this.#isSlow ? nextTurn(value) : value;
   }
 
-  readJson = (): never => assert.fail('a list reads no single user');
-  create = this.readJson;
-  update = this.readJson;
-  remove = this.readJson;
+  readJson(): never {
+    assert.fail('a list reads no single user');
+  }
+
+  create(): never {
+    assert.fail('a list creates no user');
+  }
+
+  update(): never {
+    assert.fail('a list updates no user');
+  }
+
+  remove(): never {
+    assert.fail('a list removes no user');
+  }
 }
 
 /** The ids in a list, read piece by piece; `onPiece` is called after each. */
@@ -98,7 +110,7 @@ test('whoever comes or goes while a long list is read, it is valid and holds who
         const plan = changes[Symbol.iterator]();
         const listed = await read(list, () => {
           for (const each of plan.next().value ?? []) {
-            if ('add' in each) for (let i = 0; i < each.add; i++) store.add();
+            if ('add' in each) for (let i = 0; i < each.add; i++) store.append();
             else {
               for (let id = each.from; id < each.from + each.remove; id++) {
                 store.ids.delete(id);

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import type { UserPage, UserStore } from '../users/user-store.ts';
+import type { DatabaseUserStore, UserPage } from '../users/database-user-store.ts';
 import { data } from './envelope.ts';
 
 /** Users per piece of the list: a few dozen kilobytes, made in a fraction of a millisecond. */
@@ -15,7 +15,7 @@ const [HEAD = '', TAIL = ''] = data('[|]').split('|');
  * so memory stays flat however many users there are. Each piece shows the users as they are when it is read;
  * users created after the start of a long list are not in it.
  */
-export function listUsers(users: UserStore): MaybePromise<string | Readable> {
+export function listUsers(users: DatabaseUserStore): MaybePromise<string | Readable> {
   return whenReady(
     firstPage(users),
     (first) =>
@@ -24,7 +24,7 @@ export function listUsers(users: UserStore): MaybePromise<string | Readable> {
 }
 
 /** Where every list begins. */
-export function firstPage(users: UserStore): MaybePromise<UserPage> {
+export function firstPage(users: DatabaseUserStore): MaybePromise<UserPage> {
   return users.page(0, Number.MAX_SAFE_INTEGER, PAGE);
 }
 
@@ -33,7 +33,7 @@ export function shortList(first: UserPage): string | undefined {
   return first.count < PAGE ? data(`[${first.json}]`) : undefined;
 }
 
-async function* pieces(users: UserStore, first: UserPage): AsyncGenerator<string> {
+async function* pieces(users: DatabaseUserStore, first: UserPage): AsyncGenerator<string> {
   const upTo = await users.lastId();
   yield HEAD + first.json;
   let after = first.lastId;

@@ -6,7 +6,7 @@ import { restErrors } from './rest-errors.ts';
 const bodyOf = (status: number, method: string | undefined) =>
   JSON.parse(
     restErrors.body(
-      new HttpProblem(status, 'CODE', 'secret-12'),
+      new HttpProblem(status, 'BAD_REQUEST', 'secret-12'),
       method === undefined ? undefined : { method, url: '/' },
     ),
   ) as unknown;

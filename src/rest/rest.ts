@@ -2,14 +2,14 @@ import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastif
 import { addEndpoint, send } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
-import type { UserStore } from '../users/user-store.ts';
+import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import { ENDPOINT_NOT_FOUND, emptyReply, JSON_TYPE, json } from './envelope.ts';
 import { restErrors } from './rest-errors.ts';
 import { unrouted } from './routing.ts';
 import { userEndpoints } from './user-endpoints.ts';
 
 export interface RestOptions {
-  readonly users: UserStore;
+  readonly users: DatabaseUserStore;
   /** Largest body in bytes; default 64 KiB. */
   readonly bodyLimit?: number;
 }

@@ -3,15 +3,15 @@ import { parseJsonBody } from '../http/body/json-body.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
+import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import { readNewUser } from '../users/new-user.ts';
 import type { NewUser } from '../users/user.ts';
 import { readUserId } from '../users/user-id.ts';
-import type { UserStore } from '../users/user-store.ts';
 import { CREATED, data, done, emptyReply, json, USER_NOT_FOUND } from './envelope.ts';
 import { listUsers } from './list-users.ts';
 
 export interface UserEndpointOptions {
-  readonly users: UserStore;
+  readonly users: DatabaseUserStore;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
   /** What stands before the paths that clients see. */

@@ -1,75 +1,12 @@
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { User } from './user.ts';
-import type { UserSource } from './user-source.ts';
 
-/** Users that a subscriber may be behind before it is given up. */
-const MAX_WAITING = 1_000;
-
-/** A subscriber did not keep up; what it missed can be read from the store. */
-export class SlowSubscriberError extends Error {
-  override readonly name = 'SlowSubscriberError';
-  readonly code = 'SLOW_SUBSCRIBER';
-}
-
-/** Tells subscribers of each user that was created, while they listen. Nothing is kept for those who come later. */
-export class UserFeed implements UserSource {
-  readonly #subscribers = new Set<(user: User) => void>();
-
-  /** How many listen now. */
-  get subscribers(): number {
-    return this.#subscribers.size;
-  }
-
-  publish(user: User): void {
-    for (const tell of this.#subscribers) tell(user);
-  }
-
+/** Notifies subscribers of users that are created. */
+export interface UserFeed {
   /**
-   * Users from now on, until the iterator is returned. One that falls `MAX_WAITING` users behind
-   * ends with SlowSubscriberError.
+   * Users from now on, until the iterator is returned: each whose creation is acknowledged after this resolves, once.
+   * Fails with StoreUnavailableError while the database cannot answer; a subscriber that does not keep up gets
+   * SlowSubscriberError.
    */
-  subscribe(): AsyncIterableIterator<User> {
-    const waiting: User[] = [];
-    let next: PromiseWithResolvers<IteratorResult<User>> | undefined;
-    let ended = false;
-    let slow = false;
-    const end = (): void => {
-      ended = true;
-      this.#subscribers.delete(tell);
-    };
-    const tell = (user: User): void => {
-      if (next !== undefined) {
-        next.resolve({ value: user, done: false });
-        next = undefined;
-      } else if (waiting.length < MAX_WAITING) waiting.push(user);
-      else {
-        slow = true;
-        waiting.length = 0;
-        end();
-      }
-    };
-    this.#subscribers.add(tell);
-    return {
-      next() {
-        const user = waiting.shift();
-        if (user !== undefined) return Promise.resolve({ value: user, done: false });
-        if (slow) {
-          slow = false;
-          return Promise.reject(new SlowSubscriberError('The subscriber did not keep up'));
-        }
-        if (ended) return Promise.resolve({ value: undefined, done: true });
-        next ??= Promise.withResolvers<IteratorResult<User>>();
-        return next.promise;
-      },
-      return() {
-        end();
-        waiting.length = 0;
-        next?.resolve({ value: undefined, done: true });
-        next = undefined;
-        return Promise.resolve({ value: undefined, done: true });
-      },
-      [Symbol.asyncIterator]() {
-        return this;
-      },
-    };
-  }
+  subscribe(): MaybePromise<AsyncIterableIterator<User>>;
 }

@@ -1,33 +1,27 @@
+import { ExpectedError } from '../core/expected-error.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import type { NewUser } from './user.ts';
-
-/** Consecutive users as JSON text, without the array's brackets. */
-export interface UserPage {
-  /** Comma-separated JSON objects with the keys id, name, email in this order; empty when there are none. */
-  readonly json: string;
-  /** How many users the page holds. */
-  readonly count: number;
-  /** The id of the last one: the keyset cursor of the next page. */
-  readonly lastId: number;
-}
+import type { NewUser, User } from './user.ts';
 
 /**
- * The relational store of users behind the REST door (contract 2.2).
- * Ids are positive safe integers that are never reused. Reads give JSON text, because the engines
- * build it faster than rows can be turned into it here.
- * Every method fails with StoreUnavailableError while the store cannot answer.
+ * What keeps users: memory, SQLite or PostgreSQL. The GraphQL door works on any of them (contract 2.1 and 4.1).
+ * Every method fails with StoreUnavailableError while a database cannot answer.
  */
 export interface UserStore {
-  /** The user as a JSON object with the keys id, name, email in this order; undefined when there is none. */
-  readJson(id: number): MaybePromise<string | undefined>;
-  /** Up to `limit` users in id order with `after` < id <= `upTo`. */
-  page(after: number, upTo: number, limit: number): MaybePromise<UserPage>;
-  /** The highest id in the store, 0 when it is empty. */
-  lastId(): MaybePromise<number>;
-  /** Stores a user durably and resolves to its id. */
-  create(user: NewUser): Promise<number>;
-  /** Replaces name and email durably; resolves to false when no user has that id. */
-  update(id: number, user: NewUser): Promise<boolean>;
-  /** Removes a user durably; resolves to false when no user has that id. */
-  remove(id: number): Promise<boolean>;
+  /** All users, in the order in which they were created. */
+  all(): MaybePromise<readonly User[]>;
+  /** The user whose id equals `id` as a string; undefined when there is none. */
+  byId(id: string): MaybePromise<User | undefined>;
+  /** Stores a user and returns it with its new id. Fails with UserRefusedError for one that it does not take. */
+  add(user: NewUser): MaybePromise<User>;
+}
+
+/** A store does not take a user; the message is meant for the client. */
+export class UserRefusedError extends ExpectedError {
+  override readonly name = 'UserRefusedError';
+  readonly code: 'COLLECTION_FULL' | 'INVALID_USER';
+
+  constructor(code: UserRefusedError['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
 }

@@ -34,8 +34,7 @@ describe('new users on PostgreSQL, whoever creates them', { skip: withoutPostgre
 
   /** Gathers the names of the users that a subscriber is told of. */
   async function subscriber(database: Database) {
-    const users = await database.arrivals?.subscribe();
-    assert.ok(users);
+    const users = await database.userFeed.subscribe();
     const names: string[] = [];
     const ids: number[] = [];
     const end = (async () => {
@@ -236,7 +235,7 @@ describe('new users on PostgreSQL, whoever creates them', { skip: withoutPostgre
     await using both = await pair();
     await server.stop('fast');
     try {
-      await assert.rejects(async () => both.b.arrivals?.subscribe(), StoreUnavailableError);
+      await assert.rejects(async () => both.b.userFeed.subscribe(), StoreUnavailableError);
     } finally {
       await server.start();
     }

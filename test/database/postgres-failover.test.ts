@@ -191,9 +191,9 @@ describe('a PostgreSQL server with a replica', { skip: withoutPostgres ?? false 
   test('when the replica takes over, the process goes on there', async () => {
     const url = await primary.createDatabase();
     await using database = await openDatabase(several(url, primary.port, replica.port));
-    const users = await database.arrivals?.subscribe();
+    const users = await database.userFeed.subscribe();
     assert.equal(await database.users.create(USER), 1);
-    assert.equal((await users?.next())?.value.id, '1');
+    assert.equal((await users.next())?.value.id, '1');
     await replicaHas(url);
     await primary.stop('immediate');
     await replica.promote();
@@ -201,7 +201,7 @@ describe('a PostgreSQL server with a replica', { skip: withoutPostgres ?? false 
     const id = await waitFor('a write', () => database.users.create(USER).catch(() => undefined));
     const took = performance.now() - began;
     assert.ok(took < 4_000, `it took ${took} ms`);
-    assert.equal((await users?.next())?.value.id, String(id));
+    assert.equal((await users.next())?.value.id, String(id));
     assert.equal(await database.users.readJson(1), '{"id":1,"name":"a","email":"a@b"}');
     await users?.return?.();
   });

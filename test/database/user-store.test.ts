@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { UserStore } from '../../src/users/user-store.ts';
+import type { DatabaseUserStore } from '../../src/users/database-user-store.ts';
 import { engines } from '../support/databases.ts';
 
 const LAST = Number.MAX_SAFE_INTEGER;
 
-async function readAll(users: UserStore, limit = 1000): Promise<unknown[]> {
+async function readAll(users: DatabaseUserStore, limit = 1000): Promise<unknown[]> {
   const all: unknown[] = [];
   let after = 0;
   for (;;) {

@@ -5,8 +5,8 @@ import { buildSchema } from 'graphql';
 import { DEFAULT_LIMITS } from '../../src/graphql/document-limits.ts';
 import { createFindOperation } from '../../src/graphql/executor.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
-import { MemoryUserCollection } from '../../src/users/memory-user-collection.ts';
-import { UserFeed } from '../../src/users/user-feed.ts';
+import { LocalUserFeed } from '../../src/users/local-user-feed.ts';
+import { MemoryUserStore } from '../../src/users/memory-user-store.ts';
 import { heapInUse } from './support/collect-garbage.ts';
 
 const FLOOD = 10_000;
@@ -16,7 +16,7 @@ const MAX_CPU = 5;
 const repeat = (count: number, part: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => part(index)).join(' ');
 
-function finder(schema = usersSchema(new MemoryUserCollection(new UserFeed(), 10), new UserFeed())) {
+function finder(schema = usersSchema(new MemoryUserStore(new LocalUserFeed(), 10), new LocalUserFeed())) {
   const options = { schema, limits: DEFAULT_LIMITS, maxCachedDocuments: 1_000, metrics: undefined };
   const find = createFindOperation({ ...options, introspection: true, suggestions: true });
   return (query: string) => find({ query, operationName: undefined, variables: undefined });

@@ -4,15 +4,15 @@ import fastify from 'fastify';
 import { graphql } from '../../src/graphql/graphql.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { Metrics } from '../../src/observability/metrics/metrics.ts';
-import { MemoryUserCollection } from '../../src/users/memory-user-collection.ts';
-import { UserFeed } from '../../src/users/user-feed.ts';
+import { LocalUserFeed } from '../../src/users/local-user-feed.ts';
+import { MemoryUserStore } from '../../src/users/memory-user-store.ts';
 import { ask, openDoor } from './support/door.ts';
 
 async function start(maxSeries = 1_000) {
   const metrics = new Metrics({ maxSeries });
-  const feed = new UserFeed();
+  const feed = new LocalUserFeed();
   const app = fastify();
-  app.register(graphql, { schema: usersSchema(new MemoryUserCollection(feed, 3), feed), metrics });
+  app.register(graphql, { schema: usersSchema(new MemoryUserStore(feed, 3), feed), metrics });
   const url = `${await app.listen({ host: '127.0.0.1', port: 0 })}/graphql`;
   /** By the values of its tags, how often a series was counted. */
   const counts = (name: string) => {

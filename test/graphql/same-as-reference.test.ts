@@ -15,8 +15,8 @@ import {
 import { maskErrors } from '../../src/graphql/mask-errors.ts';
 import { Operation } from '../../src/graphql/operation.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
-import { MemoryUserCollection } from '../../src/users/memory-user-collection.ts';
-import { UserFeed } from '../../src/users/user-feed.ts';
+import { LocalUserFeed } from '../../src/users/local-user-feed.ts';
+import { MemoryUserStore } from '../../src/users/memory-user-store.ts';
 import { cases } from './reference/cases.ts';
 import type { Context } from './reference/moods.ts';
 import { type Case, randomCase } from './reference/random-operation.ts';
@@ -118,8 +118,8 @@ describe('an operation gives what GraphQL.js gives', () => {
 
   test('on the schema of the users', () => {
     const schemaOf = () => {
-      const feed = new UserFeed();
-      return usersSchema(new MemoryUserCollection(feed, 1_000_000), feed);
+      const feed = new LocalUserFeed();
+      return usersSchema(new MemoryUserStore(feed, 1_000_000), feed);
     };
     const ours = schemaOf();
     const theirs = schemaOf();

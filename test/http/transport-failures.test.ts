@@ -12,7 +12,7 @@ import type { Inbox } from '../../src/inbox/inbox.ts';
 import { openLog } from '../../src/observability/log/log.ts';
 import { rest } from '../../src/rest/rest.ts';
 import { restErrors } from '../../src/rest/rest-errors.ts';
-import type { UserStore } from '../../src/users/user-store.ts';
+import type { DatabaseUserStore } from '../../src/users/database-user-store.ts';
 import { RECEIVER_PATH, receiver } from '../../src/webhook/receiver/receiver.ts';
 import { webhookErrors } from '../../src/webhook/webhook-errors.ts';
 import { type Asked, keepConnection } from '../support/kept-connection.ts';
@@ -39,7 +39,7 @@ const failing = {
     id >= 100
       ? nextTurn().then(() => (id === 100 ? undefined : `{"id":${id}}`))
       : fail((id - 1) % 10, id > 10),
-} as unknown as UserStore;
+} as unknown as DatabaseUserStore;
 
 function failingSchema(): GraphQLSchema {
   const schema = buildSchema('type Query { hello: String, fail(how: Int!, late: Boolean!): String! }');
@@ -127,7 +127,7 @@ test('lists and creates fail by the fast path as they do without it', async () =
       const broken = { ...failing, page: () => fail(how, late), create: () => fail(how, true) };
       await sameFailures(
         restErrors,
-        (app) => app.register(rest, { users: broken as unknown as UserStore }),
+        (app) => app.register(rest, { users: broken as unknown as DatabaseUserStore }),
         [
           ['/users', {}],
           ['/users', { method: 'POST', body: '{"name":"a","email":"a@b"}' }],

@@ -1,5 +1,7 @@
+import { ExpectedError } from '../../core/expected-error.ts';
+
 /** A command was called wrongly; it ends with this message and exit code 2. */
-export class UsageError extends Error {
+export class UsageError extends ExpectedError {
   override readonly name = 'UsageError';
   readonly code = 'USAGE';
   /** Everything that is wrong, one line each. No line shows the value of a secret. */
@@ -10,5 +12,9 @@ export class UsageError extends Error {
     const more = topic === undefined ? [] : [`${`portico help ${topic}`.trimEnd()} tells more.`];
     super([...problems, ...more].join('\n'));
     this.problems = problems;
+  }
+
+  override get exitCode(): 2 {
+    return 2;
   }
 }

@@ -1,5 +1,7 @@
-/** A move was refused or did not finish; the message says what to do. */
-export class MoveError extends Error {
+import { ExpectedError } from '../../core/expected-error.ts';
+
+/** A move cannot be made, or did not come to its end; the message says what to do. */
+export class MoveError extends ExpectedError {
   override readonly name = 'MoveError';
   readonly code = 'MOVE';
 }

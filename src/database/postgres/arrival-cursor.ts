@@ -1,18 +1,19 @@
-/** More ids than this are not waited for at the same time; those that were missed first are given up. */
+/** Maximum number of missing ids; beyond it the oldest are given up. */
 const MAX_MISSING = 10_000;
 /**
- * For how long an id that was passed over is waited for, in milliseconds. A create that is not answered in six seconds
- * is not acknowledged any more, so whatever is acknowledged comes in time.
+ * Time until a missing id is given up, in milliseconds. A create that takes longer than six seconds is not
+ * acknowledged, so every acknowledged id becomes visible in time.
  */
-const PATIENCE = 30_000;
+const TIMEOUT = 30_000;
 
 /**
- * Follows ids that are given in order and become visible in another one. An id below the last one that is not there
- * may be under way, or never come: it is asked for again for a while. Each id is new once.
+ * Finds new ids where ids are given in order but become visible in another one (a sequence and its transactions). A
+ * missing id below the last one may still be committed, or was rolled back: each poll asks for it again until it times
+ * out. Each id is new once.
  */
 export class ArrivalCursor {
   #last: number;
-  /** Ids that were passed over, and when, in milliseconds; the oldest first. */
+  /** Missing ids, and since when, in milliseconds; the oldest first. */
   readonly #missing = new Map<number, number>();
 
   constructor(last: number, missing: Iterable<number>, now: number) {
@@ -21,19 +22,19 @@ export class ArrivalCursor {
     this.#bound();
   }
 
-  /** The highest id that was seen. */
+  /** The highest id so far. */
   get last(): number {
     return this.#last;
   }
 
-  /** Ids below it that may still come. */
+  /** Ids below it that may still become visible. */
   get missing(): readonly number[] {
     return [...this.#missing.keys()];
   }
 
   /**
-   * Takes in what a look has found: those of `missing` that have come, and ids above `last` with none left out between
-   * them; in order. `began` is when the look began and `now` when it ended, in milliseconds. Returns those that are new.
+   * Takes the ids that a poll has found, in order: those of `missing` that are visible now, and the next visible ones
+   * above `last`. `began` is when the poll began and `now` when it ended, in milliseconds. Returns the new ids.
    */
   advance(found: readonly number[], began: number, now: number): ReadonlySet<number> {
     const fresh = new Set<number>();
@@ -45,9 +46,9 @@ export class ArrivalCursor {
         fresh.add(id);
       } else if (this.#missing.delete(id)) fresh.add(id);
     }
-    // This look did not find them either.
+    // This poll did not find them either.
     for (const [id, since] of this.#missing) {
-      if (began - since <= PATIENCE) break;
+      if (began - since <= TIMEOUT) break;
       this.#missing.delete(id);
     }
     for (const id of passed) this.#missing.set(id, now);

@@ -9,9 +9,9 @@ import { Notifier } from './notifier.ts';
 import { connector } from './pool/connector.ts';
 import { onFirst } from './pool/first-connection.ts';
 import { Server } from './pool/server.ts';
-import { UserFollower } from './user-follower.ts';
+import { PostgresUserFeed } from './user-feed.ts';
 import { UserReads } from './user-reads.ts';
-import { PostgresUserStore } from './users.ts';
+import { PostgresUserStore } from './user-store.ts';
 
 const PING = { name: 'ping', text: 'SELECT 1 FROM users LIMIT 1' };
 
@@ -32,22 +32,22 @@ export async function openPostgres(
   const server = new Server(connect);
   const notifier = new Notifier(connect);
   await notifier.open();
-  const arrivals = new UserFollower(server);
-  notifier.listen('users', () => arrivals.wake());
+  const userFeed = new PostgresUserFeed(server);
+  notifier.listen('users', () => userFeed.wake());
   const reads = new UserReads(server, replica);
   const users = new PostgresUserStore({
     server,
     reads,
     observer,
     onCreated() {
-      arrivals.wake();
+      userFeed.wake();
       notifier.notify('users');
     },
   });
   const inbox = new PostgresInbox(server, notifier, observer);
   return {
     users,
-    arrivals,
+    userFeed,
     inbox,
     deliveries: new PostgresDeliveryLog(server, notifier),
     async ping() {
@@ -57,7 +57,7 @@ export async function openPostgres(
     // A lost connection is reopened; the server itself answers for the durability of its commits.
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {
-      arrivals[Symbol.dispose]();
+      userFeed[Symbol.dispose]();
       await Promise.all([users.close(), inbox.close()]);
       await Promise.all([notifier, reads, server].map((each) => each[Symbol.asyncDispose]()));
     },

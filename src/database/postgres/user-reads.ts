@@ -3,10 +3,10 @@ import type { Row, Statement } from './pool/connection.ts';
 import { connector } from './pool/connector.ts';
 import { Server, type ServerSize } from './pool/server.ts';
 
-/** Five connections: a replica takes reads of users, and nothing else. */
+/** Five connections: a replica serves reads of users only. */
 const REPLICA: ServerSize = { shared: 3, alone: 2 };
 
-/** Where users are read: from the replica, if there is one that has what this process wrote and that answers. */
+/** Reads users from the replica, if there is one that has this process's own writes and answers; else from the primary. */
 export class UserReads implements AsyncDisposable {
   readonly #primary: Server;
   readonly #replica: Server | undefined;
@@ -19,12 +19,12 @@ export class UserReads implements AsyncDisposable {
     if (replica !== undefined) this.#replica = new Server(connector(replica.url, true), REPLICA);
   }
 
-  /** Says that this process has written a user. */
+  /** Called after each write of a user by this process. */
   wrote(): void {
     this.#wroteAt = performance.now();
   }
 
-  /** A read; a long one does not keep others waiting. Fails with StoreUnavailableError. */
+  /** Runs a read; a `long` one has a connection of its own. Fails with StoreUnavailableError. */
   run(statement: Statement, values: readonly unknown[], long = false): Promise<readonly Row[]> {
     const from = (server: Server) =>
       long ? server.readAlone(statement, values) : server.read(statement, values);

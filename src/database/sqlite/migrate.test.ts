@@ -114,7 +114,12 @@ async function copyWith(folder: string, files: Readonly<Record<string, string>>)
   mkdirSync(sqlite, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
   mkdirSync(join(folder, 'core'));
-  for (const file of ['core/store-errors.ts', 'database/migration-files.ts', 'database/sqlite/migrate.ts'])
+  for (const file of [
+    'core/store-errors.ts',
+    'core/expected-error.ts',
+    'database/migration-files.ts',
+    'database/sqlite/migrate.ts',
+  ])
     cpSync(join(import.meta.dirname, '../..', file), join(folder, file));
   mkdirSync(join(sqlite, 'migrations'));
   for (const [name, sql] of Object.entries(files)) writeFileSync(join(sqlite, 'migrations', name), sql);

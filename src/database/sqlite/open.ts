@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { LocalUserFeed } from '../../users/local-user-feed.ts';
 import type { Database } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
@@ -10,7 +11,7 @@ import { migrate } from './migrate.ts';
 import { pendingIn } from './migrate-file.ts';
 import { readRow } from './read-row.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
-import { SqliteUserStore } from './users.ts';
+import { SqliteUserStore } from './user-store.ts';
 import { rewriteWal } from './writer/rewrite-wal.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from './writer/writer.ts';
 
@@ -47,9 +48,11 @@ export function openSqlite(
   }
 
   let closed: Promise<void> | undefined;
+  const userFeed = new LocalUserFeed();
   const ping = reads.prepare('SELECT 1 FROM users LIMIT 1');
   return {
-    users: new SqliteUserStore(reads, writer.queue, observer, snapshot),
+    users: new SqliteUserStore({ reads, writes: writer.queue, observer, feed: userFeed, snapshot }),
+    userFeed,
     inbox: new SqliteInbox(reads, writer.queue, observer),
     deliveries: new SqliteDeliveryLog(reads, writer.queue),
     ping() {

@@ -1,9 +1,9 @@
-import type { UserPage } from '../../users/user-store.ts';
+import type { UserPage } from '../../users/database-user-store.ts';
 
-/** What all pages together may hold, in characters: short lists; a long one would make the heap grow by several times its length. */
+/** Maximum size of all pages together, in characters: room for short lists; a long one would grow the heap by several times its length. */
 const MAX_LENGTH = 2 * 1024 * 1024;
 
-/** Pages of one version of the database; those of an older one are forgotten. What does not fit is not kept. */
+/** Caches pages of one version of the database; a newer version empties it. A page that does not fit is not cached. */
 export class PageCache {
   readonly #maxLength: number;
   #pages = new Map<string, UserPage>();
@@ -14,7 +14,7 @@ export class PageCache {
     this.#maxLength = maxLength;
   }
 
-  /** The page that was made for `key` at this version, or a new one. */
+  /** The cached page for `key` at this version, or the one that `make` reads. */
   find(version: number, key: string, make: () => UserPage): UserPage {
     if (version !== this.#version) {
       if (this.#pages.size > 0) this.#pages = new Map();

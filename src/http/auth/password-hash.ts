@@ -1,5 +1,6 @@
 // As a whole: Node 24 began without argon2, and naming a member that is missing would stop every start.
 import crypto from 'node:crypto';
+import { ExpectedError } from '../../core/expected-error.ts';
 
 export type PasswordAlgorithm = 'scrypt' | 'argon2id';
 
@@ -23,7 +24,7 @@ export type PasswordHash = {
 );
 
 /** A text that begins like a password hash cannot be checked; it may be a secret, so the message has none of it. */
-export class PasswordHashError extends Error {
+export class PasswordHashError extends ExpectedError {
   override readonly name = 'PasswordHashError';
   readonly code = 'PASSWORD_HASH';
 

@@ -1,7 +1,8 @@
 import { hash, timingSafeEqual } from 'node:crypto';
+import { ExpectedError } from '../../core/expected-error.ts';
 
 /** A secret that is configured but empty would let everybody in. */
-export class EmptySecretError extends Error {
+export class EmptySecretError extends ExpectedError {
   override readonly name = 'EmptySecretError';
   readonly code = 'EMPTY_SECRET';
 

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import { ExpectedError } from '../../core/expected-error.ts';
 import { type BasicUser, CONTROL, type Credentials, type Principal } from './basic-auth.ts';
 import {
   costOf,
@@ -11,7 +12,7 @@ import {
 import { digestOf, EmptySecretError } from './secret-equal.ts';
 
 /** A user name that no Basic header can carry. */
-export class UserNameError extends Error {
+export class UserNameError extends ExpectedError {
   override readonly name = 'UserNameError';
   readonly code = 'USER_NAME';
 }

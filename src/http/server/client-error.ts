@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { ErrorFormat } from '../error-format.ts';
 import { replyInProgress } from '../fast-path/node-internals.ts';
+import { frameworkCode } from '../framework-code.ts';
 import { HttpProblem, reasonPhrase } from '../problem.ts';
 
 const STATUS_BY_CODE: Readonly<Record<string, number>> = {
@@ -38,7 +39,8 @@ export function clientErrorHandler(format: ErrorFormat): (error: ClientError, so
 function refuse(error: ClientError, socket: Socket, format: ErrorFormat): void {
   const status = STATUS_BY_CODE[error.code ?? ''] ?? 400;
   const phrase = reasonPhrase(status);
-  const body = format.body(new HttpProblem(status, error.code ?? 'BAD_REQUEST', phrase), undefined);
+  const code = frameworkCode(error.code) ?? 'BAD_REQUEST';
+  const body = format.body(new HttpProblem(status, code, phrase), undefined);
   socket.end(
     `HTTP/1.1 ${status} ${phrase}\r\nContent-Type: ${format.contentType}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,

@@ -1,5 +1,7 @@
+import { ExpectedError } from '../../core/expected-error.ts';
+
 /** A door cannot listen; the start ends with this message. */
-export class ListenError extends Error {
+export class ListenError extends ExpectedError {
   override readonly name = 'ListenError';
   readonly code = 'CANNOT_LISTEN';
 

@@ -127,7 +127,7 @@ test('every reply has a request id of its own, errors too, and a client cannot c
       throw new Error('secret-91');
     });
     app.get('/refuses', () => {
-      throw new HttpProblem(409, 'CLASH', 'no');
+      throw new HttpProblem(409, 'NO_HANDLER', 'no');
     });
   });
   const ids = new Set<string>();

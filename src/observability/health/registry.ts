@@ -1,3 +1,4 @@
+import { ExpectedError } from '../../core/expected-error.ts';
 import { type BoundedCheck, boundedCheck, type OnChecked } from './bounded-check.ts';
 import { cachedCheck } from './cached-check.ts';
 import type { HealthIndicator, HealthReport, HealthResult } from './health.ts';
@@ -12,8 +13,8 @@ export interface HealthRegistryOptions {
   readonly now?: () => number;
 }
 
-/** The name of a check is empty or used twice; the start fails with this message. */
-export class HealthCheckNameError extends Error {
+/** Two checks have one name, or one has none; the start ends with this message. */
+export class HealthCheckNameError extends ExpectedError {
   override readonly name = 'HealthCheckNameError';
   readonly code = 'HEALTH_CHECK_NAME';
 }

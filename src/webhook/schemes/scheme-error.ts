@@ -1,5 +1,7 @@
-/** A secret is invalid for its scheme. The message never contains the secret. */
-export class UnusableSecretError extends Error {
+import { ExpectedError } from '../../core/expected-error.ts';
+
+/** A secret that the scheme cannot work with. The message never holds the secret. */
+export class UnusableSecretError extends ExpectedError {
   override readonly name = 'UnusableSecretError';
   readonly code = 'UNUSABLE_SECRET';
 
@@ -9,8 +11,8 @@ export class UnusableSecretError extends Error {
   }
 }
 
-/** A request cannot be signed. */
-export class UnsignableError extends Error {
+/** A request that cannot be signed as it is. */
+export class UnsignableError extends ExpectedError {
   override readonly name = 'UnsignableError';
   readonly code = 'UNSIGNABLE';
 }

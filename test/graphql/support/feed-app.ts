@@ -1,20 +1,20 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { graphql } from '../../../src/graphql/graphql.ts';
 import { usersSchema } from '../../../src/graphql/users-schema.ts';
-import { MemoryUserCollection } from '../../../src/users/memory-user-collection.ts';
-import { UserFeed } from '../../../src/users/user-feed.ts';
+import { LocalUserFeed } from '../../../src/users/local-user-feed.ts';
+import { MemoryUserStore } from '../../../src/users/memory-user-store.ts';
 
 /** The door's plugin in an application of its own, whose feed can be looked at. */
 export interface FeedApp extends AsyncDisposable {
   readonly app: FastifyInstance;
   readonly url: string;
-  readonly feed: UserFeed;
+  readonly feed: LocalUserFeed;
 }
 
 export async function startFeedApp(): Promise<FeedApp> {
-  const feed = new UserFeed();
+  const feed = new LocalUserFeed();
   const app = fastify();
-  app.register(graphql, { schema: usersSchema(new MemoryUserCollection(feed, 100_000), feed) });
+  app.register(graphql, { schema: usersSchema(new MemoryUserStore(feed, 100_000), feed) });
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   return {
     app,

@@ -3,18 +3,17 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { openDatabase } from '../database/open-database.ts';
 import { readNewUser } from './new-user.ts';
-import { InvalidUserError, StoredUserCollection } from './stored-user-collection.ts';
+import { UserRefusedError } from './user-store.ts';
 
 const open = () => {
   const database = openDatabase('sqlite::memory:');
   return {
-    database,
-    users: new StoredUserCollection(database.users),
+    users: database.users,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
 };
 
-test('an empty store is an empty collection', async () => {
+test('an empty store has no users', async () => {
   await using store = open();
   assert.deepEqual(await store.users.all(), []);
   assert.equal(await store.users.byId('1'), undefined);
@@ -29,9 +28,9 @@ test('a user that is added is found and listed, its id a text', async () => {
   assert.deepEqual(await store.users.all(), [ada, alan]);
 });
 
-test('it serves the users of the store, also those that came and went another way', async () => {
+test('users that were created, changed and removed by the methods of REST are seen', async () => {
   await using store = open();
-  const { users } = store.database;
+  const { users } = store;
   for (const name of ['a', 'b', 'c']) await users.create({ name, email: 'x@y' });
   await users.remove(2);
   await users.update(3, { name: 'C', email: 'c@y' });
@@ -62,7 +61,7 @@ test('what the store cannot give back is not stored', async () => {
   ];
   for (const user of invalid) {
     await assert.rejects(store.users.add(user), (error) => {
-      assert.ok(error instanceof InvalidUserError);
+      assert.ok(error instanceof UserRefusedError);
       assert.equal(error.code, 'INVALID_USER');
       return true;
     });

@@ -1,16 +1,10 @@
+import type { LocalUserFeed } from './local-user-feed.ts';
 import type { NewUser, User } from './user.ts';
-import type { UserCollection } from './user-collection.ts';
-import type { UserFeed } from './user-feed.ts';
+import { UserRefusedError, type UserStore } from './user-store.ts';
 
-/** The collection takes no more users. */
-export class CollectionFullError extends Error {
-  override readonly name = 'CollectionFullError';
-  readonly code = 'COLLECTION_FULL';
-}
-
-/** The in-memory collection of contract 2.1: it holds two users at the start. */
-export class MemoryUserCollection implements UserCollection {
-  readonly #feed: UserFeed;
+/** Users in memory: it holds two at the start (contract 2.1). */
+export class MemoryUserStore implements UserStore {
+  readonly #feed: LocalUserFeed;
   readonly #maxUsers: number;
   readonly #users: User[] = [
     { id: '1', name: 'Ada Lovelace', email: 'ada@example.com' },
@@ -18,7 +12,7 @@ export class MemoryUserCollection implements UserCollection {
   ];
   readonly #byId = new Map(this.#users.map((user) => [user.id, user]));
 
-  constructor(feed: UserFeed, maxUsers: number) {
+  constructor(feed: LocalUserFeed, maxUsers: number) {
     this.#feed = feed;
     this.#maxUsers = maxUsers;
   }
@@ -32,10 +26,13 @@ export class MemoryUserCollection implements UserCollection {
     return this.#byId.get(id);
   }
 
-  /** Throws CollectionFullError: memory has an end, and nothing removes users. */
+  /** Throws UserRefusedError: memory is bounded, and nothing removes users. */
   add({ name, email }: NewUser): User {
     if (this.#users.length >= this.#maxUsers) {
-      throw new CollectionFullError(`There are ${this.#maxUsers} users already; no more are taken`);
+      throw new UserRefusedError(
+        'COLLECTION_FULL',
+        `There are ${this.#maxUsers} users already; no more are taken`,
+      );
     }
     // contract 2.1: the id is the decimal string of (number of users + 1)
     const user = { id: String(this.#users.length + 1), name, email };

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { CollectionFullError, MemoryUserCollection } from './memory-user-collection.ts';
+import { LocalUserFeed } from './local-user-feed.ts';
+import { MemoryUserStore } from './memory-user-store.ts';
 import type { User } from './user.ts';
-import { UserFeed } from './user-feed.ts';
+import { UserRefusedError } from './user-store.ts';
 
-const collection = (maxUsers = 100) => new MemoryUserCollection(new UserFeed(), maxUsers);
+const store = (maxUsers = 100) => new MemoryUserStore(new LocalUserFeed(), maxUsers);
 
 test('two users exist at the start, with the ids 1 and 2 (contract 2.1)', () => {
-  const users = collection();
+  const users = store();
   assert.deepEqual(
     users.all().map(({ id }) => id),
     ['1', '2'],
@@ -21,14 +22,14 @@ test('two users exist at the start, with the ids 1 and 2 (contract 2.1)', () => 
 });
 
 test('the id of a new user is the number of users plus one, as a text', () => {
-  const users = collection();
+  const users = store();
   assert.deepEqual(users.add({ name: 'c', email: 'c@x' }), { id: '3', name: 'c', email: 'c@x' });
   assert.deepEqual(users.add({ name: 'c', email: 'c@x' }), { id: '4', name: 'c', email: 'c@x' });
   assert.equal(users.all().length, 4);
 });
 
 test('nothing but the name and the email is taken over', () => {
-  const users = collection();
+  const users = store();
   const added = users.add({ name: 'c', email: 'c@x', id: '1', role: 'admin' } as {
     name: string;
     email: string;
@@ -37,7 +38,7 @@ test('nothing but the name and the email is taken over', () => {
 });
 
 test('an id is matched by string equality (contract 4.1)', () => {
-  const users = collection();
+  const users = store();
   const others = [
     '01',
     '1.0',
@@ -57,19 +58,19 @@ test('an id is matched by string equality (contract 4.1)', () => {
   for (const id of others) assert.equal(users.byId(id), undefined, id);
 });
 
-test('collections know nothing of each other', () => {
-  const first = collection();
+test('stores know nothing of each other', () => {
+  const first = store();
   first.add({ name: 'c', email: 'c@x' });
-  assert.equal(collection().all().length, 2);
+  assert.equal(store().all().length, 2);
 });
 
-test('a full collection takes no more and keeps what it has', () => {
-  const users = collection(3);
+test('a full store takes no more and keeps what it has', () => {
+  const users = store(3);
   users.add({ name: 'c', email: 'c@x' });
   for (let i = 0; i < 2; i++) {
     assert.throws(
       () => users.add({ name: 'd', email: 'd@x' }),
-      (error) => error instanceof CollectionFullError && error.code === 'COLLECTION_FULL',
+      (error) => error instanceof UserRefusedError && error.code === 'COLLECTION_FULL',
     );
   }
   assert.equal(users.all().length, 3);
@@ -77,8 +78,8 @@ test('a full collection takes no more and keeps what it has', () => {
 });
 
 test('subscribers are told of each user that was added, and of no other', async () => {
-  const feed = new UserFeed();
-  const users = new MemoryUserCollection(feed, 3);
+  const feed = new LocalUserFeed();
+  const users = new MemoryUserStore(feed, 3);
   const events = feed.subscribe();
   const added = users.add({ name: 'c', email: 'c@x' });
   assert.throws(() => users.add({ name: 'd', email: 'd@x' }));
@@ -95,7 +96,7 @@ test('any sequence of calls behaves like a list', () => {
   );
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
-      const users = collection();
+      const users = store();
       const model: User[] = [...users.all()];
       for (const each of steps) {
         if ('add' in each) {

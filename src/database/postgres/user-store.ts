@@ -1,5 +1,5 @@
+import { DatabaseUserStore, type UserPage } from '../../users/database-user-store.ts';
 import type { NewUser } from '../../users/user.ts';
-import type { UserPage, UserStore } from '../../users/user-store.ts';
 import type { BatchQueue } from '../batch-queue.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import type { Row, Statement } from './pool/connection.ts';
@@ -8,7 +8,7 @@ import type { UserReads } from './user-reads.ts';
 import { writeQueue } from './write-queue.ts';
 
 /** A user as JSON text. */
-// Text by text: json_build_object would put blanks between them.
+// Concatenated, because json_build_object would put spaces between the parts.
 export const USER_JSON = `'{"id":' || id || ',"name":' || to_json(name)::text || ',"email":' || to_json(email)::text || '}'`;
 
 const READ = { name: 'user-read', text: `SELECT ${USER_JSON} FROM users WHERE id = $1` };
@@ -27,9 +27,9 @@ const CREATE = {
     SELECT name, email FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (name, email, nth) ORDER BY nth
     RETURNING id`,
 };
-/** A commit that stores nothing waits for the log all the same when it has a message for it. */
+/** A commit that stores nothing, but waits for the WAL because it writes a message to it. */
 const COMMIT_ONLY = { name: 'commit-only', text: `SELECT pg_logical_emit_message(true, 'portico', '')` };
-// Locked in the order of their ids, so that two updates at the same time do not wait for each other.
+// Locks rows in the order of their ids, so that two updates at the same time cannot deadlock.
 const UPDATE = {
   name: 'user-update',
   text: `
@@ -48,14 +48,14 @@ const REMOVE = {
     DELETE FROM users USING locked WHERE users.id = locked.id RETURNING users.id`,
 };
 
-/** A page of more users has a connection for itself: others would wait behind it. */
+/** A larger page is read on a connection of its own: other reads would wait behind it. */
 const SHORT_PAGE = 1_000;
-/** Maximum number of connections on which batches of creates run at the same time. */
+/** Batches of creates that run at the same time, each on a connection of its own. */
 const CREATE_CONCURRENCY = 2;
 
 type Update = NewUser & { readonly id: number };
 
-export interface UserStoreOptions {
+export interface PostgresUserStoreOptions {
   readonly server: Server;
   readonly reads: UserReads;
   readonly observer: DatabaseObserver;
@@ -63,8 +63,8 @@ export interface UserStoreOptions {
   onCreated(): void;
 }
 
-/** Users in PostgreSQL: reads share connections, writes are gathered into one statement. */
-export class PostgresUserStore implements UserStore {
+/** Users in PostgreSQL: reads share connections, writes of one kind are batched into one statement. */
+export class PostgresUserStore extends DatabaseUserStore {
   readonly #server: Server;
   readonly #reads: UserReads;
   readonly #onCreated: () => void;
@@ -74,7 +74,8 @@ export class PostgresUserStore implements UserStore {
   readonly #removals: BatchQueue<number, boolean>;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor({ server, reads, observer, onCreated }: UserStoreOptions) {
+  constructor({ server, reads, observer, onCreated }: PostgresUserStoreOptions) {
+    super();
     this.#server = server;
     this.#onCreated = onCreated;
     this.#reads = reads;
@@ -117,12 +118,12 @@ export class PostgresUserStore implements UserStore {
     return this.#removals.submit(id);
   }
 
-  /** Goes the way of a create, storing nothing; as late as one would be. */
+  /** Commits nothing by the queue of the creates, so that it takes as long as a create would. */
   async commitNothing(): Promise<void> {
     await this.#creates.submit(undefined);
   }
 
-  /** Refuses later writes, after those that were accepted. */
+  /** Waits for the writes that were accepted and refuses later ones. */
   async close(): Promise<void> {
     const queues = [this.#creates, this.#updates, this.#removals];
     await Promise.all(queues.map((queue) => queue.idle()));
@@ -144,7 +145,7 @@ export class PostgresUserStore implements UserStore {
       return users.map(() => 0);
     }
     const columns = [given.map(({ name }) => name), given.map(({ email }) => email)];
-    // Those of a batch without an answer may be stored all the same.
+    // A batch that fails without an answer may be stored all the same.
     const rows = await this.#write(CREATE, columns).finally(this.#onCreated);
     // Ids grow in the order in which the users were given.
     const ids = rows.map(([id]) => Number(id)).sort((a, b) => a - b);

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { DatabaseUserStore, type UserPage } from '../../users/database-user-store.ts';
+import type { LocalUserFeed } from '../../users/local-user-feed.ts';
 import type { NewUser } from '../../users/user.ts';
-import type { UserPage, UserStore } from '../../users/user-store.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import { PageCache } from './page-cache.ts';
 import { readRow } from './read-row.ts';
@@ -9,20 +10,33 @@ import type { WriteQueue } from './writer/write-queue.ts';
 
 const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
 
+export interface SqliteUserStoreOptions {
+  /** Reads users, on the caller's thread. */
+  readonly reads: DatabaseSync;
+  readonly writes: WriteQueue;
+  readonly observer: DatabaseObserver;
+  /** Gets each user that is created, once it is stored durably. */
+  readonly feed: LocalUserFeed;
+  /** Of `reads`, where other connections write: reads share it, and pages are cached until the next commit. */
+  readonly snapshot: TickSnapshot | undefined;
+}
+
 /** Users in SQLite: reads on the caller's thread, writes through the queue. */
-export class SqliteUserStore implements UserStore {
+export class SqliteUserStore extends DatabaseUserStore {
   readonly #snapshot: TickSnapshot | undefined;
   readonly #pages = new PageCache();
   readonly #writes: WriteQueue;
+  readonly #feed: LocalUserFeed;
   readonly #read: StatementSync;
   readonly #page: StatementSync;
   readonly #lastId: StatementSync;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  /** `snapshot` is of `reads`, where others write: with it reads are shared and pages kept until somebody writes. */
-  constructor(reads: DatabaseSync, writes: WriteQueue, observer: DatabaseObserver, snapshot?: TickSnapshot) {
+  constructor({ reads, writes, observer, feed, snapshot }: SqliteUserStoreOptions) {
+    super();
     this.#snapshot = snapshot;
     this.#writes = writes;
+    this.#feed = feed;
     this.#tallies = {
       read: observer.reads('user.read'),
       page: observer.reads('user.page'),
@@ -63,7 +77,9 @@ export class SqliteUserStore implements UserStore {
 
   async create({ name, email }: NewUser): Promise<number> {
     const [row] = await this.#writes.write('createUser', name, email);
-    return Number(row?.[0]);
+    const id = Number(row?.[0]);
+    this.#feed.publish({ id: String(id), name, email });
+    return id;
   }
 
   update(id: number, { name, email }: NewUser): Promise<boolean> {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { LocalUserFeed, SlowSubscriberError } from './local-user-feed.ts';
 import type { User } from './user.ts';
-import { SlowSubscriberError, UserFeed } from './user-feed.ts';
 
 const userOf = (number: number): User => ({ id: String(number), name: `n${number}`, email: 'e@x' });
 const DONE = { value: undefined, done: true };
 
 test('a subscriber gets the users from then on, in their order', async () => {
-  const feed = new UserFeed();
+  const feed = new LocalUserFeed();
   feed.publish(userOf(1));
   const users = feed.subscribe();
   feed.publish(userOf(2));
@@ -21,7 +21,7 @@ test('a subscriber gets the users from then on, in their order', async () => {
 });
 
 test('whoever returns is subscribed no more, and waits no more', async () => {
-  const feed = new UserFeed();
+  const feed = new LocalUserFeed();
   const users = feed.subscribe();
   feed.publish(userOf(1));
   assert.deepEqual(await users.next(), { value: userOf(1), done: false });
@@ -35,7 +35,7 @@ test('whoever returns is subscribed no more, and waits no more', async () => {
 });
 
 test('a loop that is left ends its subscription', async () => {
-  const feed = new UserFeed();
+  const feed = new LocalUserFeed();
   const users = feed.subscribe();
   feed.publish(userOf(1));
   for await (const user of users) {
@@ -46,7 +46,7 @@ test('a loop that is left ends its subscription', async () => {
 });
 
 test('one who falls a thousand users behind is given up, and told so once', async () => {
-  const feed = new UserFeed();
+  const feed = new LocalUserFeed();
   const slow = feed.subscribe();
   const quick = feed.subscribe();
   for (let number = 1; number <= 1_000; number++) {
@@ -62,7 +62,7 @@ test('one who falls a thousand users behind is given up, and told so once', asyn
 });
 
 test('one who is a thousand users behind has them all', async () => {
-  const feed = new UserFeed();
+  const feed = new LocalUserFeed();
   const users = feed.subscribe();
   for (let number = 1; number <= 1_000; number++) feed.publish(userOf(number));
   for (let number = 1; number <= 1_000; number++) {
@@ -77,7 +77,7 @@ test('subscribers know nothing of each other, in whatever order things happen', 
   );
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
-      const feed = new UserFeed();
+      const feed = new LocalUserFeed();
       const readers = [0, 1, 2].map(() => ({
         users: feed.subscribe(),
         given: [] as Promise<IteratorResult<User>>[],

@@ -1,30 +1,31 @@
-import type { NewUser, User } from '../../users/user.ts';
-import { UserFeed } from '../../users/user-feed.ts';
-import type { UserSource } from '../../users/user-source.ts';
+import { userOfJson } from '../../users/database-user-store.ts';
+import { LocalUserFeed } from '../../users/local-user-feed.ts';
+import type { User } from '../../users/user.ts';
+import type { UserFeed } from '../../users/user-feed.ts';
 import { ArrivalCursor } from './arrival-cursor.ts';
 import type { Server } from './pool/server.ts';
-import { USER_JSON } from './users.ts';
+import { USER_JSON } from './user-store.ts';
 
-/** Users that are told in one go; whoever reads them must have room for as many. */
+/** Maximum number of new users per poll; subscribers must have room for as many. */
 const PAGE = 200;
-/** From one look to the next, however often there is news, in milliseconds. */
+/** Minimum time between two polls, however often it is notified, in milliseconds. */
 const PAUSE = 20;
-/** Without news it looks this often, in milliseconds. */
+/** Time between two polls without a notification, in milliseconds. */
 const INTERVAL = 1_000;
-/** An id further below the highest one is not waited for by a follower that begins. */
+/** A feed that begins does not wait for missing ids further below the highest one than this. */
 const BEHIND = 10_000;
 
 const BEGIN = {
-  name: 'user-arrivals-begin',
+  name: 'user-feed-begin',
   text: `
     WITH bound AS MATERIALIZED (SELECT coalesce(max(id), 0) AS last FROM users),
     given AS (SELECT generate_series(greatest(1, last - ${BEHIND}), last) AS id FROM bound)
     SELECT last, ARRAY(SELECT id FROM given EXCEPT SELECT id FROM users WHERE id > last - ${BEHIND + 1} ORDER BY id)
     FROM bound`,
 };
-// In its first column: the highest id that was given.
-const LOOK = {
-  name: 'user-arrivals',
+// The first column is the highest id that was given.
+const POLL = {
+  name: 'user-feed-poll',
   text: `
     SELECT (SELECT last_value FROM users_id_seq), id, json
     FROM (VALUES (1)) AS always
@@ -36,18 +37,20 @@ const LOOK = {
 };
 
 /**
- * Tells of users that any process on the database creates, by looking at what has come since the last look. Whoever
- * creates rings a bell; a ring that is lost costs a second. It looks at nothing while nobody subscribes.
+ * Publishes users that any process on the database creates. It polls for ids that are new since the last poll; the
+ * creating process notifies the others, and a lost notification delays its users by a second. Without subscribers it
+ * does not poll.
  */
-export class UserFollower implements UserSource, Disposable {
+export class PostgresUserFeed implements UserFeed, Disposable {
   readonly #server: Server;
-  readonly #feed = new UserFeed();
-  /** Undefined while it follows nothing. */
+  readonly #feed = new LocalUserFeed();
+  /** Undefined while it does not poll. */
   #cursor: ArrivalCursor | undefined;
+  /** Subscribers that wait for their first poll. */
   #joining = 0;
-  #lookedAt = Number.NEGATIVE_INFINITY;
-  #looking: Promise<void> = Promise.resolve();
-  /** The look that begins when the one under way has ended. */
+  #polledAt = Number.NEGATIVE_INFINITY;
+  #polling: Promise<void> = Promise.resolve();
+  /** The poll that begins when the current one has ended. */
   #next: Promise<void> | undefined;
   #soon: NodeJS.Timeout | undefined;
   #interval: NodeJS.Timeout | undefined;
@@ -59,8 +62,8 @@ export class UserFollower implements UserSource, Disposable {
   async subscribe(): Promise<AsyncIterableIterator<User>> {
     this.#joining++;
     try {
-      // What was created up to now is for those who were there.
-      await this.#lookFromNow();
+      // Users created before now go to earlier subscribers only.
+      await this.#pollFromNow();
       this.#interval ??= setInterval(() => this.#tick(), INTERVAL).unref();
       return this.#feed.subscribe();
     } finally {
@@ -68,10 +71,10 @@ export class UserFollower implements UserSource, Disposable {
     }
   }
 
-  /** Says that there may be new users. */
+  /** Called when there may be new users. */
   wake(): void {
     if (this.#cursor === undefined || this.#soon !== undefined) return;
-    const wait = Math.max(0, this.#lookedAt + PAUSE - performance.now());
+    const wait = Math.max(0, this.#polledAt + PAUSE - performance.now());
     this.#soon = setTimeout(() => {
       this.#soon = undefined;
       this.#tick();
@@ -84,8 +87,8 @@ export class UserFollower implements UserSource, Disposable {
 
   #tick(): void {
     if (this.#feed.subscribers + this.#joining === 0) this.#stop();
-    // What fails now the next look makes up for.
-    else this.#lookFromNow().catch(() => {});
+    // The next poll makes up for one that fails.
+    else this.#pollFromNow().catch(() => {});
   }
 
   #stop(): void {
@@ -96,32 +99,32 @@ export class UserFollower implements UserSource, Disposable {
     this.#interval = undefined;
   }
 
-  /** A look that begins after this call; calls that come before it begins share it. */
-  #lookFromNow(): Promise<void> {
-    this.#next ??= this.#looking
+  /** A poll that begins after this call; all calls until it begins share it. */
+  #pollFromNow(): Promise<void> {
+    this.#next ??= this.#polling
       .catch(() => {})
       .then(() => {
         this.#next = undefined;
-        this.#looking = this.#look();
-        return this.#looking;
+        this.#polling = this.#poll();
+        return this.#polling;
       });
     return this.#next;
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     for (;;) {
       const cursor = this.#cursor;
       const began = performance.now();
-      this.#lookedAt = began;
+      this.#polledAt = began;
       if (cursor === undefined) {
         const [row] = await this.#server.read(BEGIN, []);
         const [last = 0, missing = []] = (row ?? []) as [number?, (readonly string[])?];
         this.#cursor = new ArrivalCursor(last, missing.map(Number), performance.now());
         return;
       }
-      const rows = await this.#server.read(LOOK, [cursor.missing, cursor.last]);
+      const rows = await this.#server.read(POLL, [cursor.missing, cursor.last]);
       if (Number(rows[0]?.[0]) < cursor.last) {
-        // The database is another one, or an older one of a backup: its ids are given again.
+        // The database was replaced, by an older backup for example: ids are given again.
         this.#cursor = undefined;
         continue;
       }
@@ -132,13 +135,10 @@ export class UserFollower implements UserSource, Disposable {
         began,
         performance.now(),
       );
-      for (const [, id, json] of arrived) if (fresh.has(Number(id))) this.#publish(String(json));
+      for (const [, id, json] of arrived) {
+        if (fresh.has(Number(id))) this.#feed.publish(userOfJson(String(json)));
+      }
       if (arrived.filter(([, id]) => Number(id) > last).length < PAGE) return;
     }
-  }
-
-  #publish(json: string): void {
-    const { id, name, email } = JSON.parse(json) as NewUser & { readonly id: number };
-    this.#feed.publish({ id: String(id), name, email });
   }
 }

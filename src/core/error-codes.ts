@@ -1,0 +1,177 @@
+/** What an error code stands for. */
+export interface ErrorInfo {
+  /** The usual HTTP status of a refusal with this code; absent where it is the code of no refusal. */
+  readonly status?: number;
+  /** What it means and what to do, in a sentence. */
+  readonly text: string;
+}
+
+/**
+ * All error codes of Portico; each is stable. `scripts/error-table.ts` writes them into docs/ERRORS.md. Only their names
+ * are needed at run time, so import the type.
+ */
+export const ERROR_CODES = {
+  // Start and commands
+  CANNOT_LISTEN: { text: 'A door cannot open its port; free the port or configure another address.' },
+  CONFIG_INVALID: { text: 'The configuration cannot be used; correct every problem that is listed.' },
+  DATABASE_OPEN: { text: 'The database cannot be opened; check its URL, its permissions and its schema.' },
+  EMPTY_SECRET: { text: 'A configured secret is empty; give it a value or remove it.' },
+  HEALTH_CHECK_NAME: { text: 'A health check has no name or that of another one; give each its own name.' },
+  MANAGEMENT_OPTIONS: { text: 'The management door cannot be built from its options; change the one named.' },
+  METER: { text: 'A meter is used against its declaration, which is a bug; report it.' },
+  MOVE: { text: 'A move of the database was refused or stopped; do what the message says and run it again.' },
+  PASSWORD_HASH: { text: 'A password hash cannot be read; make one with "portico hash-password".' },
+  UNSIGNABLE: { text: 'A delivery cannot be signed as it is; change the header or the id that is named.' },
+  UNUSABLE_SECRET: {
+    text: 'A secret does not fit its signature scheme; configure one in the form that it needs.',
+  },
+  USAGE: { text: 'A command was called wrongly; "portico help" with its name shows how to call it.' },
+  USER_NAME: {
+    text: 'No Basic header can carry this user name; choose one without colons or control characters.',
+  },
+
+  // Database
+  CONNECTION_LOST: { text: 'A connection to PostgreSQL broke during a statement; see OUTCOME_UNKNOWN.' },
+  OUTCOME_UNKNOWN: {
+    status: 503,
+    text: 'The database did not confirm a write that was sent; check whether it is stored before you repeat it.',
+  },
+  READ_ONLY_SERVER: { text: 'The PostgreSQL server is a replica; name the primary in the URL.' },
+  STORE_UNAVAILABLE: {
+    status: 503,
+    text: 'The database cannot answer now and nothing was stored; try again after the time in Retry-After.',
+  },
+  UNCONFIRMED: { text: 'PostgreSQL committed, but no replica confirmed it; see OUTCOME_UNKNOWN.' },
+
+  // Users
+  COLLECTION_FULL: { text: 'GraphQL keeps no more users in memory; raise `GRAPHQL_MAX_USERS`.' },
+  INVALID_USER: { status: 400, text: 'A user needs a name and an email of valid text; correct them.' },
+  SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what was missed.' },
+
+  // All doors
+  BAD_REQUEST: {
+    status: 400,
+    text: 'The request was refused without a code of its own; correct the request.',
+  },
+  BUSY: {
+    status: 503,
+    text: 'Too many bytes of bodies are being received; try again after the time in Retry-After.',
+  },
+  CROSS_SITE: {
+    status: 403,
+    text: 'A browser sent a write from another site; send it from the same origin.',
+  },
+  DUPLICATE_HOST: { status: 400, text: 'The request has several Host headers; send one.' },
+  INTERNAL: { status: 500, text: 'An unexpected error; find its cause in the log by the id of the request.' },
+  INVALID_UTF8: { status: 400, text: 'The body is not valid UTF-8; encode it as UTF-8.' },
+  MALFORMED_FORM: { status: 400, text: 'The form cannot be decoded; send valid percent-encoded UTF-8.' },
+  MALFORMED_JSON: { status: 400, text: 'The body is not valid JSON; correct it.' },
+  MISSING_HOST: { status: 400, text: 'The request has no Host header; send one.' },
+  NO_ROUTE: { status: 404, text: 'The door has no such path, or not with this method (405); check both.' },
+  PROTO_KEY: { status: 400, text: 'The body has the key "__proto__"; remove it.' },
+  TOO_DEEP: { status: 400, text: 'The JSON is nested too deeply; flatten it.' },
+  TOO_MANY_HEADERS: { status: 431, text: 'The request has too many header fields; send fewer.' },
+  TRANSFER_ENCODING_1_0: {
+    status: 400,
+    text: 'An HTTP/1.0 request has a Transfer-Encoding; send a Content-Length or use HTTP/1.1.',
+  },
+
+  // GraphQL
+  INTERNAL_SERVER_ERROR: { text: 'A resolver failed; find the cause in the log.' },
+  LIMIT_EXCEEDED: {
+    status: 400,
+    text: 'The document exceeds the limit that is named; ask for less or raise it.',
+  },
+  MALFORMED_REQUEST: {
+    status: 400,
+    text: 'The parameters are no GraphQL request; correct the one that is named.',
+  },
+  MUTATION_BY_GET: { status: 405, text: 'A mutation came by GET; send it by POST.' },
+  NEEDS_EVENT_STREAM: { status: 406, text: 'A subscription needs "Accept: text/event-stream"; send it.' },
+  NOT_ACCEPTABLE: {
+    status: 406,
+    text: 'The Accept header excludes every type that the path serves; change it.',
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    text: 'The endpoint does not read bodies of this media type; send application/json.',
+  },
+  UNSUPPORTED_CHARSET: {
+    status: 415,
+    text: 'The body is declared in another charset than UTF-8; send UTF-8.',
+  },
+
+  // Management
+  BAD_PATTERN: { status: 400, text: 'The pattern is no regular expression; correct it.' },
+  CPU_PROFILE_BUSY: { status: 429, text: 'A CPU profile is being recorded; wait until it ends.' },
+  CPU_PROFILE_SECONDS: {
+    status: 400,
+    text: 'The duration of a CPU profile is out of range; choose another one.',
+  },
+  CUSTOM_ENDPOINT: {
+    text: 'An operation of your own endpoint failed; find the cause in the log.',
+  },
+  CUSTOM_ENDPOINT_TIMEOUT: {
+    status: 503,
+    text: 'An operation of your own endpoint took too long; make it faster.',
+  },
+  DELIVERY_ACTION: { status: 400, text: 'The action is unknown; send "replay" or "discard".' },
+  DELIVERY_OPEN: { status: 409, text: 'The delivery is open; wait until it ends, or discard it.' },
+  DELIVERY_QUERY: {
+    status: 400,
+    text: 'The filter of deliveries cannot be read; correct the parameters named.',
+  },
+  DELIVERY_SETTLED: { status: 409, text: 'The delivery has no open or dead job; there is nothing to do.' },
+  DURATION: { status: 400, text: 'The duration cannot be read; send ISO 8601 of at most a day, like PT10M.' },
+  FORBIDDEN: { status: 403, text: 'The user lacks the role for this; log in as one who has it.' },
+  GATE_FULL: { text: 'Too many password checks wait; see TOO_MANY_LOGINS.' },
+  HEAP_DUMP_BUSY: { status: 429, text: 'A heap dump is being written; wait until it ends.' },
+  LOG_LEVEL: { status: 400, text: 'The log level is unknown; send one of those that are listed.' },
+  LOGGER: { status: 400, text: 'The body for a logger cannot be read; send an object with configuredLevel.' },
+  LONG_PATTERN: { status: 400, text: 'The pattern is too long; shorten it.' },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    text: 'The path does not take this method; Allow names those that it takes.',
+  },
+  NO_DELIVERY: {
+    status: 404,
+    text: 'There is no delivery with this id; it may have been removed after its retention.',
+  },
+  NO_HANDLER: {
+    status: 409,
+    text: 'Nothing handles this delivery; configure a handler or a forward for it.',
+  },
+  NO_JSON: { status: 415, text: 'The body is not declared as JSON; send it as application/json.' },
+  NO_METER: { status: 404, text: 'There is no such meter, or none with these tags; list the names first.' },
+  NOT_FOUND: {
+    status: 404,
+    text: 'There is no such endpoint, or it is not exposed; see the index of endpoints.',
+  },
+  PARAMETER: { status: 400, text: 'A parameter is missing or given twice; give it once.' },
+  SLOW_PATTERN: { status: 400, text: 'The pattern takes too long to match; simplify it.' },
+  SPRING_BOOT_ADMIN: {
+    text: 'A Spring Boot Admin server refused a call; check its URL and its credentials.',
+  },
+  TOO_MANY_ATTEMPTS: { status: 429, text: 'Too many log-ins failed; wait for the time in Retry-After.' },
+  TOO_MANY_LOGINS: {
+    status: 503,
+    text: 'Too many passwords are being checked; try again after Retry-After.',
+  },
+  TWO_PATTERNS: { status: 400, text: 'Several patterns were given; give one.' },
+  UNAUTHORIZED: { status: 401, text: 'The request has no valid user name and password; send them.' },
+  WRONG_TAG: { status: 400, text: 'A tag cannot be read; write it as key:value.' },
+
+  // Webhooks
+  ATTEMPT: { text: 'An attempt to forward a delivery failed; it is repeated if that can help.' },
+  REFUSED: {
+    status: 401,
+    text: 'The signature of a delivery is missing or wrong; compare the secrets of both sides.',
+  },
+  WRONG_TOKEN: {
+    status: 401,
+    text: 'The token in x-webhook-token is missing or wrong; send the configured one.',
+  },
+} as const satisfies Readonly<Record<string, ErrorInfo>>;
+
+/** A code of Portico's own. */
+export type ErrorCode = keyof typeof ERROR_CODES;

@@ -1,0 +1,67 @@
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { readNewUser } from './new-user.ts';
+import type { NewUser, User } from './user.ts';
+import { readUserId } from './user-id.ts';
+import { UserRefusedError, type UserStore } from './user-store.ts';
+
+/** Consecutive users as JSON text, without the array's brackets. */
+export interface UserPage {
+  /** Comma-separated JSON objects with the keys id, name, email in this order; empty when there are none. */
+  readonly json: string;
+  /** How many users the page holds. */
+  readonly count: number;
+  /** The id of the last one: the keyset cursor of the next page. */
+  readonly lastId: number;
+}
+
+/**
+ * The users of a database (contract 2.2), which the REST and the GraphQL door share.
+ * Ids are positive safe integers that are never reused. Engines read JSON text, because they build it faster than
+ * rows can be turned into it here; REST sends that text, and what GraphQL asks for is parsed from it.
+ */
+export abstract class DatabaseUserStore implements UserStore {
+  /** The user as a JSON object with the keys id, name, email in this order; undefined when there is none. */
+  abstract readJson(id: number): MaybePromise<string | undefined>;
+  /** Up to `limit` users in id order with `after` < id <= `upTo`. */
+  abstract page(after: number, upTo: number, limit: number): MaybePromise<UserPage>;
+  /** The highest id in the store, 0 when it is empty. */
+  abstract lastId(): MaybePromise<number>;
+  /** Stores a user that `readNewUser` accepted, durably; resolves to its id. */
+  abstract create(user: NewUser): Promise<number>;
+  /** Replaces name and email durably; resolves to false when no user has that id. */
+  abstract update(id: number, user: NewUser): Promise<boolean>;
+  /** Removes a user durably; resolves to false when no user has that id. */
+  abstract remove(id: number): Promise<boolean>;
+
+  all(): MaybePromise<readonly User[]> {
+    return whenReady(this.page(0, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER), ({ json }) =>
+      (JSON.parse(`[${json}]`) as readonly StoredUser[]).map(toUser),
+    );
+  }
+
+  byId(id: string): MaybePromise<User | undefined> {
+    const number = readUserId(id);
+    if (number === undefined) return undefined;
+    return whenReady(this.readJson(number), (json) => (json === undefined ? undefined : userOfJson(json)));
+  }
+
+  /** Fails with UserRefusedError for a user that `readNewUser` refuses. */
+  async add(newUser: NewUser): Promise<User> {
+    const user = readNewUser(newUser);
+    if (user === undefined) throw new UserRefusedError('INVALID_USER', 'A user needs a name and an email');
+    return { id: String(await this.create(user)), ...user };
+  }
+}
+
+/** The user of a JSON object as engines build it; its id becomes a string (contract 2.1). */
+export function userOfJson(json: string): User {
+  return toUser(JSON.parse(json) as StoredUser);
+}
+
+interface StoredUser extends NewUser {
+  readonly id: number;
+}
+
+function toUser({ id, name, email }: StoredUser): User {
+  return { id: String(id), name, email };
+}

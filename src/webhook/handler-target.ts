@@ -8,6 +8,19 @@ import type { HandlerLog } from '../inbox/handler.ts';
 /** Defaults for targets. Times are in milliseconds. */
 export type TargetDefaults = Pick<Target, 'concurrency' | 'timeout' | 'maxAttempts' | 'backoff'>;
 
+/** The limits of a handler or forward address: its own, or the defaults. */
+export function limitsOf(
+  { concurrency, timeout, attempts }: Pick<HandlerSpec, 'concurrency' | 'timeout' | 'attempts'>,
+  defaults: TargetDefaults,
+): TargetDefaults {
+  return {
+    concurrency: concurrency ?? defaults.concurrency,
+    timeout: timeout ?? defaults.timeout,
+    maxAttempts: attempts ?? defaults.maxAttempts,
+    backoff: defaults.backoff,
+  };
+}
+
 /** The target name of an event's handler. */
 export function handlerTargetName(event: string): string {
   return `handler:${event}`;
@@ -22,10 +35,7 @@ export function handlerTarget(
 ): Target {
   return {
     name: handlerTargetName(event),
-    concurrency: spec.concurrency ?? defaults.concurrency,
-    timeout: spec.timeout ?? defaults.timeout,
-    maxAttempts: spec.attempts ?? defaults.maxAttempts,
-    backoff: defaults.backoff,
+    ...limitsOf(spec, defaults),
     ordered: spec.order !== undefined,
     run: (job, signal) => spec.handler(deliveryOf(job, event), { signal, log: logOf(job) }),
   };

@@ -1,5 +1,5 @@
 import { AttemptError, type Target } from '../../inbox/dispatch/target.ts';
-import type { TargetDefaults } from '../handler-target.ts';
+import { limitsOf, type TargetDefaults } from '../handler-target.ts';
 import type { Signer } from '../schemes/scheme.ts';
 import type { ForwardSettings } from './forward-settings.ts';
 import type { Poster } from './post.ts';
@@ -26,10 +26,7 @@ export function forwardTarget(
   const { name, url } = settings;
   return {
     name: forwardTargetName(name),
-    concurrency: settings.concurrency ?? defaults.concurrency,
-    timeout: settings.timeout ?? defaults.timeout,
-    maxAttempts: settings.attempts ?? defaults.maxAttempts,
-    backoff: defaults.backoff,
+    ...limitsOf(settings, defaults),
     async run({ delivery: { id, body, contentType }, attempt }, signal) {
       const timestamp = Math.floor(Date.now() / 1_000);
       const headers = {

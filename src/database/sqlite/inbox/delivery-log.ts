@@ -10,10 +10,9 @@ import type {
   JobDetail,
 } from '../../../inbox/delivery-log.ts';
 import { JOB_STATUS, STATUS } from '../../inbox-sql.ts';
-import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
 import type { WriteQueue } from '../writer/write-queue.ts';
-import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
+import { type DeliveryRow, jobsJson, storedDelivery } from './delivery-row.ts';
 import { SEQ_OF_ID } from './delivery-zones.ts';
 
 const SUMMARY = `
@@ -98,7 +97,7 @@ export class SqliteDeliveryLog implements DeliveryLog {
   async replay(id: string, jobs: readonly NewJob[], now: number): Promise<boolean> {
     const seq = this.#seqOf(id);
     if (seq === undefined) return false;
-    const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, storedKey(orderKey)]));
+    const targets = jobsJson(jobs);
     const [reopened = [], added = []] = await this.#writes.submit([
       { statement: 'replayJobs', values: [now, seq, targets] },
       { statement: 'replayUnhandled', values: [now, targets, seq] },

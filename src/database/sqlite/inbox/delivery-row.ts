@@ -1,4 +1,5 @@
-import type { StoredDelivery } from '../../../inbox/delivery.ts';
+import type { NewJob, StoredDelivery } from '../../../inbox/delivery.ts';
+import { storedKey } from '../../stored-key.ts';
 
 /** A row of `deliveries`. */
 export interface DeliveryRow {
@@ -15,4 +16,9 @@ export interface DeliveryRow {
 export function storedDelivery(row: DeliveryRow): StoredDelivery {
   const { id, source, event, data_pointer: dataPointer, content_type: contentType, body } = row;
   return { id, source, event, dataPointer, contentType, body, receivedAt: row.received_at };
+}
+
+/** Jobs as a JSON array of `[target, order_key]`, for the statements that insert or reopen them. */
+export function jobsJson(jobs: readonly NewJob[]): string {
+  return JSON.stringify(jobs.map(({ target, orderKey }) => [target, storedKey(orderKey)]));
 }

@@ -6,7 +6,7 @@ import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
 import type { Row, Step, StepRows } from '../writer/batch.ts';
 import type { WriteQueue } from '../writer/write-queue.ts';
-import { type DeliveryRow, storedDelivery } from './delivery-row.ts';
+import { type DeliveryRow, jobsJson, storedDelivery } from './delivery-row.ts';
 import { ZONE } from './delivery-zones.ts';
 
 const alwaysStored = (): Appended => 'stored';
@@ -73,8 +73,7 @@ export class SqliteInbox implements Inbox {
     const seqKnown = this.#seqKnownSince === this.#prunes;
     const steps: Step[] = [{ statement: seqKnown ? 'appendDelivery' : 'appendAfterPrune', values }];
     if (jobs.length > 0) {
-      const targets = JSON.stringify(jobs.map(({ target, orderKey }) => [target, storedKey(orderKey)]));
-      steps.push({ statement: 'addJobs', values: [receivedAt, targets] });
+      steps.push({ statement: 'addJobs', values: [receivedAt, jobsJson(jobs)] });
     }
     if (dedupKey !== null) {
       steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });

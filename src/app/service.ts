@@ -40,7 +40,7 @@ export interface ServiceOptions {
 export interface Service extends AsyncDisposable {
   /**
    * The Fastify instance of every door that is open. What is added to it before `listen` counts for every request: a
-   * hook that can see requests closes the door's direct lane, so that each goes through the framework.
+   * hook that can see requests turns the door's fast path off, so that each goes through the framework.
    */
   readonly doors: Readonly<Partial<Record<Door, FastifyInstance>>>;
   readonly log: Logger;
@@ -50,7 +50,7 @@ export interface Service extends AsyncDisposable {
   readonly stopRequested: AbortSignal;
   /** Opens all doors or none; resolves to their base URLs. Fails with ListenError. */
   listen(): Promise<Readonly<Partial<Record<Door, string>>>>;
-  /** Turns readiness, drains the doors, settles or gives back deliveries, closes the database. */
+  /** Fails readiness, drains the doors, finishes or releases deliveries, closes the database. */
   stop(): Promise<void>;
 }
 
@@ -136,7 +136,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     if (served) await delay(settings['shutdown.linger']);
     const deadline = AbortSignal.timeout(STOP_DEADLINE);
     await Promise.all([...doors.map((door) => door.close(deadline)), webhookWork?.stop(deadline)]);
-    // Probes see the drain to its end.
+    // The management door closes last, so that probes see the whole drain.
     await managementDoor?.close(deadline);
     await resources.disposeAsync();
     log.info('stopped');
@@ -148,7 +148,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     failed: database?.failed ?? new AbortController().signal,
     stopRequested: stopRequest.signal,
     async listen() {
-      // All have ended their attempt before one failure closes them: none opens afterwards.
+      // Every attempt has ended before a failure closes all doors: none opens afterwards.
       const attempts = await Promise.allSettled(
         [...listeners].map(async ([door, { listen }]) => [door, await listen()] as const),
       );
@@ -171,7 +171,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   return service;
 }
 
-/** Whether one of the open doors works on the database: GraphQL over its own users needs none. */
+/** Whether one of the open doors needs the database: GraphQL with users in memory does not. */
 function needsDatabase({ interfaces, 'graphql.users': graphqlUsers }: Settings): boolean {
   const isOpen = (door: Door) => interfaces.includes(door);
   return isOpen('rest') || isOpen('webhook') || (isOpen('graphql') && graphqlUsers === 'database');

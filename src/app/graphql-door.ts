@@ -6,7 +6,7 @@ import { LocalUserFeed } from '../users/local-user-feed.ts';
 import { MemoryUserStore } from '../users/memory-user-store.ts';
 import type { Parts } from './parts.ts';
 
-/** Wires the GraphQL door: its own users in memory, or those of the database. */
+/** Wires the GraphQL door over users in memory, or over those of the database. */
 export function openGraphqlDoor({ config: { settings }, metrics, database, listener }: Parts): void {
   const { users, userFeed } = settings['graphql.users'] === 'memory' ? inMemory(settings) : database();
   listener('graphql', graphqlErrors).register(graphql, {

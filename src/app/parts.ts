@@ -13,7 +13,7 @@ import type { Readiness } from '../observability/health/readiness.ts';
 import type { Loggers } from '../observability/log/loggers.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 
-/** A door as those see it that look at all of them. */
+/** An open door, for those who handle all doors alike. */
 export interface OpenDoor {
   readonly app: FastifyInstance;
   routes(): readonly ListedRoute[];
@@ -23,7 +23,7 @@ export interface OpenDoor {
 /** What the doors are wired from. Only the wiring sees it; a room gets the few things that it uses. */
 export interface Parts {
   readonly config: Config;
-  /** What may be shown nowhere; whoever reads more secrets adds them. */
+  /** Secrets to redact; whoever reads more secrets adds them. */
   readonly secrets: KnownSecrets;
   /** The root of all loggers; `loggers` has one for each part of the service. */
   readonly log: Logger;
@@ -37,12 +37,12 @@ export interface Parts {
   openedDatabase(): Database | undefined;
   /** Adds a listener for a door on its configured port and gives its Fastify instance. */
   listener(door: Door, errors: ErrorFormat): FastifyInstance;
-  /** The doors that have a listener up to now. */
+  /** The doors that have a listener so far. */
   readonly doors: ReadonlyMap<Door, OpenDoor>;
   /** Adds a health check of a door's own; before the management door is wired. */
   addHealthCheck(indicator: HealthIndicator): void;
   readonly healthChecks: readonly HealthIndicator[];
-  /** Asks for the stop that a signal brings too. */
+  /** Requests the stop that a signal triggers too. */
   requestStop(): void;
   /** Has a resource disposed of once all doors are closed; returns it. */
   onStop<T extends Disposable | AsyncDisposable>(resource: T): T;

@@ -22,7 +22,6 @@ export function openManagementDoor(parts: Parts): void {
       exclude: settings['management.exclude'],
     }),
     basePath: settings['management.basePath'],
-    trustForwarded: settings['management.trustForwarded'],
     showValues: settings['management.showValues'],
     users: users(config),
     role: settings['management.role'],

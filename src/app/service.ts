@@ -4,6 +4,7 @@ import type { DestinationStream, Logger } from 'pino';
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/door.ts';
 import { optionOf, type Settings } from '../config/options/options.ts';
+import { trustProxy } from '../config/options/trusted-proxies.ts';
 import { KnownSecrets } from '../core/redaction.ts';
 import { databaseMeters } from '../database/database-metrics.ts';
 import { openDatabase } from '../database/open-database.ts';
@@ -115,7 +116,15 @@ export async function createService(config: Config, { logStream }: ServiceOption
       const portHint = `--${door}-port or ${optionOf(`${door}.port`).env}`;
       const { host, [`${door}.port` as const]: port } = settings;
       const created = opening.use(
-        createListener({ door, host, port, portHint, log: log.child({ logger: door }), errors }),
+        createListener({
+          door,
+          host,
+          port,
+          portHint,
+          log: log.child({ logger: door }),
+          errors,
+          trustProxy: trustProxy(settings['http.trustProxy']),
+        }),
       );
       timeRequests(created.app, door, metrics);
       // The framework makes a logger of its own from the one that it is given.

@@ -6,7 +6,7 @@ import type { HealthIndicator, HealthResult } from './health.ts';
 /** A check that never throws and answers in bounded time. */
 export type BoundedCheck = () => HealthResult | Promise<HealthResult>;
 
-/** Told how a run ended, or that its time is over, and how long it took in milliseconds. */
+/** Called with the result of each run, at its timeout at the latest, and how long it took in milliseconds. */
 export type OnChecked = (name: string, result: HealthResult, durationMs: number) => void;
 
 /** A check that has not answered yet. */
@@ -18,8 +18,8 @@ interface Running {
 
 /**
  * Bounds an indicator: a failure is DOWN, no answer within `timeoutMs` is DOWN and aborts its signal.
- * At most one run is under way: who asks meanwhile shares its outcome, and once it is late gets DOWN
- * at once with the time it has been hanging.
+ * At most one run is under way: calls meanwhile share its outcome, and once it is late get DOWN at once with the time
+ * it has been hanging.
  */
 export function boundedCheck(
   indicator: HealthIndicator,

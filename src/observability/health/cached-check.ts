@@ -1,14 +1,14 @@
 import type { BoundedCheck } from './bounded-check.ts';
 import type { HealthResult } from './health.ts';
 
-/** A result is served for so many times its time to live at most, while a newer one is being fetched. */
+/** A result is served for at most so many times its time to live, while a newer one is being fetched. */
 const MAX_STALENESS = 10;
 
 /**
- * Keeps the result of a check for `ttlMs`; 0 keeps nothing. Afterwards who asks still gets the old result at once,
- * and a new one is fetched behind it; a result older than ten times `ttlMs` is not served any more.
- * States: empty -> fresh -> stale -> expired, and fresh again from each of them once a run ends. In `empty` and
- * `expired` the run is waited for. `now` is a clock in milliseconds that never goes back.
+ * Keeps the result of a check for `ttlMs`; 0 keeps nothing. Afterwards a call still gets the old result at once, and
+ * the check runs in the background; a result older than ten times `ttlMs` is not served any more.
+ * States: empty -> fresh -> stale -> expired, and fresh again from each of them once a run ends. Only in `empty` and
+ * `expired` a call waits for the run. `now` is a monotonic clock in milliseconds.
  */
 export function cachedCheck(run: BoundedCheck, ttlMs: number, now: () => number): BoundedCheck {
   if (ttlMs === 0) return run;

@@ -3,13 +3,13 @@ import { resolve } from 'node:path';
 import type { HealthIndicator, HealthResult } from './health.ts';
 
 export interface DiskSpaceOptions {
-  /** A folder on the disk that is watched. */
+  /** A folder on the disk. */
   readonly path: string;
   /** Less free space than this is DOWN. */
   readonly thresholdBytes: number;
 }
 
-/** The space that is left on a disk, as Actuator shows it. A folder that is not there is DOWN. */
+/** The free space of a disk, as Actuator shows it. A missing folder is DOWN. */
 export function diskSpaceCheck({ path, thresholdBytes: threshold }: DiskSpaceOptions): HealthIndicator {
   const absolute = resolve(path);
 
@@ -22,7 +22,7 @@ export function diskSpaceCheck({ path, thresholdBytes: threshold }: DiskSpaceOpt
     name: 'diskSpace',
     check: () =>
       statfs(absolute).then(
-        // What is free for those who are not root.
+        // `bavail` leaves out what only root may use.
         ({ bsize, blocks, bavail }) => result(bsize * blocks, bsize * bavail, true),
         (error: NodeJS.ErrnoException) => {
           if (error.code !== 'ENOENT') throw error;

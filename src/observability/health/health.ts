@@ -1,27 +1,27 @@
-/** As Actuator has them. OUT_OF_SERVICE: well, but not to be used now. UNKNOWN: nothing can be said. */
+/** Actuator's statuses. OUT_OF_SERVICE: well, but not to be used now. */
 export type HealthStatus = 'UP' | 'DOWN' | 'OUT_OF_SERVICE' | 'UNKNOWN';
 
-/** What one check found. `details` are shown to those who may see them. */
+/** The result of one check. `details` are shown only to those who may see them. */
 export interface HealthResult {
   readonly status: HealthStatus;
   readonly details?: Readonly<Record<string, unknown>>;
-  /** What it is made of, if it has parts that can be asked for by name; the status is then theirs taken together. */
+  /** Parts that can be asked for by name; the status is then aggregated from theirs. */
   readonly components?: Readonly<Record<string, HealthResult>>;
 }
 
-/** One named thing that is checked. A check that throws, rejects or takes too long is DOWN. */
+/** A named health check. One that throws, rejects or takes too long is DOWN. */
 export interface HealthIndicator {
   readonly name: string;
   check(signal: AbortSignal): HealthResult | Promise<HealthResult>;
-  /** How long the check may take, in milliseconds; what the registry says when absent. */
+  /** Timeout in milliseconds; default that of the registry. */
   readonly timeoutMs?: number | undefined;
-  /** How long a result is good for, in milliseconds; 0, the default, checks each time somebody asks. */
+  /** Time to live of a result, in milliseconds; 0, the default, runs the check for each request. */
   readonly ttlMs?: number | undefined;
-  /** False for what the process can do without: its own status is shown, but the whole does not follow it. Default true. */
+  /** False for what the process can do without: its status is shown, but not part of the whole. Default true. */
   readonly critical?: boolean | undefined;
 }
 
-/** What several checks found. `components` are in the order of the checks. */
+/** The results of several checks. `components` are in the order of the checks. */
 export interface HealthReport {
   readonly status: HealthStatus;
   readonly components: Readonly<Record<string, HealthResult>>;

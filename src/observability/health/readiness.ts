@@ -1,4 +1,4 @@
-/** Whether this process wants new requests: true from the moment all doors listen until the stop begins. */
+/** Whether this process accepts new requests: from when all doors listen until the stop begins. */
 export class Readiness {
   #accepting = false;
 
@@ -11,7 +11,7 @@ export class Readiness {
     this.#accepting = true;
   }
 
-  /** The stop has begun: probes turn first, then the doors drain. */
+  /** The stop has begun: readiness fails first, then the doors drain. */
   refuse(): void {
     this.#accepting = false;
   }

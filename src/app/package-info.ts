@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { GitInfo } from '../management/info/git-info.ts';
+import type { GitSource } from '../management/info/git-info.ts';
 import { readGitInfo } from './git-info.ts';
 
-/** What package.json says of this program. */
+/** Name and version of this program, from package.json. */
 export interface PackageInfo {
   readonly name: string;
   readonly version: string;
 }
 
-/** What is known of how this program was built. */
+/** How this program was built. */
 export interface BuildInfo {
   /** When, in ISO 8601. */
   readonly time?: string;
-  readonly git?: GitInfo | undefined;
+  readonly git?: GitSource | undefined;
 }
 
 /** Where package.json is: two folders up, in the sources and in the built package alike. */
@@ -26,13 +26,13 @@ export function readPackageInfo(): PackageInfo {
   return { name, version };
 }
 
-/** Reads what the build has left behind; where nothing was built, looks at the checkout if `git` is wanted. */
-export function readBuildInfo(git: boolean): BuildInfo {
+/** Reads what the build has written; in the sources `git` asks Git about the checkout. */
+export function readBuildInfo(): BuildInfo {
   let text: string;
   try {
     text = readFileSync(new URL('build/build-info.json', ROOT), 'utf8');
   } catch {
-    return git ? { git: readGitInfo(fileURLToPath(ROOT)) } : {};
+    return { git: () => readGitInfo(fileURLToPath(ROOT)) };
   }
   return JSON.parse(text) as BuildInfo;
 }

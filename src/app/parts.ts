@@ -7,7 +7,6 @@ import type { Database } from '../database/database.ts';
 import type { ErrorFormat } from '../http/error-format.ts';
 import type { ListedRoute } from '../http/route-list.ts';
 import type { Events } from '../inbox/inbox-events.ts';
-import type { HealthIndicator } from '../observability/health/health.ts';
 import type { Readiness } from '../observability/health/readiness.ts';
 import type { Loggers } from '../observability/log/loggers.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
@@ -42,9 +41,6 @@ export interface Parts {
   listener(door: Door, errors: ErrorFormat): FastifyInstance;
   /** The doors that have a listener up to now. */
   readonly doors: ReadonlyMap<Door, OpenDoor>;
-  /** Adds a health check of a door's own; before the management door is wired. */
-  addHealthCheck(indicator: HealthIndicator): void;
-  readonly healthChecks: readonly HealthIndicator[];
   /** Asks for the stop that a signal brings too. */
   requestStop(): void;
   /** Has a resource disposed of once all doors are closed; returns it. */

@@ -13,7 +13,6 @@ import { timeRequests } from '../http/request-metrics.ts';
 import { listRoutes } from '../http/route-list.ts';
 import { createListener, type Listener } from '../http/server/listener.ts';
 import { createEvents, UNHANDLED } from '../inbox/inbox-events.ts';
-import type { HealthIndicator } from '../observability/health/health.ts';
 import { Readiness } from '../observability/health/readiness.ts';
 import { LineTap } from '../observability/log/line-tap.ts';
 import { openLog } from '../observability/log/log.ts';
@@ -88,7 +87,6 @@ export async function createService(config: Config, { logStream }: ServiceOption
     : undefined;
   const listeners = new Map<Door, Listener>();
   const doors = new Map<Door, OpenDoor>();
-  const healthChecks: HealthIndicator[] = [];
   const ownUsers = new UserFeed();
   const inboxLog = loggers.child('inbox');
   const parts: Parts = {
@@ -108,8 +106,6 @@ export async function createService(config: Config, { logStream }: ServiceOption
       const { users, arrivals } = parts.database();
       return arrivals === undefined ? announcingUserStore(users, ownUsers) : users;
     },
-    healthChecks,
-    addHealthCheck: (indicator) => healthChecks.push(indicator),
     onStop: (resource) => opening.use(resource),
     requestStop: () => stopRequest.abort(),
     listener(door, errors) {

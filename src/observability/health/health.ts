@@ -17,6 +17,8 @@ export interface HealthIndicator {
   readonly timeoutMs?: number | undefined;
   /** Time to live of a result, in milliseconds; 0, the default, runs the check for each request. */
   readonly ttlMs?: number | undefined;
+  /** Results are kept only until this is aborted. */
+  readonly cacheUntil?: AbortSignal | undefined;
   /** False for what the process can do without: its status is shown, but not part of the whole. Default true. */
   readonly critical?: boolean | undefined;
 }

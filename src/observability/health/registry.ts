@@ -42,14 +42,14 @@ export class HealthRegistry {
     const { timeoutMs = 5_000, onChecked, now = () => performance.now() } = options;
     const members = new Map<string, Member>(base === undefined ? [] : base.#members);
     for (const indicator of indicators) {
-      const { name, critical = true, ttlMs = 0 } = indicator;
+      const { name, critical = true, ttlMs = 0, cacheUntil } = indicator;
       if (name === '' || members.has(name)) {
         throw new HealthCheckNameError(
           `The health check name ${JSON.stringify(name)} is empty or used twice. Give each check a name of its own.`,
         );
       }
       const bounded = boundedCheck(indicator, indicator.timeoutMs ?? timeoutMs, onChecked);
-      members.set(name, { name, critical, check: cachedCheck(bounded, ttlMs, now) });
+      members.set(name, { name, critical, check: cachedCheck(bounded, { ttlMs, now, cacheUntil }) });
     }
     this.#members = members;
     this.names = [...members.keys()];

@@ -19,7 +19,7 @@ mkdirSync(join(DIST, 'bin'));
 const command = readFileSync(join(ROOT, 'bin/portico.js'), 'utf8');
 writeFileSync(join(DIST, 'bin/portico.js'), command.replace('main.ts', 'main.js'), { mode: 0o755 });
 // What /info says of the package.
-const info = { time: new Date().toISOString(), git: readGitInfo(ROOT) };
+const info = { time: new Date().toISOString(), git: await readGitInfo(ROOT) };
 writeFileSync(join(DIST, 'build/build-info.json'), `${JSON.stringify(info)}\n`);
 for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE']) cpSync(join(ROOT, file), join(DIST, file));
 

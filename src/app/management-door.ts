@@ -23,7 +23,6 @@ export function openManagementDoor(parts: Parts): void {
       exclude: settings['management.exclude'],
     }),
     basePath: settings['management.basePath'],
-    trustForwarded: settings['management.trustForwarded'],
     showValues: settings['management.showValues'],
     users: users(config),
     role: settings['management.role'],
@@ -68,9 +67,9 @@ function users({ settings, code }: Config) {
   return [{ user, password, roles: role === undefined ? [] : [role] }, ...code.users];
 }
 
-/** What /info tells of the program; git is looked at only for those who show it. */
+/** What /info shows of the program. */
 function packageInfo(info: readonly InfoPart[]) {
   const { name, version } = readPackageInfo();
-  const { time, git } = readBuildInfo(info.includes('git'));
+  const { time, git } = readBuildInfo();
   return { build: { name, artifact: name, version, time }, git, info };
 }

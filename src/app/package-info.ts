@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** What package.json says of this program. */
+/** Name and version of this program, from package.json. */
 export interface PackageInfo {
   readonly name: string;
   readonly version: string;

@@ -4,6 +4,7 @@ import type { DestinationStream, Logger } from 'pino';
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/door.ts';
 import { optionOf, type Settings } from '../config/options/options.ts';
+import { trustProxy } from '../config/options/trusted-proxies.ts';
 import { KnownSecrets } from '../core/redaction.ts';
 import { databaseMeters } from '../database/database-metrics.ts';
 import { openDatabase } from '../database/open-database.ts';
@@ -12,7 +13,6 @@ import { timeRequests } from '../http/request-metrics.ts';
 import { listRoutes } from '../http/route-list.ts';
 import { createListener, type Listener } from '../http/server/listener.ts';
 import { createEvents } from '../inbox/inbox-events.ts';
-import type { HealthIndicator } from '../observability/health/health.ts';
 import { Readiness } from '../observability/health/readiness.ts';
 import { openLog } from '../observability/log/log.ts';
 import { Loggers } from '../observability/log/loggers.ts';
@@ -82,7 +82,6 @@ export async function createService(config: Config, { logStream }: ServiceOption
     : undefined;
   const listeners = new Map<Door, Listener>();
   const doors = new Map<Door, OpenDoor>();
-  const healthChecks: HealthIndicator[] = [];
   const parts: Parts = {
     config,
     secrets,
@@ -94,8 +93,6 @@ export async function createService(config: Config, { logStream }: ServiceOption
     events: opening.use(createEvents(loggers.child('inbox'), metrics)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
-    healthChecks,
-    addHealthCheck: (indicator) => healthChecks.push(indicator),
     onStop: (resource) => opening.use(resource),
     requestStop: () => stopRequest.abort(),
     listener(door, errors) {
@@ -110,6 +107,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           log: log.child({ logger: door }),
           errors,
           fastPath: settings['http.fastPath'],
+          trustProxy: trustProxy(settings['http.trustProxy']),
         }),
       );
       timeRequests(created.app, door, metrics);

@@ -21,7 +21,7 @@ import type { Build } from './endpoints/info.ts';
 import type { Mappings } from './endpoints/mappings.ts';
 import type { Environment } from './environment.ts';
 import { PROBE_PATHS } from './health/probes.ts';
-import type { GitInfo } from './info/git-info.ts';
+import type { GitSource } from './info/git-info.ts';
 import { ManagementOptionsError } from './options-error.ts';
 import type { SpringBootAdminOptions } from './spring-boot-admin/spring-boot-admin.ts';
 
@@ -31,8 +31,6 @@ export { ManagementOptionsError } from './options-error.ts';
 export interface DoorOptions {
   /** Such as `/actuator`, or `/` for everything but the probes. */
   readonly basePath: string;
-  /** Whether a proxy's Forwarded and X-Forwarded headers count for the links of the discovery page; false when absent. */
-  readonly trustForwarded?: boolean | undefined;
   /** The names of exposed endpoints, or `*`; case, `-` and `.` do not count. */
   readonly include: readonly string[];
   /** Wins over `include`. */
@@ -49,8 +47,8 @@ export interface DoorOptions {
   /** Failed log-ins of one address within a minute, after which it gets 429; 10 when absent, 0 for no limit. */
   readonly maxFailedLogins?: number | undefined;
   readonly build: Build;
-  /** What was checked out where it was built. */
-  readonly git?: GitInfo | undefined;
+  /** The commit that it was built from; a function is called once, when somebody asks for it. */
+  readonly git?: GitSource | undefined;
   /** The parts of /info; build and git when absent. */
   readonly info?: readonly InfoPart[] | undefined;
   readonly health: HealthRegistry;

@@ -1,3 +1,6 @@
+/** The longest address, with room for the zone of a link-local one. */
+const MAX_ADDRESS = 64;
+
 export interface AttemptLimitOptions {
   /** How many attempts may fail within a window. */
   readonly max: number;
@@ -70,6 +73,8 @@ export class AttemptLimit {
 
 /** What attempts are counted by: of an IPv6 address the network, since a host has a whole one to choose from. */
 export function attemptSource(address: string): string {
+  // A trusted proxy may forward anything.
+  if (address.length > MAX_ADDRESS) return 'unknown';
   if (!address.includes(':')) return address;
   const mapped = /^::ffff:(\d+(?:\.\d+){3})$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;

@@ -1,10 +1,10 @@
 import { comparableEndpointId } from '../../config/options/endpoint-id.ts';
-import type { Endpoint } from '../endpoint.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { type Access, type AccessRules, accessRules } from './access.ts';
 
 /** An endpoint that is there, and what may be done with it. */
 export interface Exposed {
-  readonly endpoint: Endpoint;
+  readonly endpoint: ManagementEndpoint;
   readonly access: Exclude<Access, 'none'>;
 }
 
@@ -22,7 +22,7 @@ export function isExposed(id: string, { include, exclude, access = {} }: Exposur
 
 /** The endpoints that are exposed and of which access leaves something, in their order. */
 export function exposedEndpoints(
-  endpoints: readonly Endpoint[],
+  endpoints: readonly ManagementEndpoint[],
   { include, exclude, access: rules = {} }: ExposureRules,
 ): readonly Exposed[] {
   const exposed = exposure(include, exclude);

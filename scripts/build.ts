@@ -1,43 +1,89 @@
+// Makes dist/, the package as it is published and as `npm start` runs it. An argument names another folder.
+//   --when-stale  only when a source has changed since, and without the types, which take longest
+//   --optional    nothing, with a word about it, when the development packages are not installed
 import { execFileSync } from 'node:child_process';
-import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { readGitInfo } from '../src/app/git-info.ts';
+import { buildInputs, builtFrom } from './build-inputs.ts';
+import { entriesOf, type Manifest, packageManifest } from './package-manifest.ts';
 
-// Makes dist/, the package as it is published: the same layout as the sources, because Node strips types
-// only outside node_modules. An argument names another folder.
 const ROOT = join(import.meta.dirname, '..');
-const DIST = resolve(process.argv[2] ?? join(ROOT, 'dist'));
-const run = (script: string, args: readonly string[]) =>
+const COPIED = ['README.md', 'CHANGELOG.md', 'LICENSE', 'build/graphiql'];
+
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { 'when-stale': { type: 'boolean' }, optional: { type: 'boolean' } },
+});
+const DIST = resolve(positionals[0] ?? join(ROOT, 'dist'));
+
+function run(script: string, args: readonly string[]): void {
   execFileSync(process.execPath, [join(ROOT, script), ...args], { cwd: ROOT, stdio: 'inherit' });
-
-rmSync(DIST, { recursive: true, force: true });
-run('scripts/build-graphiql.ts', []);
-run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json', '--outDir', join(DIST, 'src')]);
-for (const file of globSync('src/**/*.sql', { cwd: ROOT })) cpSync(join(ROOT, file), join(DIST, file));
-cpSync(join(ROOT, 'build/graphiql'), join(DIST, 'build/graphiql'), { recursive: true });
-mkdirSync(join(DIST, 'bin'));
-const command = readFileSync(join(ROOT, 'bin/portico.js'), 'utf8');
-writeFileSync(join(DIST, 'bin/portico.js'), command.replace('main.ts', 'main.js'), { mode: 0o755 });
-// What /info says of the package.
-const info = { time: new Date().toISOString(), git: await readGitInfo(ROOT) };
-writeFileSync(join(DIST, 'build/build-info.json'), `${JSON.stringify(info)}\n`);
-for (const file of ['README.md', 'CHANGELOG.md', 'LICENSE']) cpSync(join(ROOT, file), join(DIST, file));
-
-interface Manifest {
-  readonly exports: Readonly<Record<string, string>>;
-  readonly [field: string]: unknown;
 }
-const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
-const built = (path: string) => path.replace(/\.ts$/, '.js');
-const entry = (path: string) =>
-  path.endsWith('.ts') ? { types: path.replace(/\.ts$/, '.d.ts'), default: built(path) } : path;
-const { private: _private, scripts: _scripts, devDependencies: _dev, allowScripts: _allow, ...kept } = root;
-const manifest = {
-  ...kept,
-  // Installing the sources works on any Node that npm supports, because they bring their own; the package does not.
-  engines: { node: '>=24' },
-  exports: Object.fromEntries(Object.entries(root.exports).map(([name, path]) => [name, entry(path)])),
-  files: ['bin', 'src', 'build'],
-};
-writeFileSync(join(DIST, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-process.stdout.write(`The package is ready: npm publish ${DIST}\n`);
+
+/** Everything but the types. */
+async function bundle(target: string, inputs: string): Promise<void> {
+  // Loaded only here, because it needs the development packages.
+  const { bundleCommand, bundleLibrary, bundleWriter } = await import('./bundles.ts');
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+  const [licenses] = await Promise.all([
+    bundleCommand(ROOT, target),
+    bundleWriter(ROOT, target),
+    bundleLibrary(ROOT, target, entriesOf(manifest)),
+  ]);
+  for (const file of [...globSync('src/**/*.sql', { cwd: ROOT }), ...COPIED]) {
+    cpSync(join(ROOT, file), join(target, file), { recursive: true });
+  }
+  // What /info says of the package, and what it was made from.
+  const info = { time: new Date().toISOString(), git: await readGitInfo(ROOT), inputs };
+  writeFileSync(join(target, 'build/build-info.json'), `${JSON.stringify(info)}\n`);
+  writeFileSync(join(target, 'THIRD-PARTY-LICENSES.txt'), licenses);
+  writeFileSync(join(target, 'package.json'), `${JSON.stringify(packageManifest(manifest), null, 2)}\n`);
+}
+
+/** In a folder of its own that takes the other's place as a whole, so that nobody starts half a build. */
+async function build(inputs: string): Promise<void> {
+  const draft = `${DIST}.${process.pid}`;
+  const types = join(DIST, 'types');
+  try {
+    mkdirSync(draft, { recursive: true });
+    run('scripts/build-graphiql.ts', []);
+    await bundle(draft, inputs);
+    if (!flags['when-stale']) {
+      run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json', '--outDir', join(draft, 'types')]);
+    } else if (existsSync(types)) {
+      renameSync(types, join(draft, 'types'));
+    }
+    rmSync(DIST, { recursive: true, force: true });
+    renameSync(draft, DIST);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
+
+const hasTools = existsSync(join(ROOT, 'node_modules/esbuild'));
+const inputs = buildInputs(ROOT);
+if (flags['when-stale'] && builtFrom(DIST) === inputs) {
+  // Nothing has changed.
+} else if (!hasTools && flags.optional) {
+  process.stdout.write('Portico: not built, because the development packages are not installed.\n');
+} else if (!hasTools) {
+  process.stderr.write(
+    'Portico: the build needs the development packages; run "npm ci" without --omit=dev.\n',
+  );
+  process.exitCode = 1;
+} else {
+  const start = performance.now();
+  await build(inputs);
+  process.stdout.write(`Portico: ${DIST} built in ${((performance.now() - start) / 1000).toFixed(1)} s.\n`);
+}

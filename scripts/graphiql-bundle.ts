@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import * as esbuild from 'esbuild';
 import { pageDirectory } from './graphiql-inputs.ts';
-import { licenseNotices } from './graphiql-notices.ts';
+import { licenseNotices } from './license-notices.ts';
 
 /** A file to be served. */
 export interface OutputFile {
@@ -102,6 +102,6 @@ export async function bundle(): Promise<Bundle> {
     files: [...workers, ...page],
     script: nameOf(page, /\.js$/),
     style: nameOf(page, /\.css$/),
-    notices: await licenseNotices(inputs),
+    notices: await licenseNotices('.', inputs),
   };
 }

@@ -37,7 +37,7 @@ export function installedVersions(): readonly string[] | undefined {
 /** A hash over the versions, the page's sources and the build's own scripts. */
 export async function fingerprint(versions: readonly string[]): Promise<string> {
   const hash = createHash('sha256').update(versions.join('\n'));
-  const scripts = (await readdir(scriptDirectory)).filter((name) => name.includes('graphiql'));
+  const scripts = (await readdir(scriptDirectory)).filter((name) => /graphiql|license/.test(name));
   const sources = await readdir(pageDirectory);
   const files = [
     ...scripts.map((name) => scriptDirectory + name),

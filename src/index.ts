@@ -1,5 +1,22 @@
-export { createService, type Service, type ServiceOptions } from './app/service.ts';
+import type { Service, ServiceOptions } from './app/service.ts';
+import type { Config, ConfigSource } from './config/load.ts';
+
+export type { Service, ServiceOptions } from './app/service.ts';
 export { defineConfig, type PorticoConfig } from './config/define-config.ts';
-export { type Config, type ConfigSource, loadConfig } from './config/load.ts';
+export type { Config, ConfigSource } from './config/load.ts';
 export type { Delivery } from './inbox/delivery.ts';
 export type { DeliveryHandler, HandlerContext } from './inbox/handler.ts';
+
+// Loaded when they are called: a configuration module imports this file only for `defineConfig`.
+
+/** See `createService` of app/service.ts. Fails with DatabaseOpenError and ConfigError. */
+export async function createService(config: Config, options?: ServiceOptions): Promise<Service> {
+  const service = await import('./app/service.ts');
+  return service.createService(config, options);
+}
+
+/** See `loadConfig` of config/load.ts. Rejects with ConfigError, which lists all problems. */
+export async function loadConfig(source: ConfigSource): Promise<Config> {
+  const load = await import('./config/load.ts');
+  return load.loadConfig(source);
+}

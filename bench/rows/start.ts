@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpRequest } from '../load/load.ts';
@@ -5,7 +6,7 @@ import { memoryUse } from '../machine/process-use.ts';
 import { compare, valuesOf } from '../measure/compare.ts';
 import { range } from '../measure/figures.ts';
 import { ask } from '../measure/same-answers.ts';
-import { median, ratio, spread } from '../measure/statistics.ts';
+import { median, ratio } from '../measure/statistics.ts';
 import type { Finding, Row } from '../row.ts';
 import { BARE } from '../servers/bare.ts';
 import { graphqlPost } from '../servers/graphql.ts';
@@ -18,14 +19,21 @@ const FIRST = graphqlPost('{ hello }');
 const LOAD: readonly HttpRequest[] = [
   graphqlPost('query ($id: ID!) { user(id: $id) { id name email } }', { id: '1' }),
 ];
+/** The built package, with a compile cache that earlier starts have filled and without one, as in a new container. */
+const WARM = 'Portico';
+const COLD = 'Portico, no compile cache';
+const BARE_PROGRAM =
+  "require('node:http').createServer((_, reply) => reply.end('Hello')).listen(process.env.PORT, '127.0.0.1')";
 /** Servers whose memory is measured under load too; a quick run takes the first two. */
-const LOADED = ['Portico', 'Mercurius + JIT', 'Yoga', 'Apollo', BARE];
+const LOADED = [WARM, 'Mercurius + JIT', 'Yoga', 'Apollo', BARE];
 
 type Starter = () => Promise<Server>;
 
 interface Start {
   /** Time from the start of the process to the end of its first answer, in milliseconds. */
   readonly firstAnswer: number;
+  /** Memory after its first answer, in megabytes. */
+  readonly atFirst: number;
   readonly idle: number;
 }
 
@@ -33,9 +41,9 @@ export const start: Row = {
   name: 'start',
   title: 'Start and memory',
   about:
-    'Time from the start of the process to its first GraphQL answer, and its memory (RSS) one second later ' +
-    'and under load (64 connections, one user by id). Portico opens all four doors and its database, and keeps ' +
-    "compiled code in Node's compile cache; Mercurius is shown with such a cache as well.",
+    'Time from the start of the process to its first GraphQL answer, its memory (RSS) then, one second later ' +
+    'and under load (64 connections, one user by id). Portico is the built package with all four doors and its ' +
+    'database; bare Node is `node -e` with a server of one line. Mercurius is shown with a compile cache as well.',
   async run(bench) {
     const starters = startersOf(bench);
     const starts = new Map<string, Start[]>(Object.keys(starters).map((label) => [label, []]));
@@ -52,37 +60,39 @@ export const start: Row = {
     const loaded = await memoryUnderLoad(bench, starters);
     const firstAnswers = (label: string) => (starts.get(label) ?? []).map((each) => each.firstAnswer);
     const idle = (label: string) => (starts.get(label) ?? []).map((each) => each.idle);
-    const own = firstAnswers('Portico');
+    const atFirst = (label: string) => (starts.get(label) ?? []).map((each) => each.atFirst);
+    const againstBare = [WARM, COLD].flatMap((label): Finding[] => [
+      {
+        what: `${label}: first answer / bare Node`,
+        unit: 'x',
+        ...ratio(firstAnswers(label), firstAnswers(BARE)),
+        target: { atMost: 3 },
+      },
+      {
+        what: `${label}: memory at the first answer / bare Node`,
+        unit: 'x',
+        ...ratio(atFirst(label), atFirst(BARE)),
+        target: { atMost: 1.6 },
+      },
+    ]);
     const findings: Finding[] = [
-      {
-        what: 'Portico, four doors: first answer',
-        value: median(own),
-        spread: spread(own),
-        unit: 'ms',
-        target: { atMost: 200 },
-      },
-      {
-        what: 'Portico, four doors: memory when idle',
-        value: median(idle('Portico')),
-        spread: spread(idle('Portico')),
-        unit: 'MB',
-        target: { atMost: 100 },
-      },
+      ...againstBare,
       {
         what: 'first answer of Portico / Mercurius + JIT',
         unit: 'x',
-        ...ratio(own, firstAnswers('Mercurius + JIT')),
+        ...ratio(firstAnswers(WARM), firstAnswers('Mercurius + JIT')),
         target: { atMost: 1 },
       },
     ];
     return {
       tables: [
         {
-          head: ['', 'first answer ms', 'lowest-highest', 'idle MB', 'under load MB'],
+          head: ['', 'first answer ms', 'lowest-highest', 'MB then', 'idle MB', 'under load MB'],
           lines: [...starts.keys()].map((label) => [
             label,
             median(firstAnswers(label)).toFixed(0),
             range(firstAnswers(label)),
+            median(atFirst(label)).toFixed(0),
             median(idle(label)).toFixed(0),
             loaded.get(label)?.toFixed(0) ?? '',
           ]),
@@ -113,11 +123,13 @@ export const start: Row = {
 function startersOf(bench: Workbench): Readonly<Record<string, Starter>> {
   const folder = bench.folder();
   const peerCache = bench.folder();
-  const env = { NODE_COMPILE_CACHE: bench.folder() };
+  const main = join(buildPackage(bench), 'bin/portico.js');
+  const portico = (env: Readonly<Record<string, string>>) =>
+    startPortico(bench, 'graphql', { folder, main, env, doors: ALL_DOORS });
+  const cache = { NODE_COMPILE_CACHE: bench.folder() };
   return {
-    Portico: () => startPortico(bench, 'graphql', { folder, env, doors: ALL_DOORS }),
-    'Portico, empty compile cache': () =>
-      startPortico(bench, 'graphql', { env: { NODE_COMPILE_CACHE: bench.folder() }, doors: ALL_DOORS }),
+    [WARM]: () => portico(cache),
+    [COLD]: () => portico({ NODE_DISABLE_COMPILE_CACHE: '1' }),
     'Mercurius + JIT': () => startPeer(bench, 'mercurius'),
     'Mercurius + JIT, with a compile cache': () =>
       startPeer(bench, 'mercurius', { env: { NODE_COMPILE_CACHE: peerCache } }),
@@ -125,10 +137,19 @@ function startersOf(bench: Workbench): Readonly<Record<string, Starter>> {
     Apollo: () => startPeer(bench, 'apollo-fastify'),
     [BARE]: () =>
       bench.start({
-        command: [bench.node, join(import.meta.dirname, '../peers/hello.ts')],
+        command: [bench.node, '-e', BARE_PROGRAM],
         env: (port) => ({ PORT: String(port) }),
       }),
   };
+}
+
+/** Builds the package as it is published; returns its folder. */
+function buildPackage(bench: Workbench): string {
+  const folder = join(bench.folder(), 'portico');
+  execFileSync(process.execPath, [join(import.meta.dirname, '../../scripts/build.ts'), folder], {
+    stdio: 'ignore',
+  });
+  return folder;
 }
 
 /** Peak memory of a process under load, in megabytes, by label. */
@@ -154,8 +175,9 @@ async function observe(starter: Starter, settle: number): Promise<Start> {
   const { status, text } = await ask(server, FIRST);
   if (status !== 200 || !text.includes('Hello')) throw new Error(`the first answer was ${status}: ${text}`);
   const firstAnswer = server.listeningAfter + performance.now() - asked;
+  const atFirst = memoryUse(server.pid)?.now ?? Number.NaN;
   await delay(settle);
   const idle = memoryUse(server.pid)?.now ?? Number.NaN;
   await server.stop();
-  return { firstAnswer, idle };
+  return { firstAnswer, atFirst, idle };
 }

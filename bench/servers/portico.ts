@@ -20,18 +20,20 @@ export interface PorticoOptions {
   readonly folder?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly onAllCores?: boolean;
+  /** The command's file; default that of the sources. */
+  readonly main?: string;
   /** The doors that are open; default `door` alone. */
   readonly doors?: readonly Door[];
 }
 
-/** Starts Portico as shipped, with its defaults; the origin is that of `door`. */
+/** Starts Portico with its defaults; the origin is that of `door`. */
 export function startPortico(
   bench: Workbench,
   door: Door,
-  { env = {}, doors = [door], ...options }: PorticoOptions = {},
+  { env = {}, doors = [door], main = MAIN, ...options }: PorticoOptions = {},
 ): Promise<Server> {
   return bench.start({
-    command: [bench.node, MAIN, 'serve'],
+    command: [bench.node, main, 'serve'],
     env: (port) => ({
       INTERFACES: doors.join(','),
       GRAPHQL_PORT: '0',

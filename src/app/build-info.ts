@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { PACKAGE_ROOT } from '../core/package-root.ts';
 import type { GitSource } from '../management/info/git-info.ts';
 import { readGitInfo } from './git-info.ts';
-import { PACKAGE_ROOT } from './package-info.ts';
 
 /** How this program was built. */
 export interface BuildInfo {

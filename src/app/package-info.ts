@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs';
+import { PACKAGE_ROOT } from '../core/package-root.ts';
 
 /** Name and version of this program, from package.json. */
 export interface PackageInfo {
   readonly name: string;
   readonly version: string;
 }
-
-/** Where package.json is: two folders up, in the sources and in the built package alike. */
-export const PACKAGE_ROOT = new URL('../../', import.meta.url);
 
 /** Reads package.json. */
 export function readPackageInfo(): PackageInfo {

@@ -1,7 +1,8 @@
+import { PACKAGE_ROOT } from '../../core/package-root.ts';
 import { migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
 import type { Connection } from './pool/connection.ts';
 
-const FOLDER = new URL('./migrations/', import.meta.url);
+const FOLDER = new URL('src/database/postgres/migrations/', PACKAGE_ROOT);
 /** The advisory lock that serialises processes that migrate at the same time; an arbitrary number. */
 const LOCK = 7_067_842_643;
 /** Longer than any migration, in milliseconds. */

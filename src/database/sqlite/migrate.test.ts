@@ -110,17 +110,19 @@ const START_TOGETHER = `
 
 /** A copy of the migrating code with files of the test's own. */
 async function copyWith(folder: string, files: Readonly<Record<string, string>>): Promise<typeof migrate> {
-  const sqlite = join(folder, 'database/sqlite');
+  const source = join(folder, 'src');
+  const sqlite = join(source, 'database/sqlite');
   mkdirSync(sqlite, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
-  mkdirSync(join(folder, 'core'));
+  mkdirSync(join(source, 'core'));
   for (const file of [
     'core/store-errors.ts',
     'core/expected-error.ts',
+    'core/package-root.ts',
     'database/migration-files.ts',
     'database/sqlite/migrate.ts',
   ])
-    cpSync(join(import.meta.dirname, '../..', file), join(folder, file));
+    cpSync(join(import.meta.dirname, '../..', file), join(source, file));
   mkdirSync(join(sqlite, 'migrations'));
   for (const [name, sql] of Object.entries(files)) writeFileSync(join(sqlite, 'migrations', name), sql);
   const copy = (await import(pathToFileURL(join(sqlite, 'migrate.ts')).href)) as { migrate: typeof migrate };
@@ -145,7 +147,7 @@ test('a file that fails leaves the database as it was, the files before it inclu
 
 test('a file that was added later runs alone, on the rows that are there', async () => {
   await using folder = await temporaryFolder();
-  const migrations = join(folder.path, 'database/sqlite/migrations');
+  const migrations = join(folder.path, 'src/database/sqlite/migrations');
   const run = await copyWith(folder.path, { '001-good.sql': GOOD, 'README.md': 'no migration' });
   using db = new DatabaseSync(':memory:');
   run(db);

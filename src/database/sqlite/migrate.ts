@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { PACKAGE_ROOT } from '../../core/package-root.ts';
 import { migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
 
-const FOLDER = new URL('./migrations/', import.meta.url);
+const FOLDER = new URL('src/database/sqlite/migrations/', PACKAGE_ROOT);
 
 /**
  * Applies the pending files of `migrations/` in order, in one transaction under the write lock, so that processes that

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { PACKAGE_ROOT } from '../../core/package-root.ts';
 import type { ContentCoding } from './content-coding.ts';
 
 /** One file of the built page; its coded forms lie next to it as `<name>.br` and `<name>.gz`. */
@@ -19,8 +20,8 @@ export interface Manifest {
   readonly files: Readonly<Record<string, BuiltFile>>;
 }
 
-/** Where the built page lies; the path is the same from `src/` and from `dist/`. */
-export const buildDirectory = new URL('../../../build/graphiql/', import.meta.url);
+/** Where the built page lies. */
+export const buildDirectory = new URL('build/graphiql/', PACKAGE_ROOT);
 
 function isManifest(value: unknown): value is Manifest {
   return (

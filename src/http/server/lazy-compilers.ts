@@ -9,11 +9,11 @@ type Factory = (...args: readonly unknown[]) => never;
  * costs a tenth of the start and several megabytes.
  */
 export function lazyCompilers(): Required<Compilers> {
-  const load = createRequire(import.meta.resolve('fastify'));
   const lazy = (name: string): Factory => {
     let factory: Factory | undefined;
     return (...args) => {
-      factory ??= (load(name) as () => Factory)();
+      // They are the framework's packages, so they are found from where it lies.
+      factory ??= (createRequire(import.meta.resolve('fastify'))(name) as () => Factory)();
       return factory(...args);
     };
   };

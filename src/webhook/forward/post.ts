@@ -1,5 +1,5 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Agent as HttpsAgent } from 'node:https';
 import { guardedLookup, refusePrivateHost } from './guarded-lookup.ts';
 
 export interface Post {
@@ -32,15 +32,19 @@ export interface PosterOptions {
   readonly replyTime?: number;
 }
 
+/** Called by the first URL that needs it: TLS takes 4 MB, and most services forward nothing. */
+const loadHttps = () => process.getBuiltinModule('node:https');
+
 export function createPoster({ allowPrivate, replyTime = MAX_REPLY_TIME }: PosterOptions): Poster {
   const http = new HttpAgent({ keepAlive: true });
-  const https = new HttpsAgent({ keepAlive: true });
+  let https: HttpsAgent | undefined;
   return {
     async post({ url, headers, body, signal }) {
       if (!allowPrivate) refusePrivateHost(url.hostname);
       const secure = url.protocol === 'https:';
+      if (secure) https ??= new (loadHttps().Agent)({ keepAlive: true });
       const { promise, resolve, reject } = Promise.withResolvers<PostReply>();
-      const request = (secure ? httpsRequest : httpRequest)(url, {
+      const request = (secure ? loadHttps().request : httpRequest)(url, {
         method: 'POST',
         headers: { ...headers, 'content-length': body.byteLength },
         agent: secure ? https : http,
@@ -57,7 +61,7 @@ export function createPoster({ allowPrivate, replyTime = MAX_REPLY_TIME }: Poste
     },
     [Symbol.dispose]() {
       http.destroy();
-      https.destroy();
+      https?.destroy();
     },
   };
 }

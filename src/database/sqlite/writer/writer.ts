@@ -2,6 +2,7 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname, extname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
+import { PACKAGE_ROOT } from '../../../core/package-root.ts';
 import { StoreUnavailableError } from '../../../core/store-errors.ts';
 import type { BatchResult } from '../../batch-queue.ts';
 import { type DatabaseObserver, unobserved } from '../../observer.ts';
@@ -40,7 +41,7 @@ export function openThreadWriter(
   { onFatal, observer = unobserved, onBatchEnd }: ThreadWriterOptions,
 ): Writer {
   // `.ts` when run from source, `.js` in the built package.
-  const script = new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url);
+  const script = new URL(`src/database/sqlite/writer/writer-thread${extname(import.meta.url)}`, PACKAGE_ROOT);
   const worker = new Worker(script, { name: 'writer', workerData: { file }, env: threadEnvironment() });
   /** The callbacks of the batches in flight, the oldest first. */
   const callbacks: ((result: BatchResult<StepRows>) => void)[] = [];

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 
 interface PackageDescription {
   readonly name: string;
@@ -8,7 +9,7 @@ interface PackageDescription {
 
 /** The folder of the package that a bundled file comes from; undefined for our own files. */
 function packageFolder(input: string): string | undefined {
-  return /^(?:[a-z]+:)?(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
+  return /^(?:[a-z-]+:)?(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
 }
 
 async function noticeOf(folder: string): Promise<string> {
@@ -21,14 +22,14 @@ async function noticeOf(folder: string): Promise<string> {
 }
 
 /**
- * The licences of the packages whose code the page holds, because most ask that copies carry them.
- * `inputs` are bundled files as paths from the working directory.
+ * The licences of the packages whose code a bundle holds, because most ask that copies carry them.
+ * `inputs` are the bundled files as paths from `root`.
  */
-export async function licenseNotices(inputs: Iterable<string>): Promise<string> {
+export async function licenseNotices(root: string, inputs: Iterable<string>): Promise<string> {
   const folders = new Set<string>();
   for (const input of inputs) {
     const folder = packageFolder(input);
-    if (folder !== undefined) folders.add(folder);
+    if (folder !== undefined) folders.add(resolve(root, folder));
   }
   const notices = await Promise.all([...folders].sort().map(noticeOf));
   return notices.join(`\n${'-'.repeat(80)}\n\n`);

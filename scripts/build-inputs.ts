@@ -1,0 +1,25 @@
+import { createHash } from 'node:crypto';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readGitInfo } from '../src/app/git-info.ts';
+
+/** Everything that the bundles are made from; package-lock.json stands for the packages. */
+const INPUTS = ['bin/*', 'src/**/*', 'scripts/*.ts', 'package.json', 'package-lock.json'];
+
+/** A hash over the sources and what is checked out, which /info shows: a build with another one is out of date. */
+export function buildInputs(root: string): string {
+  const hash = createHash('sha256').update(JSON.stringify(readGitInfo(root) ?? null));
+  const entries = globSync(INPUTS, { cwd: root, withFileTypes: true, exclude: ['**/*.test.ts'] });
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  for (const file of files.sort()) hash.update(`\0${file}\0`).update(readFileSync(file));
+  return hash.digest('hex');
+}
+
+/** Of the build in a folder; undefined when there is none. */
+export function builtFrom(folder: string): string | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folder, 'build/build-info.json'), 'utf8')).inputs;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import * as esbuild from 'esbuild';
+import { lazyModules } from './lazy-modules.ts';
+import { licenseNotices } from './license-notices.ts';
+
+const shared = {
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node24',
+  chunkNames: 'chunks/[name]-[hash]',
+  legalComments: 'none',
+  logLevel: 'warning',
+} as const satisfies esbuild.BuildOptions;
+
+/** Short, because a third of the start is V8 reading it; names stay, for the stacks in bug reports. */
+const started = {
+  ...shared,
+  plugins: [lazyModules],
+  minifySyntax: true,
+  minifyWhitespace: true,
+  define: { 'process.env.NODE_ENV': '"production"' },
+} as const satisfies esbuild.BuildOptions;
+
+/**
+ * The compilers of route schemas and `inject` of Fastify, which the doors never call (`lazyCompilers`), and what `pg`
+ * tries to find; nothing of these is needed to run the command.
+ */
+const NEVER_LOADED = [
+  '@fastify/ajv-compiler',
+  '@fastify/fast-json-stringify-compiler',
+  'light-my-request',
+  'pg-native',
+  'pg-cloudflare',
+];
+
+/** The command with every package that it needs: a file to start, the rest by need. Resolves to the licences inside. */
+export async function bundleCommand(root: string, target: string): Promise<string> {
+  const { metafile } = await esbuild.build({
+    ...started,
+    absWorkingDir: root,
+    entryPoints: ['bin/portico.js'],
+    outdir: join(target, 'bin'),
+    splitting: true,
+    external: NEVER_LOADED,
+    metafile: true,
+  });
+  return licenseNotices(root, Object.keys(metafile.inputs));
+}
+
+/** The writer's thread, in one file, for the command and the library. */
+export async function bundleWriter(root: string, target: string): Promise<void> {
+  const outfile = join(target, 'src/database/sqlite/writer/writer-thread.js');
+  const entryPoints = ['src/database/sqlite/writer/writer-thread.ts'];
+  await esbuild.build({ ...started, absWorkingDir: root, entryPoints, outfile });
+}
+
+/**
+ * What other programs import: our code alone. The packages stay imports, because a program shares its own `graphql`
+ * and `fastify` with us: GraphQL.js refuses types that another copy of it has made.
+ */
+export async function bundleLibrary(root: string, target: string, entries: readonly string[]): Promise<void> {
+  await esbuild.build({
+    ...shared,
+    absWorkingDir: root,
+    entryPoints: [...entries],
+    outbase: root,
+    outdir: target,
+    chunkNames: 'src/chunks/[name]-[hash]',
+    splitting: true,
+    packages: 'external',
+  });
+}

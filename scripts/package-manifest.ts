@@ -1,0 +1,39 @@
+/** What package.json says, as far as the build reads it. */
+export interface Manifest {
+  readonly exports: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly [field: string]: unknown;
+}
+
+/** The packages that a program which imports Portico has itself, and must share with it. */
+const SHARED = ['fastify', 'graphql'];
+
+/** The sources behind the exports. */
+export function entriesOf({ exports }: Manifest): readonly string[] {
+  return Object.values(exports).filter((path) => path.endsWith('.ts'));
+}
+
+/** package.json of the built package. */
+export function packageManifest(root: Manifest): Manifest {
+  const { private: _private, scripts: _scripts, devDependencies: _dev, allowScripts: _allow, ...kept } = root;
+  const dependencies = Object.entries(root.dependencies);
+  const isShared = ([name]: readonly [string, string]) => SHARED.includes(name);
+  const exports = Object.entries(root.exports).map(([name, path]) => [name, builtEntry(path)]);
+  return {
+    ...kept,
+    // Installing the sources works on any Node that npm supports, because they bring their own; the package does not.
+    engines: { node: '>=24' },
+    exports: Object.fromEntries(exports),
+    dependencies: Object.fromEntries(dependencies.filter((each) => !isShared(each))),
+    peerDependencies: Object.fromEntries(
+      dependencies.filter(isShared).map(([name, version]) => [name, `^${version}`]),
+    ),
+    files: ['bin', 'src', 'types', 'build', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
+  };
+}
+
+function builtEntry(path: string) {
+  if (!path.endsWith('.ts')) return path;
+  const name = path.slice(0, -'.ts'.length);
+  return { types: `${name.replace('./src/', './types/')}.d.ts`, default: `${name}.js` };
+}

@@ -2,7 +2,7 @@ import { ConfigError } from '../config/config-error.ts';
 import { liveSecret } from '../config/live-secret.ts';
 import type { Config } from '../config/load.ts';
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
-import { refuseUnrouted } from '../http/unrouted.ts';
+import { unroutedHandler } from '../http/unrouted.ts';
 import { addBacklogMetrics } from '../inbox/backlog-metrics.ts';
 import { contractHandlers } from '../webhook/contract-handlers.ts';
 import { createWebhookDoor } from '../webhook/door.ts';
@@ -50,7 +50,7 @@ export function openWebhookDoor({
     secrets: () => secret.current ?? none,
   });
   const app = listener('webhook', webhookErrors);
-  refuseUnrouted(app, webhookErrors);
+  app.setNotFoundHandler(unroutedHandler(app, webhookErrors));
   addRoutes(app);
   return work;
 }

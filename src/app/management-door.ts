@@ -12,7 +12,7 @@ import { managementViews } from './management-views.ts';
 import { readPackageInfo } from './package-info.ts';
 import type { Parts } from './parts.ts';
 
-/** Wires the management door, last of all: it shows what the other doors have brought with them. */
+/** Wires the management door, last of all: it shows the other doors. */
 export function openManagementDoor(parts: Parts): void {
   const { config, readiness, metrics, listener } = parts;
   const { settings, code } = config;
@@ -53,7 +53,7 @@ function springBootAdmin(settings: Settings): SpringBootAdminOptions | undefined
   };
 }
 
-/** The default include list covers the endpoints that the user registered; a list of the user's own is taken as it is. */
+/** The default include list covers the endpoints of the configuration; a configured list is taken as it is. */
 function includeList({ settings, code }: Config): readonly string[] {
   const include = settings['management.include'];
   const isDefault = include === optionOf('management.include').default;

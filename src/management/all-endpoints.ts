@@ -20,7 +20,7 @@ import type { HealthView } from './health/view.ts';
 import type { ManagementEndpoint } from './management-endpoint.ts';
 import type { DoorOptions } from './options.ts';
 
-/** Every endpoint for which the options have what it shows, exposed or not. */
+/** Every endpoint whose data the options give, exposed or not. */
 export function allEndpoints(options: DoorOptions, health: HealthView): readonly ManagementEndpoint[] {
   const {
     build,

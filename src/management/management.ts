@@ -11,7 +11,7 @@ import { answerUnknownPaths } from './not-found.ts';
 import { basePrefix, checkCustomEndpoints, type ManagementOptions } from './options.ts';
 import { registerWithAdmin } from './spring-boot-admin/spring-boot-admin.ts';
 
-// What the options are made of, for those who take only this door.
+// The types and classes of the options, for programs that use only this door.
 export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/schema/custom-endpoint.ts';
 export { ExchangeLog } from '../http/exchange-log.ts';
 export { listRoutes } from '../http/route-list.ts';
@@ -30,7 +30,7 @@ export type { SpringBootAdminOptions } from './spring-boot-admin/spring-boot-adm
  * The management door (contract 4.3) as a Fastify plugin. Everything it adds stays in two scopes of its
  * own: the base path, guarded when users are configured, and the open probes beside it.
  * Fails with HealthCheckNameError, ManagementOptionsError, UserNameError, EmptySecretError or PasswordHashError
- * when the options make no door.
+ * for invalid options.
  */
 export const management: FastifyPluginAsync<ManagementOptions> = async (app, given) => {
   const options = withDefaults(given, app);

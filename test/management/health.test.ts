@@ -101,7 +101,7 @@ test('checks and groups of the module, by its settings', async () => {
   for (let i = 0; i < 2; i++) {
     assert.deepEqual((await healthOf(service.urls, '/ops/counts')).details, { runs: 1 });
   }
-  const said = service.log.entries.filter(({ msg }) => msg === 'health check fails');
+  const said = service.log.entries.filter(({ msg }) => msg === 'health check failed');
   assert.deepEqual(
     said.map(({ check, status, error }) => [check, status, error]),
     [['hangs', 'DOWN', 'TimeoutError: no answer within 20 ms']],

@@ -19,7 +19,7 @@ const BAD_SECONDS = new HttpProblem(
 );
 
 /**
- * The cpuprofile endpoint: what the main thread spends its time on, recorded while the request waits.
+ * The cpuprofile endpoint: a CPU profile of the main thread, recorded while the request waits.
  * It slows the process, so its access is none by default.
  */
 export function cpuProfileEndpoint(record = recordCpuProfile): ManagementEndpoint {
@@ -45,7 +45,7 @@ export function cpuProfileEndpoint(record = recordCpuProfile): ManagementEndpoin
 
   return {
     id: 'cpuprofile',
-    about: 'What the main thread spends its time on, recorded for some seconds (?seconds=10).',
+    about: 'A CPU profile of the main thread, recorded for some seconds (?seconds=10).',
     ownAccess: 'none',
     links: [{ name: 'cpuprofile', path: '/cpuprofile', templated: false }],
     addRoutes(scope) {

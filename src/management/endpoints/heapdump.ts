@@ -60,7 +60,7 @@ export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP)
 
   return {
     id: 'heapdump',
-    about: 'Everything in memory, secrets too, for the memory panel of the developer tools.',
+    about: 'The heap, secrets included, for the memory panel of the developer tools.',
     ownAccess: 'none',
     links: [{ name: 'heapdump', path: '/heapdump', templated: false }],
     addRoutes(scope) {

@@ -9,7 +9,7 @@ import { jsonReply } from '../replies.ts';
 /** Longer URIs and header values are cut: a client chooses them. */
 const MAX_LENGTH = 2_000;
 
-/** The httpexchanges endpoint: the last requests of all doors and how they were answered, the latest first. */
+/** The httpexchanges endpoint: the last exchanges of all doors, the latest first. */
 export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): ManagementEndpoint {
   const clean = (text: string) => maskSecrets(hideSecrets(text, secrets.texts)).slice(0, MAX_LENGTH);
 
@@ -30,7 +30,7 @@ export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): M
 
   return {
     id: 'httpexchanges',
-    about: 'The last 100 requests of all doors and how they were answered.',
+    about: 'The last 100 requests of all doors and their replies.',
     links: [{ name: 'httpexchanges', path: '/httpexchanges', templated: false }],
     addRoutes(scope) {
       addReadOperation(scope, '/httpexchanges', (exchange) =>

@@ -8,7 +8,7 @@ import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { addReadOperation } from '../operations.ts';
 import { jsonTextReply } from '../replies.ts';
 
-/** What runs here (contract 2.4). */
+/** Name and version of the program (contract 2.4). */
 export interface Build {
   readonly version: string;
   readonly artifact: string;
@@ -56,7 +56,7 @@ export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOption
 
   return {
     id: 'info',
-    about: 'What runs here, and in which version.',
+    about: 'Name, version and commit of this service.',
     links: [{ name: 'info', path: '/info', templated: false }],
     addRoutes(scope) {
       addReadOperation(scope, '/info', (exchange) =>

@@ -8,11 +8,11 @@ import { COMMON_HEADERS, jsonReply } from '../replies.ts';
 const TEXT = 'text/plain;charset=UTF-8';
 const HEADERS = { ...COMMON_HEADERS, vary: 'accept' } as const;
 
-/** The threaddump endpoint: what the main thread and every worker are doing, as JSON or as text. */
+/** The threaddump endpoint: the stacks of the main thread and every worker, as JSON or as text. */
 export function threadDumpEndpoint(read: () => readonly ThreadState[] = readThreads): ManagementEndpoint {
   return {
     id: 'threaddump',
-    about: 'What the main thread and every worker are doing at this moment.',
+    about: 'The stacks of the main thread and every worker.',
     links: [{ name: 'threaddump', path: '/threaddump', templated: false }],
     addRoutes(scope) {
       addReadOperation(scope, '/threaddump', (exchange) => {

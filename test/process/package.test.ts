@@ -1,24 +1,31 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import { buildPackage } from '../support/built-package.ts';
+import { startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** Uses every entry, and has a delivery handled. */
+const { folder, built, ...cleanup } = await buildPackage();
+after(() => cleanup[Symbol.asyncDispose]());
+
+/** Uses every entry, has a delivery handled, and asks a schema that this program's own copy of GraphQL.js made. */
 const PROGRAM = `
 import Fastify from 'fastify';
-import { createService } from 'portico';
+import { GraphQLObjectType, GraphQLSchema, GraphQLString } from 'graphql';
+import { createService, defineConfig, loadConfig } from 'portico';
 import { openDatabase } from 'portico/database';
 import { graphql } from 'portico/graphql';
 import { management } from 'portico/management';
 import { rest } from 'portico/rest';
 import { backlogCheck, replayPlan, webhook } from 'portico/webhook';
 
-for (const each of [createService, graphql, management, rest, backlogCheck, replayPlan]) {
+for (const each of [createService, defineConfig, graphql, management, rest, backlogCheck, replayPlan]) {
   if (typeof each !== 'function') throw new Error('an entry misses something');
 }
 const database = await openDatabase('sqlite:inbox.db');
@@ -26,32 +33,55 @@ const app = Fastify();
 app.addHook('onClose', () => database[Symbol.asyncDispose]());
 const handled = Promise.withResolvers<unknown>();
 app.register(webhook, { inbox: database.inbox, handlers: { e: ({ data }) => handled.resolve(data) } });
+const query = new GraphQLObjectType({
+  name: 'Query',
+  fields: { own: { type: GraphQLString, resolve: () => 'own schema' } },
+});
+app.register(graphql, { schema: new GraphQLSchema({ query }) });
+app.register(rest, { prefix: '/api', users: database.users });
+app.register(management, {});
+// The framework's compilers of schemas are its own, found from this package.
+const schema = { querystring: { type: 'object', required: ['q'] } };
 const reply = await app.inject({ method: 'POST', url: '/webhook', payload: { event: 'e', data: 'here' } });
 console.log(reply.body, await handled.promise);
+const asked = await app.inject({ method: 'POST', url: '/graphql', payload: { query: '{ own }' } });
+console.log(asked.json().data.own);
+const created = await app.inject({ method: 'POST', url: '/api/users', payload: { name: 'a', email: 'a@b.cd' } });
+console.log(created.statusCode, (await app.inject('/api/users/1')).json().data.name);
+console.log((await app.inject('/actuator/health')).json().status);
 await app.close();
+
+const config = await loadConfig({
+  argv: [],
+  env: { GRAPHQL_PORT: '0', REST_PORT: '0', MANAGEMENT_PORT: '0', PORT: '0', SHUTDOWN_LINGER: '0', LOG_LEVEL: 'silent' },
+  cwd: process.cwd(),
+});
+const service = await createService(config);
+service.doors.rest?.get('/checked', { schema }, () => 'fine');
+const urls = await service.listen();
+console.log((await fetch(urls.rest + '/checked')).status, (await fetch(urls.rest + '/checked?q=1')).status);
+await service.stop();
 `;
 
-test('the built package runs without the sources, and its types are those of its entries', async () => {
-  await using folder = await temporaryFolder();
-  const modules = join(folder.path, 'node_modules');
-  await mkdir(modules);
+const PRINTED = 'Webhook received here\nown schema\n200 a\nUP\n400 200\n';
+
+test('programs import the built package without the sources, and its types are those of its entries', async () => {
+  const modules = join(folder, 'node_modules');
   // What npm would install beside it; linked packages would see the sources' own modules.
   for (const name of await readdir(join(ROOT, 'node_modules'))) {
     if (name !== 'portico') await symlink(join(ROOT, 'node_modules', name), join(modules, name));
   }
-  const built = join(modules, 'portico');
-  execFileSync(process.execPath, [join(ROOT, 'scripts/build.ts'), built], { stdio: 'pipe' });
   const manifest = JSON.parse(readFileSync(join(built, 'package.json'), 'utf8'));
   for (const [name, entry] of Object.entries(manifest.exports)) {
     const paths = typeof entry === 'string' ? [entry] : Object.values(entry as Record<string, string>);
     for (const path of paths) assert.ok(existsSync(join(built, path)), `${name}: ${path}`);
   }
-  await writeFile(join(folder.path, 'package.json'), '{"type":"module"}');
-  await writeFile(join(folder.path, 'program.ts'), PROGRAM);
-  await cp(join(ROOT, 'examples'), folder.path, { recursive: true });
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}');
+  await writeFile(join(folder, 'program.ts'), PROGRAM);
+  await cp(join(ROOT, 'examples'), folder, { recursive: true });
   const run = (args: readonly string[]) =>
-    execFileSync(process.execPath, args, { cwd: folder.path, encoding: 'utf8', stdio: 'pipe' });
-  assert.equal(run(['program.ts']), 'Webhook received here\n');
+    execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
+  assert.equal(run(['program.ts']), PRINTED);
   const options = {
     strict: true,
     noEmit: true,
@@ -63,8 +93,87 @@ test('the built package runs without the sources, and its types are those of its
     allowImportingTsExtensions: true,
   };
   await writeFile(
-    join(folder.path, 'tsconfig.json'),
+    join(folder, 'tsconfig.json'),
     JSON.stringify({ compilerOptions: options, include: ['program.ts', '*-plugin/*.ts'] }),
   );
   run([join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.']);
+});
+
+/** The built package alone in a folder: no packages beside it, no home, no variables. */
+async function aloneIn(path: string): Promise<string> {
+  const alone = join(path, 'node_modules/portico');
+  await mkdir(join(path, 'node_modules'));
+  await cp(built, alone, { recursive: true });
+  return join(alone, 'bin/portico.js');
+}
+
+test('the command runs with nothing beside it: four doors, the writer, the query tool, a configuration module', async () => {
+  await using place = await temporaryFolder();
+  const main = await aloneIn(place.path);
+  const home = join(place.path, 'home');
+  await mkdir(home);
+  await writeFile(
+    join(place.path, 'portico.config.ts'),
+    `import { defineConfig, type Delivery } from 'portico';
+export default defineConfig({
+  management: { include: ['health', 'info', 'own'], endpoints: [{ id: 'own', read: () => 'mine' }] },
+  webhook: { handlers: { e: (delivery: Delivery) => console.error('handled', delivery.data) } },
+});\n`,
+  );
+  await using portico = startPortico({ cwd: place.path, main, env: { HOME: home } });
+  await portico.ready();
+  const { graphql, rest, management, webhook } = portico.urls;
+  const post = (url: string, body: unknown) =>
+    fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  const hello = await post(`${graphql}/graphql`, { query: '{ hello }' });
+  assert.match(await hello.text(), /Hello/);
+  // Written by the thread, read by this one.
+  assert.equal((await post(`${rest}/users`, { name: 'a', email: 'a@b.cd' })).status, 200);
+  assert.match(await (await fetch(`${rest}/users/1`)).text(), /a@b\.cd/);
+  assert.equal(await (await post(`${webhook}/webhook`, { event: 'e', data: 7 })).text(), 'Webhook received');
+  assert.equal(await (await fetch(`${management}/actuator/own`)).text(), 'mine');
+  const { build } = (await (await fetch(`${management}/actuator/info`)).json()) as {
+    build: Record<string, string>;
+  };
+  assert.equal(build.name, 'portico');
+  assert.ok(Date.parse(build.time ?? '') > 0);
+  const page = await (await fetch(`${graphql}/graphql`, { headers: { accept: 'text/html' } })).text();
+  const [, script = ''] = /src="([^"]+\.js)"/.exec(page) ?? [];
+  assert.equal((await fetch(new URL(script, `${graphql}/graphql`))).status, 200, script);
+  portico.child.kill('SIGTERM');
+  assert.equal(await portico.exited(), 0);
+  assert.match(portico.stderr, /handled 7/);
+  assert.deepEqual(await readdir(home), []);
+});
+
+test('the other commands of the bundle run alone too, help and version without the service', async () => {
+  await using place = await temporaryFolder();
+  const main = await aloneIn(place.path);
+  const run = async (...args: readonly string[]) =>
+    (await promisify(execFile)(process.execPath, [main, ...args], { cwd: place.path, env: {} })).stdout;
+  assert.equal(
+    await run('--version'),
+    `${JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).version}\n`,
+  );
+  assert.match(await run('--help'), /--webhook-secret/);
+  assert.match(await run('migrate'), /001-users\.sql/);
+  assert.equal(await run('deliveries', 'list', '--json'), '{"items":[],"next":null}\n');
+});
+
+test('the package holds no sources and no tests, and the licence of each package inside', () => {
+  const files = globSync('**/*', { cwd: built });
+  const strays = files.filter((name) => /(?<!\.d)\.ts$|\.test\.|node_modules/.test(name));
+  assert.deepEqual(strays, []);
+  const licenses = readFileSync(join(built, 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+  for (const name of ['fastify', 'graphql', 'pg', 'pino', 'pino-pretty', 'valibot', 'find-my-way', 'avvio']) {
+    assert.match(licenses, new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(MIT\\)$`, 'm'));
+  }
+  assert.ok(licenses.split('Permission is hereby granted').length > 20, 'their texts');
+  assert.match(readFileSync(join(built, 'build/graphiql/LICENSES.txt'), 'utf8'), /^react \d/m);
+  const { peerDependencies } = JSON.parse(readFileSync(join(built, 'package.json'), 'utf8'));
+  assert.deepEqual(Object.keys(peerDependencies), ['fastify', 'graphql']);
 });

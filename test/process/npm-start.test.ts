@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { cp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const COPIED = [
+  'bin',
+  'src',
+  'scripts',
+  'build/graphiql',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+];
+const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE'];
+
+/** A checkout of its own, never built, with the packages of this one. */
+async function checkout() {
+  await using cleanup = new AsyncDisposableStack();
+  const { path } = cleanup.use(await temporaryFolder());
+  for (const name of [...COPIED, ...DOCUMENTS])
+    await cp(join(ROOT, name), join(path, name), { recursive: true });
+  await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
+  const rest = cleanup.move();
+  const npm = async (...args: readonly string[]) =>
+    (await promisify(execFile)('npm', ['--silent', ...args], { cwd: path })).stdout;
+  const built = async () => JSON.parse(await readFile(join(path, 'dist/build/build-info.json'), 'utf8')).time;
+  return { path, npm, built, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+}
+
+test('npm start and npm run portico build first when a source has changed, and only then', async () => {
+  await using copy = await checkout();
+  assert.match(await copy.npm('run', 'portico', '--', '--version'), /built in [\d.]+ s\.\n\d+\.\d+\.\d+\n$/);
+  const first = await copy.built();
+
+  // Touched, but the same.
+  await utimes(join(copy.path, 'src/main.ts'), new Date(), new Date());
+  assert.match(await copy.npm('run', 'portico', '--', '--version'), /^\d+\.\d+\.\d+\n$/);
+  assert.match(await copy.npm('start', '--', '--help'), /^Usage: portico/);
+  assert.equal(await copy.built(), first);
+
+  const main = join(copy.path, 'src/main.ts');
+  await writeFile(main, `${await readFile(main, 'utf8')}process.stdout.write('changed\\n');\n`);
+  const changed = await copy.npm('start', '--', '--help');
+  assert.match(changed, /built in [\d.]+ s\.\nUsage: portico[\s\S]*changed\n$/);
+  const second = await copy.built();
+  assert.notEqual(second, first);
+
+  // A source that is gone is a change too, although nothing is newer.
+  await rm(join(copy.path, 'src/graphql/graphiql/page/logo.ts'));
+  await assert.rejects(copy.npm('start', '--', '--help'), /logo/);
+  assert.equal(await copy.built(), second, 'a build that fails leaves the last one');
+});
+
+test('without the development packages npm ci goes on and npm start says what is missing', async () => {
+  await using copy = await checkout();
+  await rm(join(copy.path, 'node_modules'));
+  assert.match(await copy.npm('run', 'prepare'), /^Portico: not built, because the development packages/);
+  await assert.rejects(copy.npm('start'), { code: 1, stderr: /the build needs the development packages/ });
+});

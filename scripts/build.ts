@@ -72,7 +72,7 @@ async function build(inputs: string): Promise<void> {
 }
 
 const hasTools = existsSync(join(ROOT, 'node_modules/esbuild'));
-const inputs = buildInputs(ROOT);
+const inputs = await buildInputs(ROOT);
 if (flags['when-stale'] && builtFrom(DIST) === inputs) {
   // Nothing has changed.
 } else if (!hasTools && flags.optional) {

@@ -27,8 +27,9 @@ const { values: flags, positionals } = parseArgs({
 });
 const DIST = resolve(positionals[0] ?? join(ROOT, 'dist'));
 
+/** Standard output belongs to the command that npm runs afterwards. */
 function run(script: string, args: readonly string[]): void {
-  execFileSync(process.execPath, [join(ROOT, script), ...args], { cwd: ROOT, stdio: 'inherit' });
+  execFileSync(process.execPath, [join(ROOT, script), ...args], { cwd: ROOT, stdio: ['ignore', 2, 2] });
 }
 
 /** Everything but the types. */
@@ -76,7 +77,7 @@ const inputs = await buildInputs(ROOT);
 if (flags['when-stale'] && builtFrom(DIST) === inputs) {
   // Nothing has changed.
 } else if (!hasTools && flags.optional) {
-  process.stdout.write('Portico: not built, because the development packages are not installed.\n');
+  process.stderr.write('Portico: not built, because the development packages are not installed.\n');
 } else if (!hasTools) {
   process.stderr.write(
     'Portico: the build needs the development packages; run "npm ci" without --omit=dev.\n',
@@ -85,5 +86,5 @@ if (flags['when-stale'] && builtFrom(DIST) === inputs) {
 } else {
   const start = performance.now();
   await build(inputs);
-  process.stdout.write(`Portico: ${DIST} built in ${((performance.now() - start) / 1000).toFixed(1)} s.\n`);
+  process.stderr.write(`Portico: ${DIST} built in ${((performance.now() - start) / 1000).toFixed(1)} s.\n`);
 }

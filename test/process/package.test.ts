@@ -80,7 +80,7 @@ test('programs import the built package without the sources, and its types are t
   await writeFile(join(folder, 'program.ts'), PROGRAM);
   await cp(join(ROOT, 'examples'), folder, { recursive: true });
   const run = (args: readonly string[]) =>
-    execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
+    execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8', stdio: 'pipe', timeout: 60_000 });
   assert.equal(run(['program.ts']), PRINTED);
   const options = {
     strict: true,

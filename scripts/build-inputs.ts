@@ -7,8 +7,8 @@ import { readGitInfo } from '../src/app/git-info.ts';
 const INPUTS = ['bin/*', 'src/**/*', 'scripts/*.ts', 'package.json', 'package-lock.json'];
 
 /** A hash over the sources and what is checked out, which /info shows: a build with another one is out of date. */
-export function buildInputs(root: string): string {
-  const hash = createHash('sha256').update(JSON.stringify(readGitInfo(root) ?? null));
+export async function buildInputs(root: string): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify((await readGitInfo(root)) ?? null));
   const entries = globSync(INPUTS, { cwd: root, withFileTypes: true, exclude: ['**/*.test.ts'] });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   for (const file of files.sort()) hash.update(`\0${file}\0`).update(readFileSync(file));

@@ -46,7 +46,7 @@ async function bundle(target: string, inputs: string): Promise<void> {
     cpSync(join(ROOT, file), join(target, file), { recursive: true });
   }
   // What /info says of the package, and what it was made from.
-  const info = { time: new Date().toISOString(), git: readGitInfo(ROOT), inputs };
+  const info = { time: new Date().toISOString(), git: await readGitInfo(ROOT), inputs };
   writeFileSync(join(target, 'build/build-info.json'), `${JSON.stringify(info)}\n`);
   writeFileSync(join(target, 'THIRD-PARTY-LICENSES.txt'), licenses);
   writeFileSync(join(target, 'package.json'), `${JSON.stringify(packageManifest(manifest), null, 2)}\n`);
@@ -73,7 +73,7 @@ async function build(inputs: string): Promise<void> {
 }
 
 const hasTools = existsSync(join(ROOT, 'node_modules/esbuild'));
-const inputs = buildInputs(ROOT);
+const inputs = await buildInputs(ROOT);
 if (flags['when-stale'] && builtFrom(DIST) === inputs) {
   // Nothing has changed.
 } else if (!hasTools && flags.optional) {

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import type { ConfiguredCheck } from '../config/schema/health-code.ts';
+import type { Database } from '../database/database.ts';
 import { databaseCheck, writerCheck } from '../database/database-checks.ts';
 import { backlogCheck } from '../inbox/backlog-check.ts';
 import { codeCheck } from '../observability/health/code-check.ts';
@@ -9,13 +10,19 @@ import type { HealthIndicator } from '../observability/health/health.ts';
 import { EventLoopDelay } from '../observability/runtime/event-loop-delay.ts';
 import type { Parts } from './parts.ts';
 
-/** Everything that health is made of: what this process uses, what the doors have brought, and the user's own. */
+/**
+ * Time to live of the results of built-in checks, unless they have their own, in milliseconds: what many clients ask in
+ * a second is checked once, and a request waits for a check only when the last result is ten times as old.
+ */
+const TTL = 1_000;
+
+/** The checks of what this process uses, and those of the configuration. */
 export function healthChecks(parts: Parts): readonly HealthIndicator[] {
   const { settings, code } = parts.config;
   const database = parts.openedDatabase();
   const delay = parts.onStop(new EventLoopDelay());
-  return [
-    ...(database === undefined ? [] : [databaseCheck(database), writerCheck(database)]),
+  const builtIn = [
+    ...(database === undefined ? [] : storeChecks(database)),
     diskSpaceCheck({
       path: dataFolder(settings['database.url'], database !== undefined),
       thresholdBytes: settings['management.diskThresholdBytes'],
@@ -24,16 +31,22 @@ export function healthChecks(parts: Parts): readonly HealthIndicator[] {
     ...(database === undefined || !settings.interfaces.includes('webhook')
       ? []
       : [backlogCheck(database.inbox, { thresholdMs: settings['management.backlogThreshold'] })]),
-    ...parts.healthChecks,
-    ...[...code.healthChecks].map(([name, check]) => ownCheck(name, check)),
   ];
+  const own = Array.from(code.healthChecks, ([name, check]) => ownCheck(name, check));
+  return [...builtIn.map((check) => ({ ttlMs: TTL, ...check })), ...own];
+}
+
+/** A failed engine is DOWN at once: the process ends soon. */
+function storeChecks(database: Database): readonly HealthIndicator[] {
+  const checks = [databaseCheck(database), writerCheck(database)];
+  return checks.map((check) => ({ ...check, cacheUntil: database.failed }));
 }
 
 function ownCheck(name: string, { check, timeout, ttl, critical }: ConfiguredCheck): HealthIndicator {
   return codeCheck(name, check, { timeoutMs: timeout, ttlMs: ttl, critical });
 }
 
-/** The folder whose disk the process depends on: that of its data, or the working folder. */
+/** The folder of the data when this process uses it, else the working folder. */
 function dataFolder(url: string, used: boolean): string {
   const [, file] = /^sqlite:(?!:memory:$)(.+)$/u.exec(url) ?? [];
   return used && file !== undefined ? dirname(file) : '.';

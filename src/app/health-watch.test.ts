@@ -23,11 +23,11 @@ test('the log tells when a status changes, and only then; the meter has every ru
         check: 'db',
         status: 'DOWN',
         error: 'Error: connect postgres://******@h/d',
-        msg: 'health check fails',
+        msg: 'health check failed',
       },
-      { level: 'warn', check: 'disk', status: 'DOWN', code: 7, msg: 'health check fails' },
-      { level: 'info', check: 'db', msg: 'health check is up again' },
-      { level: 'warn', check: 'slow', durationMs: 10_001, msg: 'health check is slow' },
+      { level: 'warn', check: 'disk', status: 'DOWN', code: 7, msg: 'health check failed' },
+      { level: 'info', check: 'db', msg: 'health check up again' },
+      { level: 'warn', check: 'slow', durationMs: 10_001, msg: 'health check slow' },
     ],
   );
   const series = [...(metrics.meter('health.check')?.series() ?? [])];

@@ -3,26 +3,26 @@ import type { OnChecked } from '../observability/health/bounded-check.ts';
 import type { HealthStatus } from '../observability/health/health.ts';
 import type { Parts } from './parts.ts';
 
-/** A check that took longer than this is worth a line in the log, in milliseconds. */
+/** Slower checks are logged, in milliseconds. */
 const SLOW = 10_000;
 
-/** Keeps record of the health checks: how long each run took, and in the log when a status changes. */
+/** Times the runs of health checks, and logs when a status changes. */
 export function healthWatch({ metrics, log }: Pick<Parts, 'metrics' | 'log'>): OnChecked {
   const timer = metrics.timer('health.check', { description: 'Runs of health checks', tags: ['check'] });
   const last = new Map<string, HealthStatus>();
   return (check, { status, details }, durationMs) => {
     timer.with('check', check).record(durationMs / 1_000);
-    if (durationMs > SLOW) log.warn({ check, durationMs: Math.round(durationMs) }, 'health check is slow');
+    if (durationMs > SLOW) log.warn({ check, durationMs: Math.round(durationMs) }, 'health check slow');
     const before = last.get(check) ?? 'UP';
     last.set(check, status);
     if (status === before) return;
-    if (status === 'UP') log.info({ check }, 'health check is up again');
-    else log.warn({ check, status, ...reason(details) }, 'health check fails');
+    if (status === 'UP') log.info({ check }, 'health check up again');
+    else log.warn({ check, status, ...reason(details) }, 'health check failed');
   };
 }
 
-/** What of the details tells why, if they do. */
+/** The details that name the reason. */
 function reason({ error, code }: Readonly<Record<string, unknown>> = {}) {
-  // Messages of drivers like to quote the URL they could not connect to.
+  // Messages of drivers quote the URL that they could not connect to.
   return { error: typeof error === 'string' ? maskSecrets(error) : undefined, code };
 }

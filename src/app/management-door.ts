@@ -12,7 +12,7 @@ import { managementViews } from './management-views.ts';
 import { readPackageInfo } from './package-info.ts';
 import type { Parts } from './parts.ts';
 
-/** Wires the management door, last of all: it shows what the other doors have brought with them. */
+/** Wires the management door, last of all: it shows the other doors. */
 export function openManagementDoor(parts: Parts): void {
   const { config, readiness, metrics, listener } = parts;
   const { settings, code } = config;
@@ -23,7 +23,6 @@ export function openManagementDoor(parts: Parts): void {
       exclude: settings['management.exclude'],
     }),
     basePath: settings['management.basePath'],
-    trustForwarded: settings['management.trustForwarded'],
     showValues: settings['management.showValues'],
     users: users(config),
     role: settings['management.role'],
@@ -54,7 +53,7 @@ function springBootAdmin(settings: Settings): SpringBootAdminOptions | undefined
   };
 }
 
-/** The default include list covers the endpoints that the user registered; a list of the user's own is taken as it is. */
+/** The default include list covers the endpoints of the configuration; a configured list is taken as it is. */
 function includeList({ settings, code }: Config): readonly string[] {
   const include = settings['management.include'];
   const isDefault = include === optionOf('management.include').default;
@@ -68,9 +67,9 @@ function users({ settings, code }: Config) {
   return [{ user, password, roles: role === undefined ? [] : [role] }, ...code.users];
 }
 
-/** What /info tells of the program; git is looked at only for those who show it. */
+/** What /info shows of the program. */
 function packageInfo(info: readonly InfoPart[]) {
   const { name, version } = readPackageInfo();
-  const { time, git } = readBuildInfo(info.includes('git'));
+  const { time, git } = readBuildInfo();
   return { build: { name, artifact: name, version, time }, git, info };
 }

@@ -6,7 +6,7 @@ import type { DeliveriesView } from '../management/endpoints/deliveries.ts';
 import type { Parts } from './parts.ts';
 import { jobPlanOf } from './webhook-door.ts';
 
-/** What the management door shows of the rest of the service, and the rules by which it does. */
+/** What the management door shows of the service, and the rules of exposure. */
 export function managementViews(parts: Parts, lists: Pick<ExposureRules, 'include' | 'exclude'>) {
   const { config, secrets, loggers, doors } = parts;
   const { settings } = config;
@@ -30,14 +30,14 @@ export function managementViews(parts: Parts, lists: Pick<ExposureRules, 'includ
   };
 }
 
-/** Only where somebody can look: it is not much work, but work for every request. */
+/** Only when exposed: it costs something at every request. */
 function recordExchanges({ doors }: Parts): ExchangeLog {
   const log = new ExchangeLog();
   for (const door of doors.values()) door.recordExchanges(log);
   return log;
 }
 
-/** Where a door has opened the database; for a look alone none is made. */
+/** Undefined when no door has opened the database. */
 function viewDeliveries({ config, openedDatabase }: Parts): DeliveriesView | undefined {
   const database = openedDatabase();
   return database && { log: database.deliveries, plan: jobPlanOf(config) };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { PACKAGE_ROOT } from '../core/package-root.ts';
 
-/** What package.json says of this program. */
+/** Name and version of this program, from package.json. */
 export interface PackageInfo {
   readonly name: string;
   readonly version: string;

@@ -8,7 +8,6 @@ import type { ErrorFormat } from '../http/error-format.ts';
 import type { ExchangeLog } from '../http/exchange-log.ts';
 import type { ListedRoute } from '../http/route-list.ts';
 import type { Events } from '../inbox/inbox-events.ts';
-import type { HealthIndicator } from '../observability/health/health.ts';
 import type { Readiness } from '../observability/health/readiness.ts';
 import type { Loggers } from '../observability/log/loggers.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
@@ -39,9 +38,6 @@ export interface Parts {
   listener(door: Door, errors: ErrorFormat): FastifyInstance;
   /** The doors that have a listener so far. */
   readonly doors: ReadonlyMap<Door, OpenDoor>;
-  /** Adds a health check of a door's own; before the management door is wired. */
-  addHealthCheck(indicator: HealthIndicator): void;
-  readonly healthChecks: readonly HealthIndicator[];
   /** Requests the stop that a signal triggers too. */
   requestStop(): void;
   /** Has a resource disposed of once all doors are closed; returns it. */

@@ -4,6 +4,7 @@ import type { DestinationStream, Logger } from 'pino';
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/door.ts';
 import { optionOf, type Settings } from '../config/options/options.ts';
+import { trustProxy } from '../config/options/trusted-proxies.ts';
 import { KnownSecrets } from '../core/redaction.ts';
 import { databaseMeters } from '../database/database-metrics.ts';
 import { openDatabase } from '../database/open-database.ts';
@@ -11,13 +12,10 @@ import type { Replica } from '../database/open-options.ts';
 import { timeRequests } from '../http/request-metrics.ts';
 import { listRoutes } from '../http/route-list.ts';
 import { createListener, type Listener } from '../http/server/listener.ts';
-import { createEvents, UNHANDLED } from '../inbox/inbox-events.ts';
-import type { HealthIndicator } from '../observability/health/health.ts';
+import { createEvents } from '../inbox/inbox-events.ts';
 import { Readiness } from '../observability/health/readiness.ts';
-import { LineTap } from '../observability/log/line-tap.ts';
 import { openLog } from '../observability/log/log.ts';
 import { Loggers } from '../observability/log/loggers.ts';
-import { repeatedEntry } from '../observability/log/repeated-entry.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
 import { rest } from '../rest/rest.ts';
@@ -62,8 +60,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const { settings } = config;
   await using opening = new AsyncDisposableStack();
   const secrets = new KnownSecrets(configuredSecrets(config));
-  const tap = new LineTap(secrets);
-  const log = await openLog({ level: settings['log.level'], stream: logStream, secrets, tap });
+  const log = await openLog({ level: settings['log.level'], stream: logStream, secrets });
   const loggers = opening.use(new Loggers(log));
   const readiness = new Readiness();
   const stopRequest = new AbortController();
@@ -85,8 +82,6 @@ export async function createService(config: Config, { logStream }: ServiceOption
     : undefined;
   const listeners = new Map<Door, Listener>();
   const doors = new Map<Door, OpenDoor>();
-  const healthChecks: HealthIndicator[] = [];
-  const inboxLog = loggers.child('inbox');
   const parts: Parts = {
     config,
     secrets,
@@ -95,11 +90,9 @@ export async function createService(config: Config, { logStream }: ServiceOption
     doors,
     metrics,
     readiness,
-    events: createEvents(inboxLog, metrics, repeatedEntry(inboxLog, tap, 'delivery', UNHANDLED)),
+    events: opening.use(createEvents(loggers.child('inbox'), metrics)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
-    healthChecks,
-    addHealthCheck: (indicator) => healthChecks.push(indicator),
     onStop: (resource) => opening.use(resource),
     requestStop: () => stopRequest.abort(),
     listener(door, errors) {
@@ -114,6 +107,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           log: log.child({ logger: door }),
           errors,
           fastPath: settings['http.fastPath'],
+          trustProxy: trustProxy(settings['http.trustProxy']),
         }),
       );
       timeRequests(created.app, door, metrics);

@@ -25,6 +25,7 @@ const count = fc.integer({ min: 2, max: Number.MAX_SAFE_INTEGER });
 const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   host: fc.oneof(fc.ipV4(), fc.ipV6(), fc.domain()),
   interfaces: fc.shuffledSubarray([...doors], { minLength: 1 }),
+  'http.trustProxy': fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.constant('loopback')), { maxLength: 3 }),
   'database.url': fc.oneof(
     item.map((text) => `sqlite:${text}`),
     fc.constant('postgres://u:p@h:1/d'),
@@ -52,7 +53,6 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'management.basePath': fc.oneof(path, fc.constant('/')),
   'management.include': fc.array(fc.oneof(name, fc.constant('*')), { maxLength: 4 }),
   'management.exclude': fc.array(name, { maxLength: 4 }),
-  'management.trustForwarded': fc.boolean(),
   'management.access': fc.constantFrom('none', 'read-only', 'unrestricted'),
   'management.endpointAccess': fc.constantFrom(
     [],

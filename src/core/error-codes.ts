@@ -53,6 +53,7 @@ export const ERROR_CODES = {
     status: 400,
     text: 'The request was refused without a code of its own; correct the request.',
   },
+  BODY_TOO_LARGE: { status: 413, text: 'The body is larger than its route allows; send less.' },
   BUSY: {
     status: 503,
     text: 'Too many bytes of bodies are being received; try again after the time in Retry-After.',
@@ -102,7 +103,6 @@ export const ERROR_CODES = {
   },
 
   // Management
-  BAD_PATTERN: { status: 400, text: 'The pattern is no regular expression; correct it.' },
   CPU_PROFILE_BUSY: { status: 429, text: 'A CPU profile is being recorded; wait until it ends.' },
   CPU_PROFILE_SECONDS: {
     status: 400,
@@ -128,7 +128,6 @@ export const ERROR_CODES = {
   HEAP_DUMP_BUSY: { status: 429, text: 'A heap dump is being written; wait until it ends.' },
   LOG_LEVEL: { status: 400, text: 'The log level is unknown; send one of those that are listed.' },
   LOGGER: { status: 400, text: 'The body for a logger cannot be read; send an object with configuredLevel.' },
-  LONG_PATTERN: { status: 400, text: 'The pattern is too long; shorten it.' },
   METHOD_NOT_ALLOWED: {
     status: 405,
     text: 'The path does not take this method; Allow names those that it takes.',
@@ -148,7 +147,6 @@ export const ERROR_CODES = {
     text: 'There is no such endpoint, or it is not exposed; see the index of endpoints.',
   },
   PARAMETER: { status: 400, text: 'A parameter is missing or given twice; give it once.' },
-  SLOW_PATTERN: { status: 400, text: 'The pattern takes too long to match; simplify it.' },
   SPRING_BOOT_ADMIN: {
     text: 'A Spring Boot Admin server refused a call; check its URL and its credentials.',
   },

@@ -1,12 +1,12 @@
-/** Shorter texts stand everywhere by chance; hiding them would tell more than it hides. */
+/** Shorter texts occur by chance; hiding them would reveal more than it hides. */
 const SHORTEST = 6;
 
-/** Texts that may be shown nowhere, the longest first; another array once there are more. */
+/** Secrets to redact, the longest first; another array once there are more. */
 export interface SecretTexts {
   readonly texts: readonly string[];
 }
 
-/** The secrets of a process, as far as they are known. */
+/** The known secrets of a process. */
 export class KnownSecrets implements SecretTexts {
   #texts: readonly string[] = [];
 
@@ -18,7 +18,7 @@ export class KnownSecrets implements SecretTexts {
     return this.#texts;
   }
 
-  /** What is no text, or a short one, is left out. */
+  /** Ignores what is no text, or a short one. */
   add(values: Iterable<unknown>): void {
     const texts = new Set(this.#texts);
     for (const value of values) if (typeof value === 'string' && value.length >= SHORTEST) texts.add(value);
@@ -26,7 +26,7 @@ export class KnownSecrets implements SecretTexts {
   }
 }
 
-/** Somebody else's text without the secrets in it. */
+/** Redacts the secrets in a text. */
 export function hideSecrets(text: string, secrets: readonly string[]): string {
   return secrets.reduce((shown, secret) => shown.replaceAll(secret, '******'), text);
 }

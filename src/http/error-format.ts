@@ -4,6 +4,8 @@ import { type HttpProblem, toProblem } from './problem.ts';
 /** How a door writes a refusal: its content type and body. Pure; one per door. */
 export interface ErrorFormat {
   readonly contentType: string;
+  /** Further header fields of every refusal, by name in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
   body(problem: HttpProblem, request: { readonly method: string; readonly url: string } | undefined): string;
 }
 
@@ -23,7 +25,7 @@ export function sendProblem(
   if (problem.status >= 500) request.log.error({ reqId: request.id, err: error }, 'request failed');
   return reply
     .code(problem.status)
-    .headers(problem.headers)
+    .headers({ ...format.headers, ...problem.headers })
     .type(format.contentType)
     .serializer(asIs)
     .send(format.body(problem, request));

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import fastify from 'fastify';
 import { StoreUnavailableError } from '../core/store-errors.ts';
 import { type ErrorFormat, sendProblem } from './error-format.ts';
-import { HttpProblem, reasonPhrase, toProblem } from './problem.ts';
+import { bodyTooLarge, HttpProblem, reasonPhrase, toProblem } from './problem.ts';
 
 const SECRET = 'secret-7f3a';
 
@@ -34,11 +34,16 @@ test('a store that cannot answer is a 503 that asks to come back, without its me
 });
 
 test('a refusal of the framework keeps its status and code, and shows the reason phrase only', () => {
-  const error = Object.assign(new Error(SECRET), { statusCode: 413, code: 'FST_ERR_CTP_BODY_TOO_LARGE' });
+  const error = Object.assign(new Error(SECRET), { statusCode: 415, code: 'FST_ERR_CTP_INVALID_MEDIA_TYPE' });
   const problem = toProblem(error);
-  assert.equal(problem.status, 413);
-  assert.equal(problem.code, 'FST_ERR_CTP_BODY_TOO_LARGE');
-  assert.equal(problem.message, 'Payload Too Large');
+  assert.equal(problem.status, 415);
+  assert.equal(problem.code, 'FST_ERR_CTP_INVALID_MEDIA_TYPE');
+  assert.equal(problem.message, 'Unsupported Media Type');
+});
+
+test('a body that Fastify finds too large is the refusal that an endpoint gives', () => {
+  const error = Object.assign(new Error(SECRET), { statusCode: 413, code: 'FST_ERR_CTP_BODY_TOO_LARGE' });
+  assert.deepEqual(toProblem(error), bodyTooLarge());
 });
 
 test('a code of neither Portico nor its framework is not passed on', () => {

@@ -47,6 +47,7 @@ export function toProblem(error: unknown): HttpProblem {
     });
   }
   const { statusCode, code } = Object(error) as { readonly statusCode?: unknown; readonly code?: unknown };
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge();
   const status = typeof statusCode === 'number' && statusCode >= 400 && statusCode <= 599 ? statusCode : 500;
   return new HttpProblem(status, problemCode(status, code), reasonPhrase(status), { cause: error });
 }
@@ -57,8 +58,8 @@ function problemCode(status: number, code: unknown): ProblemCode {
   return code === 'FST_ERR_HANDLER_TIMEOUT' ? code : 'INTERNAL';
 }
 
-/** The refusal of a body beyond its route's limit, as Fastify has it: the rest of the body may still come. */
+/** The refusal of a body beyond its route's limit; it closes the connection, because the rest may still come. */
 export function bodyTooLarge(): HttpProblem {
   const headers = { connection: 'close' };
-  return new HttpProblem(413, 'FST_ERR_CTP_BODY_TOO_LARGE', reasonPhrase(413), { headers });
+  return new HttpProblem(413, 'BODY_TOO_LARGE', reasonPhrase(413), { headers });
 }

@@ -2,23 +2,34 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorFormat, sendProblem } from './error-format.ts';
 import { HttpProblem, reasonPhrase } from './problem.ts';
 
+type Refuse = (request: FastifyRequest, reply: FastifyReply) => FastifyReply;
+
 /**
- * Answers what no route of this scope takes: 405 with Allow for the paths of `methods`, which are relative to the
- * scope's prefix, else 404. Refusals of the scope's routes are written in the same format.
+ * Makes what answers requests that no route of a scope takes: 405 with Allow for the paths of `methods`, which are
+ * relative to the scope's prefix, else 404.
  */
-export function refuseUnrouted(
-  app: FastifyInstance,
+export function unroutedHandler(
+  { prefix }: Pick<FastifyInstance, 'prefix'>,
   errors: ErrorFormat,
   methods: Readonly<Record<string, string>> = {},
-): void {
-  function refuse(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const path = request.url.slice(app.prefix.length).split('?', 1)[0] ?? '';
+): Refuse {
+  return (request, reply) => {
+    const path = request.url.slice(prefix.length).split('?', 1)[0] ?? '';
     const allow = Object.hasOwn(methods, path) ? methods[path] : undefined;
     const status = allow === undefined ? 404 : 405;
     const headers = allow === undefined ? {} : { allow };
     const problem = new HttpProblem(status, 'NO_ROUTE', reasonPhrase(status), { headers });
     return sendProblem(errors, problem, request, reply);
-  }
+  };
+}
+
+/** Answers so what no route of a scope takes, and writes the refusals of its routes in the same format. */
+export function refuseUnrouted(
+  app: FastifyInstance,
+  errors: ErrorFormat,
+  methods: Readonly<Record<string, string>> = {},
+): void {
+  const refuse = unroutedHandler(app, errors, methods);
   app.setNotFoundHandler(refuse);
   // Fastify refuses some paths that no route takes before it asks that handler.
   app.setErrorHandler((error, request, reply) =>

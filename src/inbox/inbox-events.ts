@@ -1,20 +1,17 @@
 import type { Logger } from 'pino';
-import type { RepeatedEntry } from '../observability/log/repeated-entry.ts';
+import { limitedEntry } from '../observability/log/limited-entry.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
 import type { WorkerEvents } from './dispatch/worker.ts';
 import type { Appended } from './inbox.ts';
 
 /** One function per business event, each feeding the log and the meters together. */
-export interface Events extends WorkerEvents {
+export interface Events extends WorkerEvents, Disposable {
   /** A delivery was acknowledged. */
   appended(delivery: NewDelivery, appended: Appended): void;
   /** A request of a signed source was refused. */
   refused(source: string, reason: string): void;
 }
-
-/** The log message of a delivery without a handler. */
-export const UNHANDLED = 'unhandled event';
 
 /** Senders choose event names; longer ones are cut in the log, in characters. */
 const MAX_NAME = 200;
@@ -22,12 +19,9 @@ const MAX_NAME = 200;
 /** From one fsync of a fast disk to the timeouts of senders, in seconds. */
 const ACKNOWLEDGEMENT_BUCKETS = [0.002, 0.005, 0.025, 0.1, 0.5, 1, 5];
 
-/** `unhandledEntry` logs a delivery without a handler, faster than `log` does. */
-export function createEvents(
-  log: Pick<Logger, 'info' | 'warn' | 'error'>,
-  metrics: Metrics,
-  unhandledEntry: RepeatedEntry = (delivery, _key, fixed) => log.info({ delivery, ...fixed }, UNHANDLED),
-): Events {
+/** Creates them. Disposing of them logs what is still to be told. */
+export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metrics: Metrics): Events {
+  const unhandledEntry = limitedEntry(log, 'unhandled event');
   const deliveries = metrics.counter('webhook.deliveries', {
     description: 'Acknowledged deliveries: stored, duplicate, or revived (a duplicate of a dead one)',
     tags: ['result'],
@@ -75,7 +69,7 @@ export function createEvents(
       } else if (appended === 'stored' && jobs.length === 0) {
         // contract 6: any other event is logged as unhandled
         unhandled.increment();
-        unhandledEntry(id, `${source} ${event === null ? '' : `=${fields.event}`}`, fields);
+        unhandledEntry.info({ delivery: id, ...fields });
       }
     },
     refused(source, reason) {
@@ -93,5 +87,6 @@ export function createEvents(
     storeFailed(error) {
       log.error({ err: error }, 'inbox unavailable, retrying');
     },
+    [Symbol.dispose]: () => unhandledEntry[Symbol.dispose](),
   };
 }

@@ -1,6 +1,5 @@
 import { KnownSecrets } from '../core/redaction.ts';
 import { valueShower } from './access/masking.ts';
-import type { Endpoint } from './endpoint.ts';
 import { configPropsEndpoint } from './endpoints/configprops.ts';
 import { cpuProfileEndpoint } from './endpoints/cpuprofile.ts';
 import { customEndpoint } from './endpoints/custom.ts';
@@ -18,10 +17,11 @@ import { prometheusEndpoint } from './endpoints/prometheus.ts';
 import { shutdownEndpoint } from './endpoints/shutdown.ts';
 import { threadDumpEndpoint } from './endpoints/threaddump.ts';
 import type { HealthView } from './health/view.ts';
+import type { ManagementEndpoint } from './management-endpoint.ts';
 import type { DoorOptions } from './options.ts';
 
-/** Every endpoint for which the options have what it shows, exposed or not. */
-export function allEndpoints(options: DoorOptions, health: HealthView): readonly Endpoint[] {
+/** Every endpoint whose data the options give, exposed or not. */
+export function allEndpoints(options: DoorOptions, health: HealthView): readonly ManagementEndpoint[] {
   const {
     build,
     configuration,

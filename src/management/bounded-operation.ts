@@ -8,9 +8,9 @@ export class CustomEndpointError extends Error {
 }
 
 /**
- * Bounds somebody's operation: its failure becomes a CustomEndpointError, an answer that takes longer than
- * `timeoutMs` an HttpProblem of status 503. Until it has ended after all it is not called again, so that
- * what hangs does not pile up. `name` is how messages call it.
+ * Bounds an operation: its failure becomes a CustomEndpointError, an answer that takes longer than `timeoutMs` an
+ * HttpProblem of status 503. Until a late one has ended it is not called again, so that what hangs does not pile up.
+ * `name` is for messages.
  */
 export function boundedOperation<R>(
   name: string,

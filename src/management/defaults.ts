@@ -9,9 +9,9 @@ import { nearestBuild } from './info/nearest-build.ts';
 import type { DoorOptions, ManagementOptions } from './options.ts';
 
 /**
- * The options with what holds when nobody says: the four standard endpoints and those of `endpoints` at
- * /actuator, not secured, no values shown; the build of the nearest package.json, no health checks, meters of
- * the process, the environment; ready while the application listens. What is made here ends with `app`.
+ * The options with their defaults: the four standard endpoints and those of `endpoints` at /actuator, not secured, no
+ * values shown; the build of the nearest package.json, no health checks, meters of the process, the environment; ready
+ * while the application listens. What is opened here closes with `app`.
  */
 export function withDefaults(options: ManagementOptions, app: FastifyInstance): DoorOptions {
   const { endpoints = [] } = options;

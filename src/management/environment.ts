@@ -1,7 +1,7 @@
 import type { PropertySource } from '../config/sources/property-source.ts';
 import type { ShowValue } from './access/masking.ts';
 
-/** What the process was configured with. */
+/** The configuration of the process, by source. */
 export interface Environment {
   readonly activeProfiles: readonly string[];
   /** The strongest first. */
@@ -14,7 +14,7 @@ interface Shown {
   readonly origin: string;
 }
 
-/** All properties of all sources, or those with a name that is wanted. */
+/** The properties of all sources, or those whose names are wanted. */
 export function describeEnvironment(
   { activeProfiles, propertySources }: Environment,
   show: ShowValue,
@@ -37,7 +37,7 @@ export function describeEnvironment(
   };
 }
 
-/** One property: what it is, and what every source says of it. Undefined when no source knows it. */
+/** One property: its value, and the one of every source. Undefined when no source has it. */
 export function describeProperty(environment: Environment, name: string, show: ShowValue) {
   const { activeProfiles, propertySources } = environment;
   const sources = propertySources.map((source) => {

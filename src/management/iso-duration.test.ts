@@ -19,7 +19,6 @@ test('durations are written as Java writes them', () => {
   ] as const) {
     assert.equal(formatDuration(milliseconds), text);
   }
-  assert.equal(formatDuration(0.4236, 3), 'PT0S');
 });
 
 test('durations are read', () => {

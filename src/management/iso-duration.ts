@@ -1,20 +1,21 @@
+const DECIMALS = 6;
+
 /**
- * A duration in milliseconds as ISO 8601 has it and Actuator writes it: `PT1H2M3.004S`. Not for negative
- * ones. Seconds are rounded to `decimals`, at most 6.
+ * Formats a duration of at least 0 ms as Actuator does, in ISO 8601: `PT1H2M3.004S`. Seconds are rounded to 6 decimals.
  */
-export function formatDuration(durationMs: number, decimals = 6): string {
-  const unit = 10 ** decimals;
+export function formatDuration(durationMs: number): string {
+  const unit = 10 ** DECIMALS;
   const total = Math.round((durationMs / 1_000) * unit);
   const hours = Math.floor(total / (3_600 * unit));
   const minutes = Math.floor((total % (3_600 * unit)) / (60 * unit));
-  const seconds = ((total % (60 * unit)) / unit).toFixed(decimals).replace(/\.?0+$/, '');
+  const seconds = ((total % (60 * unit)) / unit).toFixed(DECIMALS).replace(/\.?0+$/, '');
   const text = `${hours > 0 ? `${hours}H` : ''}${minutes > 0 ? `${minutes}M` : ''}${seconds === '0' ? '' : `${seconds}S`}`;
   return `PT${text === '' ? '0S' : text}`;
 }
 
 const DURATION = /^P(?:(\d{1,6})D)?(?:T(?=\d)(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?$/i;
 
-/** Reads an ISO 8601 duration of days and smaller units, like `PT10M`, as milliseconds; undefined when it is none. */
+/** Parses an ISO 8601 duration of days and smaller units, like `PT10M`, to milliseconds; undefined when it is none. */
 export function parseDuration(text: string): number | undefined {
   const [, ...parts] = DURATION.exec(text) ?? [];
   if (parts.every((part) => part === undefined)) return undefined;

@@ -1,11 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Reply } from '../http/endpoint.ts';
 import { type ErrorFormat, sendProblem } from '../http/error-format.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
-import { COMMON_HEADERS } from './json-reply.ts';
+import { COMMON_HEADERS } from './replies.ts';
 
 /** Every refusal of this door is one small JSON object; from 500 on it says nothing about the inside. */
 export const managementErrors: ErrorFormat = {
   contentType: 'application/json',
+  headers: COMMON_HEADERS,
   body({ status, message }) {
     const error = reasonPhrase(status);
     return JSON.stringify(
@@ -14,26 +16,26 @@ export const managementErrors: ErrorFormat = {
   },
 };
 
-/** Made once: a refusal is an answer like any other, and its stack tells nobody anything. */
+// Created once: nobody reads the stack of a refusal.
 export const NOT_FOUND = new HttpProblem(404, 'NOT_FOUND', 'There is no such endpoint');
-export const METHOD_NOT_ALLOWED = new HttpProblem(
-  405,
-  'METHOD_NOT_ALLOWED',
-  'The path does not take this method; Allow names those that it takes',
-);
-export const UNAUTHORIZED = new HttpProblem(401, 'UNAUTHORIZED', 'This needs a user name and a password');
+export const UNAUTHORIZED = new HttpProblem(401, 'UNAUTHORIZED', 'This needs a user name and a password', {
+  headers: { 'www-authenticate': 'Basic realm="portico", charset="UTF-8"' },
+});
 export const FORBIDDEN = new HttpProblem(403, 'FORBIDDEN', 'This user does not have the role for it');
 
-/** Answers with a status from 500 on that is no fault and tells its reason, for an operator to act on. */
-export function refuseWithReason(reply: FastifyReply, status: number, message: string): FastifyReply {
-  const body = JSON.stringify({ status, error: reasonPhrase(status), message });
-  return reply
-    .code(status)
-    .headers({ ...COMMON_HEADERS, 'content-type': 'application/json' })
-    .send(Buffer.from(body));
+/** The refusal of a method that a path does not take; `allow` lists those that it takes. */
+export function methodNotAllowed(allow: string): HttpProblem {
+  const message = 'The path does not take this method; Allow names those that it takes';
+  return new HttpProblem(405, 'METHOD_NOT_ALLOWED', message, { headers: { allow } });
 }
 
-/** Answers with an error in the door's format; what is our own fault is logged. */
+/** A status from 500 on that is no fault and states its reason, for an operator to act on. */
+export function unavailable(message: string): Reply {
+  const body = JSON.stringify({ status: 503, error: reasonPhrase(503), message });
+  return { status: 503, type: managementErrors.contentType, body, headers: COMMON_HEADERS };
+}
+
+/** Answers with an error in the door's format; a fault of ours is logged. */
 export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  return sendProblem(managementErrors, error, request, reply.headers(COMMON_HEADERS));
+  return sendProblem(managementErrors, error, request, reply);
 }

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { refuseCrossSiteWrites } from '../http/cross-site.ts';
 import { exposedEndpoints } from './access/exposure.ts';
 import { guard } from './access/guard.ts';
 import { allEndpoints } from './all-endpoints.ts';
@@ -7,13 +6,12 @@ import { withDefaults } from './defaults.ts';
 import { addDiscovery } from './discovery/discovery.ts';
 import { addProbes } from './health/probes.ts';
 import { healthView } from './health/view.ts';
-import { refuse } from './management-errors.ts';
+import { prepareScope } from './management-scope.ts';
 import { answerUnknownPaths } from './not-found.ts';
 import { basePrefix, checkCustomEndpoints, type ManagementOptions } from './options.ts';
-import { readManagementBodies } from './read-bodies.ts';
 import { registerWithAdmin } from './spring-boot-admin/spring-boot-admin.ts';
 
-// What the options are made of, for those who take only this door.
+// The types and classes of the options, for programs that use only this door.
 export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/schema/custom-endpoint.ts';
 export { ExchangeLog } from '../http/exchange-log.ts';
 export { listRoutes } from '../http/route-list.ts';
@@ -32,7 +30,7 @@ export type { SpringBootAdminOptions } from './spring-boot-admin/spring-boot-adm
  * The management door (contract 4.3) as a Fastify plugin. Everything it adds stays in two scopes of its
  * own: the base path, guarded when users are configured, and the open probes beside it.
  * Fails with HealthCheckNameError, ManagementOptionsError, UserNameError, EmptySecretError or PasswordHashError
- * when the options make no door.
+ * for invalid options.
  */
 export const management: FastifyPluginAsync<ManagementOptions> = async (app, given) => {
   const options = withDefaults(given, app);
@@ -51,19 +49,17 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
   }
 
   app.register(async (scope) => {
-    scope.setErrorHandler(refuse);
+    prepareScope(scope);
     addProbes(scope, health);
   });
   app.register(
     async (scope) => {
-      scope.setErrorHandler(refuse);
-      // Before any route: the guard is the first thing that a request under the base path meets.
+      prepareScope(scope);
+      // A hook, so that it also sees requests for unknown paths.
       if (guardHook !== undefined) scope.addHook('onRequest', guardHook);
       answerUnknownPaths(scope, prefix);
-      scope.addHook('onRequest', refuseCrossSiteWrites);
-      readManagementBodies(scope);
-      // At `/` the page of links would take the place of somebody's start page.
-      if (prefix !== '') addDiscovery(scope, endpoints, options);
+      // At `/` discovery would replace the application's own start page.
+      if (prefix !== '') addDiscovery(scope, endpoints, options.build);
       for (const { endpoint, access } of exposed) endpoint.addRoutes(scope, access);
     },
     { prefix },

@@ -1,6 +1,6 @@
 import { parseAccept } from '../http/accept.ts';
 
-/** What the JSON of this door can be called, best first. */
+/** The media types of this door's JSON, the preferred one first. */
 export const MEDIA_TYPES = [
   'application/vnd.spring-boot.actuator.v3+json',
   'application/vnd.spring-boot.actuator.v2+json',
@@ -12,8 +12,8 @@ export type MediaType = (typeof MEDIA_TYPES)[number];
 const DEFAULT: MediaType = MEDIA_TYPES[0];
 
 /**
- * The media type for an Accept header: the one it wants most, among equals one that it names rather than
- * covers with `*`, then the best of ours. A header that takes none of them gets the default all the same.
+ * The media type for an Accept header: the one with the highest weight, among equals one that is named rather than
+ * covered by `*`, then the first of ours. A header that accepts none of them gets the default.
  */
 export function mediaTypeFor(accept: string | undefined): MediaType {
   if (accept === undefined || accept === '*/*') return DEFAULT;

@@ -1,6 +1,6 @@
 import type { Meter, Series, Statistic, Tag } from '../observability/metrics/meter.ts';
 
-/** One meter as the metrics endpoint shows it. */
+/** A meter as the metrics endpoint shows it. */
 export interface MetricDescription {
   readonly name: string;
   readonly description: string;
@@ -9,7 +9,7 @@ export interface MetricDescription {
   readonly availableTags: readonly { readonly tag: string; readonly values: readonly string[] }[];
 }
 
-/** What a meter has measured while it has no series yet. */
+/** The statistics of a meter without series. */
 const NOTHING: Readonly<Record<Meter['type'], readonly Statistic[]>> = {
   counter: ['COUNT'],
   gauge: [],
@@ -17,9 +17,8 @@ const NOTHING: Readonly<Record<Meter['type'], readonly Statistic[]>> = {
 };
 
 /**
- * What the series of a meter that have all of `tags` measured together: maxima by the largest, all else by
- * the sum. The tags that are still open come with their values. Undefined when no series has these tags;
- * without tags there is an answer for every meter.
+ * The measurements of the series of a meter that have all of `tags`: the largest maximum, and the sums of all else.
+ * Other tags are listed with their values. Undefined when no series has these tags; without tags never.
  */
 export function describeMetric(meter: Meter, tags: readonly Tag[]): MetricDescription | undefined {
   const matching = Array.from(meter.series()).filter((series) => tags.every((tag) => hasTag(series, tag)));

@@ -1,14 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { METHOD_NOT_ALLOWED, NOT_FOUND, refuse } from './management-errors.ts';
-import { ManagementOptionsError } from './options.ts';
-import { ALLOWED } from './read-route.ts';
+import { methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
+import { answerBeforeBody } from './operations.ts';
+import { ManagementOptionsError } from './options-error.ts';
 
-/** Answers what is under the base path but no endpoint, after the guard and before a body is read. */
+const METHOD_NOT_ALLOWED = methodNotAllowed('GET, HEAD, OPTIONS');
+
+/** Answers what is under the base path but no endpoint. */
 export function answerUnknownPaths(scope: FastifyInstance, prefix: string): void {
-  scope.addHook('onRequest', (request, reply, done) => {
-    if (request.is404) answer(request, reply);
-    else done();
-  });
   try {
     scope.setNotFoundHandler(answer);
   } catch (cause) {
@@ -17,24 +15,13 @@ export function answerUnknownPaths(scope: FastifyInstance, prefix: string): void
       { cause },
     );
   }
-  if (prefix === '') return;
   // A catch-all route of the application, for its web pages say, would otherwise win over a not-found handler.
-  scope.route({
-    method: scope.supportedMethods,
-    url: '/*',
-    config: { unlisted: true },
-    exposeHeadRoute: false,
-    onRequest(request, reply) {
-      answer(request, reply);
-    },
-    handler: answer,
-  });
+  if (prefix !== '') answerBeforeBody(scope, '/*', scope.supportedMethods, answer);
 }
 
 function answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   // A method that Fastify has no routes for comes here even on a known path.
   const [path = ''] = request.url.split('?', 1);
   const known = !path.includes('*') && request.server.hasRoute({ method: 'GET', url: path });
-  if (!known) return refuse(NOT_FOUND, request, reply);
-  return refuse(METHOD_NOT_ALLOWED, request, reply.header('allow', ALLOWED));
+  return refuse(known ? METHOD_NOT_ALLOWED : NOT_FOUND, request, reply);
 }

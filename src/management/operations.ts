@@ -1,57 +1,111 @@
-import type { FastifyInstance, RouteHandlerMethod } from 'fastify';
-import { COMMON_HEADERS } from './json-reply.ts';
-import { METHOD_NOT_ALLOWED, refuse } from './management-errors.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import { addEndpoint } from '../http/add-endpoint.ts';
+import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
+import { methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
+import { COMMON_HEADERS } from './replies.ts';
+import { BODY_LIMIT, parseWrite, refuseWrite } from './write-body.ts';
+
+/** Answers a read. Throws HttpProblem. */
+export type Operation = (exchange: Exchange) => MaybePromise<Reply>;
+
+/** Answers a write; `body` is what its JSON holds, undefined when it is empty. Throws HttpProblem. */
+export type WriteOperation = (exchange: Exchange, body: unknown) => MaybePromise<Reply>;
 
 /** What a path of this door answers, by method. */
 export interface Operations {
-  readonly GET?: RouteHandlerMethod | undefined;
-  /** The reply of GET without its body when absent. */
-  readonly HEAD?: RouteHandlerMethod;
-  readonly POST?: RouteHandlerMethod | undefined;
-  readonly DELETE?: RouteHandlerMethod | undefined;
+  readonly get?: Operation | undefined;
+  /** Type and headers of the reply to HEAD; those of GET, which then runs, when absent. */
+  readonly head?: (headers: IncomingHttpHeaders) => Pick<Reply, 'type' | 'headers'>;
+  readonly post?: WriteOperation | undefined;
+  readonly delete?: WriteOperation | undefined;
+}
+
+export interface PathOptions {
+  /** False when an operation needs Fastify's own request; default true. */
+  readonly fast?: boolean;
+  /** Whether something is at the path with this last parameter; otherwise every method gets 404. Default: always. */
+  readonly exists?: (param: string) => boolean;
 }
 
 /**
- * Adds a path with what it answers. OPTIONS tells its methods, as clients look for it before they offer
- * to write; every other method gets 405 before its body is looked at.
+ * Adds a path with what it answers. OPTIONS lists its methods, as clients look for it before they offer to write;
+ * every other method gets 405 before its body is read.
  */
-export function addOperations(scope: FastifyInstance, url: string, operations: Operations): void {
-  const { GET, HEAD, POST, DELETE } = operations;
+export function addOperations(
+  scope: FastifyInstance,
+  url: string,
+  { get, head, post, delete: remove }: Operations,
+  { fast = true, exists = () => true }: PathOptions = {},
+): void {
   const methods: string[] = [];
-  if (GET !== undefined) {
+  if (get !== undefined) {
     methods.push('GET', 'HEAD');
-    scope.route({ method: 'GET', url, exposeHeadRoute: HEAD === undefined, handler: GET });
+    const exposeHeadRoute = head === undefined;
+    addEndpoint(scope, 'GET', url, { bodyLimit: 0, handle: get }, { fast, exposeHeadRoute });
   }
-  if (HEAD !== undefined) scope.route({ method: 'HEAD', url, handler: HEAD });
-  if (POST !== undefined) {
-    methods.push('POST');
-    scope.route({ method: 'POST', url, handler: POST });
+  if (head !== undefined) scope.head(url, headHandler(head));
+  for (const [method, operation] of Object.entries({ POST: post, DELETE: remove })) {
+    if (operation === undefined) continue;
+    methods.push(method);
+    addEndpoint(scope, method as 'POST' | 'DELETE', url, writeEndpoint(operation), { fast });
   }
-  if (DELETE !== undefined) {
-    methods.push('DELETE');
-    scope.route({ method: 'DELETE', url, handler: DELETE });
-  }
+
   const allow = [...methods, 'OPTIONS'].join(', ');
-  scope.route({
-    method: 'OPTIONS',
+  const refusal = methodNotAllowed(allow);
+  function answerOthers(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const [param = ''] = Object.values(request.params as Readonly<Record<string, string>>);
+    if (!exists(param)) return refuse(NOT_FOUND, request, reply);
+    if (request.method !== 'OPTIONS') return refuse(refusal, request, reply);
+    return reply.headers(COMMON_HEADERS).header('allow', allow).send();
+  }
+  answerBeforeBody(
+    scope,
     url,
-    config: { unlisted: true },
-    handler: (_request, reply) => reply.headers(COMMON_HEADERS).header('allow', allow).send(),
-  });
-  refuseOthers(scope, url, allow, methods);
+    scope.supportedMethods.filter((method) => !methods.includes(method)),
+    answerOthers,
+  );
 }
 
-function refuseOthers(scope: FastifyInstance, url: string, allow: string, methods: readonly string[]): void {
-  const handler: RouteHandlerMethod = (request, reply) =>
-    refuse(METHOD_NOT_ALLOWED, request, reply.header('allow', allow));
+/** Adds a path that is only read: GET, and HEAD with the reply of GET. */
+export function addReadOperation(scope: FastifyInstance, url: string, get: Operation): void {
+  addOperations(scope, url, { get });
+}
+
+/** Adds an unlisted route that answers before the body is read. */
+export function answerBeforeBody(
+  scope: FastifyInstance,
+  url: string,
+  method: string[],
+  answer: (request: FastifyRequest, reply: FastifyReply) => FastifyReply,
+): void {
   scope.route({
+    method,
     url,
-    method: scope.supportedMethods.filter((method) => method !== 'OPTIONS' && !methods.includes(method)),
     config: { unlisted: true },
     exposeHeadRoute: false,
     onRequest(request, reply) {
-      handler.call(scope, request, reply);
+      answer(request, reply);
     },
-    handler,
+    handler: answer,
   });
+}
+
+function headHandler(head: NonNullable<Operations['head']>): RouteHandlerMethod {
+  return (request, reply) => {
+    const { type, headers } = head(request.headers);
+    return reply
+      .headers(headers ?? {})
+      .type(type)
+      .send();
+  };
+}
+
+function writeEndpoint(operation: WriteOperation): Endpoint {
+  return {
+    bodyLimit: BODY_LIMIT,
+    admit: refuseWrite,
+    handle: (exchange) => operation(exchange, parseWrite(exchange.body)),
+  };
 }

@@ -21,69 +21,67 @@ import type { Build } from './endpoints/info.ts';
 import type { Mappings } from './endpoints/mappings.ts';
 import type { Environment } from './environment.ts';
 import { PROBE_PATHS } from './health/probes.ts';
-import type { GitInfo } from './info/git-info.ts';
+import type { GitSource } from './info/git-info.ts';
 import { ManagementOptionsError } from './options-error.ts';
 import type { SpringBootAdminOptions } from './spring-boot-admin/spring-boot-admin.ts';
 
 export { ManagementOptionsError } from './options-error.ts';
 
-/** What the management door is and shows, all of it: who registers the door gives less. */
+/** All options of the management door; whoever registers it gives some of them. */
 export interface DoorOptions {
   /** Such as `/actuator`, or `/` for everything but the probes. */
   readonly basePath: string;
-  /** Whether a proxy's Forwarded and X-Forwarded headers count for the links of the discovery page; false when absent. */
-  readonly trustForwarded?: boolean | undefined;
   /** The names of exposed endpoints, or `*`; case, `-` and `.` do not count. */
   readonly include: readonly string[];
   /** Wins over `include`. */
   readonly exclude: readonly string[];
-  /** What may be done with the exposed endpoints; each endpoint's own level when absent. */
+  /** The access to exposed endpoints; default each endpoint's own. */
   readonly access?: AccessRules | undefined;
   readonly showValues: ShowValues;
-  /** What is shown nowhere, whatever it stands in; the passwords of `users` when absent. */
+  /** Secrets to redact in every text; default the passwords of `users`. */
   readonly secrets?: SecretTexts | undefined;
-  /** Empty: the door is not secured. */
+  /** Without any the door is not secured. */
   readonly users: readonly BasicUser[];
-  /** The role that a user needs; undefined: any user will do. */
+  /** The role that a user needs; none when undefined. */
   readonly role: string | undefined;
-  /** Failed log-ins of one address within a minute, after which it gets 429; 10 when absent, 0 for no limit. */
+  /** Failed log-ins of one address within a minute after which it gets 429; default 10, 0 for no limit. */
   readonly maxFailedLogins?: number | undefined;
   readonly build: Build;
-  /** What was checked out where it was built. */
-  readonly git?: GitInfo | undefined;
-  /** The parts of /info; build and git when absent. */
+  /** The commit that it was built from; a function is called once, when somebody asks for it. */
+  readonly git?: GitSource | undefined;
+  /** The parts of /info; default build and git. */
   readonly info?: readonly InfoPart[] | undefined;
   readonly health: HealthRegistry;
-  /** By name, beside `liveness` and `readiness`, or in their place. */
+  /** By name; `liveness` and `readiness` exist unless they are replaced. */
   readonly healthGroups?: ReadonlyMap<string, HealthGroupOptions> | undefined;
-  /** Who sees what a health status is made of; when-authorized when absent. */
+  /** Who sees the components of a health status; default when-authorized. */
   readonly showDetails?: ShowDetails | undefined;
   readonly readiness: Readiness;
   readonly metrics: Metrics;
   readonly environment: Environment;
-  /** What /configprops shows; without it there is no such endpoint, and so with all that follow. */
+  /** What /configprops shows. Without it there is no such endpoint; the same holds for those below. */
   readonly configuration?: readonly EffectiveOption[] | undefined;
   /** What /loggers shows and changes. */
   readonly loggers?: Loggers | undefined;
   /** What /httpexchanges shows. */
   readonly exchanges?: ExchangeLog | undefined;
-  /** What /deliveries shows, and has handled again. */
+  /** What /deliveries shows and replays. */
   readonly deliveries?: DeliveriesView | undefined;
-  /** What /mappings shows, by the name of a part of the service. */
+  /** What /mappings shows, by door. */
   readonly mappings?: Mappings | undefined;
-  /** What POST /shutdown does. */
+  /** What POST /shutdown calls. */
   readonly shutDown?: (() => void) | undefined;
   readonly endpoints: readonly CustomEndpoint[];
-  /** The Spring Boot Admin server to register with; none when absent. */
+  /** The Spring Boot Admin server to register with; default none. */
   readonly springBootAdmin?: SpringBootAdminOptions | undefined;
 }
 
-/** What the management door is and shows; everything has a default, see withDefaults. */
+/** The options of the management door; for the defaults see withDefaults. */
 export type ManagementOptions = { readonly [K in keyof DoorOptions]?: DoorOptions[K] | undefined };
 
 const BASE_PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~-]+)+$/;
 
-/** The base path as a route prefix: without a slash at the end, empty for `/`. */
+/** The base path as a route prefix: without a trailing slash, empty for `/`. */
 export function basePrefix(basePath: string): string {
   const prefix = basePath.replace(/\/+$/, '');
   if (basePath === '' || (prefix !== '' && !BASE_PATH.test(prefix))) {
@@ -94,7 +92,7 @@ export function basePrefix(basePath: string): string {
   return prefix;
 }
 
-/** Refuses custom endpoints that could not be reached, or not be told from another one. */
+/** Refuses custom endpoints that cannot be reached, or have the id of another one. */
 export function checkCustomEndpoints(endpoints: readonly CustomEndpoint[], prefix: string): void {
   const probes = prefix === '' ? PROBE_PATHS.map((path) => path.slice(1)) : [];
   const taken = new Set([...takenEndpoints, ...probes].map(comparableEndpointId));

@@ -25,9 +25,10 @@ const NUMBERS = [
   'retentionBytes',
 ] as const;
 
-type Numbers = Readonly<Record<(typeof NUMBERS)[number], number>>;
+/** The numbers of a webhook door, as they are configured. */
+export type WebhookNumbers = Readonly<Record<(typeof NUMBERS)[number], number>>;
 
-export interface WebhookOptions extends Partial<Numbers> {
+export interface WebhookOptions extends Partial<WebhookNumbers> {
   /** The store of deliveries. Its database must stay open until the application has closed. */
   readonly inbox: Inbox;
   /** Handlers of deliveries, by event; default none: deliveries are stored for a replay. */
@@ -47,8 +48,6 @@ export interface WebhookOptions extends Partial<Numbers> {
   readonly stopTimeout?: number;
 }
 
-const DAY = 86_400_000;
-
 /** Handlers, sources and forward addresses, validated. Throws ConfigError with all problems. */
 export function readWork(
   given: Pick<WebhookOptions, 'handlers' | 'sources' | 'forward'>,
@@ -62,25 +61,25 @@ export function readWork(
   return { ...settings, handlers };
 }
 
-/** The options, validated and with defaults. Throws ConfigError with all problems. */
+/** The numbers by their names. */
+export function readNumbers(numberOf: (name: keyof WebhookNumbers) => number): WebhookNumbers {
+  return Object.fromEntries(NUMBERS.map((name) => [name, numberOf(name)])) as WebhookNumbers;
+}
+
+/** The options of the plugin, validated and with defaults. Throws ConfigError with all problems. */
 export function readOptions(given: WebhookOptions) {
   const problems: string[] = [];
-  const numbers = Object.fromEntries(
-    NUMBERS.map((name) => [name, numberOf(name, given[name], problems)]),
-  ) as Numbers;
-  const { attempts, timeout, concurrency, backoff, maxBackoff, retention, ...rest } = numbers;
+  const numbers = readNumbers((name) => numberOf(name, given[name], problems));
   const { secrets = [] } = given;
   return {
     ...readWork(given, problems),
-    ...rest,
+    numbers,
     secrets: typeof secrets === 'function' ? secrets : () => secrets,
-    defaults: { concurrency, timeout, maxAttempts: attempts, backoff: { base: backoff, cap: maxBackoff } },
-    retention: retention * DAY,
     stopTimeout: given.stopTimeout ?? 8_000,
   };
 }
 
-function numberOf(name: (typeof NUMBERS)[number], value: number | undefined, problems: string[]): number {
+function numberOf(name: keyof WebhookNumbers, value: number | undefined, problems: string[]): number {
   const option = table[`webhook.${name}`];
   if (value === undefined) return option.default;
   const parsed = parseValue(option, { name: `options: webhook.${name}`, drop: 'leave it out' }, value);

@@ -3,11 +3,9 @@ import { addBacklogMetrics } from '../inbox/backlog-metrics.ts';
 import { createEvents } from '../inbox/inbox-events.ts';
 import type { ReplayPlan } from '../inbox/replay-delivery.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
+import { createWebhookDoor } from './door.ts';
 import { createJobPlan } from './job-plan.ts';
 import { readOptions, readWork, type WebhookOptions } from './options.ts';
-import { RECEIVER_PATH, receiver } from './receiver/receiver.ts';
-import { createSource } from './sources/source.ts';
-import { createWork } from './work.ts';
 
 // What the options are made of, for those who take only this door.
 export type { HandlerSpec } from '../config/schema/module-handlers.ts';
@@ -26,33 +24,20 @@ export type { WebhookOptions } from './options.ts';
  */
 export const webhook: FastifyPluginAsync<WebhookOptions> = async (app, given) => {
   const { inbox, metrics } = given;
-  const options = readOptions(given);
-  const log = app.log;
+  const { stopTimeout, ...options } = readOptions(given);
+  const resources = new DisposableStack();
   // Without metrics the events count into meters that nobody reads.
-  const meters = metrics ?? new Metrics();
+  const meters = metrics ?? resources.use(new Metrics());
   if (metrics !== undefined) addBacklogMetrics(metrics, inbox);
-  const events = createEvents(log, meters);
-  const work = createWork({ ...options, inbox, log, events });
+  const events = resources.use(createEvents(app.log, meters));
+  const { work, addRoutes } = createWebhookDoor({ ...options, inbox, log: app.log, events });
 
   app.addHook('onReady', async () => work.start());
   app.addHook('onClose', async () => {
-    await work.stop(AbortSignal.timeout(options.stopTimeout));
-    if (metrics === undefined) meters[Symbol.dispose]();
+    await work.stop(AbortSignal.timeout(stopTimeout));
+    resources.dispose();
   });
-  await app.register(receiver, {
-    prefix: RECEIVER_PATH,
-    inbox,
-    secrets: options.secrets,
-    sources: options.sources.map(createSource),
-    plan: work.plan,
-    maxBodyBytes: options.maxBodyBytes,
-    maxBytesInFlight: options.maxBytesInFlight,
-    onAppended(delivery, appended) {
-      events.appended(delivery, appended);
-      work.wake(delivery);
-    },
-    onRefused: events.refused,
-  });
+  addRoutes(app);
 };
 
 /**

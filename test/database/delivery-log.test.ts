@@ -233,7 +233,7 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.deepEqual(await targetsOf(database.current, id), before);
     });
 
-    test('discarding gives up what is open or dead, and fences off whoever has it in hand', async () => {
+    test('discarding ends what is open or dead, and fences off its lease', async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       const discard = (id: string) => discardDelivery(deliveries, id, NOW);

@@ -5,8 +5,8 @@ import { engines } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
 
 for (const [engine, open] of Object.entries(engines)) {
-  describe(`targets that nobody runs in ${engine}`, () => {
-    test('what no process runs any more is given up, and can be replayed', async () => {
+  describe(`orphaned jobs in ${engine}`, () => {
+    test('jobs of targets that no process runs expire, and can be replayed', async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       const gone = newDelivery({ jobs: ['gone', 't'].map((target) => ({ target, orderKey: null })) });
@@ -34,7 +34,7 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.equal((await inbox.claim('gone', 10, 'me', LATER + 2, LEASE_END)).length, 2);
     });
 
-    test('what somebody holds is not given up before its lease has ended, and then only so much at once', async () => {
+    test('leased jobs expire only after their lease has ended, and at most the limit at once', async () => {
       await using database = await open();
       const { inbox } = database.current;
       await inbox.recordHeartbeat([], NOW - 9);

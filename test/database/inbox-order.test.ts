@@ -46,7 +46,7 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.deepEqual([next?.job, others.length], [head.job + 1, 0]);
     });
 
-    test('a dead job that is opened again waits for the one of its order that is in hand', async () => {
+    test('a dead job that is opened again waits for the one of its order that is leased', async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       const jobs = [{ target: 't', orderKey: 'a' }];

@@ -70,7 +70,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     });
   }
 
-  test('what services stored goes on in the target: open, dead, in hand, known by their keys', async () => {
+  test('what services stored goes on in the target: open, dead, leased, known by their keys', async () => {
     await using folder = await temporaryFolder();
     const postgres = await server.createDatabase();
     const dedupKey = `sha256:${'long'.repeat(1_000)}`;
@@ -229,7 +229,10 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
       using db = new DatabaseSync(file);
       db.exec(`UPDATE users SET name = 'a' || char(0) WHERE id = (SELECT max(id) FROM users)`);
     }
-    await assert.rejects(move(`sqlite:${file}`, to), refused(/stopped in users, behind \d+: invalid byte/));
+    await assert.rejects(
+      move(`sqlite:${file}`, to),
+      refused(/stopped in users, after key \d+: invalid byte/),
+    );
     {
       using db = new DatabaseSync(file);
       db.exec(`UPDATE users SET name = 'a' WHERE id = (SELECT max(id) FROM users)`);
@@ -247,10 +250,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
       await using database = openDatabase(`sqlite:${file}`);
       assert.equal(await database.users.update(1, { name: 'changed', email: 'a@b' }), true);
     }
-    await assert.rejects(
-      move(`sqlite:${file}`, to),
-      refused(/users: .*was written to.*Stop whatever does that/),
-    );
+    await assert.rejects(move(`sqlite:${file}`, to), refused(/users: .*was written to.*Stop the writer/));
   });
 
   test('every column of every table is moved, but for what is known', async () => {

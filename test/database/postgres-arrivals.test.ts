@@ -139,7 +139,7 @@ describe('new users on PostgreSQL, whoever creates them', { skip: withoutPostgre
     assert.deepEqual(at.names, ['one', 'under way when the subscriber came', 'two', 'late', 'three']);
   });
 
-  test('nothing is lost when the bell is cut, nor when the server crashes', async () => {
+  test('nothing is lost when the notifier is cut off, nor when the server crashes', async () => {
     await using both = await pair();
     const { a, b, url } = both;
     await using at = await subscriber(b);
@@ -169,7 +169,7 @@ describe('new users on PostgreSQL, whoever creates them', { skip: withoutPostgre
     assert.equal(new Set(at.names).size, at.names.length);
   });
 
-  test('a process that creates and dies before it can ring is heard within a second or so', async () => {
+  test('users of a process that dies before it notifies are found within a second or so', async () => {
     await using both = await pair();
     await using at = await subscriber(both.b);
     await both.hand.query(`INSERT INTO users (name, email) VALUES ('silent', 'a@b')`);

@@ -75,7 +75,7 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
     assert.equal(new Set(claimed).size, 150);
   });
 
-  test('a job that came earlier but was committed later waits for the one of its order that is in hand', async () => {
+  test('a job that came earlier but was committed later waits for the one of its order that is leased', async () => {
     await using both = await pair();
     const { a, b, hand } = both;
     await hand.query('BEGIN');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { startPortico } from '../support/portico-process.ts';
 import { startTestService } from '../support/service.ts';
@@ -31,6 +32,36 @@ test('all that the process uses is checked', async () => {
   assert.equal(components.diskSpace?.details?.path, service.folder);
   assert.deepEqual(components.webhookBacklog?.details, { open: 0, dead: 0, thresholdMs: 3_600_000 });
   for (const name of names) assert.equal((await healthOf(service.urls, `/${name}`)).status, 'UP', name);
+});
+
+test('a writer that hangs shows within its time to live and its timeout, and no request waits for it', async () => {
+  await using service = await startTestService({ database: 'file' });
+  await service.listen();
+  const healthy = await healthOf(service.urls);
+  assert.equal(healthy.components?.writer?.status, 'UP');
+  const other = new DatabaseSync(join(service.folder, 'portico.db'));
+  try {
+    other.exec('BEGIN IMMEDIATE');
+    const began = performance.now();
+    const write = fetch(`${service.urls.rest}/users`, { method: 'POST', body: '{"name":"a","email":"a@b"}' });
+    const down = await waitFor('the writer to be DOWN', async () => {
+      const asked = performance.now();
+      const health = await healthOf(service.urls);
+      assert.ok(performance.now() - asked < 1_000, 'the request does not wait for the writer');
+      return health.components?.writer?.status === 'DOWN' && health;
+    });
+    const took = performance.now() - began;
+    // A second to live, two seconds of timeout.
+    assert.ok(took > 1_900 && took < 4_500, `${took} ms`);
+    assert.equal(down.code, 503);
+    assert.match(String(down.components?.writer?.details?.error), /^TimeoutError: /);
+    assert.equal(down.components?.db?.status, 'UP');
+    other.exec('ROLLBACK');
+    assert.equal((await write).status, 200);
+    await waitFor('the writer to be UP', async () => (await healthOf(service.urls)).code === 200);
+  } finally {
+    other.close();
+  }
 });
 
 test('what is not used is not checked', async () => {
@@ -70,7 +101,7 @@ test('checks and groups of the module, by its settings', async () => {
   for (let i = 0; i < 2; i++) {
     assert.deepEqual((await healthOf(service.urls, '/ops/counts')).details, { runs: 1 });
   }
-  const said = service.log.entries.filter(({ msg }) => msg === 'health check fails');
+  const said = service.log.entries.filter(({ msg }) => msg === 'health check failed');
   assert.deepEqual(
     said.map(({ check, status, error }) => [check, status, error]),
     [['hangs', 'DOWN', 'TimeoutError: no answer within 20 ms']],

@@ -137,7 +137,7 @@ test('Prometheus scrapes it and answers questions about it', { skip }, async () 
   const metadata = (await prometheus.api('targets/metadata?metric=nodejs_heap_size_used_bytes')) as unknown[];
   assert.deepEqual(
     metadata.map((entry) => ({ ...(entry as object), target: undefined })),
-    [{ target: undefined, type: 'gauge', help: 'Used JavaScript heap', unit: 'bytes' }],
+    [{ target: undefined, type: 'gauge', help: 'Used size of the JavaScript heap', unit: 'bytes' }],
   );
 });
 

@@ -118,14 +118,14 @@ test('options are shown with the values that hold', async () => {
   assert.equal((await read(service, '/env/profiles')).property.source, 'systemEnvironment');
 });
 
-test('access and forwarded headers follow the configuration', async () => {
+test('access and trusted proxies follow the configuration', async () => {
   await using service = await startTestService({
     env: {
       ...ALL,
       MANAGEMENT_ACCESS: 'read-only',
       MANAGEMENT_ENDPOINT_ACCESS: 'env=none,shutdown=unrestricted',
       MANAGEMENT_MAX_ACCESS: 'read-only',
-      MANAGEMENT_TRUST_FORWARDED: 'true',
+      TRUST_PROXY: 'loopback',
     },
   });
   await service.listen();

@@ -2,7 +2,7 @@ import { accessOptions } from './access-options.ts';
 import { builtInEndpoints } from './endpoint-id.ts';
 import { showDetailsChoices } from './health-names.ts';
 import { infoParts } from './info-parts.ts';
-import { choice, count, duration, list, optionalText, path, port, someOf, toggle } from './option.ts';
+import { choice, count, duration, list, optionalText, path, port, someOf } from './option.ts';
 import { optionalPassword } from './password-option.ts';
 import { springBootAdminOptions } from './spring-boot-admin-options.ts';
 
@@ -23,12 +23,6 @@ export const managementOptions = {
     default: '/actuator',
     root: true,
     description: 'Base path of the management endpoints.',
-  }),
-  'management.trustForwarded': toggle({
-    env: 'MANAGEMENT_TRUST_FORWARDED',
-    default: false,
-    description:
-      'Whether the links at the base path follow what a proxy says of the request (Forwarded, X-Forwarded-*). Only behind a proxy that sets these itself.',
   }),
   'management.include': list({
     ...endpointNames,

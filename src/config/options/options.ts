@@ -14,6 +14,7 @@ import {
   text,
   toggle,
 } from './option.ts';
+import { trustedProxies } from './trusted-proxies.ts';
 
 /** The table of all options. Types, sources, help, documentation and /env are derived from it. */
 export const options = {
@@ -30,6 +31,11 @@ export const options = {
     default: doors,
     choices: doors,
     description: 'Doors to open.',
+  }),
+  'http.trustProxy': trustedProxies({
+    env: 'TRUST_PROXY',
+    description:
+      'Addresses and CIDR ranges of the proxies in front of the doors (also loopback, linklocal, uniquelocal): only their X-Forwarded-For, -Host and -Proto count, for the limit on failed log-ins, links and /httpexchanges. true trusts everybody who connects, so that any client can claim an address unless a proxy replaces these headers.',
   }),
   'database.url': text({
     env: 'DATABASE_URL',

@@ -79,3 +79,9 @@ test('only secrets can come from a file', () => {
   const reading = readEnvironment({ REST_PORT_FILE: '/nowhere' }, '/');
   assert.deepEqual([reading.found.size, reading.problems.length], [0, 0]);
 });
+
+test('a variable that was renamed has its line', () => {
+  assert.deepEqual(problems({ MANAGEMENT_TRUST_FORWARDED: 'true' }), [
+    'MANAGEMENT_TRUST_FORWARDED is not read any more; did you mean TRUST_PROXY?',
+  ]);
+});

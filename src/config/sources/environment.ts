@@ -4,6 +4,8 @@ import { parseText } from '../options/parse.ts';
 import { type Gathering, type Reading, startReading, take } from './reading.ts';
 import { readSecretFile } from './secret-file.ts';
 
+const RENAMED = [['MANAGEMENT_TRUST_FORWARDED', optionOf('http.trustProxy').env]] as const;
+
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -22,6 +24,9 @@ export function readEnvironment(env: Environment, cwd: string): Reading {
     } else if (text !== undefined) {
       take(reading, key, option.env, parseText(option, { name: option.env, drop: 'unset it' }, text));
     }
+  }
+  for (const [name, now] of RENAMED) {
+    if (env[name] !== undefined) reading.problems.push(`${name} is not read any more; did you mean ${now}?`);
   }
   return reading;
 }

@@ -30,7 +30,7 @@ async function open() {
   };
 }
 
-test('the reads of a turn share a transaction from the second on, and it ends with the turn', async () => {
+test('the reads of a tick share a transaction from the second on, and it ends with the tick', async () => {
   await using db = await open();
   for (let turn = 0; turn < 3; turn++) {
     db.read();
@@ -43,7 +43,7 @@ test('the reads of a turn share a transaction from the second on, and it ends wi
   }
 });
 
-test('a read after a commit that is acknowledged sees it, in the same turn too', async () => {
+test('a read after a commit that is acknowledged sees it, in the same tick too', async () => {
   await using db = await open();
   for (let written = 0; written < 20; written++) {
     for (let i = 0; i < 3; i++) assert.equal(db.read(), written);
@@ -54,7 +54,7 @@ test('a read after a commit that is acknowledged sees it, in the same turn too',
   }
 });
 
-test('a connection that was closed in mid-turn is left alone', async () => {
+test('a connection that was closed in mid-tick is left alone', async () => {
   await using db = await open();
   db.read();
   db.read();

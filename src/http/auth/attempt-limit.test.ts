@@ -96,6 +96,7 @@ test('IPv6 addresses of one network are one source', () => {
     ['2001:db8:0:8::1', '2001:db8:0:8::/64'],
     ['2001:db8::1:2:3:4:5', '2001:db8:0:1::/64'],
     ['1:2:3:4:5:6:7::', '1:2:3:4::/64'],
+    ['x'.repeat(1_000), 'unknown'],
   ] as const) {
     assert.equal(attemptSource(address), source, address);
   }

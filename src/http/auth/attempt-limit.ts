@@ -1,11 +1,14 @@
+/** The longest address, with room for the zone of a link-local one. */
+const MAX_ADDRESS = 64;
+
 export interface AttemptLimitOptions {
-  /** How many attempts may fail within a window. */
+  /** Maximum failures within a window. */
   readonly max: number;
-  /** From the first failure on, in milliseconds. */
+  /** Length of a window, from the first failure on, in milliseconds. */
   readonly windowMs: number;
-  /** How many addresses are remembered; the one that failed first is forgotten for a new one. */
+  /** Maximum addresses; a new one replaces the one that failed first. */
   readonly maxAddresses: number;
-  /** A clock that never goes back, in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly now: () => number;
 }
 
@@ -14,7 +17,7 @@ interface Window {
   failures: number;
 }
 
-/** Counts the failed attempts of every address, each in a window of its own. */
+/** Counts the failed attempts of each address, in a window of its own. */
 export class AttemptLimit {
   readonly #options: AttemptLimitOptions;
   /** In the order of their ends, because every window is equally long. */
@@ -24,7 +27,7 @@ export class AttemptLimit {
     this.#options = options;
   }
 
-  /** How many milliseconds the address has to wait before its next attempt; 0 when it need not. */
+  /** The time until the address may try again, in milliseconds; 0 when it may now. */
   waitOf(address: string): number {
     const window = this.#current(address);
     if (window === undefined || window.failures < this.#options.max) return 0;
@@ -43,7 +46,7 @@ export class AttemptLimit {
     return window.failures === this.#options.max;
   }
 
-  /** Takes a failure back: the attempt was none after all. */
+  /** Uncounts a failure. */
   forgive(address: string): void {
     const window = this.#windows.get(address);
     if (window !== undefined && window.failures > 0) window.failures--;
@@ -70,6 +73,8 @@ export class AttemptLimit {
 
 /** What attempts are counted by: of an IPv6 address the network, since a host has a whole one to choose from. */
 export function attemptSource(address: string): string {
+  // A trusted proxy may forward anything.
+  if (address.length > MAX_ADDRESS) return 'unknown';
   if (!address.includes(':')) return address;
   const mapped = /^::ffff:(\d+(?:\.\d+){3})$/i.exec(address)?.[1];
   if (mapped !== undefined) return mapped;

@@ -5,40 +5,40 @@ import { type BasicUser, type Credentials, type Principal, parseBasicAuth } from
 import { boundedGate, GateFullError } from './bounded-gate.ts';
 import { userTable } from './user-table.ts';
 
-/** Who has come in, why nobody is even checked (429 or 503), or undefined for credentials that prove nobody. */
+/** The authenticated user, why credentials are not even checked (429 or 503), or undefined for wrong ones. */
 export type Verdict = Principal | HttpProblem | undefined;
 
 /** Maps the value of an Authorization header, sent from an address, to a verdict. */
 export type Authenticator = (header: string | undefined, address: string) => Verdict | Promise<Verdict>;
 
 export interface AuthenticatorOptions {
-  /** Failed attempts of one address within a minute after which it has to wait; 10 when absent, 0 for no limit. */
+  /** Failed attempts of one address within a minute after which it has to wait; default 10, 0 for no limit. */
   readonly maxFailures?: number | undefined;
-  /** Called when an address has reached that limit. */
+  /** Called when an address reaches that limit. */
   readonly onLimit?: (address: string) => void;
-  /** A clock that never goes back, in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly now?: () => number;
 }
 
 const WINDOW = 60_000;
 const MAX_ADDRESSES = 10_000;
-/** Hashes are checked two at a time: each takes memory, and the pool has threads for files and names too. */
+/** Concurrent checks of hashes: each takes memory and a thread of the pool, which files and DNS use too. */
 const CHECKS_AT_ONCE = 2;
 const WAITING_CHECKS = 32;
-/** How many addresses of one user are remembered. */
+/** Maximum remembered addresses of one user. */
 const MAX_SOURCES = 100;
 
-/** Credentials that were right, and from where. */
+/** The user of right credentials, and their addresses. */
 interface Proven {
   readonly principal: Principal;
   readonly sources: Set<string>;
 }
 
 /**
- * Authenticates against a fixed list of users. The cost of a hashed password is paid once: credentials that
- * were right are known again by a keyed digest. An address with too many failures gets 429, right credentials
- * or not, so that guessing tells nothing; only those that were right from this very address still are.
- * Throws UserNameError, EmptySecretError or PasswordHashError for users that make no sense.
+ * Authenticates against a fixed list of users. The cost of a hashed password is paid once: right credentials are
+ * recognised by a keyed digest afterwards. An address with too many failures gets 429 for wrong and right credentials
+ * alike, so that guessing reveals nothing; except those that were right from that address before.
+ * Throws UserNameError, EmptySecretError or PasswordHashError for invalid users.
  */
 export function authenticator(
   users: readonly BasicUser[],
@@ -71,7 +71,7 @@ export function authenticator(
     id: string,
     source: string,
   ) {
-    // Counted before it is known, or a thousand guesses at once would all be let in to the check.
+    // Counted before the result is known, or a thousand concurrent guesses would all be checked.
     const reached = limit.fail(source);
     try {
       const principal = await gate.run(() => check(credentials));
@@ -96,7 +96,7 @@ export function authenticator(
     const known = proven.get(id);
     if (known?.sources.has(source)) return known.principal;
 
-    // Who asks the same meanwhile shares the answer; it is one guess.
+    // Concurrent requests with the same credentials share the check; it is one guess.
     let check = checking.get(id);
     if (check === undefined) {
       const wait = limit.waitOf(source);

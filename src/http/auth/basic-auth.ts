@@ -1,4 +1,4 @@
-/** Who may come in. Two entries with one name are two passwords of one user. */
+/** A user that may log in. Two entries with one name are two passwords of one user. */
 export interface BasicUser {
   readonly user: string;
   /** The password itself, or its hash as `$scrypt$...` or `$argon2id$...`. */
@@ -6,13 +6,13 @@ export interface BasicUser {
   readonly roles: readonly string[];
 }
 
-/** Who has come in. */
+/** An authenticated user. */
 export interface Principal {
   readonly name: string;
   readonly roles: readonly string[];
 }
 
-/** What a Basic header says; nobody has checked it yet. */
+/** The credentials of a Basic header, not verified. */
 export interface Credentials {
   readonly user: string;
   readonly password: string;
@@ -23,7 +23,7 @@ const CREDENTIALS = /^basic +([a-z0-9+/]+={0,2})$/i;
 export const CONTROL = /[\u0000-\u001f\u007f]/;
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Reads an Authorization header of the Basic scheme (RFC 7617); undefined for whatever is not a proper one. */
+/** Parses an Authorization header of the Basic scheme (RFC 7617); undefined for an invalid one. */
 export function parseBasicAuth(header: string | undefined): Credentials | undefined {
   const encoded = header === undefined ? undefined : CREDENTIALS.exec(header)?.[1];
   if (encoded === undefined) return undefined;

@@ -1,12 +1,12 @@
-/** Everything is taken, the places to wait too. */
+/** All places are taken, those to wait too. */
 export class GateFullError extends Error {
   override readonly name = 'GateFullError';
   readonly code = 'GATE_FULL';
 }
 
-/** Runs tasks, some at once and the others in turn. */
+/** Runs some tasks at once and queues the others. */
 export interface Gate {
-  /** Rejects with GateFullError, without running the task, when too many wait already. */
+  /** Rejects with GateFullError, without running the task, when the queue is full. */
   run<T>(task: () => Promise<T>): Promise<T>;
 }
 
@@ -19,7 +19,7 @@ export function boundedGate(atOnce: number, waiting: number): Gate {
     async run(task) {
       if (running < atOnce) running++;
       else if (queue.length >= waiting) throw new GateFullError('Too many wait already');
-      // Whoever ends hands the place on, so that nobody else can take it in between.
+      // A task that ends hands its place to the next one, so that no other can take it in between.
       else await new Promise<void>((resolve) => queue.push(resolve));
       try {
         return await task();

@@ -4,7 +4,7 @@ import { ExpectedError } from '../../core/expected-error.ts';
 
 export type PasswordAlgorithm = 'scrypt' | 'argon2id';
 
-/** A password as a hash that tells how it was made. Memory is in KiB, `hash` what the password must give. */
+/** A hashed password with its parameters. Memory is in KiB. */
 export type PasswordHash = {
   readonly salt: Buffer;
   readonly hash: Buffer;
@@ -23,7 +23,7 @@ export type PasswordHash = {
     }
 );
 
-/** A text that begins like a password hash cannot be checked; it may be a secret, so the message has none of it. */
+/** A text that begins like a password hash is invalid; it may be a secret, so the message does not quote it. */
 export class PasswordHashError extends ExpectedError {
   override readonly name = 'PasswordHashError';
   readonly code = 'PASSWORD_HASH';
@@ -33,11 +33,11 @@ export class PasswordHashError extends ExpectedError {
   }
 }
 
-/** What a hash may ask of us: a check takes no more memory than this, in KiB, and a second or two. */
+/** Maximum memory of a check, in KiB; it takes a second or two at most. */
 export const MAX_MEMORY = 256 * 1024;
 const MAX_WORK = 1024 * 1024;
 
-/** The cost of new hashes, by the advice of OWASP; scrypt's takes 32 MiB, argon2id's 19. */
+/** The cost of new hashes, as OWASP recommends: 32 MiB for scrypt, 19 for argon2id. */
 const DEFAULTS = {
   scrypt: { algorithm: 'scrypt', logN: 15, blockSize: 8, parallelism: 3 },
   argon2id: { algorithm: 'argon2id', memory: 19_456, passes: 2, parallelism: 1 },
@@ -51,15 +51,15 @@ const SCRYPT = new RegExp(
 const ARGON2ID = new RegExp(
   `^\\$argon2id\\$v=19\\$${number('m')},${number('t')},${number('p')}\\$${base64}\\$${base64}$`,
 );
-/** The beginnings of hashes, those of other programs too: none of them is anybody's password. */
+/** How hashes begin, those of other programs too; no password does. */
 const HASHED = /^\$(?:scrypt|argon2(?:i|d|id)?|pbkdf2[\w-]*|bcrypt[\w-]*|2[abxy]?|1|5|6|7|y|gy)\$/;
 
-/** Whether a configured password is meant as a hash. */
+/** Whether a configured password is a hash. */
 export function isPasswordHash(text: string): boolean {
   return HASHED.test(text);
 }
 
-/** Reads `$scrypt$ln=,r=,p=$salt$hash` or `$argon2id$v=19$m=,t=,p=$salt$hash`. Throws PasswordHashError. */
+/** Parses `$scrypt$ln=,r=,p=$salt$hash` or `$argon2id$v=19$m=,t=,p=$salt$hash`. Throws PasswordHashError. */
 export function parsePasswordHash(text: string): PasswordHash {
   const scrypt = SCRYPT.exec(text);
   const argon2id = ARGON2ID.exec(text);
@@ -75,7 +75,7 @@ export function parsePasswordHash(text: string): PasswordHash {
   throw new PasswordHashError('is neither a whole $scrypt$ nor a whole $argon2id$ one');
 }
 
-/** One text has one spelling: no padding, no stray bits. */
+/** Canonical base64 only: no padding, no stray bits. */
 function bytesOf(text: string, min: number, max: number): Buffer {
   const bytes = Buffer.from(text, 'base64');
   if (text !== '' && (toBase64(bytes) !== text || bytes.length < min || bytes.length > max)) {
@@ -105,17 +105,17 @@ function memoryOf(hash: PasswordHash): number {
   return hash.algorithm === 'argon2id' ? hash.memory : (hash.blockSize * 2 ** hash.logN) / 8;
 }
 
-/** How much work a check is: its memory in KiB by how often it is filled. */
+/** The work of a check: its memory in KiB times how often it is filled. */
 export function costOf(hash: PasswordHash): number {
   return memoryOf(hash) * (hash.algorithm === 'argon2id' ? hash.passes : hash.parallelism);
 }
 
-/** Whether the password is the one that was hashed. It may take a second, on a thread of the pool. */
+/** Verifies a password. It may take a second, on a thread of the pool. */
 export async function verifyPassword(password: string, hash: PasswordHash): Promise<boolean> {
   return crypto.timingSafeEqual(await derive(password, hash), hash.hash);
 }
 
-/** A hash of new random salt that costs the same and that no password gives, for names that do not exist. */
+/** A random hash of the same cost that no password matches, for names that do not exist. */
 export function decoyOf(hash: PasswordHash): PasswordHash {
   return { ...hash, salt: crypto.randomBytes(hash.salt.length), hash: crypto.randomBytes(hash.hash.length) };
 }
@@ -136,7 +136,7 @@ function derive(password: string, made: PasswordHash): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const done = (error: Error | null, derived: Buffer) => (error ? reject(error) : resolve(derived));
   if (made.algorithm === 'scrypt') {
-    // The limit is for what we allowed already: twice the memory, since OpenSSL counts some more.
+    // Twice the memory that `bounded` allows, since OpenSSL counts some more.
     const options = { N: 2 ** made.logN, r: made.blockSize, p: parallelism, maxmem: 2 * 1024 * MAX_MEMORY };
     crypto.scrypt(password, salt, hash.length, options, done);
   } else if (typeof crypto.argon2 === 'function') {

@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { ExpectedError } from '../../core/expected-error.ts';
 
-/** A secret that is configured but empty would let everybody in. */
+/** A configured secret is empty and would admit everybody. */
 export class EmptySecretError extends ExpectedError {
   override readonly name = 'EmptySecretError';
   readonly code = 'EMPTY_SECRET';
@@ -17,8 +17,8 @@ export function digestOf(text: string): Buffer {
 }
 
 /**
- * Tells whether a presented secret equals one of the configured ones, as text. The time it takes tells
- * nothing about any of them. Without a secret nothing matches; an empty one throws EmptySecretError.
+ * Compares a presented secret with the configured ones, as text, in a time that depends on none of them. Without a
+ * secret nothing matches; an empty one throws EmptySecretError.
  * Header values come as Latin-1: decode one as UTF-8 before presenting it where secrets may hold more.
  */
 export function secretMatcher(secrets: readonly string[]): (presented: string | undefined) => boolean {

@@ -20,11 +20,11 @@ export class UserNameError extends ExpectedError {
 /** A fixed list of users, some with a password and some with its hash. */
 export interface UserTable {
   /**
-   * Whom a password proves. Every user is compared, name and password at once, so that the time tells
-   * neither who exists nor how close a guess was.
+   * The user of a password. Every user is compared, name and password at once, so that the time reveals neither which
+   * users exist nor how close a guess was.
    */
   byPassword(credentials: Credentials): Principal | undefined;
-  /** Whom a hashed password proves; an unknown name takes as long. Undefined when there are no hashes. */
+  /** The user of a hashed password; an unknown name takes as long. Undefined when there are no hashes. */
   readonly byHash: ((credentials: Credentials) => Promise<Principal | undefined>) | undefined;
 }
 
@@ -35,8 +35,8 @@ interface HashedUser {
 }
 
 /**
- * Reads the users. Throws UserNameError, EmptySecretError or PasswordHashError for a user that could not
- * log in, or that everybody could be.
+ * Reads the users. Throws UserNameError, EmptySecretError or PasswordHashError for a user that could not log in, or as
+ * whom everybody could.
  */
 export function userTable(users: readonly BasicUser[]): UserTable {
   for (const { user, password } of users) {

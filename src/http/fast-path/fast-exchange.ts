@@ -20,6 +20,8 @@ export interface FastExchangeOptions {
   readonly heads: ReplyHeads;
   /** The id of the next request. */
   nextId(): string;
+  /** Whether proxies are trusted to say who the client is. */
+  readonly trustsProxies: boolean;
   /** Whether each reply closes its connection. */
   isDraining(): boolean;
   /** Where exchanges are recorded, if they are. */
@@ -116,20 +118,24 @@ export class FastExchange implements Exchange, Leased {
       endpoint.admit?.(this, Math.min(bodyLength, bodyLimit));
       if (bodyLength > bodyLimit) throw bodyTooLarge();
       const answer = endpoint.handle(this);
-      if (answer instanceof Promise) answer.then(this.#settle, this.#fail);
-      else this.#send(answer);
+      if (answer instanceof Promise) {
+        answer.then(
+          (reply) => this.#settle(reply),
+          (error: unknown) => this.#fail(error),
+        );
+      } else this.#send(answer);
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  readonly #settle = (reply: Reply): void => {
+  #settle(reply: Reply): void {
     try {
       this.#send(reply);
     } catch (error) {
       this.#fail(error);
     }
-  };
+  }
 
   #send({ status, type, body, headers }: Reply): void {
     if (body instanceof Readable) {
@@ -170,7 +176,7 @@ export class FastExchange implements Exchange, Leased {
     });
   }
 
-  readonly #fail = (error: unknown): void => {
+  #fail(error: unknown): void {
     const { errors, log } = this.#options;
     const problem = toProblem(error);
     if (problem.status >= 500) log.error({ reqId: this.id, err: error }, 'request failed');
@@ -179,9 +185,9 @@ export class FastExchange implements Exchange, Leased {
       status: problem.status,
       type: errors.contentType,
       body: errors.body(problem, { method, url }),
-      headers: problem.headers,
+      headers: { ...errors.headers, ...problem.headers },
     });
-  };
+  }
 
   /** Streams are Fastify's: it runs the request again. */
   #leaveToFastify(stream: Readable): void {

@@ -228,6 +228,7 @@ test('on a Node that does not name the reply in progress it closes itself before
     errors: { contentType: 'text/plain', body: () => '' },
     log: app.log,
     nextId,
+    trustsProxies: false,
     isDraining: () => false,
     exchangeLog: () => undefined,
   };

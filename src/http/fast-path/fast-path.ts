@@ -77,7 +77,15 @@ export class FastPath implements FastRouter<FastRoute> {
     if (this.#state !== 'open' || this.#options.isDraining() || isTraced()) return undefined;
     // Event streams are Fastify's.
     if (request.headers.accept?.includes('text/event-stream')) return undefined;
+    if (this.#isRecordedForwarded(request)) return undefined;
     return this.#routes.find(request);
+  }
+
+  /** Whether a proxy may say how the request is to be recorded, which Fastify knows to read. */
+  #isRecordedForwarded({ headers }: PlainRequest): boolean {
+    const { trustsProxies, exchangeLog } = this.#options;
+    if (!trustsProxies || exchangeLog() === undefined) return false;
+    return headers['x-forwarded-host'] !== undefined || headers['x-forwarded-proto'] !== undefined;
   }
 
   answer(

@@ -32,6 +32,7 @@ export class ReplyHeads {
   /** The fields that end a head when the connection stays. */
   #stays = '';
   /** What followed the id in the last usual head. */
+  #lastHeaders: HeadParts['headers'];
   #lastType: string | undefined;
   #lastLength = 0;
   #lastEnd = '';
@@ -40,21 +41,21 @@ export class ReplyHeads {
   head(parts: HeadParts): string {
     this.#readClock();
     const { status, id, contentType, contentLength, headers, afterwards } = parts;
-    if (status === 200 && headers === undefined && afterwards === 'stays') {
-      return OK_TO_ID + id + this.#usualEnd(contentType, contentLength);
+    if (status !== 200 || afterwards !== 'stays') return this.#unusual(parts);
+    if (headers !== this.#lastHeaders) {
+      this.#lastType = undefined;
+      // An object that comes again is a constant of its endpoint.
+      this.#lastHeaders = headers;
+      if (headers !== undefined) return this.#unusual(parts);
     }
-    return this.#unusual(parts);
-  }
-
-  #usualEnd(contentType: string, contentLength: number): string {
     if (contentType !== this.#lastType || contentLength !== this.#lastLength) {
       this.#lastType = contentType;
       this.#lastLength = contentLength;
-      const end = AFTER_ID + content(contentType, contentLength) + this.#stays;
+      const whole = this.#unusual(parts);
       // A flat text: V8 would flatten a concatenated one at each write.
-      this.#lastEnd = Buffer.from(end, 'latin1').toString('latin1');
+      this.#lastEnd = Buffer.from(whole.slice(OK_TO_ID.length + id.length), 'latin1').toString('latin1');
     }
-    return this.#lastEnd;
+    return OK_TO_ID + id + this.#lastEnd;
   }
 
   #unusual({ status, id, contentType, contentLength, headers, afterwards }: HeadParts): string {

@@ -31,6 +31,8 @@ export interface ListenerOptions {
   readonly errors: ErrorFormat;
   /** Whether plain requests are answered without Fastify; default true. */
   readonly fastPath?: boolean;
+  /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
+  readonly trustProxy?: boolean | string[];
 }
 
 /** One HTTP listener: a Fastify instance with the limits, refusals and draining that all doors share. */
@@ -54,7 +56,7 @@ const SWEEP_INTERVAL = 50;
 
 /** Builds a listener that does not listen yet. */
 export function createListener(options: ListenerOptions): Listener {
-  const { door, host, errors } = options;
+  const { door, host, errors, trustProxy = false } = options;
   let draining = false;
   const idPrefix = randomBytes(4).toString('hex');
   let requests = 0;
@@ -67,6 +69,7 @@ export function createListener(options: ListenerOptions): Listener {
     childLoggerFactory: (logger) => logger,
     genReqId: nextId,
     requestIdHeader: false,
+    trustProxy,
     rewriteUrl: (request) => originForm(request.url ?? '/'),
     routerOptions: { maxParamLength: LIMITS.maxHeaderBytes },
     // Comes before any hook.
@@ -96,6 +99,7 @@ export function createListener(options: ListenerOptions): Listener {
     errors,
     log: app.log,
     nextId,
+    trustsProxies: options.trustProxy !== undefined && options.trustProxy !== false,
     isDraining: () => draining,
     exchangeLog: () => exchangeLog,
   });

@@ -190,7 +190,7 @@ test('jobs of one key follow each other without a pause', {
 });
 
 test(
-  'what an ended process had in hand is done when its lease has ended, unless that was the last attempt',
+  'leased jobs of an ended process are done when its lease has ended, unless that was the last attempt',
   soon,
   async (t) => {
     await using database = openDatabase('sqlite::memory:');

@@ -5,15 +5,15 @@ export type { Access } from '../../config/options/access.ts';
 
 /** How access is configured. */
 export interface AccessRules {
-  /** For every endpoint that `endpoints` does not name; each endpoint's own when absent. */
+  /** For endpoints that `endpoints` does not name; default each endpoint's own. */
   readonly default?: Access | undefined;
   /** By endpoint id; case, `-` and `.` do not count. */
   readonly endpoints?: ReadonlyMap<string, Access> | undefined;
-  /** What no endpoint goes beyond; unrestricted when absent. */
+  /** Upper bound for all endpoints; default unrestricted. */
   readonly max?: Access | undefined;
 }
 
-/** Tells the access of an endpoint from its id and from its own level, the one for when nobody says. */
+/** Gives the access to an endpoint by its id and its own level, which holds unless one is configured. */
 export function accessRules(rules: AccessRules): (id: string, own: Access | undefined) => Access {
   const { max = 'unrestricted', endpoints = new Map<string, Access>() } = rules;
   const named = new Map(Array.from(endpoints, ([id, level]) => [comparableEndpointId(id), level]));

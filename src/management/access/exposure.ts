@@ -1,28 +1,28 @@
 import { comparableEndpointId } from '../../config/options/endpoint-id.ts';
-import type { Endpoint } from '../endpoint.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { type Access, type AccessRules, accessRules } from './access.ts';
 
-/** An endpoint that is there, and what may be done with it. */
+/** An exposed endpoint, and the access to it. */
 export interface Exposed {
-  readonly endpoint: Endpoint;
+  readonly endpoint: ManagementEndpoint;
   readonly access: Exclude<Access, 'none'>;
 }
 
-/** Which endpoints are there. */
+/** Which endpoints are exposed. */
 export interface ExposureRules {
   readonly include: readonly string[];
   readonly exclude: readonly string[];
   readonly access?: AccessRules | undefined;
 }
 
-/** Whether an endpoint is there, for one that has no access level of its own. */
+/** Whether an endpoint without an access level of its own is exposed. */
 export function isExposed(id: string, { include, exclude, access = {} }: ExposureRules): boolean {
   return exposure(include, exclude)(id) && accessRules(access)(id, undefined) !== 'none';
 }
 
-/** The endpoints that are exposed and of which access leaves something, in their order. */
+/** The endpoints that are exposed and whose access leaves an operation, in their order. */
 export function exposedEndpoints(
-  endpoints: readonly Endpoint[],
+  endpoints: readonly ManagementEndpoint[],
   { include, exclude, access: rules = {} }: ExposureRules,
 ): readonly Exposed[] {
   const exposed = exposure(include, exclude);
@@ -36,7 +36,7 @@ export function exposedEndpoints(
     });
 }
 
-/** Tells whether an endpoint is exposed: named by `include`, or `*` there, and not by `exclude` (contract 4.3). */
+/** Whether an endpoint is exposed: named by `include`, or `*` there, and not by `exclude` (contract 4.3). */
 export function exposure(include: readonly string[], exclude: readonly string[]): (id: string) => boolean {
   const included = matcher(include);
   const excluded = matcher(exclude);

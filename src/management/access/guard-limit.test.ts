@@ -43,6 +43,32 @@ test('after ten failures an address gets 429, whatever it sends; what was right 
   );
 });
 
+test('behind a trusted proxy the client is counted, not the proxy', async () => {
+  const proxy = '192.0.2.1';
+  await using app = await managementApp({ users: USERS }, Fastify({ trustProxy: [proxy] }));
+  const ask = async (client: string, password: string, remoteAddress = proxy) => {
+    const headers = { ...basic('ann', password), 'x-forwarded-for': client };
+    return (await app.inject({ url: '/actuator/info', headers, remoteAddress })).statusCode;
+  };
+  for (let i = 0; i < 10; i++) assert.equal(await ask('198.51.100.1', `${i}`), 401);
+  assert.equal(await ask('198.51.100.1', 'right'), 429);
+  assert.equal(await ask('198.51.100.2', 'right'), 200);
+  // The client cannot name another address before its own, nor send the header past the proxy.
+  assert.equal(await ask('203.0.113.9, 198.51.100.1', 'right'), 429);
+  for (let i = 0; i < 10; i++) assert.equal(await ask(`203.0.113.${i}`, `${i}`, '198.51.100.3'), 401);
+  assert.equal(await ask('203.0.113.10', 'right', '198.51.100.3'), 429);
+});
+
+test('without a trusted proxy a forged address changes nothing', async () => {
+  await using app = await managementApp({ users: USERS });
+  const ask = async (client: string, password: string) => {
+    const headers = { ...basic('ann', password), 'x-forwarded-for': client };
+    return (await app.inject({ url: '/actuator/info', headers })).statusCode;
+  };
+  for (let i = 0; i < 10; i++) assert.equal(await ask(`203.0.113.${i}`, `${i}`), 401);
+  assert.equal(await ask('203.0.113.10', 'right'), 429);
+});
+
 for (const algorithm of ['scrypt', 'argon2id'] as const) {
   test(`a user with an ${algorithm} hash`, async () => {
     const password = await hashPassword('right', algorithm);

@@ -1,16 +1,16 @@
 import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
 
-/** What stands where a value may not be seen. */
+/** Replaces a value that may not be shown. */
 export const MASK = '******';
 
-/** When the values of properties are shown. Who may not see them never gets as far as the endpoint. */
+/** When the values of properties are shown; only authorised requests get past the guard. */
 export type ShowValues = 'never' | 'when-authorized' | 'always';
 
-/** Found anywhere in a name, without its separators: better a harmless value hidden than a secret shown. */
+/** Found anywhere in a name, without its separators: hiding a harmless value is better than showing a secret. */
 const SECRET_PARTS =
   /password|passwd|passphrase|secret|token|key|credential|authorization|cookie|session|dsn|databaseurl|connectionstring|jwt|bearer|signature|applicationjson|vcapservices/;
 
-/** Found as a word of a name; PWD alone is the working directory. */
+/** Found as a word of a name. PWD alone is the working directory. */
 const SECRET_WORDS = new Set(['pass', 'auth', 'pat', 'salt', 'otp', 'pin', 'sas', 'cred', 'creds']);
 const PASSWORD_WORD = /[^a-z]pwd$|^pwd[^a-z]/;
 
@@ -31,7 +31,7 @@ const TORN_AUTHORITY = new RegExp(String.raw`(${START})(?!\*{6}@)([^/?#@]*)[/?#]
 const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])?(?::\d*)?(?:,|$)/i;
 
 /**
- * Masks what stands before the host in every URL of a text: `postgres://me:secret@host` has `******@host`.
+ * Masks the userinfo of every URL in a text: `postgres://me:secret@host` has `******@host`.
  * A password may hold an unescaped `/`, `?` or `#`: then everything up to the last `@` goes.
  */
 export function maskUserinfo(text: string): string {
@@ -56,7 +56,7 @@ export function maskSecrets(text: string): string {
   );
 }
 
-/** A value and whether it is one that nobody may see. */
+/** A value, and whether it is secret. */
 export interface Property {
   readonly value: unknown;
   readonly secret: boolean;
@@ -65,12 +65,12 @@ export interface Property {
 /** A property's value as it may be shown. */
 export type ShowValue = (name: string, property: Property) => unknown;
 
-/** How values are shown. `secrets` stay hidden wherever they turn up. */
+/** Shows values; `secrets` are redacted in all of them. */
 export function valueShower(showValues: ShowValues, secrets: SecretTexts): ShowValue {
   return (name, property) => shownValue(name, property, showValues, secrets.texts);
 }
 
-/** A property's value as it may be shown. What is no plain value or list of them is named, not shown. */
+/** A property's value as it may be shown. Only plain values and lists of them are; of others the type is. */
 export function shownValue(
   name: string,
   { value, secret }: Property,
@@ -82,7 +82,7 @@ export function shownValue(
 }
 
 function plainValue(value: unknown, secrets: readonly string[]): unknown {
-  // A copy of a secret may stand anywhere: in a command line, say, that npm keeps in a variable.
+  // A copy of a secret may be anywhere, such as in a command line that npm keeps in a variable.
   if (typeof value === 'string') return maskSecrets(hideSecrets(value, secrets));
   if (typeof value === 'number' || typeof value === 'boolean') return value;
   return value === undefined || value === null ? null : `(a value of type ${typeof value})`;

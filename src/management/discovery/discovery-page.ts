@@ -1,13 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Endpoint } from '../endpoint.ts';
+import type { Reply } from '../../http/endpoint.ts';
 import type { Build } from '../endpoints/info.ts';
-import { COMMON_HEADERS } from '../json-reply.ts';
-
-/** A page that is ready to be sent: its status is 200. */
-export interface DiscoveryPage {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly html: Buffer;
-}
+import type { ManagementEndpoint } from '../management-endpoint.ts';
+import { COMMON_HEADERS } from '../replies.ts';
 
 const STYLE = `
 :root { color-scheme: light dark; --line: light-dark(#d8dce2, #3a404a); --soft: light-dark(#5a6470, #a0a9b6);
@@ -25,7 +20,7 @@ code, a { font-family: ui-monospace, monospace; font-size: .95rem; overflow-wrap
 code { color: var(--soft); }
 `;
 
-/** Nothing but the page's own style: it loads nothing, runs nothing and sends nothing. */
+/** Allows the page's own style and nothing else. */
 const POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
@@ -37,17 +32,17 @@ const POLICY = [
 
 const HEADERS = {
   ...COMMON_HEADERS,
-  'content-type': 'text/html; charset=utf-8',
+  vary: 'accept',
   'content-security-policy': POLICY,
   'referrer-policy': 'no-referrer',
 } as const;
 
-/** The page at the base path for somebody with a browser: every endpoint with one line about it. */
+/** The page at the base path for browsers: every endpoint with one line about it. */
 export function discoveryPage(
   prefix: string,
-  endpoints: readonly Endpoint[],
+  endpoints: readonly ManagementEndpoint[],
   { name, version }: Build,
-): DiscoveryPage {
+): Reply {
   // Relative to the page's own URL, so that they also work behind a proxy that adds a prefix.
   const base = `.${prefix.slice(prefix.lastIndexOf('/'))}`;
   const items = endpoints.map((endpoint) => item(endpoint, base, prefix)).join('');
@@ -68,10 +63,10 @@ ${items}</dl>
 </body>
 </html>
 `;
-  return { headers: HEADERS, html: Buffer.from(html) };
+  return { status: 200, type: 'text/html; charset=utf-8', body: html, headers: HEADERS };
 }
 
-function item({ about, links, writeOnly }: Endpoint, base: string, prefix: string): string {
+function item({ about, links, writeOnly }: ManagementEndpoint, base: string, prefix: string): string {
   const shown = links.map(({ path, templated }) => {
     const text = escapeHtml(prefix + path);
     if (writeOnly === true) return `<code>POST ${text}</code>`;

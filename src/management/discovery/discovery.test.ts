@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import Fastify from 'fastify';
 import { managementApp } from '../../../test/support/management-app.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const FORWARDED = {
   'x-forwarded-proto': 'https',
   'x-forwarded-host': 'ops.example',
-  'x-forwarded-prefix': '/p',
 };
 
 test('the links are named as in Actuator', async () => {
@@ -25,17 +25,34 @@ test('the links are named as in Actuator', async () => {
   });
 });
 
-test('what a proxy says counts only when it is trusted', async () => {
-  for (const [trustForwarded, start] of [
-    [undefined, 'http://inner:8080'],
-    [false, 'http://inner:8080'],
-    [true, 'https://ops.example/p'],
+test('the links follow a proxy that the application trusts', async () => {
+  for (const [trustProxy, remoteAddress, start] of [
+    [false, '10.0.0.1', 'http://inner:8080'],
+    ['10.0.0.1', '10.0.0.1', 'https://ops.example'],
+    ['10.0.0.1', '10.0.0.2', 'http://inner:8080'],
   ] as const) {
-    await using app = await managementApp({ trustForwarded });
+    await using app = await managementApp({}, Fastify({ trustProxy }));
     const headers = { host: 'inner:8080', ...FORWARDED };
-    const { _links } = (await app.inject({ url: '/actuator', headers })).json();
+    const { _links } = (await app.inject({ url: '/actuator', headers, remoteAddress })).json();
     assert.equal(_links.self.href, `${start}/actuator`);
     assert.equal(_links['env-toMatch'].href, `${start}/actuator/env/{toMatch}`);
+  }
+});
+
+test('whatever a trusted proxy says, a link begins with an origin', async () => {
+  await using app = await managementApp({}, Fastify({ trustProxy: true }));
+  for (const [proto, host, start] of [
+    ['javascript', 'ops.example', 'http://ops.example'],
+    ['https, javascript:', 'ops.example', 'http://ops.example'],
+    ['https', 'a"b', 'https://localhost:80'],
+    ['https', 'u@h/x', 'https://localhost:80'],
+    ['https', '[2001:db8::1]:8443', 'https://[2001:db8::1]:8443'],
+  ] as const) {
+    const headers = { 'x-forwarded-proto': proto, 'x-forwarded-host': host };
+    const { _links } = (await app.inject({ url: '/actuator', headers })).json();
+    const { href } = _links.self;
+    // An injected request has no address of its own.
+    assert.equal(href.replace(/localhost:\d+/, 'localhost:80'), `${start}/actuator`);
   }
 });
 

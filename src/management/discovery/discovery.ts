@@ -1,38 +1,33 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { prefersHtml } from '../../http/accept.ts';
-import type { Endpoint } from '../endpoint.ts';
+import type { FastifyExchange } from '../../http/fastify-exchange.ts';
 import type { Build } from '../endpoints/info.ts';
-import { replyJson } from '../json-reply.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { MEDIA_TYPES } from '../media-type.ts';
-import { addReadRoute } from '../read-route.ts';
-import { type DiscoveryPage, discoveryPage } from './discovery-page.ts';
-import { type OriginOf, originReader } from './origin.ts';
-
-export interface DiscoveryOptions {
-  readonly build: Build;
-  /** Whether a proxy's word on the original request counts; false when absent. */
-  readonly trustForwarded?: boolean | undefined;
-}
+import { addOperations, type Operation } from '../operations.ts';
+import { COMMON_HEADERS, jsonTextReply } from '../replies.ts';
+import { discoveryPage } from './discovery-page.ts';
 
 const ORIGIN = '{origin}';
+const HEADERS = { ...COMMON_HEADERS, vary: 'accept' } as const;
 
-/** Adds what stands at the base path itself: absolute links to all that is exposed, and a page for browsers. */
+/** Adds the base path itself: absolute links to everything exposed, and a page for browsers. */
 export function addDiscovery(
   scope: FastifyInstance,
-  endpoints: readonly Endpoint[],
-  { build, trustForwarded = false }: DiscoveryOptions,
+  endpoints: readonly ManagementEndpoint[],
+  build: Build,
 ): void {
-  const originOf: OriginOf = originReader(trustForwarded);
   const pieces = linksOf(scope.prefix, endpoints).split(ORIGIN);
-  const page: DiscoveryPage = discoveryPage(scope.prefix, endpoints, build);
-  addReadRoute(scope, '', (request, reply) => {
-    reply.header('vary', 'accept');
-    if (prefersHtml(request.headers.accept, MEDIA_TYPES)) return reply.headers(page.headers).send(page.html);
-    return replyJson(reply, Buffer.from(pieces.join(originOf(request))));
-  });
+  const page = discoveryPage(scope.prefix, endpoints, build);
+  const get: Operation = (exchange) => {
+    if (prefersHtml(exchange.headers.accept, MEDIA_TYPES)) return page;
+    const { request } = exchange as FastifyExchange;
+    return { ...jsonTextReply(exchange, pieces.join(originOf(request))), headers: HEADERS };
+  };
+  addOperations(scope, '', { get }, { fast: false });
 }
 
-function linksOf(basePath: string, endpoints: readonly Endpoint[]): string {
+function linksOf(basePath: string, endpoints: readonly ManagementEndpoint[]): string {
   const link = (path: string, templated: boolean) => ({ href: `${ORIGIN}${basePath}${path}`, templated });
   const links = endpoints.flatMap((endpoint) => endpoint.links);
   return JSON.stringify({
@@ -41,4 +36,14 @@ function linksOf(basePath: string, endpoints: readonly Endpoint[]): string {
       ...Object.fromEntries(links.map(({ name, path, templated }) => [name, link(path, templated)])),
     },
   });
+}
+
+const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
+
+/** Scheme and host as the client, or a trusted proxy, sent them; our own address when that is no host. */
+function originOf({ protocol, host, socket }: FastifyRequest): string {
+  const scheme = protocol === 'https' ? 'https' : 'http';
+  if (HOST.test(host)) return `${scheme}://${host}`;
+  const { localAddress = 'localhost', localPort = 80 } = socket;
+  return `${scheme}://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }

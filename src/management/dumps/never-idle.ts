@@ -1,8 +1,13 @@
 import { Socket } from 'node:net';
-import type { FastifyRequest } from 'fastify';
+import type { Exchange } from '../../http/endpoint.ts';
+import type { FastifyExchange } from '../../http/fastify-exchange.ts';
 
-/** Lets a request wait without anything moving on its connection, which would otherwise be cut; close it after the reply. */
-export function neverIdle({ raw }: FastifyRequest): void {
+/**
+ * Lets a request wait while nothing moves on its connection, which would otherwise be cut; the reply has to close it.
+ * Only for requests that Fastify brought.
+ */
+export function neverIdle(exchange: Exchange): void {
+  const { socket } = (exchange as FastifyExchange).request.raw;
   // An injected request has no real socket.
-  if (raw.socket instanceof Socket) raw.socket.setTimeout(0);
+  if (socket instanceof Socket) socket.setTimeout(0);
 }

@@ -8,7 +8,7 @@ export interface Frame {
   readonly native: boolean;
 }
 
-/** What a thread does at this moment. */
+/** A thread and its current stack. */
 export interface ThreadState {
   readonly id: number;
   readonly name: string;
@@ -16,7 +16,7 @@ export interface ThreadState {
   readonly stack: readonly Frame[];
 }
 
-/** The parts of Node's diagnostic report that are looked at; all else, environments above all, is left alone. */
+/** The parts of Node's diagnostic report that are read; the rest, the environment above all, is ignored. */
 interface Report {
   readonly header: { readonly threadId: number; readonly event: string };
   readonly javascriptStack?: { readonly stack?: readonly string[] };
@@ -24,8 +24,8 @@ interface Report {
 }
 
 /**
- * Looks at the main thread and every worker. It takes some milliseconds, or as long as a worker is
- * inside a call of the system that cannot be interrupted.
+ * Reads the stacks of the main thread and every worker. It takes some milliseconds, or as long as a worker is in a
+ * system call that cannot be interrupted.
  */
 export function readThreads(): readonly ThreadState[] {
   const report = getReport();
@@ -34,10 +34,10 @@ export function readThreads(): readonly ThreadState[] {
 }
 
 function getReport(): Report {
-  // The types do not know this switch yet.
+  // Missing in the types.
   const reporter = process.report as typeof process.report & { excludeNetwork: boolean };
   const { excludeNetwork } = reporter;
-  // With the network it would look up the name of every peer.
+  // With the network it would resolve the name of every peer.
   reporter.excludeNetwork = true;
   try {
     return reporter.getReport() as unknown as Report;
@@ -55,7 +55,7 @@ function stateOf({ header, javascriptStack }: Report, name: string): ThreadState
   return { id: header.threadId, name, stack };
 }
 
-/** Reads a row like `at Pool.take (file:///x/pool.ts:3:7)`; undefined when it is none. */
+/** Parses a row like `at Pool.take (file:///x/pool.ts:3:7)`; undefined when it is none. */
 export function parseFrame(row: string): Frame | undefined {
   const text = /^\s*at (?:async )?(.*)$/.exec(row)?.[1];
   if (text === undefined) return undefined;

@@ -1,46 +1,45 @@
-import type { FastifyRequest } from 'fastify';
 import type { EffectiveOption } from '../../config/effective-options.ts';
 import type { ShowValue } from '../access/masking.ts';
-import type { Endpoint } from '../endpoint.ts';
-import { jsonBytes, replyJson } from '../json-reply.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
-import { addReadRoute } from '../read-route.ts';
+import { addReadOperation } from '../operations.ts';
+import { jsonTextReply } from '../replies.ts';
 
-/** The options that belong together, with their values and where each comes from. */
+/** The options of one section, with their values and where each comes from. */
 interface Bean {
   readonly prefix: string;
   readonly properties: Record<string, unknown>;
   readonly inputs: Record<string, { readonly value: unknown; readonly origin: string | undefined }>;
 }
 
-/** What options without a section of their own stand under. */
+/** The section of options without one. */
 const COMMON = 'common';
 
-/** The configprops endpoint: every option with the value that holds, by door. */
+/** The configprops endpoint: every option with its value, by door. */
 export function configPropsEndpoint(
   application: string,
   options: readonly EffectiveOption[],
   show: ShowValue,
-): Endpoint {
+): ManagementEndpoint {
   const beans = beansOf(options, show);
   const bodyOf = (shown: ReadonlyMap<string, Bean>) =>
-    jsonBytes({ contexts: { [application]: { beans: Object.fromEntries(shown) } } });
+    JSON.stringify({ contexts: { [application]: { beans: Object.fromEntries(shown) } } });
   const whole = bodyOf(beans);
 
   return {
     id: 'configprops',
-    about: 'Every option with the value that holds, and where it was set.',
+    about: 'Every option with its value, and where it was set.',
     links: [
       { name: 'configprops', path: '/configprops', templated: false },
       { name: 'configprops-prefix', path: '/configprops/{prefix}', templated: true },
     ],
     addRoutes(scope) {
-      addReadRoute(scope, '/configprops', (_request, reply) => replyJson(reply, whole));
-      addReadRoute(scope, '/configprops/:prefix', (request, reply) => {
-        const { prefix } = (request as FastifyRequest<{ Params: { prefix: string } }>).params;
+      addReadOperation(scope, '/configprops', (exchange) => jsonTextReply(exchange, whole));
+      addReadOperation(scope, '/configprops/:prefix', (exchange) => {
+        const { param: prefix } = exchange;
         const found = Array.from(beans).filter(([, bean]) => prefix !== '' && bean.prefix.startsWith(prefix));
         if (found.length === 0) throw NOT_FOUND;
-        return replyJson(reply, bodyOf(new Map(found)));
+        return jsonTextReply(exchange, bodyOf(new Map(found)));
       });
     },
   };

@@ -1,8 +1,8 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Exchange, Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
-import { fileHeaders } from '../dumps/file-headers.ts';
+import { fileHead, fileReply } from '../dumps/file-reply.ts';
 import { neverIdle } from '../dumps/never-idle.ts';
-import type { Endpoint } from '../endpoint.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { addOperations } from '../operations.ts';
 import { recordCpuProfile } from './record-cpu-profile.ts';
 
@@ -19,28 +19,25 @@ const BAD_SECONDS = new HttpProblem(
 );
 
 /**
- * The cpuprofile endpoint: what the main thread spends its time on, recorded while the request waits.
- * It slows the process, so nobody gets one unless it is configured.
+ * The cpuprofile endpoint: a CPU profile of the main thread, recorded while the request waits.
+ * It slows the process, so its access is none by default.
  */
-export function cpuProfileEndpoint(record = recordCpuProfile): Endpoint {
+export function cpuProfileEndpoint(record = recordCpuProfile): ManagementEndpoint {
   let busy = false;
   const stopped = new AbortController();
 
-  async function profile(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { seconds = DEFAULT_SECONDS } = request.query as { readonly seconds?: unknown };
+  async function profile(exchange: Exchange): Promise<Reply> {
+    const { seconds = DEFAULT_SECONDS } = exchange.query;
     const duration = typeof seconds === 'string' && /^[1-9]\d?$/.test(seconds) ? Number(seconds) : undefined;
     if (duration === undefined || duration > MAX_SECONDS) throw BAD_SECONDS;
     if (busy) throw BUSY;
-    neverIdle(request);
+    neverIdle(exchange);
     busy = true;
     const gone = new AbortController();
-    reply.raw.once('close', () => gone.abort());
+    exchange.onClose(() => gone.abort());
     try {
       const recorded = await record(duration * 1_000, AbortSignal.any([gone.signal, stopped.signal]));
-      return reply
-        .headers(fileHeaders('cpuprofile'))
-        .header('connection', 'close')
-        .send(Buffer.from(recorded));
+      return fileReply('cpuprofile', recorded);
     } finally {
       busy = false;
     }
@@ -48,19 +45,17 @@ export function cpuProfileEndpoint(record = recordCpuProfile): Endpoint {
 
   return {
     id: 'cpuprofile',
-    about: 'What the main thread spends its time on, recorded for some seconds (?seconds=10).',
+    about: 'A CPU profile of the main thread, recorded for some seconds (?seconds=10).',
     ownAccess: 'none',
     links: [{ name: 'cpuprofile', path: '/cpuprofile', templated: false }],
     addRoutes(scope) {
-      // A stop does not wait for a profile to become as long as it was asked for.
+      // A stop ends a recording early.
       scope.addHook('preClose', (done) => {
         stopped.abort();
         done();
       });
-      addOperations(scope, '/cpuprofile', {
-        HEAD: (_request, reply) => reply.headers(fileHeaders('cpuprofile')).send(),
-        GET: profile,
-      });
+      const head = () => fileHead('cpuprofile');
+      addOperations(scope, '/cpuprofile', { get: profile, head }, { fast: false });
     },
   };
 }

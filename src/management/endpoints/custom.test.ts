@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type InjectOptions } from 'fastify';
 import type { Access } from '../access/access.ts';
-import { refuse } from '../management-errors.ts';
-import { readManagementBodies } from '../read-bodies.ts';
+import { prepareScope } from '../management-scope.ts';
 import { type CustomEndpoint, customEndpoint } from './custom.ts';
 
 const V3 = 'application/vnd.spring-boot.actuator.v3+json';
@@ -21,8 +20,7 @@ function open(
   const log: Entry[] = [];
   const stream = { write: (line: string) => void log.push(JSON.parse(line)) };
   const app = Fastify({ logger: { level: 'error', stream } });
-  app.setErrorHandler(refuse);
-  readManagementBodies(app);
+  prepareScope(app);
   customEndpoint(endpoint, timeoutMs).addRoutes(app, access);
   return {
     log,

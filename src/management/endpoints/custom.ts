@@ -1,40 +1,46 @@
-import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import {
   type CustomEndpoint,
   type EndpointParameter,
-  type EndpointRequest,
   type EndpointWrite,
   parseParameter,
 } from '../../config/schema/custom-endpoint.ts';
-import { isThenable } from '../../core/thenable.ts';
+import { whenReady } from '../../core/maybe-promise.ts';
+import type { Exchange, Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { boundedOperation, CustomEndpointError } from '../bounded-operation.ts';
-import type { Endpoint } from '../endpoint.ts';
-import { COMMON_HEADERS, replyJson } from '../json-reply.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
-import { addOperations, type Operations } from '../operations.ts';
+import { addOperations, type Operations, type WriteOperation } from '../operations.ts';
+import { COMMON_HEADERS, jsonTextReply, NO_CONTENT } from '../replies.ts';
 
 export type { CustomEndpoint } from '../../config/schema/custom-endpoint.ts';
 
-const TEXT = { ...COMMON_HEADERS, 'content-type': 'text/plain; charset=utf-8' } as const;
-const BYTES = { ...COMMON_HEADERS, 'content-type': 'application/octet-stream' } as const;
+const TEXT = 'text/plain; charset=utf-8';
+const BYTES = 'application/octet-stream';
 
-/** An endpoint of the user's own. Each of its operations has `timeoutMs` to answer. */
-export function customEndpoint(endpoint: CustomEndpoint, timeoutMs = 10_000): Endpoint {
-  const { id } = endpoint;
+/** An endpoint that the configuration or the embedding program adds. Each operation has `timeoutMs` to answer. */
+export function customEndpoint(endpoint: CustomEndpoint, timeoutMs = 10_000): ManagementEndpoint {
+  const { id, query = [] } = endpoint;
   const segment = parseParameter(endpoint.path);
-  const query = (endpoint.query ?? []).flatMap((name) => parseParameter(name) ?? []);
+  const declared = query.flatMap((name) => parseParameter(name) ?? []);
+  const bounded = (operation: ((request: EndpointWrite) => unknown) | undefined) =>
+    operation && boundedOperation(`The endpoint ${id}`, operation.bind(endpoint), timeoutMs);
+  const [read, write, remove] = [endpoint.read, endpoint.write, endpoint.delete].map(bounded);
 
-  function handler(
-    operation: ((request: EndpointWrite) => unknown) | undefined,
-    missing: 404 | 204,
-  ): RouteHandlerMethod | undefined {
-    if (operation === undefined) return undefined;
-    const call = boundedOperation<EndpointWrite>(`The endpoint ${id}`, operation.bind(endpoint), timeoutMs);
-    return (request, reply) => {
-      const answer = call(requestOf(request, { segment, query }, missing === 204));
-      if (!isThenable(answer)) return send(reply, answer, missing, id);
-      return answer.then((settled) => send(reply, settled, missing, id));
+  /** The operations of the path that ends with `last`, or of the one without a parameter. */
+  function operationsAt(last: EndpointParameter | undefined, writable: boolean): Operations {
+    const answers = (call: typeof read, missing: 404 | 204): WriteOperation | undefined =>
+      call &&
+      ((exchange, body) => {
+        const request = { path: pathOf(exchange, last), query: queryOf(exchange, declared) };
+        const answer = call(missing === 404 ? (request as EndpointWrite) : { ...request, body });
+        return whenReady(answer, (settled) => replyOf(exchange, settled, missing, id));
+      });
+    const get = answers(read, 404);
+    return {
+      get: get && ((exchange) => get(exchange, undefined)),
+      post: writable ? answers(write, 204) : undefined,
+      delete: writable ? answers(remove, 204) : undefined,
     };
   }
 
@@ -49,59 +55,50 @@ export function customEndpoint(endpoint: CustomEndpoint, timeoutMs = 10_000): En
     links,
     writeOnly: endpoint.read === undefined,
     addRoutes(scope, access) {
-      const may = <H>(method: H) => (access === 'unrestricted' ? method : undefined);
-      const operations: Operations = {
-        GET: handler(endpoint.read, 404),
-        POST: may(handler(endpoint.write, 204)),
-        DELETE: may(handler(endpoint.delete, 204)),
-      };
-      if (segment?.optional !== false) addOperations(scope, `/${id}`, operations);
-      if (segment !== undefined) addOperations(scope, `/${id}/:${segment.name}`, operations);
+      const writable = access === 'unrestricted';
+      if (segment?.optional !== false) addOperations(scope, `/${id}`, operationsAt(undefined, writable));
+      if (segment !== undefined) {
+        addOperations(scope, `/${id}/:${segment.name}`, operationsAt(segment, writable));
+      }
     },
   };
 }
 
-interface Parameters {
-  readonly segment: EndpointParameter | undefined;
-  readonly query: readonly EndpointParameter[];
+function pathOf({ param }: Exchange, last: EndpointParameter | undefined): Record<string, string> {
+  if (last === undefined) return {};
+  // The router takes an empty segment for one; a slash at the end makes it another path.
+  if (param === '') throw NOT_FOUND;
+  return { [last.name]: param };
 }
 
-/** What the operation is given. Throws what a request without a parameter is answered. */
-function requestOf(
-  { params, query: given, body }: FastifyRequest,
-  { segment, query: declared }: Parameters,
-  writes: boolean,
-): EndpointWrite {
-  const path: Record<string, string> = {};
-  const value = segment && (params as Readonly<Record<string, string>>)[segment.name];
-  // The router takes an empty segment for one; a slash at the end makes it another path.
-  if (value === '') throw NOT_FOUND;
-  if (segment !== undefined && value !== undefined) path[segment.name] = value;
-  const query: Record<string, string> = {};
+/** The declared parameters of the query. Throws HttpProblem. */
+function queryOf({ query }: Exchange, declared: readonly EndpointParameter[]): Record<string, string> {
+  const found: Record<string, string> = {};
   for (const { name, optional } of declared) {
-    const value = (given as Readonly<Record<string, unknown>>)[name];
-    if (typeof value === 'string') query[name] = value;
+    const value = query[name];
+    if (typeof value === 'string') found[name] = value;
     else if (value !== undefined) throw badRequest(`The parameter ${name} is given more than once`);
     else if (!optional) throw badRequest(`The parameter ${name} is missing`);
   }
-  const request: EndpointRequest = { path, query };
-  return writes ? { ...request, body } : (request as EndpointWrite);
+  return found;
 }
 
 function badRequest(message: string): HttpProblem {
   return new HttpProblem(400, 'PARAMETER', message);
 }
 
-// contract 4.3: what the read operation returns is a plain string.
-function send(reply: FastifyReply, answer: unknown, missing: 404 | 204, id: string): FastifyReply {
-  if (typeof answer === 'string') return reply.headers(TEXT).send(Buffer.from(answer));
-  if (answer instanceof Uint8Array) return reply.headers(BYTES).send(Buffer.from(answer));
-  if (answer !== undefined && answer !== null) return replyJson(reply, json(answer, id));
+// contract 4.3: a string that the read operation returns is the reply.
+function replyOf(exchange: Exchange, answer: unknown, missing: 404 | 204, id: string): Reply {
+  if (typeof answer === 'string') return { status: 200, type: TEXT, body: answer, headers: COMMON_HEADERS };
+  if (answer instanceof Uint8Array) {
+    return { status: 200, type: BYTES, body: Buffer.from(answer), headers: COMMON_HEADERS };
+  }
+  if (answer !== undefined && answer !== null) return jsonTextReply(exchange, json(answer, id));
   if (missing === 404) throw NOT_FOUND;
-  return reply.code(204).headers(COMMON_HEADERS).send();
+  return NO_CONTENT;
 }
 
-function json(answer: unknown, id: string): Buffer {
+function json(answer: unknown, id: string): string {
   let text: string | undefined;
   let cause: unknown = new TypeError(`it returned a ${typeof answer}`);
   try {
@@ -109,7 +106,6 @@ function json(answer: unknown, id: string): Buffer {
   } catch (error) {
     cause = error;
   }
-  if (text === undefined)
-    throw new CustomEndpointError(`What the endpoint ${id} returned is no JSON`, { cause });
-  return Buffer.from(text);
+  if (text !== undefined) return text;
+  throw new CustomEndpointError(`What the endpoint ${id} returned is no JSON`, { cause });
 }

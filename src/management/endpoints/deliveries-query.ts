@@ -6,7 +6,7 @@ const FIELDS = [...FILTER_FIELDS, 'limit', 'before'] as const;
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
 
-/** What a list of deliveries is asked for. Throws a problem of status 400 that names all that is wrong. */
+/** Reads the query of a list of deliveries. Throws an HttpProblem of status 400 that names all that is wrong. */
 export function readDeliveriesQuery(query: Readonly<Record<string, unknown>>) {
   const problems: string[] = [];
   for (const [name, value] of Object.entries(query)) {

@@ -1,18 +1,17 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ShowDetails } from '../../config/options/health-names.ts';
+import type { Exchange, Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { detailJson, summaryJson } from '../../inbox/delivery-json.ts';
 import type { DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { discardDelivery, type ReplayPlan, replayDelivery } from '../../inbox/replay-delivery.ts';
-import type { Endpoint } from '../endpoint.ts';
 import { detailsShown } from '../health/show-details.ts';
-import { COMMON_HEADERS, jsonBytes, replyJson } from '../json-reply.ts';
-import { addOperations } from '../operations.ts';
-import { addReadRoute } from '../read-route.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
+import { addOperations, addReadOperation } from '../operations.ts';
+import { jsonReply, jsonTextReply, NO_CONTENT } from '../replies.ts';
 import { readDeliveriesQuery } from './deliveries-query.ts';
 
-/** The deliveries of the webhook door, and what is done when one is to be handled again. */
+/** The deliveries of the webhook door, and what replays one. */
 export interface DeliveriesView {
   readonly log: DeliveryLog;
   readonly plan: ReplayPlan;
@@ -21,28 +20,26 @@ export interface DeliveriesView {
 export interface DeliveriesOptions {
   /** When bodies and errors are shown. */
   readonly showDetails: ShowDetails;
-  /** Takes out of an error what nobody may see. */
+  /** Masks the secrets in an error. */
   mask(text: string): string;
 }
 
-/** A request ends its search after so many pages of the log, found or not; the client goes on with the next one. */
+/** A request searches at most so many pages of the log; the client continues with `next`. */
 const MAX_PAGES = 100;
-/** A longer body is cut, in bytes: whoever wants it whole has the command line. */
+/** A longer body is cut, in bytes; the command line shows all of it. */
 const MAX_BODY = 64 * 1024;
-// Nobody else comes past the guard, and where there is none everybody is.
+// Only authorised requests get past the guard; without users every request is authorised.
 const AUTHORIZED = true;
 
-type WithId = { readonly Params: { readonly id: string } };
-
-/** The deliveries endpoint: which deliveries came and what became of them; who may write has them handled again. */
+/** The deliveries endpoint: lists and shows deliveries; with unrestricted access a POST replays or discards one. */
 export function deliveriesEndpoint(
   { log, plan }: DeliveriesView,
   { showDetails, mask }: DeliveriesOptions,
-): Endpoint {
+): ManagementEndpoint {
   const view = { shown: detailsShown(showDetails, AUTHORIZED), maxBodyBytes: MAX_BODY, mask };
 
-  async function list(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { filter, limit, before } = readDeliveriesQuery(request.query as Readonly<Record<string, unknown>>);
+  async function list(exchange: Exchange): Promise<Reply> {
+    const { filter, limit, before } = readDeliveriesQuery(exchange.query);
     const cursor = before === undefined ? {} : { cursor: { before } };
     const items: DeliverySummary[] = [];
     let next: number | undefined;
@@ -50,41 +47,41 @@ export function deliveriesEndpoint(
       items.push(...page.items);
       next = page.next;
     }
-    return replyJson(reply, jsonBytes({ items: items.map(summaryJson), next: next ?? null }));
+    return jsonReply(exchange, { items: items.map(summaryJson), next: next ?? null });
   }
 
-  async function show(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const found = await log.find((request as FastifyRequest<WithId>).params.id);
+  async function show(exchange: Exchange): Promise<Reply> {
+    const found = await log.find(exchange.param);
     if (found === undefined) throw NO_DELIVERY;
-    return replyJson(reply, Buffer.from(detailJson(found, view)));
+    return jsonTextReply(exchange, detailJson(found, view));
   }
 
-  async function act(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { id } = (request as FastifyRequest<WithId>).params;
-    const action = readAction(request.body);
+  async function act(exchange: Exchange, body: unknown): Promise<Reply> {
+    const { param: id } = exchange;
+    const action = readAction(body);
     const result =
       action === 'replay'
         ? await replayDelivery(log, plan, id, Date.now())
         : await discardDelivery(log, id, Date.now());
     if (result === 'not-found') throw NO_DELIVERY;
     if (result !== 'replayed' && result !== 'discarded') throw CONFLICTS[result];
-    request.log.info({ reqId: request.id, delivery: id }, `delivery ${result} on request`);
-    return reply.code(204).headers(COMMON_HEADERS).send();
+    exchange.log.info({ reqId: exchange.id, delivery: id }, `delivery ${result} on request`);
+    return NO_CONTENT;
   }
 
   return {
     id: 'deliveries',
-    about: 'Which webhook deliveries came and what became of them (?status=dead&since=2h).',
+    about: 'The webhook deliveries and their status (?status=dead&since=2h).',
     ownAccess: 'read-only',
     links: [
       { name: 'deliveries', path: '/deliveries', templated: false },
       { name: 'deliveries-id', path: '/deliveries/{id}', templated: true },
     ],
     addRoutes(scope, access) {
-      addReadRoute(scope, '/deliveries', list);
+      addReadOperation(scope, '/deliveries', list);
       addOperations(scope, '/deliveries/:id', {
-        GET: show,
-        POST: access === 'unrestricted' ? act : undefined,
+        get: show,
+        post: access === 'unrestricted' ? act : undefined,
       });
     },
   };

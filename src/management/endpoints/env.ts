@@ -1,24 +1,22 @@
 import { HttpProblem } from '../../http/problem.ts';
 import type { ShowValue } from '../access/masking.ts';
-import type { Endpoint } from '../endpoint.ts';
 import { describeEnvironment, describeProperty, type Environment } from '../environment.ts';
-import { jsonBytes, replyJson } from '../json-reply.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
-import { nameMatcher } from '../name-pattern.ts';
-import { addReadRoute } from '../read-route.ts';
+import { addReadOperation } from '../operations.ts';
+import { jsonReply, jsonTextReply } from '../replies.ts';
 
-/** The env endpoint (contract 2.4). The environment is written down once: it does not change while we run. */
-export function envEndpoint(environment: Environment, show: ShowValue): Endpoint {
-  const body = jsonBytes(describeEnvironment(environment, show));
-  const names = environment.propertySources.flatMap(({ properties }) => [...properties.keys()]);
-  const match = nameMatcher();
+/** The env endpoint (contract 2.4). The environment is described once: it does not change while the process runs. */
+export function envEndpoint(environment: Environment, show: ShowValue): ManagementEndpoint {
+  const body = JSON.stringify(describeEnvironment(environment, show));
 
-  /** What a pattern leaves of it. */
-  function bodyFor(pattern: unknown): Buffer {
+  /** The properties with names that contain the pattern, in any case; all of them without one. */
+  function bodyFor(pattern: unknown): string {
     if (pattern === undefined || pattern === '') return body;
     if (typeof pattern !== 'string') throw new HttpProblem(400, 'TWO_PATTERNS', 'Give one pattern');
-    const wanted = match(pattern, names);
-    return jsonBytes(describeEnvironment(environment, show, (name) => wanted.has(name)));
+    const part = pattern.toLowerCase();
+    const contains = (name: string) => name.toLowerCase().includes(part);
+    return JSON.stringify(describeEnvironment(environment, show, contains));
   }
 
   return {
@@ -29,15 +27,11 @@ export function envEndpoint(environment: Environment, show: ShowValue): Endpoint
       { name: 'env-toMatch', path: '/env/{toMatch}', templated: true },
     ],
     addRoutes(scope) {
-      addReadRoute(scope, '/env', (request, reply) => {
-        const { pattern } = request.query as { readonly pattern?: unknown };
-        return replyJson(reply, bodyFor(pattern));
-      });
-      addReadRoute(scope, '/env/:name', (request, reply) => {
-        const { name } = request.params as { readonly name: string };
-        const found = describeProperty(environment, name, show);
+      addReadOperation(scope, '/env', (exchange) => jsonTextReply(exchange, bodyFor(exchange.query.pattern)));
+      addReadOperation(scope, '/env/:name', (exchange) => {
+        const found = describeProperty(environment, exchange.param, show);
         if (found === undefined) throw NOT_FOUND;
-        return replyJson(reply, jsonBytes(found));
+        return jsonReply(exchange, found);
       });
     },
   };

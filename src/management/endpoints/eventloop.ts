@@ -1,21 +1,19 @@
 import { type EventLoopReading, EventLoopWindows } from '../../observability/runtime/event-loop-windows.ts';
-import type { Endpoint } from '../endpoint.ts';
 import { formatDuration } from '../iso-duration.ts';
-import { jsonBytes, replyJson } from '../json-reply.ts';
-import { addReadRoute } from '../read-route.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
+import { addReadOperation } from '../operations.ts';
+import { jsonReply } from '../replies.ts';
 
-/** The eventloop endpoint: how busy the loop is and how late with what is due. It measures only when exposed. */
-export function eventLoopEndpoint(): Endpoint {
+/** The eventloop endpoint: utilisation and delay of the event loop. It measures only when exposed. */
+export function eventLoopEndpoint(): ManagementEndpoint {
   return {
     id: 'eventloop',
-    about: 'How busy the event loop is, and how late with what is due.',
+    about: 'How busy the event loop is, and how late its timers are.',
     links: [{ name: 'eventloop', path: '/eventloop', templated: false }],
     addRoutes(scope) {
       const windows = new EventLoopWindows();
       scope.addHook('onClose', async () => windows[Symbol.dispose]());
-      addReadRoute(scope, '/eventloop', (_request, reply) =>
-        replyJson(reply, jsonBytes(describe(windows.read()))),
-      );
+      addReadOperation(scope, '/eventloop', (exchange) => jsonReply(exchange, describe(windows.read())));
     },
   };
 }

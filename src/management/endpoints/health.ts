@@ -1,57 +1,42 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { HealthResult, HealthStatus } from '../../observability/health/health.ts';
-import type { Endpoint } from '../endpoint.ts';
-import { healthBody } from '../health/body.ts';
+import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import type { Exchange, Reply } from '../../http/endpoint.ts';
+import type { HealthResult } from '../../observability/health/health.ts';
+import { cachedHealthReply, healthReply } from '../health/health-reply.ts';
 import { detailsShown } from '../health/show-details.ts';
 import type { HealthTarget, HealthView } from '../health/view.ts';
-import { replyJson } from '../json-reply.ts';
-import { NOT_FOUND, refuse } from '../management-errors.ts';
-import { mediaTypeFor } from '../media-type.ts';
-import { addReadRoute } from '../read-route.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
+import { NOT_FOUND } from '../management-errors.ts';
+import { addOperations, addReadOperation } from '../operations.ts';
 
-// Nobody else comes past the guard, and where there is none everybody is.
+// Only authorised requests get past the guard; without users every request is authorised.
 const AUTHORIZED = true;
 
-/** The HTTP status for a health status, as Actuator maps them. */
-export function healthCode(status: HealthStatus): 200 | 503 {
-  return status === 'DOWN' || status === 'OUT_OF_SERVICE' ? 503 : 200;
-}
-
 /** The health endpoint: the whole, its groups, and each of their components. */
-export function healthEndpoint(view: HealthView): Endpoint {
-  const { mask } = view;
-  const groups = [...view.groups.keys()];
+export function healthEndpoint(view: HealthView): ManagementEndpoint {
+  const { registry, mask, secrets, whole } = view;
+  const checkWhole = registry.group(whole.members);
+  const replyWhole = cachedHealthReply({
+    shown: detailsShown(whole.showDetails, AUTHORIZED),
+    groups: [...view.groups.keys()],
+    mask,
+    secrets,
+  });
 
-  function whole(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    const { members, showDetails } = view.whole;
-    const type = mediaTypeFor(request.headers.accept);
-    const shown = detailsShown(showDetails, AUTHORIZED);
-    return view.registry.check(members).then((report) => {
-      return replyJson(
-        reply.code(healthCode(report.status)),
-        healthBody(report, { type, shown, mask, groups }),
-        type,
-      );
-    });
-  }
-
-  /** The target of a request, unless it is unknown or not to be shown. */
-  function targetOf(request: FastifyRequest): HealthTarget | undefined {
-    const path = (request.params as { readonly '*': string })['*'].split('/');
-    const target = view.resolve(path);
+  /** The target of a path below /health; undefined when it is unknown or not to be shown. */
+  function targetOf(path: string): HealthTarget | undefined {
+    const target = view.resolve(path.split('/'));
     if (target === undefined || target.path.length === 0) return target;
     return detailsShown(target.showDetails, AUTHORIZED) ? target : undefined;
   }
 
-  function part(request: FastifyRequest, reply: FastifyReply): FastifyReply | Promise<FastifyReply> {
-    const target = targetOf(request);
-    if (target === undefined) return refuse(NOT_FOUND, request, reply);
-    const type = mediaTypeFor(request.headers.accept);
-    const shown = detailsShown(target.showDetails, AUTHORIZED);
-    return view.registry.check(target.members).then((report) => {
-      const found = componentAt(report, target.path);
-      if (found === undefined) return refuse(NOT_FOUND, request, reply);
-      return replyJson(reply.code(healthCode(found.status)), healthBody(found, { type, shown, mask }), type);
+  function part({ param, headers }: Exchange): MaybePromise<Reply> {
+    const target = targetOf(param);
+    if (target === undefined) throw NOT_FOUND;
+    const { members, path, showDetails } = target;
+    return whenReady(registry.check(members), (report) => {
+      const found = componentAt(report, path);
+      if (found === undefined) throw NOT_FOUND;
+      return healthReply(found, headers.accept, { shown: detailsShown(showDetails, AUTHORIZED), mask });
     });
   }
 
@@ -63,15 +48,10 @@ export function healthEndpoint(view: HealthView): Endpoint {
       { name: 'health-path', path: '/health/{*path}', templated: true },
     ],
     addRoutes(scope) {
-      addReadRoute(scope, '/health', whole);
-      scope.register(async (parts) => {
-        // Whatever the method: what is not there cannot be refused in a kinder way.
-        parts.addHook('onRequest', (request, reply, done) => {
-          if (targetOf(request) === undefined) refuse(NOT_FOUND, request, reply);
-          else done();
-        });
-        addReadRoute(parts, '/health/*', part);
-      });
+      addReadOperation(scope, '/health', ({ headers }) =>
+        whenReady(checkWhole(), (report) => replyWhole(report, headers.accept)),
+      );
+      addOperations(scope, '/health/*', { get: part }, { exists: (path) => targetOf(path) !== undefined });
     },
   };
 }

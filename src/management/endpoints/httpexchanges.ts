@@ -1,16 +1,16 @@
 import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
 import type { ExchangeLog, RecordedExchange } from '../../http/exchange-log.ts';
 import { isSecretName, maskSecrets } from '../access/masking.ts';
-import type { Endpoint } from '../endpoint.ts';
 import { formatDuration } from '../iso-duration.ts';
-import { jsonBytes, replyJson } from '../json-reply.ts';
-import { addReadRoute } from '../read-route.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
+import { addReadOperation } from '../operations.ts';
+import { jsonReply } from '../replies.ts';
 
 /** Longer URIs and header values are cut: a client chooses them. */
 const MAX_LENGTH = 2_000;
 
-/** The httpexchanges endpoint: the last requests of all doors and how they were answered, the latest first. */
-export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): Endpoint {
+/** The httpexchanges endpoint: the last exchanges of all doors, the latest first. */
+export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): ManagementEndpoint {
   const clean = (text: string) => maskSecrets(hideSecrets(text, secrets.texts)).slice(0, MAX_LENGTH);
 
   function describe(exchange: RecordedExchange) {
@@ -30,11 +30,11 @@ export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): E
 
   return {
     id: 'httpexchanges',
-    about: 'The last 100 requests of all doors and how they were answered.',
+    about: 'The last 100 requests of all doors and their replies.',
     links: [{ name: 'httpexchanges', path: '/httpexchanges', templated: false }],
     addRoutes(scope) {
-      addReadRoute(scope, '/httpexchanges', (_request, reply) =>
-        replyJson(reply, jsonBytes({ exchanges: log.latest().map(describe) })),
+      addReadOperation(scope, '/httpexchanges', (exchange) =>
+        jsonReply(exchange, { exchanges: log.latest().map(describe) }),
       );
     },
   };

@@ -20,6 +20,22 @@ test('build and git unless told otherwise, and only what is known', async () => 
   assert.deepEqual(await infoOf({ build, git: GIT }), { build, git: GIT });
 });
 
+test('git is looked for once, when somebody asks for it', async () => {
+  let looked = 0;
+  const git = async () => {
+    looked++;
+    return GIT;
+  };
+  await using app = Fastify();
+  infoEndpoint({ build: BUILD, git, info: ['build', 'git', 'process'] }).addRoutes(app, 'read-only');
+  assert.equal(looked, 0);
+  for (let i = 0; i < 3; i++) assert.deepEqual((await app.inject('/info')).json().git, GIT);
+  assert.equal(looked, 1);
+  assert.deepEqual(await infoOf({ git, info: ['build'] }), { build: BUILD });
+  assert.deepEqual(await infoOf({ git: async () => undefined }), { build: BUILD });
+  assert.equal(looked, 1);
+});
+
 test('each part can be chosen', async () => {
   assert.deepEqual(Object.keys(await infoOf({ git: GIT, info: ['git'] })), ['git']);
   assert.deepEqual(await infoOf({ git: GIT, info: ['build'] }), { build: BUILD });

@@ -1,13 +1,14 @@
 import type { InfoPart } from '../../config/options/info-parts.ts';
-import type { Endpoint } from '../endpoint.ts';
-import type { GitInfo } from '../info/git-info.ts';
+import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import type { GitInfo, GitSource } from '../info/git-info.ts';
 import { nodeInfo } from '../info/node.ts';
 import { osInfo } from '../info/os.ts';
 import { processInfo } from '../info/process.ts';
-import { jsonBytes, replyJson } from '../json-reply.ts';
-import { addReadRoute } from '../read-route.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
+import { addReadOperation } from '../operations.ts';
+import { jsonTextReply } from '../replies.ts';
 
-/** What runs here (contract 2.4). */
+/** Name and version of the program (contract 2.4). */
 export interface Build {
   readonly version: string;
   readonly artifact: string;
@@ -19,34 +20,50 @@ export interface Build {
 
 export interface InfoOptions {
   readonly build: Build;
-  /** What it was built from. */
-  readonly git?: GitInfo | undefined;
-  /** The parts to show; build and git when absent. */
+  /** The commit that it was built from; a function is called once, when somebody asks for it. */
+  readonly git?: GitSource | undefined;
+  /** The parts to show; default build and git. */
   readonly info?: readonly InfoPart[] | undefined;
 }
 
-/** The info endpoint. What there is nothing to say of is left out. */
-export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOptions): Endpoint {
+/** The info endpoint. Parts and members without a value are left out. */
+export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOptions): ManagementEndpoint {
   const { version, artifact, name, group, time } = build;
-  const parts: { readonly [P in InfoPart]: () => () => unknown } = {
-    build: () => () => ({ artifact, group, name, version, time }),
-    git: () => () => git,
-    node: () => nodeInfo,
-    os: () => osInfo,
-    process: processInfo,
-  };
-  const chosen = Object.entries(parts)
-    .filter(([part]) => info.some((name) => name === part))
-    .map(([part, make]) => [part, make()] as const);
-  const body = () => jsonBytes(Object.fromEntries(chosen.map(([part, describe]) => [part, describe()])));
-  // Only a process is not always the same.
-  const constant = info.includes('process') ? undefined : body();
+  const shows = (part: InfoPart) => info.includes(part);
+  const describeProcess = shows('process') ? processInfo() : undefined;
+  let foundGit: MaybePromise<GitInfo | undefined> | undefined;
+  let constant: string | undefined;
+
+  function findGit(): MaybePromise<GitInfo | undefined> {
+    if (!shows('git')) return undefined;
+    foundGit ??= typeof git === 'function' ? git() : git;
+    return foundGit;
+  }
+
+  function bodyWith(commit: GitInfo | undefined): string {
+    if (constant !== undefined) return constant;
+    const body = JSON.stringify({
+      build: shows('build') ? { artifact, group, name, version, time } : undefined,
+      git: commit,
+      node: shows('node') ? nodeInfo() : undefined,
+      os: shows('os') ? osInfo() : undefined,
+      process: describeProcess?.(),
+    });
+    // Only the description of the process changes.
+    if (describeProcess === undefined) constant = body;
+    return body;
+  }
+
   return {
     id: 'info',
-    about: 'What runs here, and in which version.',
+    about: 'Name, version and commit of this service.',
     links: [{ name: 'info', path: '/info', templated: false }],
     addRoutes(scope) {
-      addReadRoute(scope, '/info', (_request, reply) => replyJson(reply, constant ?? body()));
+      addReadOperation(scope, '/info', (exchange) =>
+        whenReady(constant === undefined ? findGit() : undefined, (commit) =>
+          jsonTextReply(exchange, bodyWith(commit)),
+        ),
+      );
     },
   };
 }

@@ -1,25 +1,22 @@
-import type { FastifyRequest } from 'fastify';
+import type { Exchange, Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { LOG_LEVELS, type LogLevel } from '../../observability/log/log-level.ts';
 import type { LoggerState, Loggers } from '../../observability/log/loggers.ts';
-import type { Endpoint } from '../endpoint.ts';
 import { parseDuration } from '../iso-duration.ts';
-import { COMMON_HEADERS, jsonBytes, replyJson } from '../json-reply.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
-import { addOperations } from '../operations.ts';
-import { addReadRoute } from '../read-route.ts';
+import { addOperations, addReadOperation } from '../operations.ts';
+import { jsonReply, NO_CONTENT } from '../replies.ts';
 
-/** Actuator's words for our levels. */
+/** Actuator's names of the levels. */
 const WORDS = new Map<LogLevel, string>(
   LOG_LEVELS.map((level) => [level, level === 'silent' ? 'OFF' : level.toUpperCase()]),
 );
 const LEVELS = new Map(Array.from(WORDS, ([level, word]) => [word, level]));
 const DAY = 86_400_000;
 
-type Named = { readonly Params: { readonly name: string } };
-
-/** The loggers endpoint: what each part of the service logs, to be changed while it runs. */
-export function loggersEndpoint(loggers: Loggers): Endpoint {
+/** The loggers endpoint: what each part of the service logs, which a POST changes. */
+export function loggersEndpoint(loggers: Loggers): ManagementEndpoint {
   function stateOf(name: string): LoggerState {
     const state = loggers.state(name);
     if (state === undefined) throw NOT_FOUND;
@@ -31,6 +28,13 @@ export function loggersEndpoint(loggers: Loggers): Endpoint {
     return { levels: [...LEVELS.keys()], loggers: Object.fromEntries(described), groups: {} };
   }
 
+  function change({ param: name, query }: Exchange, body: unknown): Reply {
+    stateOf(name);
+    const { level, forMs } = readChange(body, query);
+    loggers.setLevel(name, level, forMs);
+    return NO_CONTENT;
+  }
+
   return {
     id: 'loggers',
     about: 'What each part of the service logs. A POST of {"configuredLevel":"debug"} changes it.',
@@ -39,21 +43,10 @@ export function loggersEndpoint(loggers: Loggers): Endpoint {
       { name: 'loggers-name', path: '/loggers/{name}', templated: true },
     ],
     addRoutes(scope, access) {
-      addReadRoute(scope, '/loggers', (_request, reply) => replyJson(reply, jsonBytes(describeAll())));
+      addReadOperation(scope, '/loggers', (exchange) => jsonReply(exchange, describeAll()));
       addOperations(scope, '/loggers/:name', {
-        GET: (request, reply) => {
-          const { name } = (request as FastifyRequest<Named>).params;
-          return replyJson(reply, jsonBytes(describe(stateOf(name))));
-        },
-        ...(access === 'unrestricted' && {
-          POST: (request, reply) => {
-            const { name } = (request as FastifyRequest<Named>).params;
-            stateOf(name);
-            const { level, forMs } = readChange(request);
-            loggers.setLevel(name, level, forMs);
-            return reply.code(204).headers(COMMON_HEADERS).send();
-          },
-        }),
+        get: (exchange) => jsonReply(exchange, describe(stateOf(exchange.param))),
+        post: access === 'unrestricted' ? change : undefined,
       });
     },
   };
@@ -67,10 +60,10 @@ function describe({ configured, effective, until }: LoggerState) {
   };
 }
 
-/** What a POST asks for: a level, or none of its own; `for` is in the body or the query. */
-function readChange({ body, query }: FastifyRequest) {
+/** What a POST asks for: a level, or none of its own; `for` is in the body or the query. Throws HttpProblem. */
+function readChange(body: unknown, query: Exchange['query']) {
   const { configuredLevel = null, for: inBody = null } = asObject(body);
-  const duration = inBody ?? (query as Record<string, unknown>).for ?? null;
+  const duration = inBody ?? query.for ?? null;
   const level = configuredLevel === null ? undefined : LEVELS.get(String(configuredLevel).toUpperCase());
   if (configuredLevel !== null && (typeof configuredLevel !== 'string' || level === undefined)) {
     const levels = [...LEVELS.keys()].join(', ');

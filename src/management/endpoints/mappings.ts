@@ -1,13 +1,13 @@
 import type { ListedRoute } from '../../http/route-list.ts';
-import type { Endpoint } from '../endpoint.ts';
-import { jsonBytes, replyJson } from '../json-reply.ts';
-import { addReadRoute } from '../read-route.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
+import { addReadOperation } from '../operations.ts';
+import { jsonReply } from '../replies.ts';
 
-/** The routes of every door, by its name; asked for when somebody looks. */
+/** Lists the routes of a door, by the door's name. */
 export type Mappings = ReadonlyMap<string, () => readonly ListedRoute[]>;
 
 /** The mappings endpoint: every path of every door, in the shape that Actuator's clients draw. */
-export function mappingsEndpoint(application: string, mappings: Mappings): Endpoint {
+export function mappingsEndpoint(application: string, mappings: Mappings): ManagementEndpoint {
   function describe() {
     const doors = Array.from(mappings, ([door, routes]) => [
       door,
@@ -22,7 +22,7 @@ export function mappingsEndpoint(application: string, mappings: Mappings): Endpo
     about: 'Every path that each door serves.',
     links: [{ name: 'mappings', path: '/mappings', templated: false }],
     addRoutes(scope) {
-      addReadRoute(scope, '/mappings', (_request, reply) => replyJson(reply, jsonBytes(describe())));
+      addReadOperation(scope, '/mappings', (exchange) => jsonReply(exchange, describe()));
     },
   };
 }

@@ -1,32 +1,29 @@
-import type { RouteHandlerMethod } from 'fastify';
+import type { Exchange } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import type { Tag } from '../../observability/metrics/meter.ts';
 import type { Metrics } from '../../observability/metrics/metrics.ts';
-import type { Endpoint } from '../endpoint.ts';
-import { jsonBytes, replyJson } from '../json-reply.ts';
-import { refuse } from '../management-errors.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { describeMetric } from '../metric-description.ts';
-import { addReadRoute } from '../read-route.ts';
+import { addReadOperation, type Operation } from '../operations.ts';
+import { jsonReply, jsonTextReply } from '../replies.ts';
 
-/** The metrics endpoint: the names of all meters (contract 2.4), and what each of them measured. */
-export function metricsEndpoint(metrics: Metrics): Endpoint {
+/** The metrics endpoint: the names of all meters (contract 2.4), and the measurements of each. */
+export function metricsEndpoint(metrics: Metrics): ManagementEndpoint {
   return {
     id: 'metrics',
-    about: 'The names of everything that is measured, and each measurement by its name.',
+    about: 'The names of all meters, and the measurements of each.',
     links: [
       { name: 'metrics', path: '/metrics', templated: false },
       { name: 'metrics-requiredMetricName', path: '/metrics/{requiredMetricName}', templated: true },
     ],
     addRoutes(scope) {
-      addReadRoute(scope, '/metrics', listNames(metrics));
-      addReadRoute(scope, '/metrics/:name', (request, reply) => {
-        const { name } = request.params as { readonly name: string };
-        const tags = readTags(request.query);
-        if (tags === undefined) return refuse(WRONG_TAG, request, reply);
-        const meter = metrics.meter(name);
+      addReadOperation(scope, '/metrics', listNames(metrics));
+      addReadOperation(scope, '/metrics/:name', (exchange) => {
+        const tags = readTags(exchange.query);
+        const meter = metrics.meter(exchange.param);
         const described = meter === undefined ? undefined : describeMetric(meter, tags);
-        if (described === undefined) return refuse(NO_METER, request, reply);
-        return replyJson(reply, jsonBytes(described));
+        if (described === undefined) throw NO_METER;
+        return jsonReply(exchange, described);
       });
     },
   };
@@ -35,24 +32,24 @@ export function metricsEndpoint(metrics: Metrics): Endpoint {
 const NO_METER = new HttpProblem(404, 'NO_METER', 'There is no such meter, or none with these tags');
 const WRONG_TAG = new HttpProblem(400, 'WRONG_TAG', 'Each tag parameter must be in the form key:value');
 
-function listNames(metrics: Metrics): RouteHandlerMethod {
+function listNames(metrics: Metrics): Operation {
   let names: readonly string[] | undefined;
-  let body: Buffer;
-  return (_request, reply) => {
+  let body = '';
+  return (exchange) => {
     const current = metrics.names();
     if (current !== names) {
       names = current;
-      body = jsonBytes({ names });
+      body = JSON.stringify({ names });
     }
-    return replyJson(reply, body);
+    return jsonTextReply(exchange, body);
   };
 }
 
-/** The `tag` parameters, of which an empty one counts for nothing; undefined when one is no `key:value`. */
-function readTags(query: unknown): readonly Tag[] | undefined {
+/** The `tag` parameters; empty ones are ignored. Throws HttpProblem for one that is no `key:value`. */
+function readTags(query: Exchange['query']): readonly Tag[] {
   const { tag: given = [] } = query as { readonly tag?: string | readonly string[] };
   const texts = [given].flat().filter((text) => text !== '');
-  if (!texts.every((text) => text.includes(':'))) return undefined;
+  if (!texts.every((text) => text.includes(':'))) throw WRONG_TAG;
   return texts.map((text) => {
     const colon = text.indexOf(':');
     return { key: text.slice(0, colon), value: text.slice(colon + 1) };

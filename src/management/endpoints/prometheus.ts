@@ -1,40 +1,41 @@
-import type { FastifyReply, RouteHandlerMethod } from 'fastify';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Exchange } from '../../http/endpoint.ts';
 import type { Metrics } from '../../observability/metrics/metrics.ts';
-import type { Endpoint } from '../endpoint.ts';
-import { COMMON_HEADERS } from '../json-reply.ts';
-import { addOperations } from '../operations.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
+import { addOperations, type Operation } from '../operations.ts';
 import { Exposition } from '../prometheus/exposition.ts';
-import { type Format, formatFor } from '../prometheus/format.ts';
+import { formatFor } from '../prometheus/format.ts';
 import { scrapeStream } from '../prometheus/scrape-stream.ts';
+import { COMMON_HEADERS } from '../replies.ts';
+
+const HEADERS = { ...COMMON_HEADERS, vary: 'accept' } as const;
 
 /** The prometheus endpoint: every meter as Prometheus scrapes it; `includedNames` picks some of them. */
-export function prometheusEndpoint(metrics: Metrics): Endpoint {
+export function prometheusEndpoint(metrics: Metrics): ManagementEndpoint {
   return {
     id: 'prometheus',
     about: 'All measurements, for Prometheus to scrape.',
     links: [{ name: 'prometheus', path: '/prometheus', templated: false }],
     addRoutes(scope) {
       const exposition = new Exposition(metrics, (meter) =>
-        scope.log.warn({ meter }, 'meter left out for Prometheus: another one has its name there'),
+        scope.log.warn({ meter }, 'meter not exposed to Prometheus: name taken by another one'),
       );
-      const GET: RouteHandlerMethod = (request, reply) => {
-        const format = formatFor(request.headers.accept);
-        const included = includedNames(request.query);
-        return withHeaders(reply, format).send(scrapeStream(exposition.chunks(format, included)));
+      const head = ({ accept }: IncomingHttpHeaders) => ({
+        type: formatFor(accept).contentType,
+        headers: HEADERS,
+      });
+      const get: Operation = ({ headers, query }) => {
+        const chunks = exposition.chunks(formatFor(headers.accept), includedNames(query));
+        return { status: 200, ...head(headers), body: scrapeStream(chunks) };
       };
-      const HEAD: RouteHandlerMethod = (request, reply) =>
-        withHeaders(reply, formatFor(request.headers.accept)).send();
-      addOperations(scope, '/prometheus', { GET, HEAD });
+      // The fast path leaves streams to Fastify anyway.
+      addOperations(scope, '/prometheus', { get, head }, { fast: false });
     },
   };
 }
 
-function withHeaders(reply: FastifyReply, { contentType }: Format): FastifyReply {
-  return reply.headers(COMMON_HEADERS).header('content-type', contentType).header('vary', 'accept');
-}
-
 /** Given several times, or once with commas; undefined when it is not given at all. */
-function includedNames(query: unknown): ReadonlySet<string> | undefined {
+function includedNames(query: Exchange['query']): ReadonlySet<string> | undefined {
   const { includedNames: given } = query as { readonly includedNames?: string | readonly string[] };
   if (given === undefined) return undefined;
   return new Set([given].flat().flatMap((names) => names.split(',')));

@@ -1,24 +1,23 @@
-import type { Endpoint } from '../endpoint.ts';
-import { jsonBytes, replyJson } from '../json-reply.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { addOperations } from '../operations.ts';
+import { jsonReply } from '../replies.ts';
 
-const BYE = jsonBytes({ message: 'Shutting down, bye...' });
-
-/** The shutdown endpoint: a POST stops the process as SIGTERM does, once its own answer is out. */
-export function shutdownEndpoint(shutDown: () => void): Endpoint {
+/** The shutdown endpoint: a POST stops the process as SIGTERM does, once its own reply is sent. */
+export function shutdownEndpoint(shutDown: () => void): ManagementEndpoint {
   return {
     id: 'shutdown',
-    about: 'Stops this service in good order.',
+    about: 'Stops this service gracefully.',
     ownAccess: 'none',
     writeOnly: true,
     links: [{ name: 'shutdown', path: '/shutdown', templated: false }],
     addRoutes(scope) {
       addOperations(scope, '/shutdown', {
-        POST(request, reply) {
-          request.log.warn({ reqId: request.id }, 'shutting down on request');
-          // Sent or not: who asked for it and went away meant it all the same.
-          reply.raw.once('close', shutDown);
-          return replyJson(reply.header('connection', 'close'), BYE);
+        post(exchange) {
+          exchange.log.warn({ reqId: exchange.id }, 'shutting down on request');
+          // A client that is gone before its reply wanted the stop too.
+          exchange.onClose(shutDown);
+          const reply = jsonReply(exchange, { message: 'Shutting down, bye...' });
+          return { ...reply, headers: { ...reply.headers, connection: 'close' } };
         },
       });
     },

@@ -1,26 +1,26 @@
 import { parseAccept } from '../../http/accept.ts';
 import { type Frame, readThreads, type ThreadState } from '../dumps/thread-report.ts';
-import type { Endpoint } from '../endpoint.ts';
-import { COMMON_HEADERS, jsonBytes, replyJson } from '../json-reply.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { MEDIA_TYPES } from '../media-type.ts';
-import { addReadRoute } from '../read-route.ts';
+import { addReadOperation } from '../operations.ts';
+import { COMMON_HEADERS, jsonReply } from '../replies.ts';
 
-const TEXT_HEADERS = { ...COMMON_HEADERS, 'content-type': 'text/plain;charset=UTF-8' } as const;
+const TEXT = 'text/plain;charset=UTF-8';
+const HEADERS = { ...COMMON_HEADERS, vary: 'accept' } as const;
 
-/** The threaddump endpoint: what the main thread and every worker are doing, as JSON or as text. */
-export function threadDumpEndpoint(read: () => readonly ThreadState[] = readThreads): Endpoint {
+/** The threaddump endpoint: the stacks of the main thread and every worker, as JSON or as text. */
+export function threadDumpEndpoint(read: () => readonly ThreadState[] = readThreads): ManagementEndpoint {
   return {
     id: 'threaddump',
-    about: 'What the main thread and every worker are doing at this moment.',
+    about: 'The stacks of the main thread and every worker.',
     links: [{ name: 'threaddump', path: '/threaddump', templated: false }],
     addRoutes(scope) {
-      addReadRoute(scope, '/threaddump', (request, reply) => {
+      addReadOperation(scope, '/threaddump', (exchange) => {
         const threads = read();
-        reply.header('vary', 'accept');
-        if (!prefersText(request.headers.accept)) {
-          return replyJson(reply, jsonBytes({ threads: threads.map(describe) }));
+        if (prefersText(exchange.headers.accept)) {
+          return { status: 200, type: TEXT, body: asText(threads), headers: HEADERS };
         }
-        return reply.headers(TEXT_HEADERS).send(Buffer.from(asText(threads)));
+        return { ...jsonReply(exchange, { threads: threads.map(describe) }), headers: HEADERS };
       });
     },
   };
@@ -36,7 +36,7 @@ function prefersText(accept: string | undefined): boolean {
   });
 }
 
-/** Java's words: a thread without a stack waits for an event. The numbers are those of a thread that counts nothing. */
+/** In Java's terms: a thread without a stack waits for an event. The numbers are those of a JVM that measures no contention. */
 function describe({ id, name, stack }: ThreadState) {
   return {
     threadName: name,

@@ -7,21 +7,21 @@ export interface HealthBodyOptions {
   readonly type: MediaType;
   /** Whether components and details are shown, or the status alone. */
   readonly shown: boolean;
-  /** Takes out of a text what nobody may see. */
+  /** Masks the secrets in a text. */
   readonly mask: Mask;
   /** The names of the groups, sorted; only for the whole. */
   readonly groups?: readonly string[];
 }
 
-/** contract 2.4: a status, and what it is made of. Version 2 of the media type calls the components `details`. */
+/** contract 2.4: a status, and its components. Version 2 of the media type calls them `details`. */
 export function healthBody(
   result: HealthResult,
   { type, shown, mask, groups = [] }: HealthBodyOptions,
-): Buffer {
+): string {
   const key = type === 'application/vnd.spring-boot.actuator.v2+json' ? 'details' : 'components';
   const members = shown ? membersOf(result, key, mask) : statusOf(result);
   if (groups.length > 0) members.push(`"groups":${JSON.stringify(groups)}`);
-  return Buffer.from(`{${members.join(',')}}`);
+  return `{${members.join(',')}}`;
 }
 
 function statusOf({ status }: HealthResult): string[] {
@@ -35,7 +35,7 @@ function membersOf(result: HealthResult, key: string, mask: Mask): string[] {
     ([name, part]) => `${JSON.stringify(name)}:{${membersOf(part, key, mask).join(',')}}`,
   );
   const text = details === undefined ? undefined : detailsText(details, mask);
-  // What has components has no place for details of its own where both have one name.
+  // In version 2 components and details would have one name; the components win.
   if (text !== undefined && text !== '{}' && (parts.length === 0 || key !== 'details')) {
     members.push(`"details":${text}`);
   }
@@ -43,7 +43,7 @@ function membersOf(result: HealthResult, key: string, mask: Mask): string[] {
   return members;
 }
 
-/** Details come from anybody's check: what JSON cannot hold must not take the other components along. */
+/** Details come from users' checks too: one that JSON cannot hold must not fail the other components. */
 function detailsText(details: unknown, mask: Mask): string | undefined {
   try {
     return JSON.stringify(details, (_key, value: unknown) =>

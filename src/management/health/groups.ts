@@ -2,16 +2,16 @@ import { processStates, type ShowDetails } from '../../config/options/health-nam
 import type { HealthGroupOptions } from '../../config/schema/health-code.ts';
 import { ManagementOptionsError } from '../options-error.ts';
 
-/** A group that is made sure of: each of its members is a check that there is. */
+/** A valid group: each of its members is a check that exists. */
 export interface HealthGroup {
   readonly members: readonly string[];
   readonly showDetails: ShowDetails;
 }
 
-/** The states of the process; in groups only, since contract 2.4 knows no other whole than UP and DOWN. */
+/** The states of the process; in groups only, since contract 2.4 has no other whole than UP and DOWN. */
 export const [LIVENESS_STATE, READINESS_STATE] = processStates;
 
-/** What the groups are made from. */
+/** What groups are built from. */
 export interface GroupSource {
   /** The checks of /health. */
   readonly checks: readonly string[];
@@ -21,7 +21,7 @@ export interface GroupSource {
 
 /**
  * All groups by name, sorted: those that are configured, `liveness` and `readiness`.
- * Throws ManagementOptionsError for a member that is no check, and for a group that cannot be told from a check.
+ * Throws ManagementOptionsError for a member that is no check, and for a group with the name of a check.
  */
 export function healthGroups(source: GroupSource): ReadonlyMap<string, HealthGroup> {
   const { checks, groups, showDetails } = source;
@@ -44,7 +44,7 @@ export function healthGroups(source: GroupSource): ReadonlyMap<string, HealthGro
   );
 }
 
-/** Being alive asks nobody else, or an outage of the database would get every replica restarted. */
+/** Liveness checks nothing outside the process, or an outage of the database would restart every replica. */
 function builtInGroups(checks: readonly string[]): ReadonlyMap<string, HealthGroupOptions> {
   const database = checks.filter((name) => name === 'db');
   return new Map([

@@ -1,9 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { healthCode } from '../endpoints/health.ts';
-import { replyJson } from '../json-reply.ts';
-import { mediaTypeFor } from '../media-type.ts';
-import { addReadRoute } from '../read-route.ts';
-import { healthBody } from './body.ts';
+import { whenReady } from '../../core/maybe-promise.ts';
+import { addReadOperation } from '../operations.ts';
+import { cachedHealthReply } from './health-reply.ts';
 import { detailsShown } from './show-details.ts';
 import type { HealthView } from './view.ts';
 
@@ -13,23 +11,17 @@ const PROBES = { '/livez': 'liveness', '/readyz': 'readiness' } as const;
 export const PROBE_PATHS: readonly string[] = Object.keys(PROBES);
 
 /**
- * Adds the probes of an orchestrator: open, and outside the base path. Who asks there never said who it is,
- * so it sees more than the status only where everybody does.
+ * Adds the probes of an orchestrator: open, and outside the base path. Their clients never authenticate, so they see
+ * more than the status only where everybody does.
  */
-export function addProbes(scope: FastifyInstance, { registry, groups, mask }: HealthView): void {
+export function addProbes(scope: FastifyInstance, { registry, groups, mask, secrets }: HealthView): void {
   for (const [path, name] of Object.entries(PROBES)) {
     const group = groups.get(name);
     if (group === undefined) continue;
-    const shown = detailsShown(group.showDetails, false);
-    addReadRoute(scope, path, (request, reply) =>
-      registry.check(group.members).then((report) => {
-        const type = mediaTypeFor(request.headers.accept);
-        return replyJson(
-          reply.code(healthCode(report.status)),
-          healthBody(report, { type, shown, mask }),
-          type,
-        );
-      }),
+    const check = registry.group(group.members);
+    const reply = cachedHealthReply({ shown: detailsShown(group.showDetails, false), mask, secrets });
+    addReadOperation(scope, path, ({ headers }) =>
+      whenReady(check(), (report) => reply(report, headers.accept)),
     );
   }
 }

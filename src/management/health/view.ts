@@ -1,6 +1,6 @@
 import type { ShowDetails } from '../../config/options/health-names.ts';
 import type { HealthGroupOptions } from '../../config/schema/health-code.ts';
-import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
+import { hideSecrets, KnownSecrets, type SecretTexts } from '../../core/redaction.ts';
 import type { HealthIndicator, HealthResult } from '../../observability/health/health.ts';
 import type { Readiness } from '../../observability/health/readiness.ts';
 import type { HealthRegistry } from '../../observability/health/registry.ts';
@@ -12,11 +12,11 @@ export interface HealthViewOptions {
   readonly readiness: Readiness;
   readonly healthGroups?: ReadonlyMap<string, HealthGroupOptions> | undefined;
   readonly showDetails?: ShowDetails | undefined;
-  /** Texts that are shown nowhere, whatever they stand in. */
+  /** Texts to mask in details; default none. */
   readonly secrets?: SecretTexts | undefined;
 }
 
-/** Where a path below /health leads: to some checks, and in what they find to one place. */
+/** Where a path below /health leads: to some checks, and to one place in their results. */
 export interface HealthTarget {
   readonly members: readonly string[];
   /** The names that lead from there to one component; none for the whole. */
@@ -24,22 +24,24 @@ export interface HealthTarget {
   readonly showDetails: ShowDetails;
 }
 
-/** Health as it is asked for: all checks, the groups, and the components of both. */
+/** Health as clients read it: all checks, the groups, and the components of both. */
 export interface HealthView {
   /** The checks, and the states of the process. */
   readonly registry: HealthRegistry;
-  /** What /health itself is about. */
+  /** The checks of /health itself. */
   readonly whole: HealthGroup;
   readonly groups: ReadonlyMap<string, HealthGroup>;
-  /** Takes out of a detail what nobody may see: messages of drivers like to quote the URL they could not connect to. */
+  /** Masks the secrets in a detail: messages of drivers quote the URL that they could not connect to. */
   mask(text: string): string;
-  /** Where the names behind /health/ lead; undefined when there is no such group or check. */
+  /** What `mask` masks, besides what looks like a secret. */
+  readonly secrets: SecretTexts;
+  /** Resolves the names behind /health/; undefined when there is no such group or check. */
   resolve(path: readonly string[]): HealthTarget | undefined;
 }
 
-/** Throws ManagementOptionsError for groups that cannot be made, HealthCheckNameError for a check that is named like a state. */
+/** Throws ManagementOptionsError for invalid groups, HealthCheckNameError for a check with the name of a state. */
 export function healthView(options: HealthViewOptions): HealthView {
-  const { health, readiness, showDetails = 'when-authorized', secrets } = options;
+  const { health, readiness, showDetails = 'when-authorized', secrets = new KnownSecrets([]) } = options;
   const whole: HealthGroup = { members: health.names, showDetails };
   const groups = healthGroups({
     checks: health.names,
@@ -50,14 +52,14 @@ export function healthView(options: HealthViewOptions): HealthView {
     registry: health.with(states(readiness)),
     whole,
     groups,
-    mask: (text) => maskSecrets(hideSecrets(text, secrets?.texts ?? [])),
+    mask: (text) => maskSecrets(hideSecrets(text, secrets.texts)),
+    secrets,
     resolve([first = '', ...rest]) {
       const group = groups.get(first);
       const { members, showDetails } = group ?? whole;
       const path = group === undefined ? [first, ...rest] : rest;
       const [component] = path;
       if (component === undefined) return { members, path, showDetails };
-      // Nobody waits for checks that were not asked for.
       return members.includes(component) ? { members: [component], path, showDetails } : undefined;
     },
   };

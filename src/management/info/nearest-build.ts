@@ -2,7 +2,7 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Build } from '../endpoints/info.ts';
 
-/** What the package.json nearest to the program says; that of the working folder when the program has none. */
+/** Name and version from the package.json nearest to the program; from the working folder's when it has none. */
 export function nearestBuild(program = process.argv[1], cwd = process.cwd()): Build {
   const { name = 'application', version = '0.0.0' } =
     packageAbove(folderOf(program)) ?? packageAbove(cwd) ?? {};
@@ -17,14 +17,14 @@ interface Package {
 function folderOf(program: string | undefined): string | undefined {
   if (program === undefined) return undefined;
   try {
-    // Programs are started by links in node_modules/.bin.
+    // node_modules/.bin holds links to programs.
     return dirname(realpathSync(program));
   } catch {
     return undefined;
   }
 }
 
-/** One without a name only says how Node reads the files beside it. */
+/** A package.json without a name only sets the module type of the files beside it. */
 function packageAbove(folder: string | undefined): Package | undefined {
   for (let at = folder; at !== undefined; at = dirname(at) === at ? undefined : dirname(at)) {
     const found = readPackage(join(at, 'package.json'));

@@ -1,4 +1,4 @@
-/** The runtime, as Actuator's `java` has it for another one. */
+/** The runtime, in the shape of Actuator's `java`. */
 export function nodeInfo() {
   const { v8, uv, openssl, modules } = process.versions;
   const { name, lts } = process.release;

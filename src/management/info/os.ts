@@ -1,6 +1,6 @@
 import { arch, release, type } from 'node:os';
 
-/** The operating system, as Actuator has it. */
+/** The operating system, in Actuator's shape. */
 export function osInfo() {
   return { name: type(), version: release(), arch: arch() };
 }

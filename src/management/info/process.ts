@@ -2,10 +2,10 @@ import { availableParallelism, userInfo } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { formatDuration } from '../iso-duration.ts';
 
-/** A number that the runtime does not know, as Java writes it there. */
+/** Java's value of an unknown size. */
 const UNDEFINED = -1;
 
-/** This process, as Actuator has it; what it says of a heap is V8's. Returns what describes it at each moment. */
+/** This process in Actuator's shape, with V8's heap. Returns a function that describes its current state. */
 export function processInfo() {
   const { timeZone, locale } = Intl.DateTimeFormat().resolvedOptions();
   const always = {
@@ -30,7 +30,7 @@ function owner(): string | undefined {
   try {
     return userInfo().username;
   } catch {
-    // In a container the user often has a number and no name.
+    // In a container the user often has no name.
     return process.getuid?.()?.toString();
   }
 }

@@ -4,16 +4,16 @@ import { type Family, familiesOf, namesOf } from './family.ts';
 import type { Format } from './format.ts';
 import { boundText, labelsText, numberText, samplePrefix } from './text.ts';
 
-/** How many lines make a chunk: about half a millisecond of work. */
+/** Lines per chunk: about half a millisecond of work. */
 export const CHUNK_LINES = 500;
 
-/** What is written again and again of a series: all of its lines up to their values. */
+/** The constant part of a series: its lines up to their values. */
 interface SeriesLines {
   readonly buckets: readonly string[];
   readonly samples: readonly string[];
 }
 
-/** A family with what is known of it: its series keep their places, so their lines are remembered by them. */
+/** A family with the lines of its series, cached by position: series keep theirs. */
 interface Prepared {
   readonly family: Family;
   readonly names: ReadonlySet<string>;
@@ -27,15 +27,15 @@ export class Exposition {
   #meterNames: readonly string[] | undefined;
   #prepared: readonly Prepared[] = [];
 
-  /** `onConflict` is told of a meter that is left out, because another one takes a name that it would have. */
+  /** `onConflict` is called for a meter that is left out because another one has taken one of its names. */
   constructor(metrics: Metrics, onConflict: (meter: string) => void = () => {}) {
     this.#metrics = metrics;
     this.#onConflict = onConflict;
   }
 
   /**
-   * The text in chunks of about CHUNK_LINES lines; each is read from the meters when it is asked for.
-   * With `included` only the families that have one of these names.
+   * The text in chunks of about CHUNK_LINES lines, each read from the meters on demand. With `included` only the
+   * families that have one of these names.
    */
   *chunks(format: Format, included?: ReadonlySet<string>): Generator<string, void> {
     let text = '';

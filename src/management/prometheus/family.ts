@@ -1,12 +1,12 @@
 import type { Meter, Statistic } from '../../observability/metrics/meter.ts';
 
-/** What one measurement of a series is called here. */
+/** One measurement of a series, by its Prometheus name. */
 export interface Sample {
   readonly statistic: Statistic;
   readonly name: string;
 }
 
-/** What Prometheus calls a metric family: the series of one meter, or of one aspect of it. */
+/** A metric family of Prometheus: the series of one meter, or of one aspect of it. */
 export interface Family {
   readonly meter: Meter;
   /** The name in OpenMetrics: without the suffix of a counter. */
@@ -17,12 +17,12 @@ export interface Family {
   /** Ends the name, as OpenMetrics wants it. */
   readonly unit: string | undefined;
   readonly samples: readonly Sample[];
-  /** What each bucket is called; undefined when it is no histogram. */
+  /** The name of each bucket; undefined when it is no histogram. */
   readonly bucketName: string | undefined;
 }
 
 /**
- * The families of a meter. This is the one scheme of all names: dots become underscores, the base unit ends
+ * The families of a meter. All names follow one scheme: dots become underscores, the base unit ends
  * the name, and then comes the suffix of the type. `process.cpu`, a counter of seconds, is
  * process_cpu_seconds_total. A timer is a summary (a histogram when it has buckets) and, as in Micrometer,
  * a gauge of its recent maximum: `_seconds_count`, `_seconds_sum`, `_seconds_max`.
@@ -67,7 +67,7 @@ function baseName({ name, type, unit }: Meter): string {
   return unit === undefined || base === unit || base.endsWith(`_${unit}`) ? base : `${base}_${unit}`;
 }
 
-/** Every name that a family takes for itself, in either format. */
+/** Every name of a family, in either format. */
 export function namesOf({ name, textName, samples, bucketName }: Family): ReadonlySet<string> {
   const names = new Set([name, textName, ...samples.map((sample) => sample.name)]);
   if (bucketName !== undefined) names.add(bucketName);

@@ -8,13 +8,13 @@ export interface Format {
   readonly version: string;
   /** Prometheus 3 refuses a scrape without a content type that it knows. */
   readonly contentType: string;
-  /** What stands before the samples of a family. */
+  /** The lines before the samples of a family. */
   head(family: Family): string;
-  /** What ends the whole. */
+  /** The last line. */
   readonly end: string;
 }
 
-/** The format that every scraper reads. */
+/** The older format, which every scraper reads. */
 export const TEXT: Format = {
   mediaType: 'text/plain',
   version: '0.0.4',
@@ -46,9 +46,9 @@ interface Range {
 }
 
 /**
- * The format for an Accept header: what it wants most, among equals what it names rather than covers with `*`,
- * then what comes first. Unlike elsewhere the version is a part of the name: a scraper lists those it reads.
- * A header that takes neither gets the older format all the same.
+ * The format for an Accept header: the one with the highest quality, among equals one that is named rather than covered
+ * by `*`, then the first. Unlike elsewhere the version is a part of the name: a scraper lists those that it reads.
+ * A header that accepts neither gets the older format.
  */
 export function formatFor(accept: string | undefined): Format {
   const ranges = parseMembers(accept ?? '').map(rangeOf);

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 
 /**
- * A stream of chunks that makes each one only when the reader wants it, and lets the event loop turn before
- * each: however much there is, other requests wait no longer than for one chunk.
+ * A stream of chunks, each made when the reader wants it and in a tick of its own: other requests wait for one chunk at
+ * most.
  */
 export function scrapeStream(chunks: Iterator<string, void>): Readable {
   return new Readable({

@@ -13,7 +13,7 @@ export function boundText(bound: number): string {
   return /^\d+$/.test(text) ? `${text}.0` : text;
 }
 
-/** Labels as they stand in braces, without them. */
+/** Labels as written between braces. */
 export function labelsText(tags: readonly Tag[]): string {
   return tags.map(({ key, value }) => `${key.replaceAll('.', '_')}="${labelValue(value)}"`).join();
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AdminApplication, adminServer } from './server.ts';
 
-/** What is logged: that it works now, or that it does not any more and why. */
+/** Logs changes between success and failure. */
 export interface RegistrationLog {
   info(details: object, message: string): void;
   warn(details: object, message: string): void;
@@ -12,23 +12,23 @@ export interface AdminRegistrationOptions {
   readonly url: string;
   readonly application: AdminApplication;
   readonly log: RegistrationLog;
-  /** Between two registrations, in milliseconds; 10,000 when absent. A server that was restarted forgets. */
+  /** Interval of registrations, in milliseconds; default 10,000. A restarted server knows none. */
   readonly intervalMs?: number;
-  /** How long the server may take to answer, in milliseconds; 5,000 when absent. */
+  /** Timeout of a request, in milliseconds; default 5,000. */
   readonly timeoutMs?: number;
-  /** How long the end may take, in milliseconds; 2,000 when absent. */
+  /** Timeout of the deregistration, in milliseconds; default 2,000. */
   readonly farewellMs?: number;
 }
 
-/** A registration that is kept up. Neither member fails: no server is a reason not to serve. */
+/** A registration that is renewed. Neither member fails: the service does not depend on the server. */
 export interface AdminRegistration {
   /** Returns at once. */
   start(): void;
-  /** Takes the registration back. Bounded by `farewellMs`. */
+  /** Deregisters, within `farewellMs`. */
   stop(): Promise<void>;
 }
 
-/** Registers with a Spring Boot Admin server again and again; only changes are logged. */
+/** Registers with a Spring Boot Admin server at an interval; only changes are logged. */
 export function adminRegistration(options: AdminRegistrationOptions): AdminRegistration {
   const { application, log, intervalMs = 10_000, timeoutMs = 5_000, farewellMs = 2_000 } = options;
   const server = adminServer(options.url);
@@ -47,7 +47,7 @@ export function adminRegistration(options: AdminRegistrationOptions): AdminRegis
     } catch (error) {
       if (registered !== false && !givingUp.signal.aborted) {
         const details = { server: server.url, err: error, retryMs: intervalMs };
-        log.warn(details, 'cannot register with Spring Boot Admin, trying again');
+        log.warn(details, 'Spring Boot Admin registration failed, retrying');
       }
       registered = false;
     }
@@ -68,15 +68,12 @@ export function adminRegistration(options: AdminRegistrationOptions): AdminRegis
       if (running === undefined || stopping.signal.aborted) return running;
       stopping.abort();
       const limit = setTimeout(() => givingUp.abort(), farewellMs);
-      // A registration under way is waited for: its id is what has to be taken back.
+      // The registration under way brings the id to deregister.
       await running;
       try {
         if (id !== undefined) await server.deregister(id, signal());
       } catch (error) {
-        log.warn(
-          { server: server.url, err: error },
-          'cannot take back the registration with Spring Boot Admin',
-        );
+        log.warn({ server: server.url, err: error }, 'Spring Boot Admin deregistration failed');
       } finally {
         clearTimeout(limit);
       }

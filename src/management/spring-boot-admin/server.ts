@@ -1,23 +1,23 @@
 import { unescape as decode } from 'node:querystring';
 
-/** What a Spring Boot Admin server is told of an application. */
+/** An application as registered with a Spring Boot Admin server. */
 export interface AdminApplication {
   readonly name: string;
   /** The base path of the management endpoints. */
   readonly managementUrl: string;
   readonly healthUrl: string;
   readonly serviceUrl: string;
-  /** `user.name` and `user.password` are what the server logs in with. */
+  /** The server logs in with `user.name` and `user.password`. */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** A Spring Boot Admin server did not do what it was asked for. */
+/** A Spring Boot Admin server refused a request or answered something else. */
 export class AdminServerError extends Error {
   override readonly name = 'AdminServerError';
   readonly code = 'SPRING_BOOT_ADMIN';
 }
 
-/** The two calls to a Spring Boot Admin server. They fail with AdminServerError, or as `fetch` does. */
+/** The two requests to a Spring Boot Admin server. They fail with AdminServerError, or as `fetch` does. */
 export interface AdminServer {
   /** Without credentials: for logs. */
   readonly url: string;
@@ -58,7 +58,7 @@ export function adminServer(url: string): AdminServer {
       return idOf(text);
     },
     async deregister(id, signal) {
-      // Forgotten is as good as taken back.
+      // Not registered any more.
       await ask(`/${encodeURIComponent(id)}`, { method: 'DELETE', headers, signal }, 404);
     },
   };

@@ -6,25 +6,25 @@ import { ManagementOptionsError } from '../options-error.ts';
 import { type AdminRegistration, type AdminRegistrationOptions, adminRegistration } from './registration.ts';
 import type { AdminApplication } from './server.ts';
 
-/** How the service makes itself known to a Spring Boot Admin server. */
+/** The registration of the service with a Spring Boot Admin server. */
 export interface SpringBootAdminOptions
   extends Pick<AdminRegistrationOptions, 'intervalMs' | 'timeoutMs' | 'farewellMs'> {
   /** The server; user and password in it are sent as Basic credentials. */
   readonly url: string;
-  /** The name that the server shows; the artifact of the build when absent. */
+  /** The name that the server shows; default the artifact of the build. */
   readonly name?: string | undefined;
-  /** Where the server reaches the base path of the management endpoints; where the door listens when absent. */
+  /** The URL of the base path as the server reaches it; default where the door listens. */
   readonly managementUrl?: string | undefined;
-  /** Where the link to the service leads; the root of the management URL when absent. */
+  /** The link to the service; default the root of the management URL. */
   readonly serviceUrl?: string | undefined;
-  /** What the server logs in with. It is told so: nothing is sent unless both are given. */
+  /** The server logs in with these. They are sent to it, and only when both are given. */
   readonly user?: string | undefined;
   readonly password?: string | undefined;
-  /** Whether there are meters under the names of a JVM, for the server's panels; true when absent. */
+  /** Whether to add meters with a JVM's names, which the server's panels read; default true. */
   readonly jvmMetrics?: boolean | undefined;
 }
 
-/** What of the door the registration tells. */
+/** The part of the door that is registered. */
 export interface Registered {
   /** The path of the door, without a slash at the end. */
   readonly path: string;
@@ -57,7 +57,7 @@ function checkUrls({ url, managementUrl = url, serviceUrl = url }: SpringBootAdm
   throw new ManagementOptionsError('The URLs for Spring Boot Admin must begin with http:// or https://.');
 }
 
-/** What the server is told, for a door that listens at `origin`. */
+/** The registration of a door that listens at `origin`. */
 export function describeApplication(
   origin: string,
   options: SpringBootAdminOptions,
@@ -80,7 +80,7 @@ export function describeApplication(
   };
 }
 
-/** An address that stands for all of them is none that another machine could ask. */
+/** Replaces an unspecified address, which another machine cannot reach. */
 function reachable(origin: string): string {
   return origin.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, `//${hostname()}`);
 }

@@ -6,7 +6,7 @@ import type { HealthIndicator, HealthResult } from './health.ts';
 /** A check that never throws and has a timeout. */
 export type BoundedCheck = () => HealthResult | Promise<HealthResult>;
 
-/** Called with the result of a run, or its timeout, and its duration in milliseconds. */
+/** Called with the result of each run, at its timeout at the latest, and how long it took in milliseconds. */
 export type OnChecked = (name: string, result: HealthResult, durationMs: number) => void;
 
 /** A check that has not answered yet. */
@@ -17,9 +17,9 @@ interface Running {
 }
 
 /**
- * Adds a timeout to an indicator: an error is DOWN, and no answer within `timeoutMs` is DOWN and aborts its signal.
- * Runs never overlap: concurrent callers share the result, and after the timeout they get DOWN at once, with the time
- * that the run has been hanging.
+ * Bounds an indicator: a failure is DOWN, no answer within `timeoutMs` is DOWN and aborts its signal.
+ * At most one run is under way: calls meanwhile share its outcome, and once it is late get DOWN at once with the time
+ * it has been hanging.
  */
 export function boundedCheck(
   indicator: HealthIndicator,

@@ -5,7 +5,7 @@ import { cachedCheck } from './cached-check.ts';
 import type { HealthResult } from './health.ts';
 
 /** A check that ends when the test says so, on a clock that the test moves. */
-function underTest(ttl: number) {
+function underTest(ttlMs: number, cacheUntil?: AbortSignal) {
   let time = 0;
   let runs = 0;
   const underWay: PromiseWithResolvers<HealthResult>[] = [];
@@ -18,8 +18,7 @@ function underTest(ttl: number) {
       underWay.push(run);
       return run.promise;
     },
-    ttl,
-    () => time,
+    { ttlMs, now: () => time, cacheUntil },
   );
   return {
     ask,
@@ -44,6 +43,18 @@ function underTest(ttl: number) {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const up = (n: number): HealthResult => ({ status: 'UP', details: { n } });
+
+test('once the signal is aborted nothing is served from the cache', () => {
+  const failed = new AbortController();
+  const check = underTest(100, failed.signal);
+  check.answer(up(1));
+  for (let i = 0; i < 2; i++) assert.deepEqual(check.ask(), up(1));
+  assert.equal(check.runs, 1);
+  failed.abort();
+  check.answer(up(2));
+  for (let i = 0; i < 2; i++) assert.deepEqual(check.ask(), up(2));
+  assert.equal(check.runs, 3);
+});
 
 test('without a time to live each question runs the check', () => {
   const check = underTest(0);

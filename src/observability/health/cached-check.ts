@@ -1,15 +1,23 @@
 import type { BoundedCheck } from './bounded-check.ts';
-import type { HealthResult } from './health.ts';
+import type { HealthIndicator, HealthResult } from './health.ts';
 
-/** The maximum age of a stale result, as a multiple of its TTL. */
+/** A result is served for at most so many times its time to live, while a newer one is being fetched. */
 const MAX_STALENESS = 10;
 
+export interface CachedCheckOptions extends Pick<HealthIndicator, 'cacheUntil'> {
+  /** 0 keeps nothing. */
+  readonly ttlMs: number;
+  /** A monotonic clock, in milliseconds. */
+  readonly now: () => number;
+}
+
 /**
- * Caches the result of a check for `ttlMs`; 0 disables the cache. Serves a stale result while it revalidates, up to ten
- * times `ttlMs`. States: empty -> fresh -> stale -> expired, and fresh again from each once a run ends. Callers wait for
- * the run in `empty` and `expired`. `now` is a monotonic clock in milliseconds.
+ * Keeps the result of a check for `ttlMs`. Afterwards a call still gets the old result at once, and
+ * the check runs in the background; a result older than ten times `ttlMs` is not served any more.
+ * States: empty -> fresh -> stale -> expired, and fresh again from each of them once a run ends. Only in `empty` and
+ * `expired` a call waits for the run.
  */
-export function cachedCheck(run: BoundedCheck, ttlMs: number, now: () => number): BoundedCheck {
+export function cachedCheck(run: BoundedCheck, { ttlMs, now, cacheUntil }: CachedCheckOptions): BoundedCheck {
   if (ttlMs === 0) return run;
   let last: { readonly result: HealthResult; readonly at: number } | undefined;
   let fetching: Promise<HealthResult> | undefined;
@@ -29,6 +37,7 @@ export function cachedCheck(run: BoundedCheck, ttlMs: number, now: () => number)
   }
 
   return () => {
+    if (cacheUntil?.aborted) return run();
     if (last === undefined) return fetch();
     const { result, at } = last;
     const age = now() - at;

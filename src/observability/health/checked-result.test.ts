@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkedResult } from './checked-result.ts';
 
-test('a result with a status passes as it is', () => {
+test('a result with a status stays as it was, and those without details are identical', () => {
   for (const status of ['UP', 'DOWN', 'OUT_OF_SERVICE', 'UNKNOWN']) {
     const result = { status, details: { a: 1 } };
-    assert.equal(checkedResult(result), result);
+    const checked = checkedResult(result);
+    result.status = 'changed';
+    assert.deepEqual(checked, { status, details: { a: 1 } });
+    assert.equal(checkedResult({ status }), checkedResult({ status }));
   }
 });
 

@@ -1,14 +1,24 @@
-import type { HealthResult } from './health.ts';
+import type { HealthResult, HealthStatus } from './health.ts';
 import { aggregateStatus, isHealthStatus } from './status.ts';
 
+/** One result for each status, so that equal results are identical; whoever caches a reply compares that. */
+const PLAIN: Readonly<Record<HealthStatus, HealthResult>> = {
+  UP: { status: 'UP' },
+  DOWN: { status: 'DOWN' },
+  OUT_OF_SERVICE: { status: 'OUT_OF_SERVICE' },
+  UNKNOWN: { status: 'UNKNOWN' },
+};
+
 /**
- * Validates the result of a check, because checks of users may be untyped. The status of a result with components is
- * aggregated from them. Throws TypeError for an invalid result.
+ * Validates what a check returned: checks come from users too, and not all of them are type-checked. The status of a
+ * result with components is aggregated from theirs. The result is no object of the check's own, which could change it
+ * later. Throws TypeError for what is no result.
  */
 export function checkedResult(result: unknown): HealthResult {
   const { status, components, details } = Object(result) as Readonly<Record<string, unknown>>;
   if (components === undefined) {
-    if (isHealthStatus(status)) return result as HealthResult;
+    if (isHealthStatus(status))
+      return details === undefined ? PLAIN[status] : { status, details: details as Record<string, unknown> };
     throw new TypeError('the check returned none of UP, DOWN, OUT_OF_SERVICE and UNKNOWN');
   }
   const parts = Object.entries(Object(components)).map(

@@ -1,10 +1,10 @@
 import { isThenable } from '../../core/thenable.ts';
 import type { HealthIndicator, HealthResult } from './health.ts';
 
-/** The answer of a user's check: a code (0 is healthy), a result, or named parts. */
+/** A code, where 0 is healthy and every other number names the fault; or a whole result, or one made of parts. */
 export type CheckAnswer = number | HealthResult | CheckParts;
 
-/** Results by name; the status is aggregated from them. */
+/** Parts by name; the status is aggregated from theirs. */
 interface CheckParts {
   readonly components: Readonly<Record<string, HealthResult | CheckParts>>;
 }
@@ -34,7 +34,7 @@ export function codeCheck(
 function resultOf(code: unknown): HealthResult {
   if (code === 0) return UP;
   if (typeof code === 'number' && Number.isFinite(code)) return { status: 'DOWN', details: { code } };
-  // `checkedResult` validates it.
+  // checkedResult validates it.
   if (typeof code === 'object' && code !== null && ('status' in code || 'components' in code)) {
     return code as HealthResult;
   }

@@ -3,13 +3,13 @@ import { resolve } from 'node:path';
 import type { HealthIndicator, HealthResult } from './health.ts';
 
 export interface DiskSpaceOptions {
-  /** A folder on the checked disk. */
+  /** A folder on the disk. */
   readonly path: string;
   /** DOWN below this free space, in bytes. */
   readonly thresholdBytes: number;
 }
 
-/** Checks the free space of a disk, with the details of Actuator. A missing folder is DOWN. */
+/** The free space of a disk, as Actuator shows it. A missing folder is DOWN. */
 export function diskSpaceCheck({ path, thresholdBytes: threshold }: DiskSpaceOptions): HealthIndicator {
   const absolute = resolve(path);
 
@@ -22,7 +22,7 @@ export function diskSpaceCheck({ path, thresholdBytes: threshold }: DiskSpaceOpt
     name: 'diskSpace',
     check: () =>
       statfs(absolute).then(
-        // `bavail`: free for unprivileged users.
+        // `bavail` leaves out what only root may use.
         ({ bsize, blocks, bavail }) => result(bsize * blocks, bsize * bavail, true),
         (error: NodeJS.ErrnoException) => {
           if (error.code !== 'ENOENT') throw error;

@@ -1,27 +1,29 @@
-/** The statuses of Actuator. OUT_OF_SERVICE: healthy, but accepts no work now. */
+/** Actuator's statuses. OUT_OF_SERVICE: well, but not to be used now. */
 export type HealthStatus = 'UP' | 'DOWN' | 'OUT_OF_SERVICE' | 'UNKNOWN';
 
-/** The result of a check. `details` are shown to authorised readers. */
+/** The result of one check. `details` are shown only to those who may see them. */
 export interface HealthResult {
   readonly status: HealthStatus;
   readonly details?: Readonly<Record<string, unknown>>;
-  /** Named parts that have paths of their own; `status` is then aggregated from them. */
+  /** Parts that can be asked for by name; the status is then aggregated from theirs. */
   readonly components?: Readonly<Record<string, HealthResult>>;
 }
 
-/** A named check. It is DOWN when it throws, rejects or times out. */
+/** A named health check. One that throws, rejects or takes too long is DOWN. */
 export interface HealthIndicator {
   readonly name: string;
   check(signal: AbortSignal): HealthResult | Promise<HealthResult>;
-  /** Timeout in milliseconds; default: the timeout of the registry. */
+  /** Timeout in milliseconds; default that of the registry. */
   readonly timeoutMs?: number | undefined;
-  /** How long a result is cached, in milliseconds; default 0, no cache. */
+  /** Time to live of a result, in milliseconds; 0, the default, runs the check for each request. */
   readonly ttlMs?: number | undefined;
-  /** Whether its status counts for the aggregate; false for optional dependencies, default true. */
+  /** Results are kept only until this is aborted. */
+  readonly cacheUntil?: AbortSignal | undefined;
+  /** False for what the process can do without: its status is shown, but not part of the whole. Default true. */
   readonly critical?: boolean | undefined;
 }
 
-/** The aggregated result of several checks. `components` are in the order of the checks. */
+/** The results of several checks. `components` are in the order of the checks. */
 export interface HealthReport {
   readonly status: HealthStatus;
   readonly components: Readonly<Record<string, HealthResult>>;

@@ -11,7 +11,7 @@ export class Readiness {
     this.#accepting = true;
   }
 
-  /** Called when the stop begins: readiness fails first, then the doors drain. */
+  /** The stop has begun: readiness fails first, then the doors drain. */
   refuse(): void {
     this.#accepting = false;
   }

@@ -145,3 +145,29 @@ test('names are needed and are unique', () => {
     );
   }
 });
+
+test('a group gives the same report again until a result is another one', async () => {
+  let details = { n: 1 };
+  let clock = 0;
+  const registry = new HealthRegistry(
+    [
+      indicator('plain', () => ({ status: 'UP' })),
+      { ...indicator('cached', async () => ({ status: 'UP', details })), ttlMs: 10, critical: false },
+    ],
+    { now: () => clock },
+  );
+  const check = registry.group(['plain', 'cached']);
+  const first = await check();
+  assert.deepEqual(first.components.cached?.details, { critical: false, n: 1 });
+  details = { n: 2 };
+  assert.equal(check(), first, 'at once, and the same object');
+  clock = 1_000;
+  assert.deepEqual((await check()).components.cached?.details, { critical: false, n: 2 });
+
+  const changing = { status: 'UP' as const, details: { n: 1 } };
+  const own = new HealthRegistry([indicator('own', () => changing)]).group(['own']);
+  const before = await own();
+  changing.details = { n: 2 };
+  assert.deepEqual((await own()).components.own?.details, { n: 2 }, 'whatever object a check returns');
+  assert.deepEqual(before.components.own?.details, { n: 1 });
+});

@@ -2,7 +2,6 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import type { SecretTexts } from '../../core/redaction.ts';
 import { lineCleaner } from './clean-line.ts';
 import { gatherWrites } from './gather-writes.ts';
-import type { LineTap } from './line-tap.ts';
 import { isoTimestamp } from './log-time.ts';
 
 export interface LogOptions {
@@ -12,8 +11,6 @@ export interface LogOptions {
   readonly stream?: DestinationStream | undefined;
   /** What stands in no line; credentials in headers never do. */
   readonly secrets?: SecretTexts | undefined;
-  /** Sees each line. */
-  readonly tap?: LineTap | undefined;
 }
 
 /** Levels by their names: a log is read by people and by programs that know no pino. */
@@ -21,11 +18,9 @@ const formatters = { level: (label: string) => ({ level: label }) };
 
 /** Opens the process's log. */
 export async function openLog(options: LogOptions): Promise<Logger> {
-  const { level, secrets = { texts: [] }, tap } = options;
+  const { level, secrets = { texts: [] } } = options;
   const destination = options.stream ?? (await standardOutput());
-  const clean = lineCleaner(secrets);
-  tap?.connect(destination);
-  const streamWrite = tap === undefined ? clean : (line: string) => tap.see(clean(line));
+  const streamWrite = lineCleaner(secrets);
   return pino(
     { level, base: null, timestamp: isoTimestamp(), hooks: { streamWrite }, formatters },
     destination,

@@ -23,7 +23,7 @@ const echo = (writes: readonly Write[]): BatchResult<StepRows> => ({
   results: writes.map(([step]) => ({ rows: [[[Number(step?.values[0])]]] })),
 });
 
-test('what arrives in one turn is one batch, what arrives meanwhile is the next one', async () => {
+test('what arrives in one tick is one batch, what arrives meanwhile is the next one', async () => {
   const { queue, sent } = manualConnection();
   const first = [queue.write('removeUser', 1), queue.write('removeUser', 2)];
   await turn();

@@ -10,18 +10,15 @@ export interface EndpointLink {
 }
 
 /** One management endpoint: its id, its links, and its routes below the base path. */
-export interface Endpoint {
+export interface ManagementEndpoint {
   readonly id: string;
   /** One plain line for the page that a browser gets. */
   readonly about: string;
   readonly links: readonly EndpointLink[];
-  /** What is allowed when nobody configured it; unrestricted when absent. */
+  /** Its access unless one is configured; default unrestricted. */
   readonly ownAccess?: Access;
-  /** Whether there is nothing to read: then read-only leaves nothing of it. */
+  /** Whether there is nothing to read, so that read-only access leaves nothing of it. */
   readonly writeOnly?: boolean;
-  /**
-   * Adds its routes to the scope of the base path, which guards them and answers their errors. With
-   * read-only access it adds those that read; with none it is not called.
-   */
+  /** Adds its routes to the scope of the base path, only those that read when access is read-only. */
   addRoutes(scope: FastifyInstance, access: Exclude<Access, 'none'>): void;
 }

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import Fastify from 'fastify';
+import { trustedProxies, trustProxy } from './trusted-proxies.ts';
+
+const { kind } = trustedProxies({ env: 'TRUST_PROXY', description: 'x' });
+
+test('addresses, ranges and names are taken, and Fastify takes them too', async () => {
+  const list =
+    '127.0.0.1,10.0.0.0/8,0.0.0.0/1,::1,2001:db8::/32,::ffff:10.0.0.1,fe80::1/128,loopback,linklocal,uniquelocal';
+  for (const text of [list, ...list.split(',')]) {
+    assert.deepEqual(kind.fromText(text), text.split(','));
+    assert.deepEqual(kind.fromValue(text.split(',')), text.split(','));
+    await using app = Fastify({ trustProxy: text.split(',') });
+    await app.ready();
+  }
+});
+
+test('true stands for every address', () => {
+  for (const value of ['true', ['true']]) assert.deepEqual(kind.fromValue(value), ['true']);
+  assert.equal(trustProxy(['true']), true);
+  assert.deepEqual(trustProxy(['10.0.0.1']), ['10.0.0.1']);
+  assert.deepEqual(trustProxy([]), []);
+});
+
+test('what Fastify would refuse, or not trust at all, is refused', () => {
+  // A hop count is none of them: Fastify trusts nobody by it.
+  for (const text of [
+    '1',
+    '2',
+    'yes',
+    '10.0.0',
+    '10.0.0.0/0',
+    '10.0.0.0/33',
+    '::/129',
+    '::/0',
+    '10.0.0.0/08',
+  ]) {
+    assert.equal(kind.fromText(text), undefined, text);
+  }
+  for (const text of ['10.0.0.0/8/8', 'loopback/8', 'proxy.example', 'fe80::1%eth0', '/8']) {
+    assert.equal(kind.fromText(text), undefined, text);
+  }
+  for (const value of [1, true, {}, [1]]) assert.equal(kind.fromValue(value), undefined);
+});

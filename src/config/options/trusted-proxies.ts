@@ -1,0 +1,29 @@
+import { isIP } from 'node:net';
+import { listKind } from './kind.ts';
+import type { Option } from './option.ts';
+
+/** Stands for every address. */
+const EVERY = 'true';
+const RANGES = ['loopback', 'linklocal', 'uniquelocal'] as const;
+
+function isProxy(text: string): text is string {
+  const [address = '', length, ...more] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || address.includes('%')) return [EVERY, ...RANGES].includes(text);
+  if (length === undefined) return true;
+  return more.length === 0 && /^[1-9]\d{0,2}$/.test(length) && Number(length) <= (version === 4 ? 32 : 128);
+}
+
+/** The addresses of proxies whose X-Forwarded headers are trusted. */
+export function trustedProxies(
+  spec: Pick<Option<unknown>, 'env' | 'description'>,
+): Option<readonly string[]> {
+  const expected = `${EVERY}, or a list of IP addresses, CIDR ranges, ${RANGES.join(', ')}`;
+  const rules = { placeholder: 'list', expected, atLeastOne: false, unique: false, isItem: isProxy };
+  return { ...spec, kind: listKind(rules), default: [], secret: false, unset: undefined };
+}
+
+/** The option's value as Fastify takes it. */
+export function trustProxy(proxies: readonly string[]): boolean | string[] {
+  return proxies.includes(EVERY) || [...proxies];
+}

@@ -37,7 +37,7 @@ export class Workbench implements AsyncDisposable {
   readonly cores: Cores;
   readonly node: string;
   readonly say: (text: string) => void;
-  readonly #tool: LoadTool;
+  readonly loadTool: LoadTool;
   readonly #root = mkdtempSync(join(tmpdir(), 'portico-bench-'));
   readonly #stack = new AsyncDisposableStack();
   readonly #removeFiles = () =>
@@ -48,7 +48,7 @@ export class Workbench implements AsyncDisposable {
     this.cores = cores;
     this.node = node;
     this.say = say;
-    this.#tool = tool;
+    this.loadTool = tool;
     process.once('exit', this.#removeFiles);
     this.#stack.defer(() => {
       process.off('exit', this.#removeFiles);
@@ -68,7 +68,7 @@ export class Workbench implements AsyncDisposable {
   }
 
   load(load: Omit<Load, 'folder' | 'cores'>): Promise<LoadResult> {
-    return runLoad(this.#tool, { ...load, folder: this.#root, cores: this.cores.load });
+    return runLoad(this.loadTool, { ...load, folder: this.#root, cores: this.cores.load });
   }
 
   /** Disposes of a resource together with this workbench. */

@@ -17,6 +17,8 @@ export interface Load {
   readonly requests: readonly HttpRequest[];
   readonly connections: number;
   readonly seconds: number;
+  /** How long a connection waits before each request, in milliseconds; default not at all. wrk alone can do it. */
+  readonly pause?: number;
   /** Folder for files of the tool. */
   readonly folder: string;
   readonly cores: string | undefined;

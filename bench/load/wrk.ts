@@ -17,7 +17,7 @@ interface Summary {
 /** Loads with wrk: one thread, requests formatted beforehand. */
 export async function runWrk(load: Load): Promise<LoadResult> {
   const script = join(load.folder, 'load.lua');
-  writeFileSync(script, luaScript(load.requests));
+  writeFileSync(script, luaScript(load.requests) + pauseScript(load.pause));
   const output = await runProcess([
     ...onCores(load.cores),
     ...['wrk', '-t', '1', '-c', String(load.connections), '-d', `${load.seconds}s`, '--timeout', '20s'],
@@ -34,6 +34,10 @@ export async function runWrk(load: Load): Promise<LoadResult> {
     p99: p99 / 1e3,
     max: max / 1e3,
   };
+}
+
+function pauseScript(pause: number | undefined): string {
+  return pause === undefined ? '' : `function delay() return ${pause} end\n`;
 }
 
 function luaScript(requests: readonly HttpRequest[]): string {

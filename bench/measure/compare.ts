@@ -1,4 +1,4 @@
-import type { HttpRequest, LoadResult } from '../load/load.ts';
+import type { HttpRequest, Load, LoadResult } from '../load/load.ts';
 import { coreTime, cpuTime, memoryUse, resetPeak } from '../machine/process-use.ts';
 import type { Server } from '../servers/server.ts';
 import type { Workbench } from '../workbench.ts';
@@ -21,7 +21,16 @@ export interface Round extends LoadResult {
   readonly memory: number;
   /** Share of the servers' core that other programs used meanwhile, in percent; NaN where it is unknown. */
   readonly disturbed: number;
+  /** p99 under the paced load, in milliseconds; NaN where that was not measured. */
+  readonly pacedP99: number;
 }
+
+/**
+ * How long a connection waits before each request of the paced load, in milliseconds: 64 of them then send some 18,000
+ * requests a second at most, which leaves every server idle for part of the time. A saturated machine has the p99 of its
+ * scheduler, which is longer for whoever leaves the load generator less of it.
+ */
+const PAUSE = 3;
 
 export interface CompareOptions {
   readonly connections: number;
@@ -43,16 +52,17 @@ export async function compare(
   const { warmUp } = bench.pace;
   for (const contender of contenders) {
     bench.say(`warming up ${contender.label}`);
-    await loadOnce(bench, contender, connections, warmUp);
+    await loadOnce(bench, contender, { connections, seconds: warmUp });
   }
   const found = new Map<string, Round[]>(contenders.map(({ label }) => [label, []]));
   for (let round = 0; round < rounds; round++) {
     for (const contender of round % 2 === 0 ? contenders : contenders.toReversed()) {
       const { label } = contender;
       bench.say(`round ${round + 1} of ${rounds}: ${label}`);
-      const measured = await loadOnce(bench, contender, connections, seconds);
+      const measured = await loadOnce(bench, contender, { connections, seconds });
       if (measured.requests === 0) throw new Error(`${label} answered nothing within ${seconds} s`);
-      found.get(label)?.push(measured);
+      const paced = await pacedP99(bench, contender, { connections, seconds });
+      found.get(label)?.push({ ...measured, pacedP99: paced });
     }
   }
   return [...found].map(([label, rounds]) => ({ label, rounds }));
@@ -71,16 +81,23 @@ export function valuesOf({ rounds }: Measured, key: keyof Round): readonly numbe
   return rounds.map((round) => round[key]);
 }
 
+type Timing = Pick<Load, 'connections' | 'seconds' | 'pause'>;
+
+async function pacedP99(bench: Workbench, contender: Contender, timing: Timing): Promise<number> {
+  if (bench.loadTool !== 'wrk') return Number.NaN;
+  const seconds = Math.max(1, timing.seconds / 2);
+  return (await loadOnce(bench, contender, { ...timing, seconds, pause: PAUSE })).p99;
+}
+
 async function loadOnce(
   bench: Workbench,
   { label, server, requests }: Contender,
-  connections: number,
-  seconds: number,
-): Promise<Round> {
+  timing: Timing,
+): Promise<Omit<Round, 'pacedP99'>> {
   resetPeak(server.pid);
   const core = bench.cores.server;
   const before = { own: cpuTime(server.pid), all: coreTime(core), at: performance.now() };
-  const result = await bench.load({ origin: server.origin, requests, connections, seconds });
+  const result = await bench.load({ origin: server.origin, requests, ...timing });
   const elapsed = (performance.now() - before.at) / 1e3;
   const own = cpuTime(server.pid) - before.own;
   const cpu = (own / result.requests) * 1e6;

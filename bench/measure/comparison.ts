@@ -6,7 +6,16 @@ import { median, ratio } from './statistics.ts';
 /** What each contender reached; medians of its rounds. */
 export function rateTable(measured: readonly Measured[], title = ''): Table {
   return {
-    head: [title, 'requests/s', 'lowest-highest', 'p50 ms', 'p99 ms', 'CPU us/request', 'peak MB'],
+    head: [
+      title,
+      'requests/s',
+      'lowest-highest',
+      'p50 ms',
+      'p99 ms',
+      'paced p99 ms',
+      'CPU us/request',
+      'peak MB',
+    ],
     lines: measured.map((one) => {
       const perSecond = valuesOf(one, 'perSecond');
       const middle = (key: keyof Round) => median(valuesOf(one, key));
@@ -16,6 +25,7 @@ export function rateTable(measured: readonly Measured[], title = ''): Table {
         range(perSecond),
         middle('p50').toFixed(2),
         middle('p99').toFixed(2),
+        middle('pacedP99').toFixed(2),
         middle('cpu').toFixed(1),
         middle('memory').toFixed(0),
       ];
@@ -26,17 +36,31 @@ export function rateTable(measured: readonly Measured[], title = ''): Table {
 /** One contender over each of the others: a higher rate, a lower p99 and less CPU time are better. */
 export function ratioTable(one: Measured, others: readonly Measured[], title = one.label): Table {
   return {
-    head: [`${title} /`, 'rate', 'lowest-highest', 'p99', 'lowest-highest', 'CPU/request'],
+    head: [
+      `${title} /`,
+      'rate',
+      'lowest-highest',
+      'p99',
+      'lowest-highest',
+      'paced p99',
+      'lowest-highest',
+      'CPU/request',
+    ],
     lines: others.map((other) => [
       other.label,
       ...ratioCells(one, other, 'perSecond'),
       ...ratioCells(one, other, 'p99'),
+      ...ratioCells(one, other, 'pacedP99'),
       times(ratioOf(one, other, 'cpu').value),
     ]),
   };
 }
 
-function ratioCells(one: Measured, other: Measured, key: 'perSecond' | 'p99'): readonly [string, string] {
+function ratioCells(
+  one: Measured,
+  other: Measured,
+  key: 'perSecond' | 'p99' | 'pacedP99',
+): readonly [string, string] {
   const { value, spread } = ratioOf(one, other, key);
   return [times(value), range(spread, (end) => end.toFixed(2))];
 }
@@ -51,13 +75,23 @@ export function rateFinding(one: Measured, other: Measured, target: Target): Fin
   return { what, unit: 'x', ...ratioOf(one, other, 'perSecond'), target };
 }
 
-/** The p99 of one contender as a multiple of the lowest p99 among its peers in the same run. Throws without peers. */
-export function p99Finding(one: Measured, peers: readonly Measured[], atMost: number): Finding {
-  const p99 = (peer: Measured) => median(valuesOf(peer, 'p99'));
-  const [best] = peers.toSorted((a, b) => p99(a) - p99(b));
-  if (best === undefined) throw new Error(`${one.label} has no peer to compare its p99 with`);
-  const what = `p99 of ${one.label} / of the best peer, ${best.label}`;
-  return { what, unit: 'x', ...ratioOf(one, best, 'p99'), target: { atMost } };
+/** The kinds of load that a p99 is measured under. */
+const P99S = { p99: 'p99', pacedP99: 'paced p99' } as const;
+
+/**
+ * The p99 of one contender, at full and at paced load, as a multiple of the lowest one among its peers in the same run.
+ * Throws without peers.
+ */
+export function p99Findings(one: Measured, peers: readonly Measured[], atMost: number): readonly Finding[] {
+  const keys = Object.keys(P99S) as (keyof typeof P99S)[];
+  return keys.flatMap((key) => {
+    const p99 = (peer: Measured) => median(valuesOf(peer, key));
+    const [best] = peers.toSorted((a, b) => p99(a) - p99(b));
+    if (best === undefined) throw new Error(`${one.label} has no peer to compare its p99 with`);
+    if (Number.isNaN(p99(one))) return [];
+    const what = `${P99S[key]} of ${one.label} / of the best peer, ${best.label}`;
+    return [{ what, unit: 'x' as const, ...ratioOf(one, best, key), target: { atMost } }];
+  });
 }
 
 function ratioOf(one: Measured, other: Measured, key: keyof Round) {

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Measured } from './compare.ts';
-import { p99Finding } from './comparison.ts';
+import { p99Findings } from './comparison.ts';
 import { summarise } from './summary.ts';
 
 /** A contender with a rate and a p99 for each round. */
 function contender(label: string, rounds: readonly (readonly [perSecond: number, p99: number])[]): Measured {
   const rest = { p50: 1, max: 9, requests: 1, failed: 0, cpu: 10, memory: 100, disturbed: 0 };
-  return { label, rounds: rounds.map(([perSecond, p99]) => ({ ...rest, perSecond, p99 })) };
+  return {
+    label,
+    rounds: rounds.map(([perSecond, p99]) => ({ ...rest, perSecond, p99, pacedP99: 7 - p99 / 2 })),
+  };
 }
 
 const measured = [
@@ -47,11 +50,20 @@ test('the ratio of p99 stands beside the ratio of rates, for each that is no var
       ['bare node:http', '1.00'],
     ],
   );
-  assert.deepEqual(ratios?.head, ['Us /', 'rate', 'lowest-highest', 'p99', 'lowest-highest', 'CPU/request']);
+  assert.deepEqual(ratios?.head, [
+    'Us /',
+    'rate',
+    'lowest-highest',
+    'p99',
+    'lowest-highest',
+    'paced p99',
+    'lowest-highest',
+    'CPU/request',
+  ]);
   assert.deepEqual(ratios?.lines, [
-    ['Slow', '3.10x', '2.00-3.20', '0.30x', '0.22-0.40', '1.00x'],
-    ['Steady', '1.94x', '1.50-2.00', '0.60x', '0.33-0.80', '1.00x'],
-    ['bare node:http', '0.50x', '0.50-0.50', '3.00x', '2.00-4.00', '1.00x'],
+    ['Slow', '3.10x', '2.00-3.20', '0.30x', '0.22-0.40', '2.75x', '2.40-5.50', '1.00x'],
+    ['Steady', '1.94x', '1.50-2.00', '0.60x', '0.33-0.80', '1.22x', '1.10-1.50', '1.00x'],
+    ['bare node:http', '0.50x', '0.50-0.50', '3.00x', '2.00-4.00', '0.85x', '0.77-0.92', '1.00x'],
   ]);
 });
 
@@ -66,6 +78,13 @@ test('a target of p99 is held against the best peer, which bare node:http is not
       spread: [1 / 3, 0.8],
       target: { atMost: 1 },
     },
+    {
+      what: 'paced p99 of Us / of the best peer, Slow',
+      unit: 'x',
+      value: 2.75,
+      spread: [2.4, 5.5],
+      target: { atMost: 1 },
+    },
   ]);
 });
 
@@ -77,7 +96,7 @@ test('who does less than the first is no peer', () => {
   });
   assert.deepEqual(
     findings.map(({ what }) => what),
-    ['p99 of Us / of the best peer, Slow'],
+    ['p99 of Us / of the best peer, Slow', 'paced p99 of Us / of the best peer, Slow'],
   );
   assert.equal(tables[1]?.lines.length, 3);
 });
@@ -85,6 +104,6 @@ test('who does less than the first is no peer', () => {
 test('without peers there is no p99 to hold', () => {
   const [us] = measured;
   assert.ok(us);
-  assert.throws(() => p99Finding(us, [], 1), /no peer/);
+  assert.throws(() => p99Findings(us, [], 1), /no peer/);
   assert.deepEqual(summarise({ ...options, measured: [us] }).findings, []);
 });

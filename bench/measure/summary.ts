@@ -1,7 +1,7 @@
 import type { BarPlot, RowResult } from '../row.ts';
 import { BARE } from '../servers/bare.ts';
 import { type Measured, valuesOf } from './compare.ts';
-import { p99Finding, rateFinding, rateTable, ratioTable } from './comparison.ts';
+import { p99Findings, rateFinding, rateTable, ratioTable } from './comparison.ts';
 import { median } from './statistics.ts';
 
 /** What the first contender should reach. */
@@ -39,7 +39,7 @@ export function summarise(options: SummaryOptions): RowResult {
   });
   return {
     tables: [rateTable(measured), ratioTable(first, compared)],
-    findings: targets.p99 === undefined ? rates : [...rates, p99Finding(first, peers, targets.p99)],
+    findings: targets.p99 === undefined ? rates : [...rates, ...p99Findings(first, peers, targets.p99)],
     plots: [ratePlot(measured, name, title)],
     notes: [...disturbance(measured), ...notes],
   };

@@ -1,6 +1,6 @@
 import type { HttpRequest } from '../load/load.ts';
 import { compare, contendersOf } from '../measure/compare.ts';
-import { p99Finding, rateFinding, rateTable, ratioTable } from '../measure/comparison.ts';
+import { p99Findings, rateFinding, rateTable, ratioTable } from '../measure/comparison.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { disturbance, ratePlot } from '../measure/summary.ts';
 import type { Finding, Row } from '../row.ts';
@@ -70,8 +70,8 @@ export const postgres: Row = {
       ],
       findings: [
         ...creatingPeers.map((peer) => titled('creates', rateFinding(creating, peer, { atLeast: 4 }))),
-        titled('creates', p99Finding(creating, creatingPeers, 1)),
-        titled('reads', p99Finding(reading, readingPeers, 1)),
+        ...p99Findings(creating, creatingPeers, 1).map((finding) => titled('creates', finding)),
+        ...p99Findings(reading, readingPeers, 1).map((finding) => titled('reads', finding)),
       ],
       plots: [
         ratePlot(created, 'postgres-creates', 'PostgreSQL: durable creates'),

@@ -61,6 +61,28 @@ test('a reply that is a stream is sent by Fastify, and the connection goes on', 
   assert.equal(await door.get('/things/a'), 'fast: a');
 });
 
+test('a stream for a client that is gone closes its exchange once', async () => {
+  let closed = 0;
+  const stream = Promise.withResolvers<Readable>();
+  let asked = false;
+  await using door = await open({
+    echo(exchange) {
+      asked = true;
+      exchange.onClose(() => closed++);
+      return stream.promise;
+    },
+  });
+  const client = connect(Number(new URL(door.url).port), '127.0.0.1');
+  await warmUp(client);
+  client.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx');
+  await waitFor('the request', () => asked);
+  client.resetAndDestroy();
+  await waitFor('the exchange to be closed', () => closed === 1);
+  stream.resolve(Readable.from(['late']));
+  assert.equal(await door.get('/things/a'), 'fast: a');
+  assert.equal(closed, 1);
+});
+
 test("a request that takes an event stream is Fastify's", async () => {
   await using door = await open();
   const headers = { accept: 'text/event-stream' };

@@ -17,13 +17,11 @@ const HEADERS = {
 /** The event streams of one door, so that a stop can end them. */
 export class EventStreams {
   readonly #open = new Set<() => void>();
+  #ended = false;
 
-  get size(): number {
-    return this.#open.size;
-  }
-
-  /** Tells every reader that its stream is complete. */
+  /** Completes all streams, and from now on each new one as soon as it is open. */
   end(): void {
+    this.#ended = true;
     for (const end of this.#open) end();
   }
 
@@ -51,8 +49,10 @@ export class EventStreams {
     raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...HEADERS });
     raw.flushHeaders();
     raw.on('close', end);
-    // Whoever left before the source was there is told by no event any more.
+    // The reader may have left before the source was there.
     if (raw.destroyed) end();
+    // A result that is there already is still sent.
+    else if (this.#ended) setImmediate(end);
     try {
       while (this.#open.has(end)) {
         const { value, done } = await iterator.next();

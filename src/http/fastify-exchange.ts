@@ -49,6 +49,9 @@ export class FastifyExchange implements Exchange {
   }
 
   onClose(listener: () => void): void {
-    this.#reply.raw.once('close', listener);
+    const { raw } = this.#reply;
+    // A hook before the endpoint may take longer than the client stays.
+    if (raw.destroyed) listener();
+    else raw.once('close', listener);
   }
 }

@@ -102,12 +102,15 @@ describe('streams whose readers leave', () => {
 });
 
 /** An application with the door's plugin and subscriptions of the test's own. */
-async function startWith(subscribe: () => unknown, log = captureLog()) {
+async function startWith(subscribe: () => unknown, log = captureLog(), slow = () => Promise.resolve('')) {
   const text = { type: GraphQLString };
   const schema = new GraphQLSchema({
     query: new GraphQLObjectType({
       name: 'Query',
-      fields: { large: { ...text, resolve: () => LARGE.repeat(50) } },
+      fields: {
+        large: { ...text, resolve: () => LARGE.repeat(50) },
+        slow: { ...text, resolve: slow },
+      },
     }),
     subscription: new GraphQLObjectType({
       name: 'Subscription',
@@ -122,7 +125,7 @@ async function startWith(subscribe: () => unknown, log = captureLog()) {
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   const query = JSON.stringify({ query: 'subscription { ticks }' });
   const url = `${origin}/graphql`;
-  const accept = { 'content-type': 'application/json', accept: 'text/event-stream' };
+  const accept = { 'content-type': 'application/json', accept: 'text/event-stream', connection: 'close' };
   return {
     app,
     url,
@@ -184,6 +187,50 @@ describe('sources of events', () => {
       await text,
       /^(event: next\ndata: \{"data":\{"ticks":"first"\}\}\n\n)?event: complete\ndata: \n\n$/,
     );
+  });
+
+  test('one that opens only after a stop has begun does not hold it up', async () => {
+    const opening = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    await using server = await startWith(async () => {
+      asked.resolve();
+      await opening.promise;
+      return (async function* () {
+        await new Promise(() => {});
+        yield 'never';
+      })();
+    });
+    const response = server.fetch();
+    await asked.promise;
+    const closing = server.app.close();
+    await waitFor('the stop to begin', () => !server.app.server.listening);
+    opening.resolve();
+    assert.equal(await (await response).text(), 'event: complete\ndata: \n\n');
+    await closing;
+  });
+
+  test('a query that ends only after a stop has begun has its result', async () => {
+    const slow = Promise.withResolvers<void>();
+    const asked = Promise.withResolvers<void>();
+    await using server = await startWith(
+      () => undefined,
+      captureLog(),
+      async () => {
+        asked.resolve();
+        await slow.promise;
+        return 'here';
+      },
+    );
+    const response = server.fetch('{"query":"{ slow }"}');
+    await asked.promise;
+    const closing = server.app.close();
+    await waitFor('the stop to begin', () => !server.app.server.listening);
+    slow.resolve();
+    assert.equal(
+      await (await response).text(),
+      'event: next\ndata: {"data":{"slow":"here"}}\n\nevent: complete\ndata: \n\n',
+    );
+    await closing;
   });
 
   test('one that fails is logged and cuts its stream, so that nobody takes it for complete', async () => {

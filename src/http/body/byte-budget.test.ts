@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { setImmediate as tick } from 'node:timers/promises';
 import fastify from 'fastify';
 import { rawHttp } from '../../../test/support/raw-http.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
@@ -28,8 +29,10 @@ async function listen() {
   const reply = (body: string) => ({ status: 200, type: 'text/plain', body });
   let seen = 0;
   let release = Promise.withResolvers<void>();
+  let hold = Promise.resolve();
   app.addHook('onRequest', async () => {
     seen++;
+    await hold;
   });
   addEndpoint(
     app,
@@ -70,6 +73,12 @@ async function listen() {
       release.resolve();
       release = Promise.withResolvers();
     },
+    connections: () =>
+      new Promise<number>((resolve) => app.server.getConnections((_error, count) => resolve(count))),
+    /** Makes the hook before the endpoints wait for a promise. */
+    holdRequests(until: Promise<void>) {
+      hold = until;
+    },
     async [Symbol.asyncDispose]() {
       release.resolve();
       for (const socket of sockets) socket.destroy();
@@ -109,6 +118,22 @@ test('the bytes are free again when the client goes away, in the body or while i
     socket.destroy();
     await waitFor('them to be free', async () => (await door.status(50)) === 200);
   }
+});
+
+test('a client that goes away while a hook before the endpoint waits holds no bytes', async () => {
+  await using door = await listen();
+  const held = Promise.withResolvers<void>();
+  door.holdRequests(held.promise);
+  const { socket } = await door.begin('/', 'Content-Length: 60', 'x');
+  const gone = once(socket, 'close');
+  socket.resetAndDestroy();
+  await gone;
+  await waitFor('the connection to be closed', async () => (await door.connections()) === 0);
+  door.holdRequests(Promise.resolve());
+  held.resolve();
+  await held.promise;
+  await tick();
+  assert.equal(await door.status(60), 200);
 });
 
 test('a length that nobody can take counts no more than the limit, and one that is not given as much as that', async () => {

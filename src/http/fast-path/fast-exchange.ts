@@ -106,7 +106,7 @@ export class FastExchange implements Exchange, Leased {
   }
 
   cancel(): void {
-    this.#onClose?.();
+    this.#close();
   }
 
   /** Runs the endpoint and replies. Never throws. */
@@ -158,7 +158,7 @@ export class FastExchange implements Exchange, Leased {
   }
 
   #recordReply(status: number, head: string): void {
-    this.#onClose?.();
+    this.#close();
     const { method, headers, url, contentType } = this.#request;
     const duration = performance.now() - this.#began;
     this.#route.record?.(method, status, duration);
@@ -189,11 +189,18 @@ export class FastExchange implements Exchange, Leased {
     });
   }
 
+  /** Calls the listeners, once: a client that is gone may still be given a stream. */
+  #close(): void {
+    const onClose = this.#onClose;
+    this.#onClose = undefined;
+    onClose?.();
+  }
+
   /** Streams are Fastify's: it runs the request again. */
   #leaveToFastify(stream: Readable): void {
     stream.destroy();
     this.#replied = true;
-    this.#onClose?.();
+    this.#close();
     this.#connection.handOver(this.#chunk);
   }
 }

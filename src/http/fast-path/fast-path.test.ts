@@ -61,6 +61,28 @@ test('a reply that is a stream is sent by Fastify, and the connection goes on', 
   assert.equal(await door.get('/things/a'), 'fast: a');
 });
 
+test('a stream for a client that is gone closes its exchange once', async () => {
+  let closed = 0;
+  const stream = Promise.withResolvers<Readable>();
+  let asked = false;
+  await using door = await open({
+    echo(exchange) {
+      asked = true;
+      exchange.onClose(() => closed++);
+      return stream.promise;
+    },
+  });
+  const client = connect(Number(new URL(door.url).port), '127.0.0.1');
+  await warmUp(client);
+  client.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx');
+  await waitFor('the request', () => asked);
+  client.resetAndDestroy();
+  await waitFor('the exchange to be closed', () => closed === 1);
+  stream.resolve(Readable.from(['late']));
+  assert.equal(await door.get('/things/a'), 'fast: a');
+  assert.equal(closed, 1);
+});
+
 test("a request that takes an event stream is Fastify's", async () => {
   await using door = await open();
   const headers = { accept: 'text/event-stream' };
@@ -142,10 +164,16 @@ for (const [what, change] of Object.entries(closing)) {
   });
 }
 
-for (const name of ['request.start', 'response.created', 'response.finish']) {
-  test(`while somebody listens to Node's channel for ${name}, all requests go through Fastify`, async () => {
+for (const name of [
+  'http.server.request.start',
+  'http.server.response.created',
+  'http.server.response.finish',
+  'tracing:fastify.request.handler:start',
+  'tracing:fastify.request.handler:error',
+]) {
+  test(`while somebody listens to the channel ${name}, all requests go through Fastify`, async () => {
     await using door = await open();
-    const traces = channel(`http.server.${name}`);
+    const traces = channel(name);
     const traced = () => {};
     traces.subscribe(traced);
     assert.equal(await door.get('/things/a'), 'fastify: a');

@@ -23,7 +23,7 @@ export function trustedProxies(
   return { ...spec, kind: listKind(rules), default: [], secret: false, unset: undefined };
 }
 
-/** The option's value as Fastify takes it. */
+/** The option's value as Fastify takes it; false when empty, as Fastify parses proxy headers for any list. */
 export function trustProxy(proxies: readonly string[]): boolean | string[] {
-  return proxies.includes(EVERY) || [...proxies];
+  return proxies.includes(EVERY) || (proxies.length > 0 && [...proxies]);
 }

@@ -46,6 +46,6 @@ test('the secret of /webhook is exchanged without a gap, and a bad file changes 
   writeFileSync(file, 'second-secret');
   await waitFor('the first one to be gone', async () => (await post('first-secret')) === 401, 10_000);
   assert.equal(await post('second-secret'), 200);
-  assert.equal(said('webhook secrets read again'), 2);
+  assert.equal(said('webhook secrets reloaded'), 2);
   assert.doesNotMatch(JSON.stringify(service.log.entries), /first-secret|second-secret/);
 });

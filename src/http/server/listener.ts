@@ -99,7 +99,7 @@ export function createListener(options: ListenerOptions): Listener {
     errors,
     log: app.log,
     nextId,
-    trustsProxies: options.trustProxy !== undefined && options.trustProxy !== false,
+    trustsProxies: trustProxy !== false,
     isDraining: () => draining,
     exchangeLog: () => exchangeLog,
   });

@@ -73,10 +73,7 @@ export function deliveriesEndpoint(
     id: 'deliveries',
     about: 'The webhook deliveries and their status (?status=dead&since=2h).',
     ownAccess: 'read-only',
-    links: [
-      { name: 'deliveries', path: '/deliveries', templated: false },
-      { name: 'deliveries-id', path: '/deliveries/{id}', templated: true },
-    ],
+    paths: ['/deliveries', '/deliveries/{id}'],
     addRoutes(scope, access) {
       addReadOperation(scope, '/deliveries', list);
       addOperations(scope, '/deliveries/:id', {

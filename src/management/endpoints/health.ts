@@ -43,10 +43,7 @@ export function healthEndpoint(view: HealthView): ManagementEndpoint {
   return {
     id: 'health',
     about: 'Whether everything that this service needs is well.',
-    links: [
-      { name: 'health', path: '/health', templated: false },
-      { name: 'health-path', path: '/health/{*path}', templated: true },
-    ],
+    paths: ['/health', '/health/{*path}'],
     addRoutes(scope) {
       addReadOperation(scope, '/health', ({ headers }) =>
         whenReady(checkWhole(), (report) => replyWhole(report, headers.accept)),

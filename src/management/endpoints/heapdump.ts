@@ -62,7 +62,7 @@ export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP)
     id: 'heapdump',
     about: 'The heap, secrets included, for the memory panel of the developer tools.',
     ownAccess: 'none',
-    links: [{ name: 'heapdump', path: '/heapdump', templated: false }],
+    paths: ['/heapdump'],
     addRoutes(scope) {
       addOperations(scope, '/heapdump', { get: dump, head: () => fileHead('heapsnapshot') }, { fast: false });
     },

@@ -57,7 +57,7 @@ export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOption
   return {
     id: 'info',
     about: 'Name, version and commit of this service.',
-    links: [{ name: 'info', path: '/info', templated: false }],
+    paths: ['/info'],
     addRoutes(scope) {
       addReadOperation(scope, '/info', (exchange) =>
         whenReady(constant === undefined ? findGit() : undefined, (commit) =>

@@ -9,7 +9,7 @@ export function shutdownEndpoint(shutDown: () => void): ManagementEndpoint {
     about: 'Stops this service gracefully.',
     ownAccess: 'none',
     writeOnly: true,
-    links: [{ name: 'shutdown', path: '/shutdown', templated: false }],
+    paths: ['/shutdown'],
     addRoutes(scope) {
       addOperations(scope, '/shutdown', {
         post(exchange) {

@@ -8,6 +8,7 @@ import {
   responsePathAsArray,
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
+import { isThenable } from '../../core/thenable.ts';
 import type { FieldPlan, SelectionPlan } from './field-plan.ts';
 import type { OutputPlan } from './output-plan.ts';
 import type { Path, Run } from './run.ts';
@@ -254,10 +255,6 @@ function completeAbstract(
 /** The field that an item of its list stands in. */
 function pathOfField(path: Path): Path {
   return typeof path.key === 'number' && path.prev !== undefined ? pathOfField(path.prev) : path;
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function';
 }
 
 function isIterable(value: unknown): value is Iterable<unknown> {

@@ -68,7 +68,7 @@ export function graphiqlPage(path: string, manifest: Manifest): Reply {
   return htmlReply(head, body);
 }
 
-/** The page that stands in for GraphiQL while it is not built. */
+/** The page instead of GraphiQL while it is not built. */
 export function notBuiltPage(): Reply {
   const body = `<h1>Portico GraphQL</h1>
 <p>The query tool is not built. Run <code>npm run build:graphiql</code> in Portico's folder and start again.</p>

@@ -16,7 +16,7 @@ export interface DeliveriesView {
   readonly plan: ReplayPlan;
 }
 
-export interface DeliveriesOptions {
+interface DeliveriesOptions {
   /** When bodies and errors are shown. */
   readonly showDetails: ShowDetails;
   /** Masks the secrets in an error. */

@@ -7,6 +7,7 @@ import type { HealthView } from './view.ts';
 /** The paths of probes, and the health groups that answer there. */
 const PROBES = { '/livez': 'liveness', '/readyz': 'readiness' } as const;
 
+/** The paths of the probes, outside the base path. */
 export const PROBE_PATHS: readonly string[] = Object.keys(PROBES);
 
 /**

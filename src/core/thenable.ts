@@ -1,4 +1,4 @@
-/** Whether a value is a promise, of whatever make. */
+/** Whether a value is a promise, of any implementation. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+  return typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function';
 }

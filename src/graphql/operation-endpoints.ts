@@ -1,9 +1,9 @@
+import { prefersHtml } from '../http/accept.ts';
 import { parseJsonBody } from '../http/body/json-body.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
-import type { HtmlPage } from './graphiql/html-page.ts';
-import { prefersHtml } from './graphiql/prefers-html.ts';
+import { RESULT_TYPES } from './media-type.ts';
 import { paramsFromBody, paramsFromUrl, type RequestParams } from './request-params.ts';
 import { type RunOptions, runRequest } from './run-request.ts';
 
@@ -26,14 +26,14 @@ export function postEndpoint(options: RunOptions, bodyLimit: number): Endpoint {
 }
 
 /** Queries by GET. The same URL is a page to a browser and an endpoint to a program. */
-export function getEndpoint(options: RunOptions, { html, headers }: HtmlPage): Endpoint {
-  const { 'content-type': type = '', ...others } = headers;
-  const page: Reply = { status: 200, type, body: html, headers: others };
+export function getEndpoint(options: RunOptions, page: Reply): Endpoint {
+  const resultTypes = Object.values(RESULT_TYPES);
   return {
     bodyLimit: 0,
     handle(exchange) {
       // contract 4.1: the path in a browser serves the query tool
-      if (exchange.query.query === undefined && prefersHtml(exchange.headers.accept)) return page;
+      if (exchange.query.query === undefined && prefersHtml(exchange.headers.accept, resultTypes))
+        return page;
       return runRequest(exchange, options);
     },
   };

@@ -56,7 +56,7 @@ export function describeProperty(environment: Environment, name: string, show: S
 }
 
 /** A property by its name in this source, or by the name of the option that it sets: `rest.port` is REST_PORT. */
-export function findProperty({ properties, aliases }: PropertySource, name: string) {
+function findProperty({ properties, aliases }: PropertySource, name: string) {
   const key = properties.has(name) ? name : aliases?.get(name);
   const property = key === undefined ? undefined : properties.get(key);
   return key === undefined || property === undefined ? undefined : { ...property, key };

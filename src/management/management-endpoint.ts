@@ -1,20 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { Access } from './access/access.ts';
 
-/** Where an endpoint can be found, for the discovery page. */
-export interface EndpointLink {
-  readonly name: string;
-  /** Below the base path, starting with a slash; may hold `{placeholders}` when templated. */
-  readonly path: string;
-  readonly templated: boolean;
-}
-
-/** One management endpoint: its id, its links, and its routes below the base path. */
+/** One management endpoint: its id, its paths, and its routes below the base path. */
 export interface ManagementEndpoint {
   readonly id: string;
   /** One plain line for the page that a browser gets. */
   readonly about: string;
-  readonly links: readonly EndpointLink[];
+  /** Below the base path, as the discovery page lists them: `/env`, `/env/{toMatch}`. */
+  readonly paths: readonly string[];
   /** Its access unless one is configured; default unrestricted. */
   readonly ownAccess?: Access;
   /** Whether there is nothing to read, so that read-only access leaves nothing of it. */

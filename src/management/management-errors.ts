@@ -16,11 +16,14 @@ export const managementErrors: ErrorFormat = {
   },
 };
 
-// Created once: nobody reads the stack of a refusal.
+// Created once, because the stack of a refusal is not used.
+/** The refusal of a path that no endpoint answers. */
 export const NOT_FOUND = new HttpProblem(404, 'NOT_FOUND', 'There is no such endpoint');
+/** The refusal without proper credentials. */
 export const UNAUTHORIZED = new HttpProblem(401, 'UNAUTHORIZED', 'This needs a user name and a password', {
   headers: { 'www-authenticate': 'Basic realm="portico", charset="UTF-8"' },
 });
+/** The refusal of a user without the required role. */
 export const FORBIDDEN = new HttpProblem(403, 'FORBIDDEN', 'This user does not have the role for it');
 
 /** The refusal of a method that a path does not take; `allow` lists those that it takes. */

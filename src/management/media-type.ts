@@ -7,6 +7,7 @@ export const MEDIA_TYPES = [
   'application/json',
 ] as const;
 
+/** One of them. */
 export type MediaType = (typeof MEDIA_TYPES)[number];
 
 const DEFAULT: MediaType = MEDIA_TYPES[0];

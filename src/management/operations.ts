@@ -22,7 +22,7 @@ export interface Operations {
   readonly delete?: WriteOperation | undefined;
 }
 
-export interface PathOptions {
+interface PathOptions {
   /** False when an operation needs Fastify's own request; default true. */
   readonly fast?: boolean;
   /** Whether something is at the path with this last parameter; otherwise every method gets 404. Default: always. */

@@ -27,7 +27,7 @@ import type { SpringBootAdminOptions } from './spring-boot-admin/spring-boot-adm
 
 export { ManagementOptionsError } from './options-error.ts';
 
-/** All options of the management door; whoever registers it gives some of them. */
+/** All options of the management door; the program that registers it gives some of them. */
 export interface DoorOptions {
   /** Such as `/actuator`, or `/` for everything but the probes. */
   readonly basePath: string;
@@ -47,7 +47,7 @@ export interface DoorOptions {
   /** Failed log-ins of one address within a minute after which it gets 429; default 10, 0 for no limit. */
   readonly maxFailedLogins?: number | undefined;
   readonly build: Build;
-  /** The commit that it was built from; a function is called once, when somebody asks for it. */
+  /** The commit that it was built from; a function is called once, by the first request for it. */
   readonly git?: GitSource | undefined;
   /** The parts of /info; default build and git. */
   readonly info?: readonly InfoPart[] | undefined;

@@ -10,14 +10,14 @@ import {
   visit,
 } from 'graphql';
 
-export type Arguments = Readonly<Record<string, unknown>>;
+type Arguments = Readonly<Record<string, unknown>>;
 
 /** Gives the arguments of a field for the variables of a run. Throws GraphQLError for those that are wrong. */
 export type ReadArguments = (variables: VariableValues) => Arguments;
 
 /**
- * Plans how the arguments of a field are read. GraphQL.js coerces them; where that can only give the same values
- * again, or those of the variables as they are, it is spared.
+ * Plans how the arguments of a field are read. GraphQL.js coerces them, except where the result is constant or consists
+ * of the variables as they are.
  */
 export function planArguments(
   definition: GraphQLField<unknown, unknown>,
@@ -49,7 +49,7 @@ export function planArguments(
   };
 }
 
-/** Arguments that depend on no variable, coerced once. Objects among them are made anew: resolvers may keep them. */
+/** Coerces arguments without variables once; objects each time, because resolvers may change them. */
 function constant(coerce: ReadArguments): ReadArguments {
   let values: Arguments;
   try {

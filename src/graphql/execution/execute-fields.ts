@@ -8,6 +8,7 @@ import {
   responsePathAsArray,
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
+import { isThenable } from '../../core/thenable.ts';
 import type { FieldPlan, SelectionPlan } from './field-plan.ts';
 import type { OutputPlan } from './output-plan.ts';
 import type { Path, Run } from './run.ts';
@@ -30,7 +31,7 @@ export function executeFields(
       results[field.key] = value;
     }
   } catch (error) {
-    if (pending) giveUp(Object.values(results));
+    if (pending) ignoreErrors(Object.values(results));
     throw error;
   }
   return pending ? settled(results) : results;
@@ -65,8 +66,8 @@ async function settled(results: Results): Promise<Results> {
   return results;
 }
 
-/** What is still under way is given up: its errors are nobody's any more. */
-function giveUp(values: Iterable<unknown>): void {
+/** Ignores errors of pending values that are not in the result any more. */
+function ignoreErrors(values: Iterable<unknown>): void {
   for (const value of values) if (value instanceof Promise) value.catch(() => {});
 }
 
@@ -75,7 +76,7 @@ function executeField(run: Run, field: FieldPlan, source: unknown, prev: Path | 
   let path: Path | undefined;
   try {
     let value = field.resolve === undefined ? propertyOf(source, field.name) : undefined;
-    // The way of nearly all fields.
+    // Nearly all fields take this path.
     if (typeof value === 'string' && output.kind === 'leaf' && output.takesText) return value;
     path = { prev, key: field.key, typename: field.parent.name };
     if (field.resolve !== undefined) {
@@ -95,7 +96,7 @@ function propertyOf(source: unknown, name: string): unknown {
     : undefined;
 }
 
-/** Completes a value, or what it becomes, so that it fails alone where null is allowed. */
+/** Completes a value or a promise of one. A failure makes only this value null where null is allowed. */
 function settle(run: Run, field: FieldPlan, output: OutputPlan, path: Path, value: unknown): unknown {
   try {
     if (isThenable(value)) return settleLater(run, field, output, path, value);
@@ -122,18 +123,18 @@ async function settleLater(
   }
 }
 
-/** Goes on with what a promise gives, unless the result is out: what is resolved then is wasted. */
+/** Continues with the value of a promise; rejects when the run has finished meanwhile. */
 async function whileRunning<T, R>(
   run: Run,
   promise: PromiseLike<T>,
   use: (value: T) => MaybePromise<R>,
 ): Promise<R> {
   const value = await promise;
-  if (run.finished) throw new Error('The result was given up');
+  if (run.finished) throw new Error('The run has finished');
   return use(value);
 }
 
-/** Notes the error where null is allowed; else throws it, for the part of the result around it to fail. */
+/** Records the error where null is allowed; else throws it, so that the enclosing value fails. */
 function fail(run: Run, field: FieldPlan, output: OutputPlan, path: Path, error: unknown): null {
   const located = locatedError(error, field.nodes, responsePathAsArray(path));
   if (output.nonNull) throw located;
@@ -190,8 +191,8 @@ function completeList(
       results.push(completed);
     }
   } catch (error) {
-    giveUp(results);
-    giveUp(list);
+    ignoreErrors(results);
+    ignoreErrors(list);
     throw error;
   }
   return pending ? Promise.all(results) : results;
@@ -210,7 +211,7 @@ async function completeAsyncList(
     const itemPath = { prev: path, key: results.length, typename: undefined };
     const completed = settle(run, field, item, itemPath, value);
     // It may fail while the next one is waited for.
-    giveUp([completed]);
+    ignoreErrors([completed]);
     results.push(completed);
   }
   return Promise.all(results);
@@ -254,10 +255,6 @@ function completeAbstract(
 /** The field that an item of its list stands in. */
 function pathOfField(path: Path): Path {
   return typeof path.key === 'number' && path.prev !== undefined ? pathOfField(path.prev) : path;
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function';
 }
 
 function isIterable(value: unknown): value is Iterable<unknown> {

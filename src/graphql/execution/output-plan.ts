@@ -24,6 +24,7 @@ export type OutputPlan = { readonly nonNull: boolean } & (
   | { readonly kind: 'abstract'; readonly type: GraphQLAbstractType }
 );
 
+/** Plans the output of a declared type, its wrappers included. */
 export function planOutput(declared: GraphQLOutputType): OutputPlan {
   const nonNull = isNonNullType(declared);
   const type = nonNull ? declared.ofType : declared;

@@ -16,7 +16,7 @@ import { planArguments } from './arguments.ts';
 import type { FieldPlan, SelectionPlan } from './field-plan.ts';
 import { planOutput } from './output-plan.ts';
 
-export interface PlannerOptions {
+interface PlannerOptions {
   readonly schema: GraphQLSchema;
   readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
   /** The variables that decide about @skip and @include. */
@@ -25,8 +25,8 @@ export interface PlannerOptions {
 }
 
 /**
- * Plans selections as GraphQL's "Field Collection" says, each when a value for it appears: what a document could
- * unfold to does not matter, only what is there.
+ * Plans selections as GraphQL's "Field Collection" says, each when a value for it appears: the cost depends on the data
+ * and not on what the document could expand to.
  */
 export class Planner {
   readonly #options: PlannerOptions;

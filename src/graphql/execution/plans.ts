@@ -13,10 +13,10 @@ import {
 import type { SelectionPlan } from './field-plan.ts';
 import { Planner } from './planner.ts';
 
-/** Plans that one operation may have, one for each combination of its conditions; what is past it is planned each time. */
+/** Maximum cached plans of one operation, one for each combination of its conditions; others are planned each time. */
 const MAX_PLANS = 32;
 
-export interface PlansOptions {
+interface PlansOptions {
   readonly schema: GraphQLSchema;
   readonly document: DocumentNode;
   readonly definition: OperationDefinitionNode;
@@ -57,7 +57,7 @@ export class Plans {
     const type = schema.getRootType(definition.operation);
     if (type == null)
       throw new GraphQLError(`The schema has no ${definition.operation}`, { nodes: definition });
-    // A remembered plan keeps no other variable of the request that it was made for.
+    // A cached plan keeps no other variable of the request that it was made for.
     const conditions = { sources: pick(sources, this.#conditions), coerced: pick(coerced, this.#conditions) };
     const planner = new Planner({ schema, fragments: this.fragments, conditions, hideSuggestions });
     return planner.select(type, [definition.selectionSet]);

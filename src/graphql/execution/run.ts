@@ -11,6 +11,7 @@ import type { FieldPlan } from './field-plan.ts';
 /** Where a value stands in the result, from the inside out. */
 export type Path = GraphQLResolveInfo['path'];
 
+/** What is the same for all fields of a run. */
 export interface RunOptions {
   readonly schema: GraphQLSchema;
   readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
@@ -39,7 +40,7 @@ export class Run {
     this.#options = options;
   }
 
-  /** Whether the result is out; nothing that is still under way matters then. */
+  /** Whether the result is complete; what still runs is ignored then. */
   get finished(): boolean {
     return this.#finished;
   }
@@ -48,7 +49,7 @@ export class Run {
     return this.#errors;
   }
 
-  /** Notes why the result is null at `path`, or all of it, unless it is null around there already. */
+  /** Records why the result is null at `path`, or all of it, unless an enclosing value is null already. */
   add(error: GraphQLError, path?: Path): void {
     if (this.#finished) return;
     this.#nulled ??= new Set();
@@ -57,7 +58,7 @@ export class Run {
     this.#errors.push(error);
   }
 
-  /** Tells resolvers that still work for a part of the result that was given up. */
+  /** Completes the result, and aborts the signal of resolvers that still run. */
   finish(): void {
     this.#finished = true;
     this.#abort?.abort();
@@ -88,7 +89,7 @@ export class Run {
   };
 }
 
-/** Work that resolvers leave behind is nobody's business here: no hook waits for it. */
+/** No hook waits for work that resolvers leave behind. */
 const getAsyncHelpers: GraphQLResolveInfo['getAsyncHelpers'] = () => ({
   promiseAll: (values) => Promise.all(values),
   track() {},

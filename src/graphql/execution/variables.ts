@@ -13,10 +13,10 @@ import {
 /** What a client sent for the variables. */
 export type Inputs = Readonly<Record<string, unknown>>;
 
-/** More mistakes in variables than these are not listed. */
+/** Maximum errors listed for the variables of one request. */
 export const MAX_VARIABLE_ERRORS = 10;
 
-/** Coerces the variables of one operation. Strings and Booleans, which stay as they are, spare GraphQL.js. */
+/** Coerces the variables of one operation. Strings and Booleans stay as they are, without a call of GraphQL.js. */
 export class VariableReader {
   readonly #schema: GraphQLSchema;
   readonly #definitions: readonly VariableDefinitionNode[];

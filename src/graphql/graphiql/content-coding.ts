@@ -11,7 +11,7 @@ export function storedName(name: string, coding: ContentCoding | undefined): str
 }
 
 /**
- * The stored coding that the client likes best, undefined for the plain file. `available` is in order
+ * The stored coding that the client prefers, undefined for the plain file. `available` is in order
  * of our own preference, which decides between equal weights.
  */
 export function chooseCoding(

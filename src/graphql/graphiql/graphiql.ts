@@ -1,14 +1,13 @@
 import type { FastifyPluginCallback } from 'fastify';
+import type { Reply } from '../../http/endpoint.ts';
 import { graphiqlAssets } from './assets.ts';
-import { graphiqlPage, type HtmlPage, notBuiltPage } from './html-page.ts';
+import { graphiqlPage, notBuiltPage } from './html-page.ts';
 import { buildDirectory, readManifest } from './manifest.ts';
 
 /** The interactive query tool of the GraphQL door (contract 4.1). */
 export interface Graphiql {
-  /** False when the tool is not built; the page then says how to build it. */
-  readonly built: boolean;
-  /** What a browser gets at the door's path. */
-  readonly page: HtmlPage;
+  /** The reply to a browser at the door's path; says how to build the tool when it is not built. */
+  readonly page: Reply;
   /** Serves the page's files at `{path}/assets/{name}`, by GET and HEAD. */
   readonly assets: FastifyPluginCallback;
 }
@@ -20,10 +19,9 @@ export interface Graphiql {
 export function openGraphiql(path: string, directory: URL = buildDirectory): Graphiql {
   const manifest = readManifest(directory);
   if (manifest === undefined) {
-    return { built: false, page: notBuiltPage(), assets: (_app, _options, done) => done() };
+    return { page: notBuiltPage(), assets: (_app, _options, done) => done() };
   }
   return {
-    built: true,
     page: graphiqlPage(path, manifest),
     assets: graphiqlAssets(path, manifest, directory),
   };

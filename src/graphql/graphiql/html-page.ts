@@ -1,10 +1,5 @@
+import type { Reply } from '../../http/endpoint.ts';
 import type { Manifest } from './manifest.ts';
-
-/** A page that is ready to be sent: its status is 200. */
-export interface HtmlPage {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly html: string;
-}
 
 /** Monaco writes style elements and attributes at run time, hence 'unsafe-inline' for styles alone. */
 const contentSecurityPolicy = [
@@ -21,7 +16,6 @@ const contentSecurityPolicy = [
 ].join('; ');
 
 const headers = {
-  'content-type': 'text/html; charset=utf-8',
   'content-security-policy': contentSecurityPolicy,
   'cache-control': 'no-store',
   // The same URL answers with JSON to clients that ask for JSON.
@@ -36,8 +30,8 @@ const icon =
   "%3Cpath d='M8 25V16a8 8 0 0 1 16 0v9M13 25v-8a3 3 0 0 1 6 0v8' fill='none' stroke='white' " +
   "stroke-width='2.6' stroke-linecap='round'/%3E%3C/svg%3E";
 
-function htmlDocument(head: string, body: string): string {
-  return `<!doctype html>
+function htmlReply(head: string, content: string): Reply {
+  const body = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -47,22 +41,23 @@ function htmlDocument(head: string, body: string): string {
 <link rel="icon" href="${icon}">
 ${head}</head>
 <body>
-${body}</body>
+${content}</body>
 </html>
 `;
+  return { status: 200, type: 'text/html; charset=utf-8', body, headers };
 }
 
 /**
  * Where the page finds its files, relative to its own URL: so it also works behind a proxy that adds a
  * prefix. `/graphql` gives `./graphql/assets/`.
  */
-export function assetsBase(path: string): string {
+function assetsBase(path: string): string {
   const lastSegment = path.slice(path.lastIndexOf('/') + 1);
   return lastSegment === '' ? './assets/' : `./${encodeURIComponent(lastSegment)}/assets/`;
 }
 
 /** The page with GraphiQL for a door at `path`. */
-export function graphiqlPage(path: string, manifest: Manifest): HtmlPage {
+export function graphiqlPage(path: string, manifest: Manifest): Reply {
   const base = assetsBase(path);
   const head = `<link rel="stylesheet" href="${base}${manifest.style}">
 <script type="module" src="${base}${manifest.script}"></script>
@@ -70,15 +65,15 @@ export function graphiqlPage(path: string, manifest: Manifest): HtmlPage {
   const body = `<div id="graphiql"><p class="notice">Loading the query tool…</p></div>
 <noscript><p class="notice">The query tool needs JavaScript. Queries also work by POST to this URL.</p></noscript>
 `;
-  return { headers, html: htmlDocument(head, body) };
+  return htmlReply(head, body);
 }
 
-/** The page that stands in for GraphiQL while it is not built. */
-export function notBuiltPage(): HtmlPage {
+/** The page instead of GraphiQL while it is not built. */
+export function notBuiltPage(): Reply {
   const body = `<h1>Portico GraphQL</h1>
 <p>The query tool is not built. Run <code>npm run build:graphiql</code> in Portico's folder and start again.</p>
 <p>Queries work without it: send them by POST to this URL as <code>application/json</code>.</p>
 `;
   const head = '<style>body { margin: 3rem; font: 1rem/1.6 system-ui, sans-serif }</style>\n';
-  return { headers, html: htmlDocument(head, body) };
+  return htmlReply(head, body);
 }

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { prefersHtml } from './prefers-html.ts';
+import { prefersHtml as prefersHtmlTo } from '../../http/accept.ts';
+import { RESULT_TYPES } from '../media-type.ts';
+
+const prefersHtml = (accept: string | undefined) => prefersHtmlTo(accept, Object.values(RESULT_TYPES));
 
 const browsers = {
   chrome:

@@ -4,7 +4,7 @@ import type { BasicUser } from '../../http/auth/basic-auth.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { FORBIDDEN, UNAUTHORIZED } from '../management-errors.ts';
 
-export interface GuardOptions {
+interface GuardOptions {
   /** Without any the door is not secured. */
   readonly users: readonly BasicUser[];
   /** The role that a user needs; none when undefined. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isSecretName, MASK, maskSecrets, maskUserinfo, shownValue } from './masking.ts';
+import { isSecretName, MASK, maskSecrets, maskUserinfo, valueShower } from './masking.ts';
 
 const secretNames = [
   'management.password',
@@ -101,15 +101,16 @@ test('a long value does not take long', () => {
 });
 
 test('never: every value is masked', () => {
+  const show = valueShower('never', { texts: [] });
   for (const value of ['x', 1, true, null, undefined, ['a']]) {
-    assert.equal(shownValue('host', { value, secret: false }, 'never'), MASK);
+    assert.equal(show('host', { value, secret: false }), MASK);
   }
 });
 
 test('otherwise values are shown, but no secrets', () => {
   for (const showValues of ['when-authorized', 'always'] as const) {
-    const shown = (name: string, value: unknown, secret = false) =>
-      shownValue(name, { value, secret }, showValues);
+    const show = valueShower(showValues, { texts: [] });
+    const shown = (name: string, value: unknown, secret = false) => show(name, { value, secret });
     assert.equal(shown('rest.port', 8000), 8000);
     assert.equal(shown('flag', false), false);
     assert.equal(shown('host', '127.0.0.1'), '127.0.0.1');

@@ -65,20 +65,16 @@ export interface Property {
 /** A property's value as it may be shown. */
 export type ShowValue = (name: string, property: Property) => unknown;
 
-/** Shows values; `secrets` are redacted in all of them. */
+/**
+ * Shows values, with `secrets` redacted in all of them. Only plain values and lists of them are shown; of others the
+ * type is.
+ */
 export function valueShower(showValues: ShowValues, secrets: SecretTexts): ShowValue {
-  return (name, property) => shownValue(name, property, showValues, secrets.texts);
-}
-
-/** A property's value as it may be shown. Only plain values and lists of them are; of others the type is. */
-export function shownValue(
-  name: string,
-  { value, secret }: Property,
-  showValues: ShowValues,
-  secrets: readonly string[] = [],
-): unknown {
-  if (showValues === 'never' || secret || isSecretName(name)) return MASK;
-  return Array.isArray(value) ? value.map((item) => plainValue(item, secrets)) : plainValue(value, secrets);
+  return (name, { value, secret }) => {
+    if (showValues === 'never' || secret || isSecretName(name)) return MASK;
+    const { texts } = secrets;
+    return Array.isArray(value) ? value.map((item) => plainValue(item, texts)) : plainValue(value, texts);
+  };
 }
 
 function plainValue(value: unknown, secrets: readonly string[]): unknown {

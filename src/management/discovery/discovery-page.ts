@@ -66,11 +66,16 @@ ${items}</dl>
   return { status: 200, type: 'text/html; charset=utf-8', body: html, headers: HEADERS };
 }
 
-function item({ about, links, writeOnly }: ManagementEndpoint, base: string, prefix: string): string {
-  const shown = links.map(({ path, templated }) => {
+/** Whether a path holds a placeholder, so that no link can lead there. */
+export function isTemplate(path: string): boolean {
+  return path.includes('{');
+}
+
+function item({ about, paths, writeOnly }: ManagementEndpoint, base: string, prefix: string): string {
+  const shown = paths.map((path) => {
     const text = escapeHtml(prefix + path);
     if (writeOnly === true) return `<code>POST ${text}</code>`;
-    return templated ? `<code>${text}</code>` : `<a href="${escapeHtml(base + path)}">${text}</a>`;
+    return isTemplate(path) ? `<code>${text}</code>` : `<a href="${escapeHtml(base + path)}">${text}</a>`;
   });
   return `<dt>${shown.join('<br>')}</dt>\n<dd>${escapeHtml(about)}</dd>\n`;
 }

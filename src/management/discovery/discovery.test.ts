@@ -11,17 +11,19 @@ const FORWARDED = {
 };
 
 test('the links are named as in Actuator', async () => {
-  await using app = await managementApp();
+  await using app = await managementApp({ endpoints: [{ id: 'mine', path: 'name?', read: () => 'x' }] });
   const { _links } = (await app.inject('/actuator')).json();
   const templates = Object.fromEntries(
     Object.entries(_links as Record<string, { href: string; templated: boolean }>)
       .filter(([, { templated }]) => templated)
       .map(([name, { href }]) => [name, href.slice(href.indexOf('/actuator'))]),
   );
+  assert.match(_links.mine.href, /\/actuator\/mine$/);
   assert.deepEqual(templates, {
     'health-path': '/actuator/health/{*path}',
     'metrics-requiredMetricName': '/actuator/metrics/{requiredMetricName}',
     'env-toMatch': '/actuator/env/{toMatch}',
+    'mine-name': '/actuator/mine/{name}',
   });
 });
 

@@ -6,7 +6,7 @@ import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { MEDIA_TYPES } from '../media-type.ts';
 import { addOperations, type Operation } from '../operations.ts';
 import { COMMON_HEADERS, jsonTextReply } from '../replies.ts';
-import { discoveryPage } from './discovery-page.ts';
+import { discoveryPage, isTemplate } from './discovery-page.ts';
 
 const ORIGIN = '{origin}';
 const HEADERS = { ...COMMON_HEADERS, vary: 'accept' } as const;
@@ -28,14 +28,14 @@ export function addDiscovery(
 }
 
 function linksOf(basePath: string, endpoints: readonly ManagementEndpoint[]): string {
-  const link = (path: string, templated: boolean) => ({ href: `${ORIGIN}${basePath}${path}`, templated });
-  const links = endpoints.flatMap((endpoint) => endpoint.links);
-  return JSON.stringify({
-    _links: {
-      self: link('', false),
-      ...Object.fromEntries(links.map(({ name, path, templated }) => [name, link(path, templated)])),
-    },
-  });
+  const link = (path: string) => ({ href: `${ORIGIN}${basePath}${path}`, templated: isTemplate(path) });
+  const links = endpoints.flatMap(({ paths }) => paths.map((path) => [linkName(path), link(path)]));
+  return JSON.stringify({ _links: { self: link(''), ...Object.fromEntries(links) } });
+}
+
+/** Named as by Actuator: `/env/{toMatch}` is `env-toMatch`. */
+function linkName(path: string): string {
+  return path.slice(1).replace(/\/\{\*?(.*)\}$/, '-$1');
 }
 
 const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;

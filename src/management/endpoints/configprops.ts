@@ -29,10 +29,7 @@ export function configPropsEndpoint(
   return {
     id: 'configprops',
     about: 'Every option with its value, and where it was set.',
-    links: [
-      { name: 'configprops', path: '/configprops', templated: false },
-      { name: 'configprops-prefix', path: '/configprops/{prefix}', templated: true },
-    ],
+    paths: ['/configprops', '/configprops/{prefix}'],
     addRoutes(scope) {
       addReadOperation(scope, '/configprops', (exchange) => jsonTextReply(exchange, whole));
       addReadOperation(scope, '/configprops/:prefix', (exchange) => {

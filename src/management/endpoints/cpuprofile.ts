@@ -47,7 +47,7 @@ export function cpuProfileEndpoint(record = recordCpuProfile): ManagementEndpoin
     id: 'cpuprofile',
     about: 'A CPU profile of the main thread, recorded for some seconds (?seconds=10).',
     ownAccess: 'none',
-    links: [{ name: 'cpuprofile', path: '/cpuprofile', templated: false }],
+    paths: ['/cpuprofile'],
     addRoutes(scope) {
       // A stop ends a recording early.
       scope.addHook('preClose', (done) => {

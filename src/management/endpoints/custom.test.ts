@@ -179,13 +179,11 @@ test('a segment that may not be left out', async () => {
   assert.equal((await app.ask('/mine/')).statusCode, 404);
 });
 
-test('the links name the path, with its segment', () => {
-  const links = (path: string | undefined) => customEndpoint({ id: 'mine', path, read: () => '' }).links;
-  const plain = { name: 'mine', path: '/mine', templated: false };
-  const templated = { name: 'mine-name', path: '/mine/{name}', templated: true };
-  assert.deepEqual(links(undefined), [plain]);
-  assert.deepEqual(links('name'), [templated]);
-  assert.deepEqual(links('name?'), [plain, templated]);
+test('the paths are those with and without the segment', () => {
+  const paths = (path: string | undefined) => customEndpoint({ id: 'mine', path, read: () => '' }).paths;
+  assert.deepEqual(paths(undefined), ['/mine']);
+  assert.deepEqual(paths('name'), ['/mine/{name}']);
+  assert.deepEqual(paths('name?'), ['/mine', '/mine/{name}']);
 });
 
 test('what is written is strict JSON of a bounded size, or nothing', async () => {

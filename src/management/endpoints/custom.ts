@@ -44,15 +44,13 @@ export function customEndpoint(endpoint: CustomEndpoint, timeoutMs = 10_000): Ma
     };
   }
 
-  const links = [];
-  if (segment?.optional !== false) links.push({ name: id, path: `/${id}`, templated: false });
-  if (segment !== undefined) {
-    links.push({ name: `${id}-${segment.name}`, path: `/${id}/{${segment.name}}`, templated: true });
-  }
+  const paths: string[] = [];
+  if (segment?.optional !== false) paths.push(`/${id}`);
+  if (segment !== undefined) paths.push(`/${id}/{${segment.name}}`);
   return {
     id,
     about: 'An endpoint that was added to this service.',
-    links,
+    paths,
     writeOnly: endpoint.read === undefined,
     addRoutes(scope, access) {
       const writable = access === 'unrestricted';

@@ -5,7 +5,6 @@ import { detailJson, summaryJson } from '../../inbox/delivery-json.ts';
 import type { DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { discardDelivery, type ReplayPlan, replayDelivery } from '../../inbox/replay-delivery.ts';
-import { detailsShown } from '../health/show-details.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { addOperations, addReadOperation } from '../operations.ts';
 import { jsonReply, jsonTextReply, NO_CONTENT } from '../replies.ts';
@@ -17,7 +16,7 @@ export interface DeliveriesView {
   readonly plan: ReplayPlan;
 }
 
-export interface DeliveriesOptions {
+interface DeliveriesOptions {
   /** When bodies and errors are shown. */
   readonly showDetails: ShowDetails;
   /** Masks the secrets in an error. */
@@ -28,15 +27,14 @@ export interface DeliveriesOptions {
 const MAX_PAGES = 100;
 /** A longer body is cut, in bytes; the command line shows all of it. */
 const MAX_BODY = 64 * 1024;
-// Only authorised requests get past the guard; without users every request is authorised.
-const AUTHORIZED = true;
 
 /** The deliveries endpoint: lists and shows deliveries; with unrestricted access a POST replays or discards one. */
 export function deliveriesEndpoint(
   { log, plan }: DeliveriesView,
   { showDetails, mask }: DeliveriesOptions,
 ): ManagementEndpoint {
-  const view = { shown: detailsShown(showDetails, AUTHORIZED), maxBodyBytes: MAX_BODY, mask };
+  // Only authorised requests get past the guard; without users every request is authorised.
+  const view = { shown: showDetails !== 'never', maxBodyBytes: MAX_BODY, mask };
 
   async function list(exchange: Exchange): Promise<Reply> {
     const { filter, limit, before } = readDeliveriesQuery(exchange.query);
@@ -73,10 +71,7 @@ export function deliveriesEndpoint(
     id: 'deliveries',
     about: 'The webhook deliveries and their status (?status=dead&since=2h).',
     ownAccess: 'read-only',
-    links: [
-      { name: 'deliveries', path: '/deliveries', templated: false },
-      { name: 'deliveries-id', path: '/deliveries/{id}', templated: true },
-    ],
+    paths: ['/deliveries', '/deliveries/{id}'],
     addRoutes(scope, access) {
       addReadOperation(scope, '/deliveries', list);
       addOperations(scope, '/deliveries/:id', {

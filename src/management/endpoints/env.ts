@@ -22,10 +22,7 @@ export function envEndpoint(environment: Environment, show: ShowValue): Manageme
   return {
     id: 'env',
     about: 'Where every setting comes from, the strongest source first.',
-    links: [
-      { name: 'env', path: '/env', templated: false },
-      { name: 'env-toMatch', path: '/env/{toMatch}', templated: true },
-    ],
+    paths: ['/env', '/env/{toMatch}'],
     addRoutes(scope) {
       addReadOperation(scope, '/env', (exchange) => jsonTextReply(exchange, bodyFor(exchange.query.pattern)));
       addReadOperation(scope, '/env/:name', (exchange) => {

@@ -9,7 +9,7 @@ export function eventLoopEndpoint(): ManagementEndpoint {
   return {
     id: 'eventloop',
     about: 'How busy the event loop is, and how late its timers are.',
-    links: [{ name: 'eventloop', path: '/eventloop', templated: false }],
+    paths: ['/eventloop'],
     addRoutes(scope) {
       const windows = new EventLoopWindows();
       scope.addHook('onClose', async () => windows[Symbol.dispose]());

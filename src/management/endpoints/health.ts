@@ -2,21 +2,22 @@ import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import type { Exchange, Reply } from '../../http/endpoint.ts';
 import type { HealthResult } from '../../observability/health/health.ts';
 import { cachedHealthReply, healthReply } from '../health/health-reply.ts';
-import { detailsShown } from '../health/show-details.ts';
 import type { HealthTarget, HealthView } from '../health/view.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
 import { addOperations, addReadOperation } from '../operations.ts';
 
-// Only authorised requests get past the guard; without users every request is authorised.
-const AUTHORIZED = true;
+/** Only authorised requests get past the guard; without users every request is authorised. */
+function detailsShown({ showDetails }: Pick<HealthTarget, 'showDetails'>): boolean {
+  return showDetails !== 'never';
+}
 
 /** The health endpoint: the whole, its groups, and each of their components. */
 export function healthEndpoint(view: HealthView): ManagementEndpoint {
   const { registry, mask, secrets, whole } = view;
   const checkWhole = registry.group(whole.members);
   const replyWhole = cachedHealthReply({
-    shown: detailsShown(whole.showDetails, AUTHORIZED),
+    shown: detailsShown(whole),
     groups: [...view.groups.keys()],
     mask,
     secrets,
@@ -26,27 +27,24 @@ export function healthEndpoint(view: HealthView): ManagementEndpoint {
   function targetOf(path: string): HealthTarget | undefined {
     const target = view.resolve(path.split('/'));
     if (target === undefined || target.path.length === 0) return target;
-    return detailsShown(target.showDetails, AUTHORIZED) ? target : undefined;
+    return detailsShown(target) ? target : undefined;
   }
 
   function part({ param, headers }: Exchange): MaybePromise<Reply> {
     const target = targetOf(param);
     if (target === undefined) throw NOT_FOUND;
-    const { members, path, showDetails } = target;
+    const { members, path } = target;
     return whenReady(registry.check(members), (report) => {
       const found = componentAt(report, path);
       if (found === undefined) throw NOT_FOUND;
-      return healthReply(found, headers.accept, { shown: detailsShown(showDetails, AUTHORIZED), mask });
+      return healthReply(found, headers.accept, { shown: detailsShown(target), mask });
     });
   }
 
   return {
     id: 'health',
     about: 'Whether everything that this service needs is well.',
-    links: [
-      { name: 'health', path: '/health', templated: false },
-      { name: 'health-path', path: '/health/{*path}', templated: true },
-    ],
+    paths: ['/health', '/health/{*path}'],
     addRoutes(scope) {
       addReadOperation(scope, '/health', ({ headers }) =>
         whenReady(checkWhole(), (report) => replyWhole(report, headers.accept)),

@@ -47,7 +47,7 @@ export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP)
         `A heap dump may take ${inMebibytes(needed)} of memory, and ${inMebibytes(free)} are free`,
       );
     }
-    exchange.log.warn({ reqId: exchange.id }, 'taking a heap dump');
+    exchange.log.warn({ reqId: exchange.id }, 'heap dump started');
     // The socket's timer runs on while the snapshot stops the process.
     neverIdle(exchange);
     const stream = snapshot();
@@ -62,7 +62,7 @@ export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP)
     id: 'heapdump',
     about: 'The heap, secrets included, for the memory panel of the developer tools.',
     ownAccess: 'none',
-    links: [{ name: 'heapdump', path: '/heapdump', templated: false }],
+    paths: ['/heapdump'],
     addRoutes(scope) {
       addOperations(scope, '/heapdump', { get: dump, head: () => fileHead('heapsnapshot') }, { fast: false });
     },

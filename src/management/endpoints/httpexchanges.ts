@@ -31,7 +31,7 @@ export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): M
   return {
     id: 'httpexchanges',
     about: 'The last 100 requests of all doors and their replies.',
-    links: [{ name: 'httpexchanges', path: '/httpexchanges', templated: false }],
+    paths: ['/httpexchanges'],
     addRoutes(scope) {
       addReadOperation(scope, '/httpexchanges', (exchange) =>
         jsonReply(exchange, { exchanges: log.latest().map(describe) }),

@@ -20,7 +20,7 @@ export interface Build {
 
 export interface InfoOptions {
   readonly build: Build;
-  /** The commit that it was built from; a function is called once, when somebody asks for it. */
+  /** The commit that it was built from; a function is called once, by the first request for it. */
   readonly git?: GitSource | undefined;
   /** The parts to show; default build and git. */
   readonly info?: readonly InfoPart[] | undefined;
@@ -57,7 +57,7 @@ export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOption
   return {
     id: 'info',
     about: 'Name, version and commit of this service.',
-    links: [{ name: 'info', path: '/info', templated: false }],
+    paths: ['/info'],
     addRoutes(scope) {
       addReadOperation(scope, '/info', (exchange) =>
         whenReady(constant === undefined ? findGit() : undefined, (commit) =>

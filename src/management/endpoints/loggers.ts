@@ -38,10 +38,7 @@ export function loggersEndpoint(loggers: Loggers): ManagementEndpoint {
   return {
     id: 'loggers',
     about: 'What each part of the service logs. A POST of {"configuredLevel":"debug"} changes it.',
-    links: [
-      { name: 'loggers', path: '/loggers', templated: false },
-      { name: 'loggers-name', path: '/loggers/{name}', templated: true },
-    ],
+    paths: ['/loggers', '/loggers/{name}'],
     addRoutes(scope, access) {
       addReadOperation(scope, '/loggers', (exchange) => jsonReply(exchange, describeAll()));
       addOperations(scope, '/loggers/:name', {

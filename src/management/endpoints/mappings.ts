@@ -20,7 +20,7 @@ export function mappingsEndpoint(application: string, mappings: Mappings): Manag
   return {
     id: 'mappings',
     about: 'Every path that each door serves.',
-    links: [{ name: 'mappings', path: '/mappings', templated: false }],
+    paths: ['/mappings'],
     addRoutes(scope) {
       addReadOperation(scope, '/mappings', (exchange) => jsonReply(exchange, describe()));
     },

@@ -12,10 +12,7 @@ export function metricsEndpoint(metrics: Metrics): ManagementEndpoint {
   return {
     id: 'metrics',
     about: 'The names of all meters, and the measurements of each.',
-    links: [
-      { name: 'metrics', path: '/metrics', templated: false },
-      { name: 'metrics-requiredMetricName', path: '/metrics/{requiredMetricName}', templated: true },
-    ],
+    paths: ['/metrics', '/metrics/{requiredMetricName}'],
     addRoutes(scope) {
       addReadOperation(scope, '/metrics', listNames(metrics));
       addReadOperation(scope, '/metrics/:name', (exchange) => {

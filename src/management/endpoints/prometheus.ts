@@ -15,7 +15,7 @@ export function prometheusEndpoint(metrics: Metrics): ManagementEndpoint {
   return {
     id: 'prometheus',
     about: 'All measurements, for Prometheus to scrape.',
-    links: [{ name: 'prometheus', path: '/prometheus', templated: false }],
+    paths: ['/prometheus'],
     addRoutes(scope) {
       const exposition = new Exposition(metrics, (meter) =>
         scope.log.warn({ meter }, 'meter not exposed to Prometheus: name taken by another one'),

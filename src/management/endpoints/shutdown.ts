@@ -9,11 +9,11 @@ export function shutdownEndpoint(shutDown: () => void): ManagementEndpoint {
     about: 'Stops this service gracefully.',
     ownAccess: 'none',
     writeOnly: true,
-    links: [{ name: 'shutdown', path: '/shutdown', templated: false }],
+    paths: ['/shutdown'],
     addRoutes(scope) {
       addOperations(scope, '/shutdown', {
         post(exchange) {
-          exchange.log.warn({ reqId: exchange.id }, 'shutting down on request');
+          exchange.log.warn({ reqId: exchange.id }, 'shutdown requested');
           // A client that is gone before its reply wanted the stop too.
           exchange.onClose(shutDown);
           const reply = jsonReply(exchange, { message: 'Shutting down, bye...' });

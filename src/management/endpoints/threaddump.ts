@@ -13,7 +13,7 @@ export function threadDumpEndpoint(read: () => readonly ThreadState[] = readThre
   return {
     id: 'threaddump',
     about: 'The stacks of the main thread and every worker.',
-    links: [{ name: 'threaddump', path: '/threaddump', templated: false }],
+    paths: ['/threaddump'],
     addRoutes(scope) {
       addReadOperation(scope, '/threaddump', (exchange) => {
         const threads = read();

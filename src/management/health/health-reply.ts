@@ -5,7 +5,7 @@ import { mediaTypeFor } from '../media-type.ts';
 import { COMMON_HEADERS } from '../replies.ts';
 import { type HealthBodyOptions, healthBody } from './body.ts';
 
-export interface HealthReplyOptions extends Omit<HealthBodyOptions, 'type'> {
+interface HealthReplyOptions extends Omit<HealthBodyOptions, 'type'> {
   /** What `mask` masks. */
   readonly secrets: SecretTexts;
 }

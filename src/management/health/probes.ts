@@ -2,12 +2,12 @@ import type { FastifyInstance } from 'fastify';
 import { whenReady } from '../../core/maybe-promise.ts';
 import { addReadOperation } from '../operations.ts';
 import { cachedHealthReply } from './health-reply.ts';
-import { detailsShown } from './show-details.ts';
 import type { HealthView } from './view.ts';
 
 /** The paths of probes, and the health groups that answer there. */
 const PROBES = { '/livez': 'liveness', '/readyz': 'readiness' } as const;
 
+/** The paths of the probes, outside the base path. */
 export const PROBE_PATHS: readonly string[] = Object.keys(PROBES);
 
 /**
@@ -19,7 +19,7 @@ export function addProbes(scope: FastifyInstance, { registry, groups, mask, secr
     const group = groups.get(name);
     if (group === undefined) continue;
     const check = registry.group(group.members);
-    const reply = cachedHealthReply({ shown: detailsShown(group.showDetails, false), mask, secrets });
+    const reply = cachedHealthReply({ shown: group.showDetails === 'always', mask, secrets });
     addReadOperation(scope, path, ({ headers }) =>
       whenReady(check(), (report) => reply(report, headers.accept)),
     );

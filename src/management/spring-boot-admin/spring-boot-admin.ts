@@ -58,7 +58,7 @@ function checkUrls({ url, managementUrl = url, serviceUrl = url }: SpringBootAdm
 }
 
 /** The registration of a door that listens at `origin`. */
-export function describeApplication(
+function describeApplication(
   origin: string,
   options: SpringBootAdminOptions,
   { path, name }: Pick<Registered, 'path' | 'name'>,

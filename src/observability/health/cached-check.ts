@@ -4,7 +4,7 @@ import type { HealthIndicator, HealthResult } from './health.ts';
 /** A result is served for at most so many times its time to live, while a newer one is being fetched. */
 const MAX_STALENESS = 10;
 
-export interface CachedCheckOptions extends Pick<HealthIndicator, 'cacheUntil'> {
+interface CachedCheckOptions extends Pick<HealthIndicator, 'cacheUntil'> {
   /** 0 keeps nothing. */
   readonly ttlMs: number;
   /** A monotonic clock, in milliseconds. */

@@ -1,7 +1,7 @@
 import type { HealthResult, HealthStatus } from './health.ts';
 import { aggregateStatus, isHealthStatus } from './status.ts';
 
-/** One result for each status, so that equal results are identical; whoever caches a reply compares that. */
+/** One result for each status, so that equal results are identical: caches of replies compare them by identity. */
 const PLAIN: Readonly<Record<HealthStatus, HealthResult>> = {
   UP: { status: 'UP' },
   DOWN: { status: 'DOWN' },

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { HealthIndicator, HealthResult } from './health.ts';
 
-export interface DiskSpaceOptions {
+interface DiskSpaceOptions {
   /** A folder on the disk. */
   readonly path: string;
   /** DOWN below this free space, in bytes. */

@@ -1,4 +1,4 @@
-/** Actuator's statuses. OUT_OF_SERVICE: well, but not to be used now. */
+/** Actuator's statuses. OUT_OF_SERVICE: healthy, but takes no requests now. */
 export type HealthStatus = 'UP' | 'DOWN' | 'OUT_OF_SERVICE' | 'UNKNOWN';
 
 /** The result of one check. `details` are shown only to those who may see them. */

@@ -4,7 +4,7 @@ import { cachedCheck } from './cached-check.ts';
 import type { HealthIndicator, HealthReport, HealthResult } from './health.ts';
 import { aggregateStatus } from './status.ts';
 
-export interface HealthRegistryOptions {
+interface HealthRegistryOptions {
   /** Timeout of a check without its own, in milliseconds; default 5,000. */
   readonly timeoutMs?: number;
   /** Called for each run of a check. */
@@ -95,7 +95,7 @@ function report(members: readonly Member[], results: readonly HealthResult[]): H
     components: Object.fromEntries(
       all.map(({ name, critical, result }) => [
         name,
-        // Whoever reads that a part is DOWN and the whole is not sees why.
+        // Explains a part that is DOWN in a whole that is not.
         critical ? result : { ...result, details: { critical: false, ...result.details } },
       ]),
     ),

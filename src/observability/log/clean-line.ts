@@ -6,14 +6,14 @@ const TEXT = String.raw`"(?:[^"\\]|\\.)*"`;
 const FIELD = new RegExp(String.raw`("(?:${NAMES})"[:,])(?:${TEXT}|\[(?:${TEXT},?)*\])`, 'gi');
 /** A header in a text, such as the head of a request. */
 const HEAD = new RegExp(String.raw`(?<=\\n|\b)(${NAMES}): ?[^"\\]+`, 'gi');
-/** What every one of the names has; few lines do. */
+/** A cheap test for the names above; few lines match. */
 const SUSPICIOUS = /authorization|cookie|x-webhook-token/i;
 const LITERALS = new RegExp(TEXT, 'g');
 const NUMBER = /^[\d.eE+-]+$/;
 
 /**
- * Makes what takes credentials out of a log line, which is one JSON object: the values of header fields,
- * however deep they stand, and the known secrets.
+ * Creates the function that redacts a log line, which is one JSON object: the values of header fields with credentials,
+ * at any depth, and the known secrets.
  */
 export function lineCleaner(secrets: SecretTexts): (line: string) => string {
   let known: readonly string[] | undefined;

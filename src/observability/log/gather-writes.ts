@@ -3,14 +3,14 @@ import type { DestinationStream } from 'pino';
 /** What is gathered is written at once when it gets longer than this, in characters. */
 const MAX_GATHERED = 64 * 1024;
 
-/** A destination that gathers; whoever opens it flushes it at the end. */
+/** A destination that gathers; its owner flushes it at the end. */
 export interface GatheringStream extends DestinationStream {
   /** Writes what is gathered now. */
   flushSync(): void;
 }
 
 /**
- * Gathers what is written in one turn of the event loop and passes it on at the turn's end: under load a system call
+ * Gathers what is written in one tick of the event loop and passes it on at its end: under load a system call
  * per entry costs more than the entry.
  */
 export function gatherWrites(destination: DestinationStream): GatheringStream {

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 const MAX_PER_SECOND = 100;
 const SECOND = 1_000;
 
-/** Logs one message again and again; disposing of it logs what is left to tell. */
+/** Logs one message again and again; disposing of it logs the number suppressed so far. */
 export interface LimitedEntry extends Disposable {
   /** Logs an entry at level info, or counts it once the second has had its number of entries. */
   info(fields: Readonly<Record<string, unknown>>): void;

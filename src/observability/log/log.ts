@@ -4,12 +4,12 @@ import { lineCleaner } from './clean-line.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { isoTimestamp } from './log-time.ts';
 
-export interface LogOptions {
+interface LogOptions {
   /** A pino level, or `silent`. */
   readonly level: string;
   /** Where entries go, one JSON line each; standard output when absent, made readable on a terminal. */
   readonly stream?: DestinationStream | undefined;
-  /** What stands in no line; credentials in headers never do. */
+  /** Secrets to redact in every line; credentials in headers always are. */
   readonly secrets?: SecretTexts | undefined;
 }
 
@@ -30,11 +30,11 @@ export async function openLog(options: LogOptions): Promise<Logger> {
 async function standardOutput(): Promise<DestinationStream> {
   if (!process.stdout.isTTY) {
     const gathering = gatherWrites(pino.destination({ dest: 1, sync: true }));
-    // Also when an error that nobody caught ends the process.
+    // Also when an uncaught error ends the process.
     process.once('exit', () => gathering.flushSync());
     return gathering;
   }
-  // Loaded only where somebody looks.
+  // Loaded for a terminal only.
   const { default: pretty } = await import('pino-pretty');
   return pretty({ colorize: true, sync: true, translateTime: 'SYS:HH:MM:ss.l' });
 }

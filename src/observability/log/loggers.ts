@@ -57,7 +57,7 @@ export class Loggers implements Disposable {
     return child;
   }
 
-  /** Puts a logger under the care of this one; a name can be used once. */
+  /** Adds a logger. Throws TypeError when the name is taken. */
   add(name: string, logger: Leveled): void {
     if (this.#named.has(name)) throw new TypeError(`The logger ${name} exists already`);
     this.#named.set(name, { logger, lasting: undefined, temporary: undefined });

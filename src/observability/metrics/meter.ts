@@ -1,11 +1,13 @@
 /** The kind of a measurement. */
 export type Statistic = 'COUNT' | 'TOTAL_TIME' | 'MAX' | 'VALUE';
 
+/** One number of a series; times in seconds. */
 export interface Measurement {
   readonly statistic: Statistic;
   readonly value: number;
 }
 
+/** A dimension of a meter, such as `method`, with one of its values. */
 export interface Tag {
   readonly key: string;
   readonly value: string;
@@ -38,11 +40,13 @@ export interface Meter {
   series(): Iterable<Series>;
 }
 
+/** What a meter measures; `unit` is its base unit, such as `bytes`. */
 export interface MeterOptions {
   readonly description: string;
   readonly unit?: string | undefined;
 }
 
+/** What a timer measures, in seconds. */
 export interface TimerOptions {
   readonly description: string;
   /** Upper bounds of the histogram buckets in seconds, ascending; default none. */

@@ -8,7 +8,7 @@ import { SeriesTable } from './series.ts';
 import { Timer } from './timer.ts';
 import { MetricWindow } from './window.ts';
 
-export interface MetricsOptions {
+interface MetricsOptions {
   /** Maximum number of tag combinations per meter; default 1,000. Further ones share one series. */
   readonly maxSeries?: number;
   /** Called once for each meter that reaches `maxSeries`. */

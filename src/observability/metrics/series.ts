@@ -2,7 +2,7 @@ import type { Series, Tag } from './meter.ts';
 import { MeterError } from './meter-error.ts';
 
 /** The tag value of the overflow series. */
-export const OVERFLOW = 'overflow';
+const OVERFLOW = 'overflow';
 
 /** A node of a trie over tag values, which finds a series without building a key. */
 interface Branch<S> {

@@ -7,7 +7,7 @@ export interface Operation {
   readonly variables?: unknown;
 }
 
-/** What it knows besides. */
+/** What GraphiQL passes with the operation. */
 export interface FetcherOptions {
   /** From the headers editor. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -30,6 +30,7 @@ export function failure(message: string): object {
   return { errors: [{ message }] };
 }
 
+/** The message of a request that got no response. */
 export const UNREACHABLE = 'The server cannot be reached. Check that it runs, then try again.';
 
 /** Sends an operation by POST. */

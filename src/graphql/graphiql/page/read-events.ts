@@ -8,7 +8,7 @@ export interface ServerEvent {
 /** A line and its end; a carriage return that comes last may be half of one. */
 const LINE = /^([^\r\n]*)(?:\r\n|\n|\r(?!$))/;
 
-/** Reads the events of a `text/event-stream`, however its bytes are cut into pieces; one that has no end is none. */
+/** Reads the events of a `text/event-stream`, however its bytes are split; an unfinished event is dropped. */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent, void> {
   const reader = body.getReader();
   const decoder = new TextDecoder();

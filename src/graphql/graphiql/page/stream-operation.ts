@@ -27,7 +27,7 @@ export function streamOperation(
       }
     },
     return() {
-      // Whatever is being waited for ends by this.
+      // Ends the pending read.
       abort.abort();
       return Promise.resolve({ value: undefined, done: true });
     },

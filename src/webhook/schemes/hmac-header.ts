@@ -5,22 +5,29 @@ import type { Template } from './template.ts';
 import { firstOf, textKeys } from './text-secret.ts';
 import { timestampFault } from './timestamp.ts';
 
-/** A scheme with one HMAC in one header. */
-export interface HmacHeader {
-  /** In lower case. */
+/** The layout of an HMAC in one header. */
+export interface HmacParams {
+  /** The header with the signature, in lower case. */
   readonly header: string;
   readonly algorithm: HmacAlgorithm;
   readonly encoding: 'hex' | 'base64';
-  /** Decodes a signature of `length` bytes; undefined when it is malformed. */
-  decode(text: string, length: number): Buffer | undefined;
-  /** The text before the signature in the header. */
+  /** The text before the signature in its header, such as `sha256=`. */
   readonly prefix: string;
+  /** The header with the time in whole seconds, in lower case; undefined when there is none. */
   readonly timestampHeader: string | undefined;
-  /** In seconds. */
+  /** Maximum clock difference in seconds; 0 accepts every time. */
   readonly tolerance: number;
+  /** What is signed. */
   readonly template: Template;
 }
 
+/** A scheme with one HMAC in one header. */
+export interface HmacHeader extends HmacParams {
+  /** Decodes a signature of `length` bytes; undefined when it is malformed. */
+  decode(text: string, length: number): Buffer | undefined;
+}
+
+/** Creates the check of such a header. Throws UnusableSecretError. */
 export function hmacHeaderVerifier(secrets: readonly string[], spec: HmacHeader): Verifier {
   const { header, algorithm, prefix, timestampHeader, tolerance, template } = spec;
   const keys = hmacKeys(algorithm, textKeys(secrets));
@@ -43,6 +50,7 @@ export function hmacHeaderVerifier(secrets: readonly string[], spec: HmacHeader)
   };
 }
 
+/** Creates the signer of such a header, with the first secret. Throws UnusableSecretError. */
 export function hmacHeaderSigner(secrets: readonly string[], spec: HmacHeader): Signer {
   const { header, algorithm, encoding, prefix, timestampHeader, template } = spec;
   const keys = hmacKeys(algorithm, [firstOf(textKeys(secrets))]);

@@ -1,8 +1,16 @@
 import { type HmacAlgorithm, hmacKeys, hmacLengths } from './hmac-keys.ts';
-import { accepted, headerOf, type RequestHeaders, refused, type Signer, type Verifier } from './scheme.ts';
+import {
+  accepted,
+  headerOf,
+  type RequestHeaders,
+  refused,
+  type Scheme,
+  type Signer,
+  type Verifier,
+} from './scheme.ts';
 import { UnsignableError } from './scheme-error.ts';
 import type { Template } from './template.ts';
-import { firstOf, textKeys } from './text-secret.ts';
+import { firstOf, textKeys, textSecretProblem } from './text-secret.ts';
 import { timestampFault } from './timestamp.ts';
 
 /** The layout of an HMAC in one header. */
@@ -27,8 +35,16 @@ export interface HmacHeader extends HmacParams {
   decode(text: string, length: number): Buffer | undefined;
 }
 
-/** Creates the check of such a header. Throws UnusableSecretError. */
-export function hmacHeaderVerifier(secrets: readonly string[], spec: HmacHeader): Verifier {
+/** Makes a scheme of the layout that its parameters give. */
+export function hmacScheme<Params>(specOf: (params: Params) => HmacHeader): Scheme<Params> {
+  return {
+    secretProblem: textSecretProblem,
+    verifier: (secrets, params) => verifierOf(secrets, specOf(params)),
+    signer: (secrets, params) => signerOf(secrets, specOf(params)),
+  };
+}
+
+function verifierOf(secrets: readonly string[], spec: HmacHeader): Verifier {
   const { header, algorithm, prefix, timestampHeader, tolerance, template } = spec;
   const keys = hmacKeys(algorithm, textKeys(secrets));
   const length = hmacLengths[algorithm];
@@ -50,8 +66,7 @@ export function hmacHeaderVerifier(secrets: readonly string[], spec: HmacHeader)
   };
 }
 
-/** Creates the signer of such a header, with the first secret. Throws UnusableSecretError. */
-export function hmacHeaderSigner(secrets: readonly string[], spec: HmacHeader): Signer {
+function signerOf(secrets: readonly string[], spec: HmacHeader): Signer {
   const { header, algorithm, encoding, prefix, timestampHeader, template } = spec;
   const keys = hmacKeys(algorithm, [firstOf(textKeys(secrets))]);
   return (request) => {

@@ -22,6 +22,7 @@ export interface BatchResult<R> {
 /** Sends a batch to the engine; calls `done` once it is committed or has failed. */
 export type SendBatch<W, R> = (writes: readonly W[], done: (result: BatchResult<R>) => void) => void;
 
+/** Options of a queue. */
 export interface BatchQueueOptions<W, R> {
   readonly send: SendBatch<W, R>;
   /** Called once, when no later write can be durable. */
@@ -49,7 +50,7 @@ interface Waiting<W, R> {
  * Group commit: while a batch is in flight, the writes that arrive form the next one. With a higher `concurrency` waiting
  * writes are also sent at the end of a tick, if there are `minBatch` of them.
  */
-export class BatchQueue<W, R> {
+export class BatchQueue<W, R> implements AsyncDisposable {
   readonly #send: SendBatch<W, R>;
   readonly #onFatal: ((error: StoreUnavailableError) => void) | undefined;
   readonly #observer: DatabaseObserver;
@@ -90,8 +91,8 @@ export class BatchQueue<W, R> {
   submit<T>(write: W, read: (rows: R) => T): Promise<T>;
   submit(write: W, read: (rows: R) => unknown = (rows) => rows): Promise<unknown> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
-    const { promise, resolve: give, reject } = Promise.withResolvers<unknown>();
-    const resolve = (rows: R) => give(read(rows));
+    const { promise, resolve: fulfil, reject } = Promise.withResolvers<unknown>();
+    const resolve = (rows: R) => fulfil(read(rows));
     const since = this.#maxWait === undefined ? 0 : performance.now();
     this.#waiting.push({ write, since, resolve, reject });
     if (
@@ -118,8 +119,9 @@ export class BatchQueue<W, R> {
     this.#onFatal?.(error);
   }
 
-  /** Refuses every later write, because the database is being closed. */
-  close(): void {
+  /** Waits for the accepted writes, then refuses later ones. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.idle();
     if (this.#refusal === undefined) this.#refuse(new StoreUnavailableError('The database is closed'));
   }
 

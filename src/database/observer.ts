@@ -17,6 +17,7 @@ export interface DatabaseObserver {
 /** One read in this many is timed, because reading the clock twice costs a noticeable part of a short read. */
 export const READ_SAMPLE = 64;
 
+/** An observer that ignores everything. */
 export const unobserved: DatabaseObserver = {
   reads: () => ({ count: 0, timed() {} }),
   batch() {},

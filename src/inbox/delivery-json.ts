@@ -45,7 +45,7 @@ function jobJson({ target, status, attempts, dueAt, error, finishedAt }: JobDeta
 function bodyMembers(body: Uint8Array, maxBytes: number): string {
   const text = body.byteLength <= maxBytes ? jsonText(body) : undefined;
   if (text !== undefined) return `"body":${text}`;
-  const base64 = Buffer.from(body.subarray(0, Math.min(maxBytes, body.byteLength))).toString('base64');
+  const base64 = Buffer.from(body.subarray(0, maxBytes)).toString('base64');
   return `"bodyBase64":"${base64}","bodyTruncated":${body.byteLength > maxBytes}`;
 }
 

@@ -19,7 +19,7 @@ const MAX_NAME = 200;
 /** From one fsync of a fast disk to the timeouts of senders, in seconds. */
 const ACKNOWLEDGEMENT_BUCKETS = [0.002, 0.005, 0.025, 0.1, 0.5, 1, 5];
 
-/** Creates them. Disposing of them logs what is still to be told. */
+/** Creates the events. Disposing of them logs how many unhandled deliveries have no log entry yet. */
 export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metrics: Metrics): Events {
   const unhandledEntry = limitedEntry(log, 'unhandled event');
   const deliveries = metrics.counter('webhook.deliveries', {

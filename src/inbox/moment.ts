@@ -1,10 +1,11 @@
-const UNITS: Readonly<Record<string, number>> = {
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-  d: 86_400_000,
-  w: 604_800_000,
-};
+/** Milliseconds per unit, the largest first. */
+const UNITS = [
+  ['w', 604_800_000],
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const;
 
 const AGO = /^(\d{1,9})([smhdw])$/;
 const ISO =
@@ -18,8 +19,8 @@ export const MOMENT = 'an ISO 8601 time like 2026-01-31T14:00Z, or how long ago 
  * in s, m, h, d or w. Returns undefined for anything else.
  */
 export function parseMoment(text: string, now: number): number | undefined {
-  const [, count, unit = ''] = AGO.exec(text) ?? [];
-  if (count !== undefined) return now - Number(count) * (UNITS[unit] ?? 0);
+  const [, count, unit] = AGO.exec(text) ?? [];
+  for (const [name, length] of UNITS) if (name === unit) return now - Number(count) * length;
   const [, month = '', day = '', time = '00:00', zone = ''] = ISO.exec(text) ?? [];
   const moment = Date.parse(`${month}${day}T${time}${zone}`);
   // Date.parse accepts 31 February as a day in March.
@@ -27,16 +28,8 @@ export function parseMoment(text: string, now: number): number | undefined {
   return Number.isNaN(moment) || !real ? undefined : moment;
 }
 
-const STEPS = [
-  ['w', 604_800],
-  ['d', 86_400],
-  ['h', 3_600],
-  ['m', 60],
-] as const;
-
 /** Formats a duration in whole units of the largest that fits, such as `15m`; `parseMoment` reads it. `ms` is in milliseconds. */
 export function formatSpan(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1_000));
-  const [unit, length] = STEPS.find(([, length]) => seconds >= length) ?? (['s', 1] as const);
-  return `${Math.floor(seconds / length)}${unit}`;
+  const [unit, length] = UNITS.find(([, length]) => ms >= length) ?? (['s', 1_000] as const);
+  return `${Math.max(0, Math.floor(ms / length))}${unit}`;
 }

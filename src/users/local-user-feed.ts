@@ -1,7 +1,7 @@
 import type { User } from './user.ts';
 import type { UserFeed } from './user-feed.ts';
 
-/** Users that may wait for a subscriber before it is dropped. */
+/** Maximum number of users that wait for a subscriber; then it is dropped. */
 const MAX_WAITING = 1_000;
 
 /** A subscriber did not keep up; what it missed can be read from the store. */

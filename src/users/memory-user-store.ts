@@ -2,7 +2,7 @@ import type { LocalUserFeed } from './local-user-feed.ts';
 import type { NewUser, User } from './user.ts';
 import { UserRefusedError, type UserStore } from './user-store.ts';
 
-/** Users in memory: it holds two at the start (contract 2.1). */
+/** Users in memory, at first the two of the contract (contract 2.1). */
 export class MemoryUserStore implements UserStore {
   readonly #feed: LocalUserFeed;
   readonly #maxUsers: number;

@@ -1,15 +1,14 @@
 import type { NewUser } from './user.ts';
 
-/** Longest name, in UTF-16 code units. */
+/** Maximum length of a name, in UTF-16 code units. */
 export const MAX_NAME = 500;
-/** Longest email: RFC 5321 allows 64 + 1 + 255 octets. */
+/** Maximum length of an email, in UTF-16 code units; RFC 5321 allows 64 + 1 + 255 octets. */
 export const MAX_EMAIL = 320;
 
 /**
- * Reads a new user from a parsed body; undefined when the body is not one:
- * `name` and `email` non-empty strings of sane length, the email with an @ inside.
- * Other members are ignored. What no engine could give back byte for byte is refused:
- * lone surrogates have no UTF-8 form, and PostgreSQL stores no NUL.
+ * Reads a new user from a parsed body; undefined unless `name` and `email` are non-empty strings of bounded length, the
+ * email with an @ inside. Other members are ignored. Text that an engine would change is refused: lone surrogates have no
+ * UTF-8 form, and PostgreSQL stores no NUL.
  */
 export function readNewUser(body: unknown): NewUser | undefined {
   if (typeof body !== 'object' || body === null) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Reads the second path segment as an id (contract 2.2: "read as an integer"). Ids are positive safe integers
- * in their one canonical spelling; anything else is the id of no user, for which this gives undefined.
+ * Reads the second path segment as an id (contract 2.2: "read as an integer"). Ids are positive safe integers in
+ * canonical decimal form; undefined for anything else.
  */
 export function readUserId(segment: string): number | undefined {
   if (!/^[1-9]\d{0,15}$/.test(segment)) return undefined;

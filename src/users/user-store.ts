@@ -3,7 +3,7 @@ import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { NewUser, User } from './user.ts';
 
 /**
- * What keeps users: memory, SQLite or PostgreSQL. The GraphQL door works on any of them (contract 2.1 and 4.1).
+ * A store of users: memory, SQLite or PostgreSQL. The GraphQL door works on any of them (contract 2.1 and 4.1).
  * Every method fails with StoreUnavailableError while a database cannot answer.
  */
 export interface UserStore {
@@ -11,11 +11,11 @@ export interface UserStore {
   all(): MaybePromise<readonly User[]>;
   /** The user whose id equals `id` as a string; undefined when there is none. */
   byId(id: string): MaybePromise<User | undefined>;
-  /** Stores a user and returns it with its new id. Fails with UserRefusedError for one that it does not take. */
+  /** Stores a user and returns it with its new id. Fails with UserRefusedError for an invalid user, or when it is full. */
   add(user: NewUser): MaybePromise<User>;
 }
 
-/** A store does not take a user; the message is meant for the client. */
+/** A store refused a user; the message is meant for the client. */
 export class UserRefusedError extends ExpectedError {
   override readonly name = 'UserRefusedError';
   readonly code: 'COLLECTION_FULL' | 'INVALID_USER';

@@ -4,6 +4,7 @@ import type { MoveEnd, MoveTarget } from './move-end.ts';
 import { MoveError } from './move-error.ts';
 import { type MovedTable, movedTables } from './tables.ts';
 
+/** How a database is moved. */
 export interface MoveOptions {
   readonly signal: AbortSignal;
   /** Whether to delete what an unfinished move has copied. */
@@ -12,6 +13,7 @@ export interface MoveOptions {
   onProgress(step: 'copy' | 'compare', done: number, total: number): void;
 }
 
+/** The result of a move. */
 export interface MoveReport {
   /** Whether it continued an interrupted move. */
   readonly resumed: boolean;

@@ -1,6 +1,6 @@
 import { ExpectedError } from '../../core/expected-error.ts';
 
-/** A move cannot be made, or did not come to its end; the message says what to do. */
+/** A move was refused or stopped; the message says what to do. */
 export class MoveError extends ExpectedError {
   override readonly name = 'MoveError';
   readonly code = 'MOVE';

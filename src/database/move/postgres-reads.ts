@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection, Row } from '../postgres/pool/connection.ts';
+import { sqlState } from '../postgres/pool/faults.ts';
+import { openFailure, openFirst } from '../postgres/pool/first-connection.ts';
 import { stored } from '../postgres/text.ts';
 import type { MoveEnd } from './move-end.ts';
-import { inUse } from './move-error.ts';
+import { inUse, MoveError } from './move-error.ts';
 import { BATCH, type Column, type MovedRow, type MovedTable, ROW_BYTES, type Value } from './tables.ts';
 
 /** How long stopped services may take to disconnect, in milliseconds. */
@@ -10,8 +12,31 @@ const TIMEOUT = 2_000;
 /** Interval of the polls, in milliseconds. */
 const PAUSE = 50;
 
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/**
+ * Opens one end of a move; `use` locks it. Fails with MoveError while the database is in use, or with DatabaseOpenError.
+ */
+export async function openEnd<T extends object>(
+  url: string,
+  which: 'source' | 'target',
+  use: (connection: Connection) => Promise<T>,
+): Promise<T & AsyncDisposable> {
+  try {
+    await using opening = new AsyncDisposableStack();
+    const connection = opening.use(await openFirst(url));
+    await prepareForMove(connection);
+    const end = await use(connection);
+    const rest = opening.move();
+    return { ...end, [Symbol.asyncDispose]: () => rest.disposeAsync() };
+  } catch (cause) {
+    if (sqlState(cause) === LOCK_NOT_AVAILABLE) throw inUse(which);
+    throw cause instanceof MoveError ? cause : openFailure(cause);
+  }
+}
+
 /** Marks the connection as no service, and removes its time limits: it may wait long for the other end. */
-export async function prepareForMove(connection: Connection): Promise<void> {
+async function prepareForMove(connection: Connection): Promise<void> {
   const text = `
     SET application_name = 'portico move'; SET statement_timeout = 0; SET lock_timeout = 10000;
     SET idle_in_transaction_session_timeout = 0`;

@@ -3,38 +3,26 @@ import { resize } from '../postgres/inbox/append.ts';
 import { packBodies } from '../postgres/inbox/packed-bodies.ts';
 import { migrate } from '../postgres/migrate.ts';
 import type { Connection } from '../postgres/pool/connection.ts';
-import { sqlState } from '../postgres/pool/faults.ts';
-import { openFailure, openFirst } from '../postgres/pool/first-connection.ts';
 import { storable } from '../postgres/text.ts';
 import type { MoveTarget } from './move-end.ts';
-import { inUse, MoveError } from './move-error.ts';
-import { moveReads, prepareForMove } from './postgres-reads.ts';
+import { moveReads, openEnd } from './postgres-reads.ts';
 import { type MovedRow, type MovedTable, movedTables } from './tables.ts';
 
 /** The advisory lock of a move, to which the oid of the table `migrations` is added; an arbitrary number. */
 const LOCK = 7_067_842_644_000_000;
-const LOCK_NOT_AVAILABLE = '55P03';
 const UNMARK = `DELETE FROM migrations WHERE starts_with(name, '${MOVING}')`;
 
 /** Opens a database as the target of a move, locked against other moves. */
-export async function openPostgresTarget(url: string): Promise<MoveTarget> {
-  try {
-    await using opening = new AsyncDisposableStack();
-    const connection = opening.use(await openFirst(url));
-    await prepareForMove(connection);
+export function openPostgresTarget(url: string): Promise<MoveTarget> {
+  return openEnd(url, 'target', async (connection) => {
     await migrate(connection, 'expected');
     // The server may still be executing the last batch of a killed move.
     await connection.run(
       { text: `SELECT pg_advisory_lock(${LOCK} + 'migrations'::regclass::oid::bigint)` },
       [],
     );
-    const target = await targetOn(connection);
-    const rest = opening.move();
-    return { ...target, [Symbol.asyncDispose]: () => rest.disposeAsync() };
-  } catch (cause) {
-    if (sqlState(cause) === LOCK_NOT_AVAILABLE) throw inUse('target');
-    throw cause instanceof MoveError ? cause : openFailure(cause);
-  }
+    return targetOn(connection);
+  });
 }
 
 async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof AsyncDisposable>> {

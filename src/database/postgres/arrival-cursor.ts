@@ -7,7 +7,7 @@ const MAX_MISSING = 10_000;
 const TIMEOUT = 30_000;
 
 /**
- * Finds new ids where ids are given in order but become visible in another one (a sequence and its transactions). A
+ * Finds new ids where ids are assigned in order but become visible in another one (a sequence and its transactions). A
  * missing id below the last one may still be committed, or was rolled back: each poll asks for it again until it times
  * out. Each id is new once.
  */

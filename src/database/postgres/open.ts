@@ -58,7 +58,7 @@ export async function openPostgres(
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {
       userFeed[Symbol.dispose]();
-      await Promise.all([users.close(), inbox.close()]);
+      await Promise.all([users, inbox].map((each) => each[Symbol.asyncDispose]()));
       await Promise.all([notifier, reads, server].map((each) => each[Symbol.asyncDispose]()));
     },
   };

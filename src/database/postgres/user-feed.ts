@@ -23,7 +23,7 @@ const BEGIN = {
     SELECT last, ARRAY(SELECT id FROM given EXCEPT SELECT id FROM users WHERE id > last - ${BEHIND + 1} ORDER BY id)
     FROM bound`,
 };
-// The first column is the highest id that was given.
+// The first column is the highest id that was assigned.
 const POLL = {
   name: 'user-feed-poll',
   text: `
@@ -124,7 +124,7 @@ export class PostgresUserFeed implements UserFeed, Disposable {
       }
       const rows = await this.#server.read(POLL, [cursor.missing, cursor.last]);
       if (Number(rows[0]?.[0]) < cursor.last) {
-        // The database was replaced, by an older backup for example: ids are given again.
+        // The database was replaced, by an older backup for example: ids are assigned again.
         this.#cursor = undefined;
         continue;
       }

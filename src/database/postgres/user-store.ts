@@ -55,6 +55,7 @@ const CREATE_CONCURRENCY = 2;
 
 type Update = NewUser & { readonly id: number };
 
+/** What the store works on. */
 export interface PostgresUserStoreOptions {
   readonly server: Server;
   readonly reads: UserReads;
@@ -64,7 +65,7 @@ export interface PostgresUserStoreOptions {
 }
 
 /** Users in PostgreSQL: reads share connections, writes of one kind are batched into one statement. */
-export class PostgresUserStore extends DatabaseUserStore {
+export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposable {
   readonly #server: Server;
   readonly #reads: UserReads;
   readonly #onCreated: () => void;
@@ -123,11 +124,10 @@ export class PostgresUserStore extends DatabaseUserStore {
     await this.#creates.submit(undefined);
   }
 
-  /** Waits for the writes that were accepted and refuses later ones. */
-  async close(): Promise<void> {
+  /** Waits for the accepted writes, then refuses later ones. */
+  async [Symbol.asyncDispose](): Promise<void> {
     const queues = [this.#creates, this.#updates, this.#removals];
-    await Promise.all(queues.map((queue) => queue.idle()));
-    for (const queue of queues) queue.close();
+    await Promise.all(queues.map((queue) => queue[Symbol.asyncDispose]()));
   }
 
   async #write(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {

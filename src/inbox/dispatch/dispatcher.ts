@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Inbox } from '../inbox.ts';
+import { PeriodicTask } from './periodic-task.ts';
 import type { Target } from './target.ts';
 import { Worker, type WorkerEvents } from './worker.ts';
 
@@ -24,19 +25,17 @@ export class Dispatcher {
   /** Identifies this process in its leases. */
   readonly #owner = randomUUID();
   readonly #lease: number;
-  readonly #interval: number;
-  #pollTimer: NodeJS.Timeout | undefined;
-  #renewTimer: NodeJS.Timeout | undefined;
+  readonly #polls: PeriodicTask;
+  readonly #renewals: PeriodicTask;
   #subscription: Disposable | undefined;
-  #polling = false;
-  /** Whether a poll was requested while one was running: that one may have missed the new jobs. */
-  #pollAgain = false;
 
   constructor({ inbox, targets, events, lease = 5_000, interval = 500 }: DispatcherOptions) {
     this.#inbox = inbox;
     this.#events = events;
     this.#lease = lease;
-    this.#interval = interval;
+    this.#polls = new PeriodicTask(interval, () => this.#poll());
+    // Three attempts to renew a lease before it ends.
+    this.#renewals = new PeriodicTask(lease / 3, () => this.#renewLeases());
     this.#workers = new Map(
       targets.map((target) => [
         target.name,
@@ -46,11 +45,9 @@ export class Dispatcher {
   }
 
   start(): void {
-    this.#pollTimer = setInterval(() => this.#poll(), this.#interval);
-    this.#subscription = this.#inbox.onWork?.(() => this.#poll());
-    // Three attempts to renew a lease before it ends.
-    this.#renewTimer = setInterval(() => this.#renewLeases(), this.#lease / 3);
-    this.#poll();
+    this.#subscription = this.#inbox.onWork?.(() => this.#polls.request());
+    this.#renewals.start();
+    this.#polls.start();
   }
 
   /** Tells the worker of a target that there is a new job. */
@@ -60,27 +57,19 @@ export class Dispatcher {
 
   /** Stops claiming and waits for running attempts; `deadline` aborts them and releases their jobs. */
   async stop(deadline: AbortSignal): Promise<void> {
-    clearInterval(this.#pollTimer);
+    // Not awaited, nor is a renewal: while the database hangs they outlast the deadline.
+    void this.#polls.stop();
     this.#subscription?.[Symbol.dispose]();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(deadline)));
-    clearInterval(this.#renewTimer);
+    void this.#renewals.stop();
   }
 
   async #poll(): Promise<void> {
-    if (this.#polling) {
-      this.#pollAgain = true;
-      return;
-    }
-    this.#polling = true;
     try {
       for (const target of await this.#inbox.due([...this.#workers.keys()], Date.now())) this.wake(target);
     } catch (error) {
       this.#events.storeFailed(error);
     }
-    this.#polling = false;
-    if (!this.#pollAgain) return;
-    this.#pollAgain = false;
-    void this.#poll();
   }
 
   async #renewLeases(): Promise<void> {

@@ -1,9 +1,11 @@
-/** Runs asynchronous work at the start and then at an interval; two runs never overlap. */
+/** Runs asynchronous work at the start, at an interval and on demand; two runs never overlap. */
 export class PeriodicTask {
   readonly #interval: number;
   readonly #work: () => Promise<void>;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
+  /** Whether a run was requested during the current one, which may have missed the reason. */
+  #again = false;
   #stopped = false;
 
   /** `interval` is in milliseconds. `work` must not reject; it checks `stopped` where it can end early. */
@@ -21,6 +23,12 @@ export class PeriodicTask {
     this.#run();
   }
 
+  /** Runs the work now, or once more after the current run. */
+  request(): void {
+    if (this.#running === undefined) this.#run();
+    else this.#again = true;
+  }
+
   /** Resolves once the current run has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -31,6 +39,9 @@ export class PeriodicTask {
   #run(): void {
     this.#running ??= this.#work().finally(() => {
       this.#running = undefined;
+      if (!this.#again || this.#stopped) return;
+      this.#again = false;
+      this.#run();
     });
   }
 }

@@ -1,7 +1,7 @@
 import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { AttemptError } from '../../inbox/dispatch/target.ts';
-import { privateAddresses } from './private-address.ts';
+import { isPrivateAddress } from './private-address.ts';
 
 /** A forward address is in a private network and `allowPrivate` is not set: a protection against SSRF. */
 export class PrivateAddressError extends AttemptError {
@@ -13,12 +13,10 @@ export class PrivateAddressError extends AttemptError {
   }
 }
 
-const isPrivate = privateAddresses();
-
 /** Refuses a host that is a private IP address; names are checked when they are resolved. Throws PrivateAddressError. */
 export function refusePrivateHost(hostname: string): void {
   const host = hostname.replace(/^\[|\]$/g, '');
-  if (isIP(host) !== 0 && isPrivate(host)) throw new PrivateAddressError(host);
+  if (isIP(host) !== 0 && isPrivateAddress(host)) throw new PrivateAddressError(host);
 }
 
 /**
@@ -29,7 +27,7 @@ export const guardedLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
     if (error) return callback(error, '');
     const [first] = addresses;
-    if (first === undefined || addresses.some(({ address }) => isPrivate(address))) {
+    if (first === undefined || addresses.some(({ address }) => isPrivateAddress(address))) {
       return callback(new PrivateAddressError(hostname), '');
     }
     if (options.all) return callback(null, addresses);

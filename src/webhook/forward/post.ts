@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import type { Agent as HttpsAgent } from 'node:https';
 import { guardedLookup, refusePrivateHost } from './guarded-lookup.ts';
 
+/** A request to send. */
 export interface Post {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
@@ -35,6 +36,7 @@ export interface PosterOptions {
 /** Called by the first URL that needs it: TLS takes 4 MB, and most services forward nothing. */
 const loadHttps = () => process.getBuiltinModule('node:https');
 
+/** Creates a poster, which refuses private addresses unless they are allowed. */
 export function createPoster({ allowPrivate, replyTime = MAX_REPLY_TIME }: PosterOptions): Poster {
   const http = new HttpAgent({ keepAlive: true });
   let https: HttpsAgent | undefined;

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict';
 import { isIPv4 } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { privateAddresses } from './private-address.ts';
-
-const isPrivate = privateAddresses();
+import { isPrivateAddress } from './private-address.ts';
 
 test('the first and the last address of each network, and their neighbours outside', () => {
   for (const [first, last, before, after] of [
@@ -23,10 +21,10 @@ test('the first and the last address of each network, and their neighbours outsi
     ['::', '::1', undefined, '::2:0:0'],
     ['2001:db8::', '2001:db8:ffff::', '2001:db7::', '2001:db9::'],
   ] as const) {
-    assert.ok(isPrivate(first), first);
-    assert.ok(isPrivate(last), last);
+    assert.ok(isPrivateAddress(first), first);
+    assert.ok(isPrivateAddress(last), last);
     for (const outside of [before, after]) {
-      if (outside !== undefined) assert.ok(!isPrivate(outside), outside);
+      if (outside !== undefined) assert.ok(!isPrivateAddress(outside), outside);
     }
   }
 });
@@ -39,7 +37,7 @@ test('public addresses', () => {
     '2a00:1450:4001::200e',
     '::ffff:8.8.8.8',
   ]) {
-    assert.ok(!isPrivate(address), address);
+    assert.ok(!isPrivateAddress(address), address);
   }
 });
 
@@ -74,7 +72,7 @@ test('an IPv4 address is judged alike in all of its clothes', () => {
       const plain = address.join('.');
       const expected = byArithmetic(address);
       assert.ok(isIPv4(plain));
-      assert.equal(isPrivate(plain), expected, plain);
+      assert.equal(isPrivateAddress(plain), expected, plain);
       for (const mapped of [
         `::ffff:${plain}`,
         `::FFFF:${plain}`,
@@ -82,11 +80,11 @@ test('an IPv4 address is judged alike in all of its clothes', () => {
         `0:0:0:0:0:ffff:${hex(a, b)}:${hex(c, d)}`,
         `::ffff:${plain}%eth0`,
       ]) {
-        assert.equal(isPrivate(mapped), expected, mapped);
+        assert.equal(isPrivateAddress(mapped), expected, mapped);
       }
       // A gateway that translates would reach the machine, so none of these goes out.
       for (const carried of [`::${plain}`, `64:ff9b::${plain}`, `2002:${hex(a, b)}:${hex(c, d)}::1`]) {
-        assert.ok(isPrivate(carried), carried);
+        assert.ok(isPrivateAddress(carried), carried);
       }
     }),
     { numRuns: 2_000 },
@@ -94,14 +92,14 @@ test('an IPv4 address is judged alike in all of its clothes', () => {
 });
 
 test('a zone makes nothing public, and what is no address is not let through', () => {
-  assert.ok(isPrivate('fe80::1%eth0'));
+  assert.ok(isPrivateAddress('fe80::1%eth0'));
   fc.assert(
     fc.property(fc.string(), (text) => {
       fc.pre(!/[0-9a-f]/i.test(text));
-      assert.ok(text === '::' || isPrivate(text), text);
+      assert.ok(text === '::' || isPrivateAddress(text), text);
     }),
   );
   for (const text of ['', 'localhost', '127.1', '0x7f000001', '2130706433', '127.0.0.1 ', '[::1]']) {
-    assert.ok(isPrivate(text), text);
+    assert.ok(isPrivateAddress(text), text);
   }
 });

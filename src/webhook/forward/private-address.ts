@@ -32,15 +32,13 @@ const NETWORKS: readonly (readonly [network: string, prefix: number, family: 'ip
   ['ff00::', 8, 'ipv6'],
 ];
 
-/** Returns a test for addresses outside the public Internet, such as loopback and private ones. */
-export function privateAddresses(): (address: string) => boolean {
-  const list = new BlockList();
-  for (const [network, prefix, family] of NETWORKS) list.addSubnet(network, prefix, family);
-  return (address) => {
-    const plain = address.replace(/%.*$/, '');
-    if (isIPv4(plain)) return list.check(plain, 'ipv4');
-    // BlockList checks IPv4-mapped IPv6 addresses against the IPv4 networks.
-    if (isIPv6(plain)) return list.check(plain, 'ipv6');
-    return true;
-  };
+const list = new BlockList();
+for (const [network, prefix, family] of NETWORKS) list.addSubnet(network, prefix, family);
+
+/** Whether an address is outside the public Internet, such as a loopback or private one; true for any other text. */
+export function isPrivateAddress(address: string): boolean {
+  const plain = address.replace(/%.*$/, '');
+  if (isIPv4(plain)) return list.check(plain, 'ipv4');
+  // BlockList checks IPv4-mapped IPv6 addresses against the IPv4 networks.
+  return !isIPv6(plain) || list.check(plain, 'ipv6');
 }

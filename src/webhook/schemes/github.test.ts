@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
+import { verify } from '../../../test/support/verify-request.ts';
 import { github } from './github.ts';
-import { verify } from './scheme.ts';
 import { UnusableSecretError } from './scheme-error.ts';
 
 // The example of GitHub's documentation.

@@ -1,12 +1,11 @@
 import { hexBytes } from './encoding.ts';
-import { type HmacHeader, hmacHeaderSigner, hmacHeaderVerifier } from './hmac-header.ts';
+import { hmacScheme } from './hmac-header.ts';
 import { headerOf, refused, type Scheme } from './scheme.ts';
 import { bodyAlone } from './template.ts';
-import { textSecretProblem } from './text-secret.ts';
 
 const HEADER = 'x-hub-signature-256';
 
-const spec: HmacHeader = {
+const signature = hmacScheme(() => ({
   header: HEADER,
   algorithm: 'sha256',
   encoding: 'hex',
@@ -15,16 +14,16 @@ const spec: HmacHeader = {
   timestampHeader: undefined,
   tolerance: 0,
   template: bodyAlone.fill,
-};
+}));
 
 /**
  * X-Hub-Signature-256: HMAC-SHA256 over the body alone. Neither the event nor the delivery id is signed and there is
  * no timestamp, so a request can be replayed.
  */
 export const github: Scheme<unknown> = {
-  secretProblem: textSecretProblem,
-  verifier(secrets) {
-    const verifier = hmacHeaderVerifier(secrets, spec);
+  ...signature,
+  verifier(secrets, params) {
+    const verifier = signature.verifier(secrets, params);
     return (headers, now) => {
       // The log distinguishes an outdated sender from a wrong one.
       const sha1Only =
@@ -32,5 +31,4 @@ export const github: Scheme<unknown> = {
       return sha1Only ? refused('sha1-only') : verifier(headers, now);
     };
   },
-  signer: (secrets) => hmacHeaderSigner(secrets, spec),
 };

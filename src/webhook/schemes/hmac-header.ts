@@ -1,27 +1,50 @@
 import { type HmacAlgorithm, hmacKeys, hmacLengths } from './hmac-keys.ts';
-import { accepted, headerOf, type RequestHeaders, refused, type Signer, type Verifier } from './scheme.ts';
+import {
+  accepted,
+  headerOf,
+  type RequestHeaders,
+  refused,
+  type Scheme,
+  type Signer,
+  type Verifier,
+} from './scheme.ts';
 import { UnsignableError } from './scheme-error.ts';
 import type { Template } from './template.ts';
-import { firstOf, textKeys } from './text-secret.ts';
+import { firstOf, textKeys, textSecretProblem } from './text-secret.ts';
 import { timestampFault } from './timestamp.ts';
 
-/** A scheme with one HMAC in one header. */
-export interface HmacHeader {
-  /** In lower case. */
+/** The layout of an HMAC in one header. */
+export interface HmacParams {
+  /** The header with the signature, in lower case. */
   readonly header: string;
   readonly algorithm: HmacAlgorithm;
   readonly encoding: 'hex' | 'base64';
-  /** Decodes a signature of `length` bytes; undefined when it is malformed. */
-  decode(text: string, length: number): Buffer | undefined;
-  /** The text before the signature in the header. */
+  /** The text before the signature in its header, such as `sha256=`. */
   readonly prefix: string;
+  /** The header with the time in whole seconds, in lower case; undefined when there is none. */
   readonly timestampHeader: string | undefined;
-  /** In seconds. */
+  /** Maximum clock difference in seconds; 0 accepts every time. */
   readonly tolerance: number;
+  /** What is signed. */
   readonly template: Template;
 }
 
-export function hmacHeaderVerifier(secrets: readonly string[], spec: HmacHeader): Verifier {
+/** A scheme with one HMAC in one header. */
+export interface HmacHeader extends HmacParams {
+  /** Decodes a signature of `length` bytes; undefined when it is malformed. */
+  decode(text: string, length: number): Buffer | undefined;
+}
+
+/** Makes a scheme of the layout that its parameters give. */
+export function hmacScheme<Params>(specOf: (params: Params) => HmacHeader): Scheme<Params> {
+  return {
+    secretProblem: textSecretProblem,
+    verifier: (secrets, params) => verifierOf(secrets, specOf(params)),
+    signer: (secrets, params) => signerOf(secrets, specOf(params)),
+  };
+}
+
+function verifierOf(secrets: readonly string[], spec: HmacHeader): Verifier {
   const { header, algorithm, prefix, timestampHeader, tolerance, template } = spec;
   const keys = hmacKeys(algorithm, textKeys(secrets));
   const length = hmacLengths[algorithm];
@@ -43,7 +66,7 @@ export function hmacHeaderVerifier(secrets: readonly string[], spec: HmacHeader)
   };
 }
 
-export function hmacHeaderSigner(secrets: readonly string[], spec: HmacHeader): Signer {
+function signerOf(secrets: readonly string[], spec: HmacHeader): Signer {
   const { header, algorithm, encoding, prefix, timestampHeader, template } = spec;
   const keys = hmacKeys(algorithm, [firstOf(textKeys(secrets))]);
   return (request) => {

@@ -20,6 +20,7 @@ export interface HmacKeys {
   matches(presented: readonly Buffer[], bytes: SignedBytes): boolean;
 }
 
+/** Prepares the keys of an algorithm. */
 export function hmacKeys(algorithm: HmacAlgorithm, secrets: readonly Uint8Array[]): HmacKeys {
   const keys = secrets.map((secret) => createSecretKey(secret));
   const sign = ({ before, body, after }: SignedBytes): readonly Buffer[] =>

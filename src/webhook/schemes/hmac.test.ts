@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
-import { type HmacParams, hmac } from './hmac.ts';
-import { type RequestHeaders, verify } from './scheme.ts';
+import { verify } from '../../../test/support/verify-request.ts';
+import { hmac } from './hmac.ts';
+import type { HmacParams } from './hmac-header.ts';
+import type { RequestHeaders } from './scheme.ts';
 import { UnsignableError } from './scheme-error.ts';
 import { bodyAlone, readTemplate, timestampAndBody } from './template.ts';
 

@@ -64,16 +64,12 @@ export interface Scheme<Params> {
   signer(secrets: readonly string[], params: Params): Signer;
 }
 
+/** The verdict on a request that is authentic. */
 export const accepted: Verdict = { ok: true };
 
+/** The verdict on a request that is not authentic. */
 export function refused(reason: Refusal): Refused {
   return { ok: false, reason };
-}
-
-/** Checks a whole request at once. `now` is in milliseconds since the epoch. */
-export function verify(verifier: Verifier, headers: RequestHeaders, body: Uint8Array, now: number): Verdict {
-  const step = verifier(headers, now);
-  return typeof step === 'function' ? step(body) : step;
 }
 
 /** The value of a header; undefined when it is missing. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { verify } from './scheme.ts';
+import { verify } from '../../../test/support/verify-request.ts';
 import { type ChosenScheme, createSigner, createVerifier, schemeNames, secretProblem } from './schemes.ts';
 import { readTemplate, timestampAndBody } from './template.ts';
 

@@ -1,5 +1,6 @@
 import { github } from './github.ts';
-import { type HmacParams, hmac } from './hmac.ts';
+import { hmac } from './hmac.ts';
+import type { HmacParams } from './hmac-header.ts';
 import type { Scheme, Signer, Verifier } from './scheme.ts';
 import { type SlackParams, slack } from './slack.ts';
 import { type StandardParams, standard } from './standard.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type RequestHeaders, verify } from './scheme.ts';
+import { verify } from '../../../test/support/verify-request.ts';
+import type { RequestHeaders } from './scheme.ts';
 import { slack } from './slack.ts';
 
 // The example of Slack's documentation.

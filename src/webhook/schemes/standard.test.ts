@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type RequestHeaders, type Verdict, verify } from './scheme.ts';
+import { verify } from '../../../test/support/verify-request.ts';
+import type { RequestHeaders, Verdict } from './scheme.ts';
 import { UnsignableError, UnusableSecretError } from './scheme-error.ts';
 import { standard } from './standard.ts';
 

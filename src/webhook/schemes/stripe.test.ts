@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
-import { verify } from './scheme.ts';
+import { verify } from '../../../test/support/verify-request.ts';
 import { UnusableSecretError } from './scheme-error.ts';
 import { stripe } from './stripe.ts';
 

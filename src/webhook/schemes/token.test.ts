@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verify } from './scheme.ts';
+import { verify } from '../../../test/support/verify-request.ts';
 import { UnusableSecretError } from './scheme-error.ts';
 import { token } from './token.ts';
 

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readConfigured as read } from '../../../test/support/configured-sources.ts';
+import { verify } from '../../../test/support/verify-request.ts';
 import type { SourcesConfig } from '../../config/schema/webhook-sources.ts';
-import { verify } from '../schemes/scheme.ts';
-import { createSource, signerOf } from './source.ts';
+import { createSigner } from '../schemes/schemes.ts';
+import { createSource } from './source.ts';
 
 const SHARED = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
 
@@ -105,7 +106,10 @@ test('a source verifies what its own signer signs', () => {
   });
   const source = createSource(settings);
   const body = Buffer.from('{}');
-  const headers = signerOf(settings)({ id: '1', timestamp: 1_700_000_000, body });
+  const headers = createSigner(
+    settings.chosen,
+    settings.secrets,
+  )({ id: '1', timestamp: 1_700_000_000, body });
   assert.deepEqual(verify(source.verifier, headers, body, 1_700_000_000_000), { ok: true });
   assert.deepEqual(verify(source.verifier, headers, Buffer.from('[]'), 1_700_000_000_000), {
     ok: false,

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { verify } from '../../../test/support/verify-request.ts';
 import type { SourceConfig } from '../../config/schema/webhook-sources.ts';
-import { verify } from '../schemes/scheme.ts';
+import { createSigner } from '../schemes/schemes.ts';
 import { readDelivery } from './read-delivery.ts';
 import { readSources } from './read-sources.ts';
 import { signDelivery } from './sign-delivery.ts';
-import { createSource, signerOf } from './source.ts';
+import { createSource } from './source.ts';
 
 const NOW = 1_700_000_000;
 const SHARED = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
@@ -47,7 +48,7 @@ for (const { config, body, id } of configs) {
     );
     const source = settings.get('a') ?? assert.fail(problems.join());
     const bytes = Buffer.from(JSON.stringify(body));
-    const headers = signDelivery(source, signerOf(source), {
+    const headers = signDelivery(source, createSigner(source.chosen, source.secrets), {
       event: 'paid',
       id: 'id-1',
       timestamp: NOW,

@@ -1,6 +1,6 @@
 import { type JsonPointer, valueAt } from '../../core/json-pointer.ts';
-import type { RequestHeaders, Signer, Verifier } from '../schemes/scheme.ts';
-import { type ChosenScheme, createSigner, createVerifier } from '../schemes/schemes.ts';
+import type { RequestHeaders, Verifier } from '../schemes/scheme.ts';
+import { type ChosenScheme, createVerifier } from '../schemes/schemes.ts';
 
 /** The place of a value in a request. */
 export type Place =
@@ -32,15 +32,10 @@ export interface Source extends SourceLayout {
   readonly verifier: Verifier;
 }
 
-/** Throws UnusableSecretError. */
+/** Prepares the keys of a source. Throws UnusableSecretError. */
 export function createSource(settings: SourceSettings): Source {
   const { chosen, secrets, ...rest } = settings;
   return { ...rest, scheme: chosen.scheme, verifier: createVerifier(chosen, secrets) };
-}
-
-/** Signs like the sender of a source. Throws UnusableSecretError when its secrets can only verify. */
-export function signerOf({ chosen, secrets }: SourceSettings): Signer {
-  return createSigner(chosen, secrets);
 }
 
 /** The value at a place; undefined when there is none. */

@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { github } from '../../../src/webhook/schemes/github.ts';
-import { verify } from '../../../src/webhook/schemes/scheme.ts';
 import { standard } from '../../../src/webhook/schemes/standard.ts';
 import { stripe } from '../../../src/webhook/schemes/stripe.ts';
+import { verify } from '../../support/verify-request.ts';
 
 // The senders' own libraries decide what is right: what they sign passes, what they sign is what we sign, and
 // whatever passes here passes there. Texts only, since they decode bytes before they look at them.

@@ -7,10 +7,11 @@ import { sign } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import type { SourcesConfig } from '../../../src/config/schema/webhook-sources.ts';
-import { verify } from '../../../src/webhook/schemes/scheme.ts';
+import { createSigner } from '../../../src/webhook/schemes/schemes.ts';
 import { readSources } from '../../../src/webhook/sources/read-sources.ts';
-import { createSource, type Source, signerOf } from '../../../src/webhook/sources/source.ts';
+import { createSource, type Source } from '../../../src/webhook/sources/source.ts';
 import { rawHttp } from '../../support/raw-http.ts';
+import { verify } from '../../support/verify-request.ts';
 
 // Headers and bodies the way Node really hands them over.
 const SHARED = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
@@ -70,15 +71,17 @@ test('a body with other bytes that decode to the same text', async () => {
   const source = settings.get('standard') ?? assert.fail();
   const [body, other] = [0xff, 0xfe].map((byte) => Buffer.from([0x22, byte, 0x22]));
   assert.ok(body && other);
-  const headers = lines(signerOf(source)({ id: 'msg_1', timestamp: now(), body }));
+  const headers = lines(createSigner(source.chosen, source.secrets)({ id: 'msg_1', timestamp: now(), body }));
   assert.equal(await send('standard', headers, body), '200');
   assert.equal(await send('standard', headers, other), '401 wrong-signature');
 });
 
 test('headers that stand twice', async () => {
   const body = Buffer.from('{}');
-  const headersOf = (name: string) =>
-    lines(signerOf(settings.get(name) ?? assert.fail())({ id: 'msg_1', timestamp: now(), body }));
+  const headersOf = (name: string) => {
+    const { chosen, secrets } = settings.get(name) ?? assert.fail();
+    return lines(createSigner(chosen, secrets)({ id: 'msg_1', timestamp: now(), body }));
+  };
   const [id = '', timestamp = '', signature = ''] = headersOf('standard');
   assert.equal(await send('standard', [id, id, timestamp, signature], body), '401 malformed-id');
   assert.equal(

@@ -54,7 +54,7 @@ const PRUNE = {
 const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_size' };
 
 /** The inbox in PostgreSQL. Appends and settlements are batched into one statement each. */
-export class PostgresInbox implements Inbox {
+export class PostgresInbox implements Inbox, AsyncDisposable {
   readonly #server: Server;
   readonly #notifier: Notifier;
   readonly #observer: DatabaseObserver;
@@ -159,12 +159,10 @@ export class PostgresInbox implements Inbox {
     return this.#notifier.listen('work', listener);
   }
 
-  /** Waits for the accepted writes and refuses later ones. */
-  async close(): Promise<void> {
+  /** Waits for the accepted writes, then refuses later ones. */
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
-    await Promise.all([this.#appends.idle(), this.#settlements.idle()]);
-    this.#appends.close();
-    this.#settlements.close();
+    await Promise.all([this.#appends, this.#settlements].map((queue) => queue[Symbol.asyncDispose]()));
   }
 
   /** Runs a write that is not batched with others. */

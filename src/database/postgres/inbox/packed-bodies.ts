@@ -5,6 +5,7 @@ export interface PackedBodies {
   readonly bytes: Buffer;
 }
 
+/** Packs bodies for one parameter of a statement. */
 export function packBodies(bodies: readonly Uint8Array[]): PackedBodies {
   const lengths = bodies.map(({ byteLength }) => byteLength);
   let next = 1;

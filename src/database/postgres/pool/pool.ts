@@ -11,7 +11,9 @@ const TIMEOUT_CHECK_INTERVAL = 250;
 /** When every connection has this many statements in flight, the pool opens another one. */
 const BUSY = 8;
 
+/** Options of a pool. */
 export interface PoolOptions {
+  /** Opens a connection. */
   open(): Promise<Connection>;
   /** Maximum number of connections. */
   readonly size: number;
@@ -52,18 +54,14 @@ export class Pool implements AsyncDisposable {
 
   /** Runs a statement. Fails as the connection does, or with StoreUnavailableError when there is none. */
   run(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
-    const connection = this.#pick();
-    if (connection !== undefined) return connection.run(statement, values);
-    return this.#later((late) => late.run(statement, values));
+    return this.#use((connection) => connection.run(statement, values));
   }
 
   /** Runs statements in one transaction. Fails as `run` does. */
   transaction(
     steps: readonly (readonly [Statement, readonly unknown[]])[],
   ): Promise<readonly (readonly Row[])[]> {
-    const connection = this.#pick();
-    if (connection !== undefined) return connection.transaction(steps);
-    return this.#later((late) => late.transaction(steps));
+    return this.#use((connection) => connection.transaction(steps));
   }
 
   /** Leaves the state down, because another pool has reached the server. */
@@ -95,7 +93,10 @@ export class Pool implements AsyncDisposable {
     return best !== undefined && best.load < this.#options.depth ? best : undefined;
   }
 
-  #later<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+  /** Works on a connection, at once or when one is free. */
+  #use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    const free = this.#pick();
+    if (free !== undefined) return work(free);
     if (this.#closed) return Promise.reject(new StoreUnavailableError('The database is closed'));
     const downFor = this.#down === undefined ? 0 : performance.now() - this.#down.since;
     if (this.#connections.length === 0 && downFor > MAX_WAIT) return Promise.reject(this.#unavailable());

@@ -13,6 +13,7 @@ export interface DeliveryRow {
   readonly received_at: number;
 }
 
+/** The delivery of a row. */
 export function storedDelivery(row: DeliveryRow): StoredDelivery {
   const { id, source, event, data_pointer: dataPointer, content_type: contentType, body } = row;
   return { id, source, event, dataPointer, contentType, body, receivedAt: row.received_at };

@@ -25,6 +25,7 @@ export interface PackedResults {
   readonly fatal?: string;
 }
 
+/** Packs writes; the buffer may be transferred. */
 export function packWrites(writes: readonly Write[]): PackedWrites {
   const list: SQLInputValue[] = [];
   const blobs: number[] = [];
@@ -53,6 +54,7 @@ export function packWrites(writes: readonly Write[]): PackedWrites {
   return { list, blobs, bytes };
 }
 
+/** The inverse of `packWrites`; blobs are views of its buffer. */
 export function unpackWrites({ list: packed, blobs, bytes }: PackedWrites): readonly Write[] {
   const list = [...packed];
   let offset = 0;
@@ -75,7 +77,7 @@ export function unpackWrites({ list: packed, blobs, bytes }: PackedWrites): read
   return writes;
 }
 
-/** `lengths` are the numbers of writes of the batches. */
+/** Packs the result of a commit; `lengths` are the numbers of writes of the batches. */
 export function packResults(
   { results, ...rest }: BatchResult<StepRows>,
   lengths: readonly number[],

@@ -68,8 +68,7 @@ test('a fatal result refuses what waits and what comes, once', async () => {
 
 test('a closed queue refuses writes without calling it a failure', async () => {
   const { queue, fatal } = manualConnection();
-  await queue.idle();
-  queue.close();
+  await queue[Symbol.asyncDispose]();
   await assert.rejects(queue.write('removeUser', 1), /closed/);
   assert.deepEqual(fatal, []);
 });

@@ -147,7 +147,7 @@ test('a writer on the thread of its caller does the same on its connection', asy
   using db = new DatabaseSync(':memory:');
   migrate(db);
   const fatal: StoreUnavailableError[] = [];
-  const writer = openInlineWriter(db, (error) => fatal.push(error));
+  const writer = openInlineWriter(db, (error) => fatal.push(error), unobserved);
   const writes = [create(writer, 'a'), create(writer, 'b')];
   const disposing = writer[Symbol.asyncDispose]();
   await Promise.all(writes);

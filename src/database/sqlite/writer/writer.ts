@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { PACKAGE_ROOT } from '../../../core/package-root.ts';
 import { StoreUnavailableError } from '../../../core/store-errors.ts';
 import type { BatchResult } from '../../batch-queue.ts';
-import { type DatabaseObserver, unobserved } from '../../observer.ts';
+import type { DatabaseObserver } from '../../observer.ts';
 import { BatchExecutor, type StepRows } from './batch.ts';
 import { type PackedResults, packWrites, unpackResults } from './packed.ts';
 import { WriteQueue } from './write-queue.ts';
@@ -18,7 +18,7 @@ export interface Writer extends AsyncDisposable {
 export interface ThreadWriterOptions {
   /** Called once, when no later write can be durable. */
   onFatal(error: StoreUnavailableError): void;
-  readonly observer?: DatabaseObserver;
+  readonly observer: DatabaseObserver;
   /** Called when a batch has ended, before any of its writes is acknowledged. */
   onBatchEnd?(): void;
 }
@@ -38,7 +38,7 @@ const EAGER_BATCH = 16;
 /** Opens a writer on a thread of its own. */
 export function openThreadWriter(
   file: string,
-  { onFatal, observer = unobserved, onBatchEnd }: ThreadWriterOptions,
+  { onFatal, observer, onBatchEnd }: ThreadWriterOptions,
 ): Writer {
   // `.ts` when run from source, `.js` in the built package.
   const script = new URL(`src/database/sqlite/writer/writer-thread${extname(import.meta.url)}`, PACKAGE_ROOT);
@@ -82,8 +82,7 @@ export function openThreadWriter(
   return {
     queue,
     async [Symbol.asyncDispose]() {
-      await queue.idle();
-      queue.close();
+      await queue[Symbol.asyncDispose]();
       worker.postMessage('close');
       await exited.promise;
     },
@@ -100,7 +99,7 @@ function threadEnvironment(): NodeJS.ProcessEnv {
 export function openInlineWriter(
   db: DatabaseSync,
   onFatal: (error: StoreUnavailableError) => void,
-  observer: DatabaseObserver = unobserved,
+  observer: DatabaseObserver,
 ): Writer {
   const executor = new BatchExecutor(db);
   const queue = new WriteQueue({
@@ -108,11 +107,5 @@ export function openInlineWriter(
     onFatal,
     observer,
   });
-  return {
-    queue,
-    async [Symbol.asyncDispose]() {
-      await queue.idle();
-      queue.close();
-    },
-  };
+  return { queue, [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose]() };
 }

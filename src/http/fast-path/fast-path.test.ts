@@ -164,10 +164,16 @@ for (const [what, change] of Object.entries(closing)) {
   });
 }
 
-for (const name of ['request.start', 'response.created', 'response.finish']) {
-  test(`while somebody listens to Node's channel for ${name}, all requests go through Fastify`, async () => {
+for (const name of [
+  'http.server.request.start',
+  'http.server.response.created',
+  'http.server.response.finish',
+  'tracing:fastify.request.handler:start',
+  'tracing:fastify.request.handler:error',
+]) {
+  test(`while somebody listens to the channel ${name}, all requests go through Fastify`, async () => {
     await using door = await open();
-    const traces = channel(`http.server.${name}`);
+    const traces = channel(name);
     const traced = () => {};
     traces.subscribe(traced);
     assert.equal(await door.get('/things/a'), 'fastify: a');

@@ -1,4 +1,4 @@
-import { channel } from 'node:diagnostics_channel';
+import { channel, tracingChannel } from 'node:diagnostics_channel';
 import { EventEmitter } from 'node:events';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -12,7 +12,8 @@ import type { PlainRequest } from './plain-request.ts';
 import { ReplyHeads } from './reply-heads.ts';
 import { RouteTable } from './route-table.ts';
 
-/** Tracers subscribe to these; Node publishes the requests that its own parser has read. */
+/** Tracers subscribe to these; Node publishes the requests that its own parser has read, Fastify those that it handles. */
+const FASTIFY_HANDLERS = tracingChannel('fastify.request.handler');
 const TRACED = ['request.start', 'response.created', 'response.finish'].map((name) =>
   channel(`http.server.${name}`),
 );
@@ -147,5 +148,5 @@ export class FastPath implements FastRouter<FastRoute> {
 }
 
 function isTraced(): boolean {
-  return TRACED.some(({ hasSubscribers }) => hasSubscribers);
+  return FASTIFY_HANDLERS.hasSubscribers || TRACED.some(({ hasSubscribers }) => hasSubscribers);
 }

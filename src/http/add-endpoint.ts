@@ -25,6 +25,7 @@ declare module 'fastify' {
 
 const PARAM = /(?::(\w+)|(\*))\/?$/;
 
+/** How an endpoint's route differs from a usual one. */
 export interface EndpointRouteOptions {
   /** Answers requests that accept an event stream, which the fast path leaves to Fastify; calls `done` for all else. */
   readonly streams?: preHandlerHookHandler;
@@ -60,7 +61,7 @@ export function addEndpoint(
       const exchange = new FastifyExchange(request, reply, param);
       request[EXCHANGE] = exchange;
       // Fastify refuses a label that is no media type, and does not look where there is none. Deleting the field would
-      // make the headers slow for whoever reads them next.
+      // make the headers slow to read.
       if (exchange.contentType !== null) request.raw.headers['content-type'] = undefined;
       try {
         endpoint.admit?.(exchange, bodyLength(request, endpoint.bodyLimit));

@@ -8,6 +8,7 @@ import { restErrors } from './rest-errors.ts';
 import { unrouted } from './routing.ts';
 import { userEndpoints } from './user-endpoints.ts';
 
+/** The options of the REST door. */
 export interface RestOptions {
   readonly users: DatabaseUserStore;
   /** Largest body in bytes; default 64 KiB. */

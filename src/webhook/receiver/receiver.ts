@@ -11,6 +11,7 @@ import { deliveryEndpoint } from './delivery-endpoint.ts';
 import { type SourceEndpointOptions, sourceEndpoint } from './source-endpoint.ts';
 import { tokenGuard } from './token-guard.ts';
 
+/** What the receiver works with. */
 export interface ReceiverOptions
   extends Omit<AcceptOptions, 'ids'>,
     Pick<SourceEndpointOptions, 'onRefused'> {
@@ -39,7 +40,7 @@ export const receiver: FastifyPluginCallback<ReceiverOptions> = (app, given, rea
   readRawBodies(app);
   addEndpoint(app, 'POST', '', deliveryEndpoint({ ...options, guard: tokenGuard(secrets) }));
   for (const source of sources) addEndpoint(app, 'POST', `/${source.name}`, sourceEndpoint(source, options));
-  // Whoever builds the application answers for every other path of it.
+  // All other paths are the application's own.
   const paths = ['', ...sources.map(({ name }) => `/${name}`)];
   refuseUnrouted(app, webhookErrors, Object.fromEntries(paths.map((path) => [path, 'POST'])));
   ready();

@@ -1,5 +1,4 @@
 import type {
-  FastifyContextConfig,
   FastifyInstance,
   FastifyReply,
   FastifyRequest,
@@ -33,7 +32,6 @@ export interface EndpointRouteOptions {
   readonly exposeHeadRoute?: boolean;
   /** False for an endpoint that needs Fastify's own request; default true. */
   readonly fast?: boolean;
-  readonly config?: FastifyContextConfig;
 }
 
 /**
@@ -45,7 +43,7 @@ export function addEndpoint(
   method: HTTPMethods,
   url: string,
   endpoint: Endpoint,
-  { streams, exposeHeadRoute = true, fast = true, config }: EndpointRouteOptions = {},
+  { streams, exposeHeadRoute = true, fast = true }: EndpointRouteOptions = {},
 ): void {
   const [, name, wildcard] = PARAM.exec(url) ?? [];
   const param = name ?? wildcard;
@@ -56,7 +54,7 @@ export function addEndpoint(
     exposeHeadRoute,
     ...(endpoint.bodyLimit > 0 ? { bodyLimit: endpoint.bodyLimit } : {}),
     ...(streams === undefined ? {} : { preHandler: streams }),
-    config: { ...config, ...(fast ? { endpoint } : {}) },
+    config: fast ? { endpoint } : {},
     onRequest(request, reply, done) {
       const exchange = new FastifyExchange(request, reply, param);
       request[EXCHANGE] = exchange;

@@ -24,12 +24,12 @@ export function listUsers(users: DatabaseUserStore): MaybePromise<string | Reada
 }
 
 /** Where every list begins. */
-export function firstPage(users: DatabaseUserStore): MaybePromise<UserPage> {
+function firstPage(users: DatabaseUserStore): MaybePromise<UserPage> {
   return users.page(0, Number.MAX_SAFE_INTEGER, PAGE);
 }
 
 /** The whole list, if its first page is all of it. */
-export function shortList(first: UserPage): string | undefined {
+function shortList(first: UserPage): string | undefined {
   return first.count < PAGE ? data(`[${first.json}]`) : undefined;
 }
 

@@ -4,18 +4,19 @@ import { type Measure, measureOperations } from './measure.ts';
 
 /** What a document may ask for. It is checked before validation, so that a refusal costs next to nothing. */
 export interface DocumentLimits {
-  /** Words and signs of the source text; default 1,000. */
+  /** Maximum tokens of the document; default 1,000. */
   readonly maxTokens: number;
-  /** Fields inside each other; default 10. Introspection is bounded by a rule of its own. */
+  /** Maximum depth of its selections; default 10. Introspection is bounded by a rule of its own. */
   readonly maxDepth: number;
-  /** Aliases, those of `__typename` too; default 30. */
+  /** Maximum aliases, those of `__typename` too; default 30. */
   readonly maxAliases: number;
-  /** Directives; default 50. */
+  /** Maximum directives; default 50. */
   readonly maxDirectives: number;
-  /** Fields of the root types; default 30. */
+  /** Maximum fields of the root types; default 30. */
   readonly maxRootFields: number;
 }
 
+/** The limits where an option sets none. */
 export const DEFAULT_LIMITS: DocumentLimits = {
   maxTokens: 1_000,
   maxDepth: 10,

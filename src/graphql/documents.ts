@@ -11,6 +11,7 @@ import {
 import { type DocumentLimits, exceededLimits } from './document-limits.ts';
 import { GenerationalCache } from './generational-cache.ts';
 
+/** How documents are read and remembered. */
 export interface DocumentOptions {
   readonly schema: GraphQLSchema;
   readonly limits: DocumentLimits;
@@ -19,7 +20,7 @@ export interface DocumentOptions {
   readonly introspection: boolean;
   /** Whether an error may name what the client could have meant. */
   readonly suggestions: boolean;
-  /** Told of each look-up. */
+  /** Called with the result of each look-up. */
   readonly onLookup?: ((result: 'hit' | 'miss' | 'refused') => void) | undefined;
 }
 

@@ -7,6 +7,7 @@ import { Operation, type OperationOptions } from './operation.ts';
 import { operationMeters } from './operation-meters.ts';
 import type { RequestParams } from './request-params.ts';
 
+/** What operations are found and run with. */
 export interface ExecutorOptions {
   readonly schema: GraphQLSchema;
   readonly limits: DocumentLimits;
@@ -24,6 +25,7 @@ type Operations = ReadonlyMap<string | undefined, Operation>;
 
 const UNDETERMINED: Refused = { errors: [new GraphQLError('The operation to run cannot be determined')] };
 
+/** Creates the look-up, with a cache of documents of its own. */
 export function createFindOperation(options: ExecutorOptions): FindOperation {
   const { schema, suggestions, metrics } = options;
   const meters = metrics && operationMeters(metrics);

@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback } from 'fastify';
+import type { FastifyPluginAsync } from 'fastify';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import type { FastifyExchange } from '../http/fastify-exchange.ts';
@@ -17,7 +17,7 @@ export type { GraphqlOptions } from './options.ts';
 const ALLOW = 'GET, HEAD, POST, OPTIONS';
 
 /** The GraphQL door (contract 4.1, GraphQL over HTTP) as a Fastify plugin. */
-export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, given, ready) => {
+export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) => {
   const options = withDefaults(given);
   const { path, context, maxBodyBytes } = options;
   const graphiql = openGraphiql(path);
@@ -50,5 +50,4 @@ export const graphql: FastifyPluginCallback<GraphqlOptions> = (app, given, ready
     streams: stream,
   });
   app.options(path, (_request, reply) => reply.code(204).header('allow', ALLOW).send());
-  ready();
 };

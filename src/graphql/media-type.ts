@@ -15,6 +15,7 @@ export function needsEventStream(): HttpProblem {
   return new HttpProblem(406, 'NEEDS_EVENT_STREAM', `A subscription needs "Accept: ${EVENT_STREAM}"`);
 }
 
+/** One of the two. */
 export type ResultType = (typeof RESULT_TYPES)[keyof typeof RESULT_TYPES];
 
 /**

@@ -4,6 +4,7 @@ import type { Metrics } from '../observability/metrics/metrics.ts';
 /** Records how one operation of a document went; `began` is from performance.now(). */
 export type OperationMeter = (began: number, failed: boolean) => void;
 
+/** What the GraphQL door counts and times. */
 export interface OperationMeters {
   /** The meter of one operation, bound to its name once. Names are the clients' choice; the registry caps them. */
   operation(definition: OperationDefinitionNode): OperationMeter;

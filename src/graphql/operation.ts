@@ -14,6 +14,7 @@ import { Plans } from './execution/plans.ts';
 import { type Inputs, MAX_VARIABLE_ERRORS, VariableReader } from './execution/variables.ts';
 import type { OperationMeter } from './operation-meters.ts';
 
+/** What the operations of a door share. */
 export interface OperationOptions {
   readonly schema: GraphQLSchema;
   readonly suggestions: boolean;

@@ -3,6 +3,7 @@ import type { GraphQLSchema } from 'graphql';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { DEFAULT_LIMITS, type DocumentLimits } from './document-limits.ts';
 
+/** The options of the GraphQL door. */
 export interface GraphqlOptions {
   readonly schema: GraphQLSchema;
   /** Where the endpoint is; default /graphql. */
@@ -23,6 +24,7 @@ export interface GraphqlOptions {
   readonly metrics?: Metrics | undefined;
 }
 
+/** The options with their defaults. */
 export function withDefaults(options: GraphqlOptions) {
   return {
     path: '/graphql',

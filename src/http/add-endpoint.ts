@@ -1,5 +1,4 @@
 import type {
-  FastifyContextConfig,
   FastifyInstance,
   FastifyReply,
   FastifyRequest,
@@ -25,6 +24,7 @@ declare module 'fastify' {
 
 const PARAM = /(?::(\w+)|(\*))\/?$/;
 
+/** How an endpoint's route differs from a usual one. */
 export interface EndpointRouteOptions {
   /** Answers requests that accept an event stream, which the fast path leaves to Fastify; calls `done` for all else. */
   readonly streams?: preHandlerHookHandler;
@@ -32,7 +32,6 @@ export interface EndpointRouteOptions {
   readonly exposeHeadRoute?: boolean;
   /** False for an endpoint that needs Fastify's own request; default true. */
   readonly fast?: boolean;
-  readonly config?: FastifyContextConfig;
 }
 
 /**
@@ -44,7 +43,7 @@ export function addEndpoint(
   method: HTTPMethods,
   url: string,
   endpoint: Endpoint,
-  { streams, exposeHeadRoute = true, fast = true, config }: EndpointRouteOptions = {},
+  { streams, exposeHeadRoute = true, fast = true }: EndpointRouteOptions = {},
 ): void {
   const [, name, wildcard] = PARAM.exec(url) ?? [];
   const param = name ?? wildcard;
@@ -55,12 +54,12 @@ export function addEndpoint(
     exposeHeadRoute,
     ...(endpoint.bodyLimit > 0 ? { bodyLimit: endpoint.bodyLimit } : {}),
     ...(streams === undefined ? {} : { preHandler: streams }),
-    config: { ...config, ...(fast ? { endpoint } : {}) },
+    config: fast ? { endpoint } : {},
     onRequest(request, reply, done) {
       const exchange = new FastifyExchange(request, reply, param);
       request[EXCHANGE] = exchange;
       // Fastify refuses a label that is no media type, and does not look where there is none. Deleting the field would
-      // make the headers slow for whoever reads them next.
+      // make the headers slow to read.
       if (exchange.contentType !== null) request.raw.headers['content-type'] = undefined;
       try {
         endpoint.admit?.(exchange, bodyLength(request, endpoint.bodyLimit));

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fastify, { type FastifyInstance, type HTTPMethods } from 'fastify';
-import { refuseCrossSiteWrites } from './cross-site.ts';
+import fastify, { type FastifyInstance } from 'fastify';
+import { addEndpoint } from './add-endpoint.ts';
+import { refuseCrossSite } from './cross-site.ts';
+import type { Endpoint } from './endpoint.ts';
 import { type ErrorFormat, sendProblem } from './error-format.ts';
 
 const format: ErrorFormat = { contentType: 'text/plain', body: ({ code }) => code };
@@ -13,20 +15,22 @@ function guarded(): { app: FastifyInstance; handled: () => number; parsed: () =>
   let handled = 0;
   let parsed = 0;
   const app = fastify();
-  app.addHook('onRequest', refuseCrossSiteWrites);
   app.setErrorHandler((error, request, reply) => sendProblem(format, error, request, reply));
-  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => {
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
     parsed++;
     done(null, body);
   });
-  app.route({
-    method: [...reads, ...writes] as HTTPMethods[],
-    url: '/',
-    handler: () => {
+  const endpoint: Endpoint = {
+    bodyLimit: 100,
+    admit: refuseCrossSite,
+    handle() {
       handled++;
-      return 'done';
+      return { status: 200, type: 'text/plain', body: 'done' };
     },
-  });
+  };
+  for (const method of [...reads, ...writes]) {
+    addEndpoint(app, method, '/', endpoint, { exposeHeadRoute: false });
+  }
   return { app, handled: () => handled, parsed: () => parsed };
 }
 

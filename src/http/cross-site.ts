@@ -1,4 +1,3 @@
-import type { onRequestHookHandler } from 'fastify';
 import type { Exchange } from './endpoint.ts';
 import { HttpProblem } from './problem.ts';
 
@@ -11,14 +10,3 @@ export function refuseCrossSite({ method, headers }: Pick<Exchange, 'method' | '
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return;
   throw new HttpProblem(403, 'CROSS_SITE', 'Writes from another site are refused');
 }
-
-/** The same for routes that are no endpoints. */
-export const refuseCrossSiteWrites: onRequestHookHandler = (request, _reply, done) => {
-  try {
-    refuseCrossSite(request);
-  } catch (error) {
-    done(error as Error);
-    return;
-  }
-  done();
-};

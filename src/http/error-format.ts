@@ -9,7 +9,7 @@ export interface ErrorFormat {
   body(problem: HttpProblem, request: { readonly method: string; readonly url: string } | undefined): string;
 }
 
-/** Keeps the framework from adding a charset: a content type is sent exactly as its door writes it. */
+/** Keeps Fastify from adding a charset: a content type is sent exactly as its door writes it. */
 export function asIs(payload: unknown): string {
   return payload as string;
 }

@@ -4,7 +4,7 @@ import { contentTypeOf } from './add-endpoint.ts';
 /** Header fields by name in lower case. */
 type Headers = Readonly<Record<string, number | string | readonly string[] | undefined>>;
 
-/** A request and its reply, whole: whoever shows it leaves out what is secret. */
+/** A request and its reply, secrets included: callers redact them before they show it. */
 export interface RecordedExchange {
   /** When the reply was complete, in milliseconds since 1970. */
   readonly endedAt: number;
@@ -21,7 +21,7 @@ export interface RecordedExchange {
   /** The request's Content-Type header; null without one. */
   readonly contentType: string | null;
   readonly status: number;
-  /** A function, so that they are parsed only when somebody looks. */
+  /** Parses them on demand. */
   responseHeaders(): Headers;
 }
 

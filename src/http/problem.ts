@@ -3,9 +3,10 @@ import type { ErrorCode } from '../core/error-codes.ts';
 import { OutcomeUnknownError, StoreUnavailableError } from '../core/store-errors.ts';
 import { type FrameworkCode, frameworkCode } from './framework-code.ts';
 
-/** A code of Portico's own, or the framework's for what the framework refused. */
+/** A code of Portico's own, or that of Fastify or Node for what they refused. */
 export type ProblemCode = ErrorCode | FrameworkCode;
 
+/** The cause of a problem, and header fields that belong to the refusal, by name in lower case. */
 export interface ProblemOptions extends ErrorOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -34,7 +35,7 @@ export function reasonPhrase(status: number): string {
 
 /**
  * Turns whatever was thrown into a problem that is safe to show: messages of our own refusals stay,
- * a framework's refusal becomes its reason phrase, everything else is a 500 (or 503 for the store)
+ * a refusal of Fastify's becomes its reason phrase, everything else is a 500 (or 503 for the store)
  * without a word about the inside.
  */
 export function toProblem(error: unknown): HttpProblem {
@@ -42,7 +43,7 @@ export function toProblem(error: unknown): HttpProblem {
   if (error instanceof StoreUnavailableError) {
     return new HttpProblem(503, error.code, reasonPhrase(503), {
       cause: error,
-      // Nobody is asked to send again what may be stored.
+      // What may be stored is not to be sent again.
       headers: error instanceof OutcomeUnknownError ? {} : { 'retry-after': '1' },
     });
   }
@@ -52,7 +53,7 @@ export function toProblem(error: unknown): HttpProblem {
   return new HttpProblem(status, problemCode(status, code), reasonPhrase(status), { cause: error });
 }
 
-/** A refusal keeps the framework's code; of what fails here only a timeout does, which programs look for. */
+/** A refusal keeps Fastify's code; of failures only a timeout does, which programs look for. */
 function problemCode(status: number, code: unknown): ProblemCode {
   if (status < 500) return frameworkCode(code) ?? 'BAD_REQUEST';
   return code === 'FST_ERR_HANDLER_TIMEOUT' ? code : 'INTERNAL';

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** On a route that only refuses, or tells what others take: it stands in no list of routes. */
+    /** On a route that only refuses, or answers OPTIONS: no list of routes has it. */
     readonly unlisted?: true;
   }
 }
@@ -21,7 +21,7 @@ export function listRoutes(app: FastifyInstance): () => readonly ListedRoute[] {
   const routes = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method, config }) => {
     if (config?.unlisted) return;
-    // A path that is also taken with a slash behind it is one path to whoever reads the list.
+    // A path with and without a slash behind it is listed once.
     const bare = url.replace(/\/$/, '');
     const path = routes.has(bare) ? bare : url;
     const methods = routes.get(path) ?? new Set();

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { DatabaseUserStore, UserPage } from '../users/database-user-store.ts';
 import { data } from './envelope.ts';
@@ -24,12 +24,12 @@ export function listUsers(users: DatabaseUserStore): MaybePromise<string | Reada
 }
 
 /** Where every list begins. */
-export function firstPage(users: DatabaseUserStore): MaybePromise<UserPage> {
+function firstPage(users: DatabaseUserStore): MaybePromise<UserPage> {
   return users.page(0, Number.MAX_SAFE_INTEGER, PAGE);
 }
 
 /** The whole list, if its first page is all of it. */
-export function shortList(first: UserPage): string | undefined {
+function shortList(first: UserPage): string | undefined {
   return first.count < PAGE ? data(`[${first.json}]`) : undefined;
 }
 
@@ -38,8 +38,8 @@ async function* pieces(users: DatabaseUserStore, first: UserPage): AsyncGenerato
   yield HEAD + first.json;
   let after = first.lastId;
   while (after < upTo) {
-    // A fast reader takes each piece at once; other requests get their turn in between.
-    await nextTurn();
+    // A fast reader takes each piece at once; other requests run in between.
+    await nextTick();
     const page = await users.page(after, upTo, PAGE);
     if (page.count === 0) break;
     yield `,${page.json}`;

@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { addEndpoint, send } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
@@ -8,6 +8,7 @@ import { restErrors } from './rest-errors.ts';
 import { unrouted } from './routing.ts';
 import { userEndpoints } from './user-endpoints.ts';
 
+/** The options of the REST door. */
 export interface RestOptions {
   readonly users: DatabaseUserStore;
   /** Largest body in bytes; default 64 KiB. */
@@ -15,7 +16,7 @@ export interface RestOptions {
 }
 
 /** The REST door (contract 4.2) as a Fastify plugin. */
-export const rest: FastifyPluginCallback<RestOptions> = (app, { users, bodyLimit = 64 * 1024 }, ready) => {
+export const rest: FastifyPluginAsync<RestOptions> = async (app, { users, bodyLimit = 64 * 1024 }) => {
   const { list, read, create, update, remove } = userEndpoints({ users, bodyLimit, prefix: app.prefix });
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
@@ -33,7 +34,6 @@ export const rest: FastifyPluginCallback<RestOptions> = (app, { users, bodyLimit
     addEndpoint(app, 'PUT', `/update/:id${slash}`, update);
     addEndpoint(app, 'DELETE', `/delete/:id${slash}`, remove);
   }
-  ready();
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const answer = unrouted(request.url.slice(app.prefix.length));

@@ -10,6 +10,7 @@ import { readUserId } from '../users/user-id.ts';
 import { CREATED, data, done, emptyReply, json, USER_NOT_FOUND } from './envelope.ts';
 import { listUsers } from './list-users.ts';
 
+/** What the endpoints work with. */
 export interface UserEndpointOptions {
   readonly users: DatabaseUserStore;
   /** Largest body in bytes. */
@@ -18,6 +19,7 @@ export interface UserEndpointOptions {
   readonly prefix: string;
 }
 
+/** One endpoint per operation of contract 4.2. */
 export interface UserEndpoints {
   readonly list: Endpoint;
   readonly read: Endpoint;

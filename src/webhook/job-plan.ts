@@ -8,6 +8,7 @@ import { handlerTargetName } from './handler-target.ts';
 /** Decides which jobs a delivery gets: one for its event's handler, if any, and one for each forward address of the event. */
 export type JobPlan = (event: string | null, body: unknown) => readonly NewJob[];
 
+/** Creates the plan of these handlers, by event, and forward addresses. */
 export function createJobPlan(
   handlers: ReadonlyMap<string, HandlerSpec>,
   forwards: readonly ForwardSettings[] = [],

@@ -28,6 +28,7 @@ const NUMBERS = [
 /** The numbers of a webhook door, as they are configured. */
 export type WebhookNumbers = Readonly<Record<(typeof NUMBERS)[number], number>>;
 
+/** The options of the webhook door. */
 export interface WebhookOptions extends Partial<WebhookNumbers> {
   /** The store of deliveries. Its database must stay open until the application has closed. */
   readonly inbox: Inbox;

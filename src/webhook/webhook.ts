@@ -26,7 +26,7 @@ export const webhook: FastifyPluginAsync<WebhookOptions> = async (app, given) =>
   const { inbox, metrics } = given;
   const { stopTimeout, ...options } = readOptions(given);
   const resources = new DisposableStack();
-  // Without metrics the events count into meters that nobody reads.
+  // Without metrics the events count into meters of their own.
   const meters = metrics ?? resources.use(new Metrics());
   if (metrics !== undefined) addBacklogMetrics(metrics, inbox);
   const events = resources.use(createEvents(app.log, meters));

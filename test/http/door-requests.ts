@@ -68,6 +68,38 @@ export const rest: OddRequests = {
   bodies: ['', ...brokenBodies],
 };
 
+const users = {
+  headers: ['Content-Type: text/plain', 'Content-Type:', 'Sec-Fetch-Site: none'],
+  usual: [JSON_LABEL],
+  bodies: [
+    '{"name":"Ä","email":"a@x.y"}',
+    '{"name":"","email":"a@x.y"}',
+    '{"name":"N"}',
+    `{"name":"${'n'.repeat(501)}","email":"a@x.y"}`,
+    `{"name":"N","email":"a@x.y"${' '.repeat(64 * 1024)}}`,
+    ...brokenBodies,
+  ],
+};
+
+/** Writes of REST, which succeed as they stand. */
+export const creates: OddRequests = {
+  ...users,
+  methods: ['POST', 'PUT', 'OPTIONS'],
+  targets: ['/users', '/users/', '/users?x', '/users/1', '/user%73'],
+};
+export const updates: OddRequests = {
+  ...users,
+  methods: ['PUT', 'POST', 'OPTIONS', 'HEAD'],
+  targets: ['/update/1', '/update/1/', '/update/', '/update', '/update/77', '/update/x', '/update/%31'],
+};
+export const deletes: OddRequests = {
+  ...users,
+  methods: ['DELETE', 'POST', 'OPTIONS', 'GET'],
+  targets: ['/delete/1', '/delete/2/', '/delete/', '/delete', '/delete/77', '/delete/x', '/delete/1?x'],
+  usual: [],
+  bodies: ['', '{}', ...brokenBodies],
+};
+
 export const graphql: OddRequests = {
   methods: ['POST', 'GET', 'HEAD', 'OPTIONS', 'PUT'],
   targets: [
@@ -185,4 +217,39 @@ export const webhook: OddRequests = {
     `{"event":"x"${' '.repeat(250 - 12)}`,
     ...brokenBodies,
   ],
+};
+
+/** Deliveries of the signed source `shop`. */
+export const signed: OddRequests = {
+  ...webhook,
+  targets: ['/webhook/shop', '/webhook/shop/', '/webhook/shop?x', '/webhook/sho', '/webhook/%73hop'],
+  headers: ['X-Shop: sesame', 'x-shop: wrong', 'x-shop:', 'Content-Type: text/plain', 'Content-Type:'],
+  usual: ['X-Shop: sesame', JSON_LABEL],
+};
+
+/** Reads of the management door whose replies do not change by themselves. */
+export const probes: OddRequests = {
+  methods: ['GET', 'HEAD', 'POST', 'OPTIONS'],
+  targets: [
+    ...['/livez', '/readyz', '/livez/', '/livez?x', '/lives'],
+    ...['/actuator', '/actuator/', '/actuator/nothing', '/actuator/health/liveness', '/actuator/health/no'],
+    ...['/actuator/loggers', '/actuator/loggers/inbox', '/actuator/loggers/no', '/actuator/loggers/%69nbox'],
+  ],
+  headers: ['Accept: text/html', 'Accept: application/json', 'Accept: */*;q=0'],
+  usual: [],
+  bodies: ['', 'x'],
+};
+
+/** Changes of a log level. */
+export const levels: OddRequests = {
+  methods: ['POST', 'GET', 'DELETE', 'OPTIONS'],
+  targets: [
+    '/actuator/loggers/inbox',
+    '/actuator/loggers/inbox/',
+    '/actuator/loggers/no',
+    '/actuator/loggers',
+  ],
+  headers: ['Content-Type: text/plain', 'Content-Type:', 'Origin: http://x'],
+  usual: [JSON_LABEL],
+  bodies: ['{"configuredLevel":"info"}', '{"configuredLevel":"loud"}', '{}', ...brokenBodies],
 };

@@ -39,7 +39,7 @@ export class FastConnection<Route> {
   readonly #requestReader = new PlainRequestReader();
   /** Bytes of a body that the parser is still to get. */
   #unparsed = 0;
-  /** Plain requests, whoever answers them. */
+  /** Plain requests so far, of both transports. */
   #requests = 0;
   #leased: Leased | undefined;
   /** A request whose body is incomplete, and its length when it is complete. */

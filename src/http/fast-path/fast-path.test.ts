@@ -112,8 +112,8 @@ test('bytes and replies without content are written as Fastify writes them', asy
 
 test("what is thrown, at once or later, is a problem in the door's format, logged with the id of its reply", async () => {
   await using door = await open({
-    echo: () => {
-      throw new TypeError('a bug');
+    echo: ({ body }) => {
+      throw body.toString() === 'x' ? new TypeError('a bug') : Object.freeze(new TypeError('a frozen bug'));
     },
   });
   const failures: readonly (readonly [string, { method?: string; body?: string }, number, string, string])[] =
@@ -121,6 +121,7 @@ test("what is thrown, at once or later, is a problem in the door's format, logge
       ['/things/thrown', {}, 503, 'STORE_UNAVAILABLE', 'no store'],
       ['/things/rejected', {}, 503, 'STORE_UNAVAILABLE', 'no store'],
       ['/echo', { method: 'POST', body: 'x' }, 500, 'INTERNAL', 'a bug'],
+      ['/echo', { method: 'POST', body: 'frozen' }, 500, 'INTERNAL', 'a frozen bug'],
     ];
   for (const [path, init, status, code, message] of failures) {
     const reply = await door.ask(path, init);

@@ -29,7 +29,7 @@ export class FastPath implements FastRouter<FastRoute> {
   readonly #hooks = new HookWatch();
   readonly #connections = new Set<FastConnection<FastRoute>>();
   #closeIdleConnections = (): void => {};
-  /** Somebody asked for idle connections to be closed while requests were being answered. */
+  /** Idle connections are to be closed once no request is being answered. */
   #closesIdle = false;
   /** `unproven` until a request has shown that Node's internals are as known. */
   #state: 'unproven' | 'open' | 'closed' = 'unproven';
@@ -58,7 +58,7 @@ export class FastPath implements FastRouter<FastRoute> {
   /** Puts the fast path before Fastify, once the instance is ready and before it listens. */
   install(app: FastifyInstance): void {
     const { server } = app;
-    // Whoever sets other ids wants to see each request. Fastify's types leave it out.
+    // A user's function for ids is called for each request. Fastify's types leave it out.
     if ((app as { genReqId?: unknown }).genReqId !== this.#options.nextId) return;
     // A tracer may have wrapped all events.
     if (server.listenerCount('request') > 1 || server.emit !== EventEmitter.prototype.emit) return;
@@ -104,7 +104,7 @@ export class FastPath implements FastRouter<FastRoute> {
     if (this.#closesIdle) this.#closeIdleConnections();
   }
 
-  /** Node takes a connection for idle while a request of it is here: whoever closes idle ones waits for that. */
+  /** Node takes a connection for idle while the fast path answers on it: closing idle ones waits for the reply. */
   #spareBusyConnections(server: Server): void {
     const closeIdle = server.closeIdleConnections.bind(server);
     this.#closeIdleConnections = () => {

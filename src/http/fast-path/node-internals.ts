@@ -20,8 +20,8 @@ export function replyInProgress(socket: Socket): ServerResponse | undefined {
 export type Parse = (chunk: Buffer) => void;
 
 /**
- * The listener by which Node's parser reads a connection that was just accepted; undefined where somebody else reads
- * along, or Node reads in another way.
+ * The listener by which Node's parser reads a connection that was just accepted; undefined where another listener
+ * reads along, or Node reads in another way.
  */
 export function parserOf(socket: Socket): Parse | undefined {
   const [parse, ...others] = socket.listeners('data') as Parse[];

@@ -5,14 +5,14 @@ type Compilers = NonNullable<NonNullable<FastifyServerOptions['schemaController'
 type Factory = (...args: readonly unknown[]) => never;
 
 /**
- * The framework's own compilers of route schemas, loaded when a route has one. Our doors have none, and to load them
+ * Fastify's own compilers of route schemas, loaded when a route has one. Our doors have none, and to load them
  * costs a tenth of the start and several megabytes.
  */
 export function lazyCompilers(): Required<Compilers> {
   const lazy = (name: string): Factory => {
     let factory: Factory | undefined;
     return (...args) => {
-      // They are the framework's packages, so they are found from where it lies.
+      // They are dependencies of Fastify, so they are resolved from its folder.
       factory ??= (createRequire(import.meta.resolve('fastify'))(name) as () => Factory)();
       return factory(...args);
     };

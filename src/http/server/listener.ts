@@ -18,6 +18,7 @@ import { lazyCompilers } from './lazy-compilers.ts';
 import { ListenError } from './listen-error.ts';
 import { originForm, refusedFraming } from './request-guard.ts';
 
+/** How a listener is set up. */
 export interface ListenerOptions {
   /** The door's name, for logs and messages. */
   readonly door: string;
@@ -123,7 +124,7 @@ export function createListener(options: ListenerOptions): Listener {
     sendProblem(errors, refused, request, reply);
   });
   app.setErrorHandler((error, request, reply) => sendProblem(errors, error, request, reply));
-  // Somebody may close the instance itself.
+  // A caller may close the instance itself.
   app.addHook('preClose', (done) => {
     drain();
     done();
@@ -148,8 +149,8 @@ export function createListener(options: ListenerOptions): Listener {
     const cut = () => app.server.closeAllConnections();
     deadline.addEventListener('abort', cut, { once: true });
     if (deadline.aborted) cut();
-    // A reply that had begun before the drain leaves its connection open, for nobody; and as long as a hook of somebody
-    // holds up the close, connections come after the cut.
+    // A reply that had begun before the drain leaves its connection open and unused; and while a hook of the user holds
+    // up the close, new connections come after the cut.
     const sweep = setInterval(() => {
       if (deadline.aborted) cut();
       else app.server.closeIdleConnections();

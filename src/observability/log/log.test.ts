@@ -22,6 +22,21 @@ test('an entry is one line of JSON with its level by name and its time', async (
   assert.ok(at >= before && at <= Date.now());
 });
 
+test('an error that cannot be marked, or read, is logged all the same', async () => {
+  const { log, entries, broken } = await open();
+  log.error({ err: Object.freeze(new TypeError('frozen')) }, 'failed');
+  const unreadable = new Error('x');
+  Object.defineProperty(unreadable, 'message', { get: () => assert.fail() });
+  log.error({ err: unreadable }, 'failed');
+  assert.deepEqual(broken, []);
+  const [frozen, other] = entries.map(
+    ({ err }) => err as { readonly message: string; readonly stack: string },
+  );
+  assert.equal(frozen?.message, 'TypeError: frozen');
+  assert.match(frozen?.stack ?? '', /^TypeError: frozen\n {4}at /);
+  assert.equal(other?.message, 'Error: something was thrown that cannot be described');
+});
+
 test('only what is as grave as the level is logged', async () => {
   const { log, entries } = await open('error');
   log.info('no');

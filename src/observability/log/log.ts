@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import { describeError } from '../../core/describe-error.ts';
 import type { SecretTexts } from '../../core/redaction.ts';
 import { lineCleaner } from './clean-line.ts';
 import { gatherWrites } from './gather-writes.ts';
@@ -16,13 +17,32 @@ interface LogOptions {
 /** Levels by their names: a log is read by people and by programs that know no pino. */
 const formatters = { level: (label: string) => ({ level: label }) };
 
+/** pino marks an error while it reads it, and throws for one that is frozen. */
+const serializers = {
+  err(error: Error): unknown {
+    try {
+      return pino.stdSerializers.err(error);
+    } catch {
+      return { type: 'Error', message: describeError(error), stack: stackOf(error) };
+    }
+  },
+};
+
+function stackOf(error: Error): string {
+  try {
+    return String(error.stack);
+  } catch {
+    return '';
+  }
+}
+
 /** Opens the process's log. */
 export async function openLog(options: LogOptions): Promise<Logger> {
   const { level, secrets = { texts: [] } } = options;
   const destination = options.stream ?? (await standardOutput());
   const streamWrite = lineCleaner(secrets);
   return pino(
-    { level, base: null, timestamp: isoTimestamp(), hooks: { streamWrite }, formatters },
+    { level, base: null, timestamp: isoTimestamp(), hooks: { streamWrite }, formatters, serializers },
     destination,
   );
 }

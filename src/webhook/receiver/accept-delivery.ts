@@ -6,6 +6,7 @@ import type { JobPlan } from '../job-plan.ts';
 import { ACKNOWLEDGED, TEXT_TYPE } from '../webhook-errors.ts';
 import type { Received } from './received.ts';
 
+/** Where deliveries are stored, and with which jobs. */
 export interface AcceptOptions {
   readonly inbox: Inbox;
   readonly ids: DeliveryIds;

@@ -5,6 +5,7 @@ import { type AcceptOptions, acceptDelivery } from './accept-delivery.ts';
 import { readReceived } from './received.ts';
 import type { TokenGuard } from './token-guard.ts';
 
+/** What the endpoint of /webhook works with. */
 export interface DeliveryEndpointOptions extends AcceptOptions {
   readonly guard: TokenGuard;
   readonly budget: ByteBudget;

@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback } from 'fastify';
+import type { FastifyPluginAsync } from 'fastify';
 import { addEndpoint } from '../../http/add-endpoint.ts';
 import { ByteBudget } from '../../http/body/byte-budget.ts';
 import { readRawBodies } from '../../http/body/read-bodies.ts';
@@ -11,6 +11,7 @@ import { deliveryEndpoint } from './delivery-endpoint.ts';
 import { type SourceEndpointOptions, sourceEndpoint } from './source-endpoint.ts';
 import { tokenGuard } from './token-guard.ts';
 
+/** What the receiver works with. */
 export interface ReceiverOptions
   extends Omit<AcceptOptions, 'ids'>,
     Pick<SourceEndpointOptions, 'onRefused'> {
@@ -28,7 +29,7 @@ export interface ReceiverOptions
 export const RECEIVER_PATH = '/webhook';
 
 /** Receives deliveries and stores them (contract 4.4); registered with RECEIVER_PATH as its prefix. */
-export const receiver: FastifyPluginCallback<ReceiverOptions> = (app, given, ready) => {
+export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) => {
   const { secrets, sources = [], maxBodyBytes = 1024 * 1024, maxBytesInFlight = 64 * 1024 * 1024 } = given;
   const options: SourceEndpointOptions = {
     ...given,
@@ -39,8 +40,7 @@ export const receiver: FastifyPluginCallback<ReceiverOptions> = (app, given, rea
   readRawBodies(app);
   addEndpoint(app, 'POST', '', deliveryEndpoint({ ...options, guard: tokenGuard(secrets) }));
   for (const source of sources) addEndpoint(app, 'POST', `/${source.name}`, sourceEndpoint(source, options));
-  // Whoever builds the application answers for every other path of it.
+  // All other paths are the application's own.
   const paths = ['', ...sources.map(({ name }) => `/${name}`)];
   refuseUnrouted(app, webhookErrors, Object.fromEntries(paths.map((path) => [path, 'POST'])));
-  ready();
 };

@@ -9,6 +9,7 @@ import type { Source } from '../sources/source.ts';
 import { TEXT_TYPE } from '../webhook-errors.ts';
 import { type AcceptOptions, acceptDelivery } from './accept-delivery.ts';
 
+/** What the endpoints of signed sources share. */
 export interface SourceEndpointOptions extends AcceptOptions {
   readonly budget: ByteBudget;
   /** Largest body in bytes. */

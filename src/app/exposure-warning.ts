@@ -3,10 +3,7 @@ import type { Door } from '../config/options/door.ts';
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
 
-/**
- * The open doors that anybody who reaches this machine can use: those without security of their own,
- * when they listen elsewhere than on loopback.
- */
+/** The open doors that need no credentials; none when they listen on loopback. */
 export function exposedDoors({ settings, code }: Config): readonly Door[] {
   if (LOOPBACK.test(settings.host)) return [];
   const secured: Partial<Record<Door, boolean>> = {

@@ -5,24 +5,22 @@ import type { Door } from '../config/options/door.ts';
 import type { KnownSecrets } from '../core/redaction.ts';
 import type { Database } from '../database/database.ts';
 import type { ErrorFormat } from '../http/error-format.ts';
-import type { ExchangeLog } from '../http/exchange-log.ts';
 import type { ListedRoute } from '../http/route-list.ts';
+import type { Listener } from '../http/server/listener.ts';
 import type { Events } from '../inbox/inbox-events.ts';
 import type { Readiness } from '../observability/health/readiness.ts';
 import type { Loggers } from '../observability/log/loggers.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 
-/** An open door, for those who handle all doors alike. */
-export interface OpenDoor {
-  readonly app: FastifyInstance;
+/** The listener of a door, with the routes that it serves. */
+export interface OpenDoor extends Listener {
   routes(): readonly ListedRoute[];
-  recordExchanges(log: ExchangeLog): void;
 }
 
 /** What the doors are wired from. Only the wiring sees it; a room gets the few things that it uses. */
 export interface Parts {
   readonly config: Config;
-  /** Secrets to redact; whoever reads more secrets adds them. */
+  /** Secrets to redact; code that reads further secrets adds them. */
   readonly secrets: KnownSecrets;
   /** The root of all loggers; `loggers` has one for each part of the service. */
   readonly log: Logger;
@@ -34,12 +32,12 @@ export interface Parts {
   database(): Database;
   /** The database, if one of the open doors needs it. */
   openedDatabase(): Database | undefined;
-  /** Adds a listener for a door on its configured port and gives its Fastify instance. */
+  /** Adds a listener for a door on its configured port; returns its Fastify instance. */
   listener(door: Door, errors: ErrorFormat): FastifyInstance;
   /** The doors that have a listener so far. */
   readonly doors: ReadonlyMap<Door, OpenDoor>;
   /** Requests the stop that a signal triggers too. */
   requestStop(): void;
-  /** Has a resource disposed of once all doors are closed; returns it. */
+  /** Disposes of a resource once all doors are closed; returns it. */
   onStop<T extends Disposable | AsyncDisposable>(resource: T): T;
 }

@@ -31,13 +31,13 @@ export async function serve(argv: readonly string[]): Promise<number> {
   if (exposed.length > 0) {
     service.log.warn(
       { host: config.settings.host, doors: exposed },
-      `open to everybody who reaches ${config.settings.host}: ${exposed.join(', ')}; secure them or put a proxy in front`,
+      'doors reachable without credentials; secure them or put a proxy in front',
     );
   }
 
   const reason = await stopped;
   if (reason === 'failed') {
-    service.log.fatal({ err: service.failed.reason }, 'the store failed, stopping');
+    service.log.fatal({ err: service.failed.reason }, 'store failed, stopping');
   } else {
     service.log.info(reason === 'asked' ? {} : { signal: reason }, 'stopping');
   }
@@ -45,7 +45,7 @@ export async function serve(argv: readonly string[]): Promise<number> {
   return reason === 'failed' ? 1 : 0;
 }
 
-/** Why the service stops: a signal, its own failure, or because somebody asked for it at the management door. */
+/** Why the service stops: a signal, its own failure, or a request to the management door. */
 type StopReason = NodeJS.Signals | 'failed' | 'asked';
 
 /** Resolves when the process is asked to stop or has to; a second signal ends it at once. */

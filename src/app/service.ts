@@ -11,7 +11,7 @@ import { openDatabase } from '../database/open-database.ts';
 import type { Replica } from '../database/open-options.ts';
 import { timeRequests } from '../http/request-metrics.ts';
 import { listRoutes } from '../http/route-list.ts';
-import { createListener, type Listener } from '../http/server/listener.ts';
+import { createListener } from '../http/server/listener.ts';
 import { createEvents } from '../inbox/inbox-events.ts';
 import { Readiness } from '../observability/health/readiness.ts';
 import { openLog } from '../observability/log/log.ts';
@@ -29,6 +29,7 @@ import { openWebhookDoor } from './webhook-door.ts';
 /** How long running requests and handlers may take once the stop began, in milliseconds. */
 const STOP_DEADLINE = 8_000;
 
+/** What a program that embeds the service may set beside the configuration. */
 export interface ServiceOptions {
   /** Gets one JSON line per log entry; standard output when absent. */
   readonly logStream?: DestinationStream;
@@ -44,11 +45,11 @@ export interface Service extends AsyncDisposable {
   readonly log: Logger;
   /** Aborted when the service can no longer keep its promises and should end; the reason says why. */
   readonly failed: AbortSignal;
-  /** Aborted when somebody asked for a stop at the management door; whoever runs the service obeys. */
+  /** Aborted when the management door receives a shutdown request; the caller then stops the service. */
   readonly stopRequested: AbortSignal;
   /** Opens all doors or none; resolves to their base URLs. Fails with ListenError. */
   listen(): Promise<Readonly<Partial<Record<Door, string>>>>;
-  /** Turns readiness, drains the doors, settles or gives back deliveries, closes the database. */
+  /** Fails readiness, drains the doors, settles or releases deliveries, closes the database. */
   stop(): Promise<void>;
 }
 
@@ -80,7 +81,6 @@ export async function createService(config: Config, { logStream }: ServiceOption
         }),
       )
     : undefined;
-  const listeners = new Map<Door, Listener>();
   const doors = new Map<Door, OpenDoor>();
   const parts: Parts = {
     config,
@@ -111,15 +111,10 @@ export async function createService(config: Config, { logStream }: ServiceOption
         }),
       );
       timeRequests(created.app, door, metrics);
-      // The framework makes a logger of its own from the one that it is given.
+      // Fastify wraps the logger that it is given.
       loggers.add(door, created.app.log);
-      doors.set(door, {
-        app: created.app,
-        routes: listRoutes(created.app),
-        recordExchanges: created.recordExchanges,
-      });
+      doors.set(door, { ...created, routes: listRoutes(created.app) });
       created.watchHooks();
-      listeners.set(door, created);
       return created.app;
     },
   };
@@ -136,12 +131,12 @@ export async function createService(config: Config, { logStream }: ServiceOption
   async function stop(): Promise<void> {
     const served = readiness.accepting;
     readiness.refuse();
-    const managementDoor = listeners.get('management');
-    const doors = [...listeners.values()].filter((door) => door !== managementDoor);
-    for (const door of doors) door.drain();
+    const managementDoor = doors.get('management');
+    const others = [...doors.values()].filter((door) => door !== managementDoor);
+    for (const door of others) door.drain();
     if (served) await delay(settings['shutdown.linger']);
     const deadline = AbortSignal.timeout(STOP_DEADLINE);
-    await Promise.all([...doors.map((door) => door.close(deadline)), webhookWork?.stop(deadline)]);
+    await Promise.all([...others.map((door) => door.close(deadline)), webhookWork?.stop(deadline)]);
     // Probes see the drain to its end.
     await managementDoor?.close(deadline);
     await resources.disposeAsync();
@@ -149,18 +144,18 @@ export async function createService(config: Config, { logStream }: ServiceOption
   }
 
   const service: Service = {
-    doors: Object.fromEntries([...listeners].map(([door, { app }]) => [door, app])),
+    doors: Object.fromEntries([...doors].map(([door, { app }]) => [door, app])),
     log,
     failed: database?.failed ?? new AbortController().signal,
     stopRequested: stopRequest.signal,
     async listen() {
       // All have ended their attempt before one failure closes them: none opens afterwards.
       const attempts = await Promise.allSettled(
-        [...listeners].map(async ([door, { listen }]) => [door, await listen()] as const),
+        [...doors].map(async ([door, { listen }]) => [door, await listen()] as const),
       );
       const failure = attempts.find(({ status }) => status === 'rejected');
       if (failure?.status === 'rejected') {
-        await Promise.all([...listeners.values()].map((door) => door[Symbol.asyncDispose]()));
+        await Promise.all([...doors.values()].map((door) => door[Symbol.asyncDispose]()));
         throw failure.reason;
       }
       const urls = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []));

@@ -32,10 +32,10 @@ export function openWebhookDoor({
 
   const secret = onStop(
     liveSecret(config, 'webhook.secret', (problem) => {
-      // Before anything is logged: the new ones are to be in no line.
+      // Before the log entry, so that no entry shows a new secret.
       if (problem === undefined) secrets.add(secret.current ?? []);
-      if (problem === undefined) log.info('webhook secrets read again');
-      else log.error({ problem }, 'webhook secrets changed but cannot be used; the old ones stay');
+      if (problem === undefined) log.info('webhook secrets reloaded');
+      else log.error({ problem }, 'changed webhook secrets unusable, old ones kept');
     }),
   );
   const none: readonly string[] = [];

@@ -17,13 +17,6 @@ export interface CrossCheckInput {
   readonly endpoints?: readonly { readonly id: string }[];
 }
 
-const portKeys = {
-  graphql: 'graphql.port',
-  rest: 'rest.port',
-  management: 'management.port',
-  webhook: 'webhook.port',
-} as const satisfies Readonly<Record<Door, OptionKey>>;
-
 /** One line for each contradiction between settings. */
 export function crossCheck(input: CrossCheckInput): readonly string[] {
   return [
@@ -70,18 +63,15 @@ function userNames({ settings, users }: CrossCheckInput): readonly string[] {
 
 function ports({ settings, broken }: CrossCheckInput): readonly string[] {
   if (broken.has('interfaces')) return [];
-  const open = doors.filter((door) => settings.interfaces.includes(door) && !broken.has(portKeys[door]));
+  const open = doors.filter((door) => settings.interfaces.includes(door) && !broken.has(`${door}.port`));
   const problems: string[] = [];
   const first = new Map<number, Door>();
   for (const door of open) {
-    const port = settings[portKeys[door]];
+    const port = settings[`${door}.port`];
     const other = first.get(port);
     if (port === 0) continue;
     if (other === undefined) first.set(port, door);
-    else
-      problems.push(
-        `${portKeys[other]} and ${portKeys[door]} are both ${port}; every door needs its own port`,
-      );
+    else problems.push(`${other}.port and ${door}.port are both ${port}; every door needs its own port`);
   }
   return problems;
 }

@@ -2,8 +2,7 @@ import { stat } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './load.ts';
 import { type OptionKey, optionOf, type Settings } from './options/options.ts';
-import { parseText } from './options/parse.ts';
-import { readSecretFile } from './sources/secret-file.ts';
+import { parseSecretFile } from './sources/secret-file.ts';
 
 /** Polling interval of the file, in milliseconds. */
 const INTERVAL = 1_000;
@@ -29,13 +28,9 @@ export function liveSecret<K extends OptionKey>(
   let current = settings[key];
   if (path === undefined) return { current, [Symbol.dispose]() {} };
 
-  const option = optionOf(key);
-  const variable = `${option.env}_FILE`;
-  const place = { name: `the file that ${variable} names`, drop: `unset ${variable}` };
   let problem: string | undefined;
   const readAgain = () => {
-    const content = readSecretFile(variable, path, '/');
-    const parsed = 'problem' in content ? content : parseText(option, place, content.text);
+    const parsed = parseSecretFile(optionOf(key), path, '/');
     const before = problem;
     problem = 'problem' in parsed ? parsed.problem : undefined;
     if ('value' in parsed) {

@@ -4,8 +4,6 @@ export interface Kind<T> {
   readonly placeholder: string;
   /** Completes the sentence "must be …". */
   readonly expected: string;
-  /** Whether the empty string is a value. */
-  readonly emptyAllowed: boolean;
   /** Parses a flag or variable; undefined when it is invalid. */
   fromText(text: string): T | undefined;
   /** Parses a value of the configuration module; undefined when it is invalid. */
@@ -22,7 +20,6 @@ export function textKind(
   return {
     placeholder,
     expected,
-    emptyAllowed: false,
     fromText: accept,
     fromValue: (value) => (typeof value === 'string' ? accept(value) : undefined),
   };
@@ -36,7 +33,6 @@ export function integerKind(placeholder: string, min: number, max: number, unit 
   return {
     placeholder,
     expected: `a whole number from ${min} to ${max}${unit}`,
-    emptyAllowed: false,
     fromText: (text) => (/^(0|-?[1-9]\d*)$/.test(text) ? accept(Number(text)) : undefined),
     // Adding 0 turns -0 into 0.
     fromValue: (value) => (typeof value === 'number' && accept(value) !== undefined ? value + 0 : undefined),
@@ -44,12 +40,11 @@ export function integerKind(placeholder: string, min: number, max: number, unit 
 }
 
 /** One of a few words. */
-export function choiceKind<C extends string>(placeholder: string, choices: readonly C[]): Kind<C> {
+export function choiceKind<C extends string>(choices: readonly C[]): Kind<C> {
   const accept = (value: unknown): C | undefined => choices.find((choice) => choice === value);
   return {
-    placeholder,
+    placeholder: 'word',
     expected: `one of ${choices.join(', ')}`,
-    emptyAllowed: false,
     fromText: accept,
     fromValue: accept,
   };
@@ -57,22 +52,16 @@ export function choiceKind<C extends string>(placeholder: string, choices: reado
 
 /** A boolean. */
 export function toggleKind(): Kind<boolean> {
-  const words = new Map([
-    ['true', true],
-    ['false', false],
-  ]);
   return {
     placeholder: 'true|false',
     expected: 'true or false',
-    emptyAllowed: false,
-    fromText: (text) => words.get(text),
+    fromText: (text) => (text === 'true' || text === 'false' ? text === 'true' : undefined),
     fromValue: (value) => (typeof value === 'boolean' ? value : undefined),
   };
 }
 
 /** The rules for the items of a list. */
 export interface ListRules<I extends string> {
-  readonly placeholder: string;
   readonly expected: string;
   readonly atLeastOne: boolean;
   readonly unique: boolean;
@@ -95,9 +84,8 @@ export function listKind<I extends string>(rules: ListRules<I>): Kind<readonly I
     return accept(text.trim() === '' ? [] : text.split(',').map((item) => item.trim()));
   };
   return {
-    placeholder: rules.placeholder,
+    placeholder: 'list',
     expected: rules.expected,
-    emptyAllowed: !rules.atLeastOne,
     fromText,
     fromValue: (value) => {
       if (typeof value === 'string') return fromText(value);

@@ -57,7 +57,7 @@ function textOf(rules: TextRules): Kind<string> {
 
 function itemsOf(rules: ItemRules, atLeastOne: boolean): Kind<readonly string[]> {
   const isItem = (item: string): item is string => rules.pattern.test(item);
-  return listKind({ placeholder: 'list', expected: rules.expected, atLeastOne, unique: false, isItem });
+  return listKind({ expected: rules.expected, atLeastOne, unique: false, isItem });
 }
 
 /** A text without control characters, or one that matches `pattern` and is described by `expected`. */
@@ -84,14 +84,14 @@ export function optionalList(spec: WithoutDefault & ItemRules): Option<readonly 
 export function choice<const C extends readonly string[]>(
   spec: WithDefault<C[number]> & { readonly choices: C },
 ): Option<C[number]> {
-  return withDefault<C[number]>(choiceKind<C[number]>('word', spec.choices), spec);
+  return withDefault<C[number]>(choiceKind<C[number]>(spec.choices), spec);
 }
 
 /** An optional choice. */
 export function optionalChoice<const C extends readonly string[]>(
   spec: WithoutDefault & { readonly choices: C },
 ): Option<C[number] | undefined> {
-  return withoutDefault<C[number]>(choiceKind<C[number]>('word', spec.choices), spec);
+  return withoutDefault<C[number]>(choiceKind<C[number]>(spec.choices), spec);
 }
 
 /** A set of choices, at least one. */
@@ -100,7 +100,7 @@ export function someOf<const C extends readonly string[]>(
 ): Option<readonly C[number][]> {
   const isItem = (item: string): item is C[number] => spec.choices.includes(item);
   const expected = `a list with at least one of ${spec.choices.join(', ')}, each at most once`;
-  const kind = listKind<C[number]>({ placeholder: 'list', expected, atLeastOne: true, unique: true, isItem });
+  const kind = listKind<C[number]>({ expected, atLeastOne: true, unique: true, isItem });
   return withDefault<readonly C[number][]>(kind, spec);
 }
 

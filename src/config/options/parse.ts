@@ -1,4 +1,4 @@
-import { describeValue, quote } from '../../core/quote.ts';
+import { describeValue } from '../../core/quote.ts';
 import { formatDefault, type Option } from './option.ts';
 
 /** A parsed value, or the problem in one line. */
@@ -14,23 +14,22 @@ export interface Place {
 
 /** Parses the text of a flag or variable. */
 export function parseText(option: Option<unknown>, place: Place, text: string): Parsed {
-  if (text.trim() === '' && !option.kind.emptyAllowed) return { problem: empty(option, place) };
-  const value = option.kind.fromText(text);
-  return value === undefined ? { problem: refused(option, place, quote(text)) } : { value };
+  return accept(option, place, text, option.kind.fromText(text));
 }
 
 /** Parses a value of the configuration module. */
 export function parseValue(option: Option<unknown>, place: Place, given: unknown): Parsed {
-  if (typeof given === 'string' && given.trim() === '' && !option.kind.emptyAllowed) {
-    return { problem: empty(option, place) };
-  }
-  const value = option.kind.fromValue(given);
-  return value === undefined ? { problem: refused(option, place, describeValue(given)) } : { value };
+  return accept(option, place, given, option.kind.fromValue(given));
 }
 
-function refused(option: Option<unknown>, place: Place, given: string): string {
-  const but = option.secret ? '' : `, not ${given}`;
-  return `${place.name} must be ${option.kind.expected}${but}`;
+function accept(option: Option<unknown>, place: Place, given: unknown, value: unknown): Parsed {
+  // Blanks match the patterns of some texts.
+  if (typeof given === 'string' && given.trim() === '' && option.kind.fromText('') === undefined) {
+    return { problem: empty(option, place) };
+  }
+  if (value !== undefined) return { value };
+  const but = option.secret ? '' : `, not ${describeValue(given)}`;
+  return { problem: `${place.name} must be ${option.kind.expected}${but}` };
 }
 
 function empty(option: Option<unknown>, place: Place): string {

@@ -19,8 +19,8 @@ export function trustedProxies(
   spec: Pick<Option<unknown>, 'env' | 'description'>,
 ): Option<readonly string[]> {
   const expected = `${EVERY}, or a list of IP addresses, CIDR ranges, ${RANGES.join(', ')}`;
-  const rules = { placeholder: 'list', expected, atLeastOne: false, unique: false, isItem: isProxy };
-  return { ...spec, kind: listKind(rules), default: [], secret: false, unset: undefined };
+  const kind = listKind({ expected, atLeastOne: false, unique: false, isItem: isProxy });
+  return { ...spec, kind, default: [], secret: false, unset: undefined };
 }
 
 /** The option's value as Fastify takes it; false when empty, as Fastify parses proxy headers for any list. */

@@ -1,8 +1,7 @@
-import type { Option } from '../options/option.ts';
-import { type OptionKey, optionKeys, optionOf } from '../options/options.ts';
+import { optionKeys, optionOf } from '../options/options.ts';
 import { parseText } from '../options/parse.ts';
-import { type Gathering, type Reading, startReading, take } from './reading.ts';
-import { readSecretFile } from './secret-file.ts';
+import { type Reading, startReading, take } from './reading.ts';
+import { parseSecretFile } from './secret-file.ts';
 
 const RENAMED = [['MANAGEMENT_TRUST_FORWARDED', optionOf('http.trustProxy').env]] as const;
 
@@ -20,7 +19,7 @@ export function readEnvironment(env: Environment, cwd: string): Reading {
       reading.broken.add(key);
       reading.problems.push(`${option.env} and ${option.env}_FILE are both set; unset one of them`);
     } else if (file !== undefined) {
-      takeFile(reading, key, option, file, cwd);
+      take(reading, key, `${option.env}_FILE`, parseSecretFile(option, file, cwd));
     } else if (text !== undefined) {
       take(reading, key, option.env, parseText(option, { name: option.env, drop: 'unset it' }, text));
     }
@@ -29,21 +28,4 @@ export function readEnvironment(env: Environment, cwd: string): Reading {
     if (env[name] !== undefined) reading.problems.push(`${name} is not read any more; did you mean ${now}?`);
   }
   return reading;
-}
-
-function takeFile(
-  reading: Gathering,
-  key: OptionKey,
-  option: Option<unknown>,
-  file: string,
-  cwd: string,
-): void {
-  const variable = `${option.env}_FILE`;
-  const content = readSecretFile(variable, file, cwd);
-  if ('problem' in content) {
-    take(reading, key, variable, content);
-  } else {
-    const place = { name: `the file that ${variable} names`, drop: `unset ${variable}` };
-    take(reading, key, variable, parseText(option, place, content.text));
-  }
 }

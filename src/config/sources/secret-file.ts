@@ -2,6 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { quote } from '../../core/quote.ts';
+import type { Option } from '../options/option.ts';
+import { type Parsed, parseText } from '../options/parse.ts';
 
 /**
  * Reads a secret from a file and strips one newline at its end. `variable` names the reference in messages.
@@ -22,4 +24,13 @@ export function readSecretFile(
     const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
     return { problem: `${named}, which cannot be read (${reason})` };
   }
+}
+
+/** The value of a secret option in the file that its variable `<NAME>_FILE` names. */
+export function parseSecretFile(option: Option<unknown>, path: string, cwd: string): Parsed {
+  const variable = `${option.env}_FILE`;
+  const content = readSecretFile(variable, path, cwd);
+  if ('problem' in content) return content;
+  const place = { name: `the file that ${variable} names`, drop: `unset ${variable}` };
+  return parseText(option, place, content.text);
 }

@@ -7,7 +7,7 @@ export interface ErrorInfo {
 }
 
 /**
- * All error codes of Portico; each is stable. `scripts/error-table.ts` writes them into docs/ERRORS.md. Only their names
+ * All error codes of Portico; each is stable. `scripts/docs.ts` writes them into docs/ERRORS.md. Only their names
  * are needed at run time, so import the type.
  */
 export const ERROR_CODES = {

@@ -10,6 +10,7 @@ export interface OutputFile {
   readonly contents: Uint8Array;
 }
 
+/** The page, its workers and its fonts. */
 export interface Bundle {
   readonly files: readonly OutputFile[];
   /** Name of the page's module script. */

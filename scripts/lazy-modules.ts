@@ -12,7 +12,7 @@ const lazily = (load: string) => `module.exports = new Proxy({}, { get: (_, name
 /**
  * Has a bundle load less. A module of Node comes from `process.getBuiltinModule`, because an `import` of one reads all
  * of its exports, and to read those of `node:http` loads a whole client: 14 MB and half of the time that bare Node
- * takes to start. What nobody touches is loaded when somebody does.
+ * takes to start. A module in UNTOUCHED is loaded at its first use.
  */
 export const lazyModules: esbuild.Plugin = {
   name: 'lazy-modules',

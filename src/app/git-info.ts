@@ -28,7 +28,7 @@ async function git(folder: string, args: readonly string[]): Promise<string | un
   const env = {
     ...process.env,
     ...Object.fromEntries(REDIRECTIONS.map((name) => [name, undefined])),
-    // A folder inside somebody else's checkout is none.
+    // A folder inside another checkout does not count.
     GIT_CEILING_DIRECTORIES: dirname(folder),
     GIT_OPTIONAL_LOCKS: '0',
   };

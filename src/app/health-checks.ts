@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ConfiguredCheck } from '../config/schema/health-code.ts';
 import type { Database } from '../database/database.ts';
 import { databaseCheck, writerCheck } from '../database/database-checks.ts';
@@ -11,8 +12,8 @@ import { EventLoopDelay } from '../observability/runtime/event-loop-delay.ts';
 import type { Parts } from './parts.ts';
 
 /**
- * Time to live of the results of built-in checks, unless they have their own, in milliseconds: what many clients ask in
- * a second is checked once, and a request waits for a check only when the last result is ten times as old.
+ * Default time to live of the results of built-in checks, in milliseconds. A stale result is served while the check
+ * runs, for up to ten times as long.
  */
 const TTL = 1_000;
 
@@ -48,6 +49,8 @@ function ownCheck(name: string, { check, timeout, ttl, critical }: ConfiguredChe
 
 /** The folder of the data when this process uses it, else the working folder. */
 function dataFolder(url: string, used: boolean): string {
-  const [, file] = /^sqlite:(?!:memory:$)(.+)$/u.exec(url) ?? [];
-  return used && file !== undefined ? dirname(file) : '.';
+  const [, place] = /^sqlite:(?!:memory:$)(.+)$/u.exec(url) ?? [];
+  if (!used || place === undefined) return '.';
+  // SQLite also opens URLs, such as `file:data.db` and `file:///var/lib/data.db`.
+  return dirname(place.startsWith('file:') ? fileURLToPath(new URL(place, pathToFileURL('./'))) : place);
 }

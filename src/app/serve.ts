@@ -9,7 +9,7 @@ import { createService, type Service } from './service.ts';
 const FORCED_EXIT = 10_000;
 
 /**
- * Runs the service until a signal comes or it fails; resolves to the exit code.
+ * Runs the service until it receives a signal or fails; resolves to the exit code.
  * Fails with ConfigError, DatabaseOpenError or ListenError, with nothing left open.
  */
 export async function serve(argv: readonly string[]): Promise<number> {

@@ -23,6 +23,7 @@ export interface ConfigSource {
   readonly check?: ModuleCheck;
 }
 
+/** Validates parts of a module. */
 export type ModuleCheck = (
   code: ConfigCode,
   /** The module's name in messages. */

@@ -1,4 +1,4 @@
-/** What an error code stands for. */
+/** The meaning of an error code. */
 export interface ErrorInfo {
   /** The usual HTTP status of a refusal with this code; absent where it is the code of no refusal. */
   readonly status?: number;
@@ -109,11 +109,11 @@ export const ERROR_CODES = {
     text: 'The duration of a CPU profile is out of range; choose another one.',
   },
   CUSTOM_ENDPOINT: {
-    text: 'An operation of your own endpoint failed; find the cause in the log.',
+    text: 'An operation of a custom endpoint failed; find the cause in the log.',
   },
   CUSTOM_ENDPOINT_TIMEOUT: {
     status: 503,
-    text: 'An operation of your own endpoint took too long; make it faster.',
+    text: 'An operation of a custom endpoint took too long; make it faster.',
   },
   DELIVERY_ACTION: { status: 400, text: 'The action is unknown; send "replay" or "discard".' },
   DELIVERY_OPEN: { status: 409, text: 'The delivery is open; wait until it ends, or discard it.' },

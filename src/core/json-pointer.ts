@@ -17,7 +17,7 @@ export function valueAt(document: unknown, pointer: JsonPointer): unknown {
   let value = document;
   for (const token of pointer) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, token)) return undefined;
-    // An array has a length of its own, but no member of that name.
+    // `length` of an array is no member of the document.
     if (Array.isArray(value) && !/^(?:0|[1-9]\d*)$/.test(token)) return undefined;
     value = (value as Readonly<Record<string, unknown>>)[token];
   }

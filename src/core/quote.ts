@@ -20,7 +20,7 @@ export function describeKind(value: unknown): string {
   return typeof value === 'string' ? 'a text' : describeValue(value);
 }
 
-/** A message of somebody else's error: its text on one line, without control characters, cut when long. */
+/** The message of a foreign error: its text on one line, without control characters, cut when long. */
 export function oneLine(text: string): string {
   return text
     .replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')

@@ -1,7 +1,7 @@
 import { quote } from './quote.ts';
 import { didYouMean } from './suggest.ts';
 
-/** An object that stands for a set of named values: a plain one, an instance or an imported namespace. */
+/** Whether a value is an object of named values: a plain one, an instance or an imported namespace. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return false;
   return ['[object Object]', '[object Module]'].includes(Object.prototype.toString.call(value));
@@ -12,7 +12,7 @@ export function entriesOf(record: Readonly<Record<string, unknown>>): [string, u
   return Object.entries(record).filter(([, value]) => value !== undefined);
 }
 
-/** One line for a key that nothing reads. `known` are the keys that may stand there. */
+/** The problem of an unknown key, in one line. `known` are the valid keys. */
 export function unknownKey(name: string, key: string, known: readonly string[]): string {
   return `${name} has an unknown key ${quote(key)}${didYouMean(key, known)}`;
 }

@@ -6,7 +6,7 @@ export class StoreUnavailableError extends ExpectedError {
   readonly code: 'STORE_UNAVAILABLE' | 'OUTCOME_UNKNOWN' = 'STORE_UNAVAILABLE';
 }
 
-/** A write was sent and nobody knows whether it is stored, or will stay so. Sent again blindly, it may happen twice. */
+/** A write was sent, but whether it is durable is unknown; a blind retry may apply it twice. */
 export class OutcomeUnknownError extends StoreUnavailableError {
   override readonly name = 'OutcomeUnknownError';
   override readonly code = 'OUTCOME_UNKNOWN';

@@ -1,4 +1,4 @@
-import { isThenable } from '../core/thenable.ts';
+import { isThenable } from '../core/maybe-promise.ts';
 import { HttpProblem } from '../http/problem.ts';
 
 /** An operation of a custom endpoint failed; the cause is for the log, never for the client. */

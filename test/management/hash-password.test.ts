@@ -40,7 +40,7 @@ test('what cannot be hashed is explained, with exit code 2', () => {
     [
       'a',
       ['--argon'],
-      '"--argon" is not an option of hash-password; did you mean --argon2id?\nportico help hash-password tells more.',
+      '"--argon" is not an option of hash-password; did you mean --argon2id?\nSee "portico help hash-password".',
     ],
     [
       'a',

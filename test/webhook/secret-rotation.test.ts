@@ -33,11 +33,7 @@ test('the secret of /webhook is exchanged without a gap, and a bad file changes 
 
   const said = (text: string) => service.log.entries.filter(({ msg }) => String(msg).startsWith(text)).length;
   writeFileSync(file, '');
-  await waitFor(
-    'the empty file to be noticed',
-    () => said('webhook secrets changed but cannot be used') === 1,
-    10_000,
-  );
+  await waitFor('the empty file to be noticed', () => said('changed webhook secrets unusable') === 1, 10_000);
   assert.deepEqual(
     [await post('first-secret'), await post('second-secret'), await post('')],
     [200, 200, 401],

@@ -9,7 +9,7 @@ import { UsageError } from './usage-error.ts';
 const usage: CommandUsage = {
   topic: 'do things',
   words: '<id>',
-  mostWords: 1,
+  maxWords: 1,
   about: '',
   options: [
     { flag: '--status', value: 'word', description: '' },

@@ -23,7 +23,7 @@ export interface CommandArguments {
  * configuration are: loading that reports them with its other problems. No message shows what may be part of a secret.
  */
 export function readArguments(usage: CommandUsage, argv: readonly string[]): CommandArguments {
-  const { topic, options, mostWords = 0, standalone = false } = usage;
+  const { topic, options, maxWords = 0, standalone = false } = usage;
   const shared: OptionRules = standalone ? new Map() : configRules;
   const own = options.map((option) => [option.flag, option] as const);
   const found = parseArguments(argv, new Map([...own, ...shared]), topic);
@@ -33,7 +33,7 @@ export function readArguments(usage: CommandUsage, argv: readonly string[]): Com
   const words = found.filter(({ flag }) => flag === undefined).map(({ value }) => value);
   const config = found.filter(isShared);
   const problems = found.filter((argument) => !isShared(argument)).flatMap(problemsOf);
-  if (problems.length === 0 && words.length > mostWords) problems.push(tooManyWords(usage));
+  if (problems.length === 0 && words.length > maxWords) problems.push(tooManyWords(usage));
   if (problems.length > 0) throw misuse(...problems, ...config.flatMap(problemsOf));
 
   const values = (flag: string) => found.filter((each) => each.flag === flag).map(({ value }) => value);
@@ -53,7 +53,7 @@ function problemsOf({ flag, value, problem }: Argument): readonly string[] {
   return problem === undefined || allowed ? [] : [problem];
 }
 
-function tooManyWords({ topic, words, mostWords = 0 }: CommandUsage): string {
-  const takes = mostWords === 0 ? 'nothing but options' : `${words}, no more`;
+function tooManyWords({ topic, words, maxWords = 0 }: CommandUsage): string {
+  const takes = maxWords === 0 ? 'nothing but options' : `${words}, no more`;
   return `${topic} takes ${takes}; put a value with spaces in quotes`;
 }

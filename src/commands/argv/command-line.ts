@@ -4,7 +4,7 @@ import { UsageError } from './usage-error.ts';
 
 /** Every command; help lists them in this order. */
 export const commands = [
-  { name: 'serve', summary: 'Opens the doors and runs until a signal comes. The default.' },
+  { name: 'serve', summary: 'Opens the doors and runs until it receives a signal. The default.' },
   { name: 'deliveries', summary: 'Lists, shows, follows, replays and discards webhook deliveries.' },
   { name: 'send', summary: 'Sends a webhook delivery, signed as its sender would.' },
   { name: 'migrate', summary: 'Brings the schema of the database up to date.' },
@@ -14,6 +14,7 @@ export const commands = [
   { name: 'version', summary: 'Shows the version.' },
 ] as const;
 
+/** The name of a command. */
 export type CommandName = (typeof commands)[number]['name'];
 
 /** A command with the words behind it. */
@@ -30,8 +31,8 @@ const shortcuts = new Map<string, CommandName>([
 ]);
 
 /**
- * Splits a command line into the command, by default `serve`, and the words behind it. `--help` and `--version` win
- * wherever they stand; the words in front of the first option are then the topic.
+ * Splits a command line into the command, by default `serve`, and the words behind it. `--help` and `--version` take
+ * precedence at any place; the words in front of the first option are then the topic.
  * Throws UsageError for a command that does not exist.
  */
 export function parseCommandLine(argv: readonly string[]): CommandLine {

@@ -7,9 +7,9 @@ export class UsageError extends ExpectedError {
   /** Everything that is wrong, one line each. No line shows the value of a secret. */
   readonly problems: readonly string[];
 
-  /** `topic` is what `portico help` tells more about, if anything: `deliveries list`, or empty for all commands. */
+  /** `topic` is the argument of `portico help` to refer to: `deliveries list`, or empty for all commands. */
   constructor(problems: readonly string[], topic?: string) {
-    const more = topic === undefined ? [] : [`${`portico help ${topic}`.trimEnd()} tells more.`];
+    const more = topic === undefined ? [] : [`See "${`portico help ${topic}`.trimEnd()}".`];
     super([...problems, ...more].join('\n'));
     this.problems = problems;
   }

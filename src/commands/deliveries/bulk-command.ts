@@ -15,7 +15,7 @@ import { reportBulk } from './bulk-report.ts';
 import { openExisting } from './open-deliveries.ts';
 
 /** Creates the action from the configuration. */
-export type ActionOf = (config: Config) => BulkAction | Promise<BulkAction>;
+export type ActionOf = (config: Config) => BulkAction;
 
 /** Runs a command that acts on deliveries, named by its words or matched by its options. Resolves to the exit code. */
 export async function bulkCommand(
@@ -27,7 +27,7 @@ export async function bulkCommand(
   const filter = filterOf(args);
   checkSelection(args, filter);
   const config = await readConfiguration(args);
-  const action = await actionOf(config);
+  const action = actionOf(config);
   await using database = await openExisting(config);
   using interrupted = interruption();
   const { signal } = interrupted;
@@ -76,13 +76,13 @@ async function choose(
   action: BulkAction,
   log: DeliveryLog,
   filter: DeliveryFilter,
-  sure: boolean,
+  yes: boolean,
   signal: AbortSignal,
 ): Promise<{ readonly selection: Selection; readonly matched: number } | number> {
   const selection = await select(log, filter, ({ status }) => action.eligible(status));
   const matched = await countMatching(selection, signal);
   if (matched === undefined) return INTERRUPTED;
-  if (matched === 0 || sure) return { selection, matched };
+  if (matched === 0 || yes) return { selection, matched };
   const question = `${action.verb} ${counted(matched, 'delivery', 'deliveries')}?`;
   if (await confirmed(question, signal)) return { selection, matched };
   note(`Nothing was ${action.done}.`);

@@ -3,6 +3,7 @@ import { counted, note, plain, print } from '../terminal/output.ts';
 import type { BulkResult } from './bulk.ts';
 import { type BulkAction, REFUSALS } from './bulk-action.ts';
 
+/** The outcome of a bulk operation, and how to print it. */
 export interface BulkReport {
   readonly action: BulkAction;
   /** Number of deliveries that were named or matched. */

@@ -39,7 +39,7 @@ export async function tailDeliveries(argv: readonly string[]): Promise<number> {
       }
       problem = undefined;
     } catch (error) {
-      // The next poll goes on where this one failed.
+      // The next poll resumes where this one failed.
       if (!(error instanceof StoreUnavailableError)) throw error;
       if (error.message !== problem) note(error.message);
       problem = error.message;

@@ -8,15 +8,15 @@ export interface CommandOption extends OptionRule {
 
 /** How a command is called. */
 export interface CommandUsage {
-  /** The command with its part: what stands behind `portico` and `portico help`. */
+  /** The command with its subcommand, as written behind `portico` and `portico help`. */
   readonly topic: string;
-  /** What stands behind the topic: `<id>`, say. */
+  /** What follows the topic, such as `<id>`. */
   readonly words: string;
-  /** The most words that are no options. Default: none. */
-  readonly mostWords?: number;
+  /** Maximum number of words that are no options. Default: 0. */
+  readonly maxWords?: number;
   readonly about: string;
   readonly options: readonly CommandOption[];
   readonly examples?: readonly string[];
-  /** Whether it does without the configuration, and so takes none of its options. Default: false. */
+  /** Whether it reads no configuration, and so takes none of its options. Default: false. */
   readonly standalone?: boolean;
 }

@@ -32,7 +32,7 @@ const dead: CommandOption = {
   flag: '--dead',
   description: 'All dead deliveries; the same as --status dead.',
 };
-const bulk = { words: '[id...] [options]', mostWords: Number.POSITIVE_INFINITY };
+const bulk = { words: '[id...] [options]', maxWords: Number.POSITIVE_INFINITY };
 
 export const listUsage: CommandUsage = {
   topic: 'deliveries list',
@@ -55,7 +55,7 @@ export const listUsage: CommandUsage = {
 export const showUsage: CommandUsage = {
   topic: 'deliveries show',
   words: '<id> [options]',
-  mostWords: 1,
+  maxWords: 1,
   about: 'Shows one delivery: its jobs, their attempts and errors, and the body.',
   options: [{ flag: '--raw', description: 'Writes the body alone, byte for byte as received.' }, json],
 };

@@ -34,7 +34,7 @@ function renderSection({ title, about, lines = [] }: HelpSection, columns: numbe
   ];
 }
 
-/** The text stands behind the head, or below it when there is a variable. */
+/** The text follows the head on its line, or on the next one when there is a variable. */
 function renderLine({ head, variable, text }: HelpLine, width: number, columns: number): readonly string[] {
   if (text === '') return [`  ${head}`];
   if (variable === undefined) return hang(`  ${head.padEnd(width)}  `, text, columns);

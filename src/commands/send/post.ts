@@ -22,6 +22,7 @@ const MAX_REPLY = 64 * 1024;
 /** Maximum duration of a request, in milliseconds. */
 const TIMEOUT = 30_000;
 
+/** Creates a sender; disposing of it closes its connection. */
 export function createSender(url: URL): Sender {
   const secure = url.protocol === 'https:';
   const agent = secure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });

@@ -1,6 +1,7 @@
 /** Access to an endpoint: none (it answers 404), reads alone, or all of its operations. */
 export const accessLevels = ['none', 'read-only', 'unrestricted'] as const;
 
+/** A level of access. */
 export type Access = (typeof accessLevels)[number];
 
 /** One entry of management.endpointAccess. */

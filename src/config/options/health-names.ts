@@ -10,4 +10,5 @@ export const builtInGroups = ['liveness', 'readiness'] as const;
 /** Who sees the details of a health status. Without configured users everybody is authorised. */
 export const showDetailsChoices = ['never', 'when-authorized', 'always'] as const;
 
+/** A choice of them. */
 export type ShowDetails = (typeof showDetailsChoices)[number];

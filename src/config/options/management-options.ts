@@ -42,7 +42,7 @@ export const managementOptions = {
     unset: 'not secured',
     expected: 'a user name without ":" and control characters',
     pattern: /^[^:\p{Cc}]+$/u,
-    description: 'User who may log in to the management endpoints; goes with the password.',
+    description: 'User who may log in to the management endpoints; requires management.password.',
   }),
   'management.password': optionalPassword({
     env: 'MANAGEMENT_PASSWORD',

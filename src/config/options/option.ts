@@ -21,6 +21,7 @@ interface Described {
 interface WithDefault<T> extends Described {
   readonly default: T;
 }
+/** An option that may be unset; `unset` says what that means. */
 export interface WithoutDefault extends Described {
   readonly unset: string;
 }

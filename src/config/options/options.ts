@@ -263,6 +263,7 @@ export const options = {
   }),
 } as const satisfies Readonly<Record<string, Option<unknown>>>;
 
+/** The key of an option. */
 export type OptionKey = keyof typeof options;
 
 /** The effective value of every option, by key. */
@@ -288,6 +289,6 @@ export const moduleOption = {
   key: 'config',
   flag: '--config',
   env: 'CONFIG',
-  default: 'portico.config.ts, .js or .json when it is there',
+  default: 'portico.config.ts, .js or .json in the working directory, if any',
   description: 'Configuration module: settings and code of your own.',
 } as const;

@@ -22,7 +22,7 @@ export const codeKeys = [
     key: 'management.healthChecks',
     shape: '{ [name]: (signal) => number }',
     description:
-      'Health checks by name. 0 is healthy, any other number is an error code; a check may also return `{ status, details }`. `{ check, timeout, ttl, critical }` sets how it runs: times in milliseconds, `critical: false` keeps its status out of the whole.',
+      'Health checks by name. 0 is healthy, any other number is an error code; a check may also return `{ status, details }`. `{ check, timeout, ttl, critical }` sets how it runs: times in milliseconds, `critical: false` keeps its status out of the overall health.',
   },
   {
     key: 'management.healthGroups',
@@ -64,4 +64,5 @@ export const codeKeys = [
 /** The keys that hold data, which JSON files may hold too. */
 export const dataKeys: ReadonlySet<CodeKey> = new Set<CodeKey>(['webhook.sources', 'webhook.forward']);
 
+/** A key that only a module can hold. */
 export type CodeKey = (typeof codeKeys)[number]['key'];

@@ -20,7 +20,7 @@ export const checkSchema = v.object(
      * while the check runs, for up to ten times as long.
      */
     ttl: v.optional(milliseconds(0)),
-    /** False to keep its status out of the whole. Default true. */
+    /** False to keep its status out of the overall health. Default true. */
     critical: v.optional(toggleField),
   },
   'must be a function, or an object with a function as its "check"',

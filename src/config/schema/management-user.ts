@@ -28,7 +28,7 @@ export function readUsers(given: Given, problems: string[]): readonly Management
   for (const [index, { path }] of items.entries()) {
     const name = names[index];
     if (typeof name !== 'string' || names.indexOf(name) === index) continue;
-    problems.push(`${path}.user is there already; give every user one entry with all roles`);
+    problems.push(`${path}.user is a duplicate; give every user one entry with all roles`);
   }
   return users;
 }

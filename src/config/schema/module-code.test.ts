@@ -120,8 +120,8 @@ test('a user has one entry', () => {
   });
   assert.deepEqual(problems, [
     'portico.config.ts: management.users[2].roles must be an array of role names',
-    'portico.config.ts: management.users[1].user is there already; give every user one entry with all roles',
-    'portico.config.ts: management.users[3].user is there already; give every user one entry with all roles',
+    'portico.config.ts: management.users[1].user is a duplicate; give every user one entry with all roles',
+    'portico.config.ts: management.users[3].user is a duplicate; give every user one entry with all roles',
   ]);
 });
 

@@ -43,7 +43,7 @@ export function readObject<S extends ObjectSchema>(
 
 /** Runs a schema. valibot's default messages quote the value, which may be a secret, so they are replaced. */
 export function check<S extends v.GenericSchema>(schema: S, value: unknown): v.SafeParseResult<S> {
-  return v.safeParse(schema, value, { message: 'is not what can stand here' });
+  return v.safeParse(schema, value, { message: 'is not valid' });
 }
 
 /** One line for each issue; `path` is the place of the value. */

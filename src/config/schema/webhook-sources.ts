@@ -21,7 +21,7 @@ const headerField = (message: string) =>
     v.toLowerCase(),
   );
 
-/** Where a text of a request stands: in a header, or in the body at a JSON pointer (RFC 6901). */
+/** Where a text of a request is: in a header, or in the body at a JSON pointer (RFC 6901). */
 const place = v.union([
   v.pipe(
     v.strictObject({ header: headerField(HEADER) }),
@@ -38,7 +38,7 @@ const everySource = {
   secrets: secretsSchema,
   /** Where the event is named. */
   event: v.optional(wholeField(place, PLACE)),
-  /** The sender's events by names of our own; every other keeps its name. */
+  /** The names that events get here, by the sender's names; all others keep theirs. */
   events: v.optional(
     v.pipe(
       v.custom<Readonly<Record<string, string>>>(isRecord, EVENTS),
@@ -48,7 +48,7 @@ const everySource = {
   ),
   /** Where in the body the data is, as a JSON pointer (RFC 6901). */
   data: v.optional(pointerField(POINTER)),
-  /** What is the same in every attempt to deliver the same event; false: every request is an event of its own. */
+  /** The id by which duplicates are recognised; false: no request is a duplicate. */
   dedup: v.optional(wholeField(v.union([v.literal(false), place]), `${PLACE}, or false`)),
 };
 
@@ -113,6 +113,7 @@ export const sourceSchemas = {
   ),
 };
 
+/** The name of a signature scheme. */
 export type SchemeName = keyof typeof sourceSchemas;
 
 export const schemeNames = Object.keys(sourceSchemas) as readonly SchemeName[];

@@ -22,6 +22,7 @@ export interface Gathering extends Reading {
   readonly problems: string[];
 }
 
+/** A reading that has found nothing yet. */
 export function startReading(): Gathering {
   return { found: new Map(), broken: new Set(), problems: [] };
 }

@@ -8,7 +8,7 @@ import {
   responsePathAsArray,
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import { isThenable } from '../../core/thenable.ts';
+import { isThenable } from '../../core/maybe-promise.ts';
 import type { FieldPlan, SelectionPlan } from './field-plan.ts';
 import type { OutputPlan } from './output-plan.ts';
 import type { Path, Run } from './run.ts';

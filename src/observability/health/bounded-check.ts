@@ -1,5 +1,5 @@
 import { describeError } from '../../core/describe-error.ts';
-import { isThenable } from '../../core/thenable.ts';
+import { isThenable } from '../../core/maybe-promise.ts';
 import { checkedResult } from './checked-result.ts';
 import type { HealthIndicator, HealthResult } from './health.ts';
 

@@ -1,4 +1,4 @@
-import { isThenable } from '../../core/thenable.ts';
+import { isThenable } from '../../core/maybe-promise.ts';
 import type { HealthIndicator, HealthResult } from './health.ts';
 
 /** A code, where 0 is healthy and every other number names the fault; or a whole result, or one made of parts. */

@@ -18,10 +18,6 @@ const HEADERS = {
 export class EventStreams {
   readonly #open = new Set<() => void>();
 
-  get size(): number {
-    return this.#open.size;
-  }
-
   /** Tells every reader that its stream is complete. */
   end(): void {
     for (const end of this.#open) end();

@@ -211,20 +211,17 @@ test('past the cap everything goes to one series, and that is told once', () => 
   const told: unknown[] = [];
   using metrics = new Metrics({ maxSeries: 2, onOverflow: (...args) => told.push(args) });
   const counter = metrics.counter('t', { description: 'x', tags: ['k'] });
-  assert.equal(metrics.meter('t')?.overflowed, false);
   for (const value of ['a', 'b', 'c', 'd', 'a', 'c']) counter.with('k', value).increment();
   assert.deepEqual(dump(metrics, 't'), {
     'k=a': { COUNT: 2 },
     'k=b': { COUNT: 1 },
     'k=overflow': { COUNT: 3 },
   });
-  assert.equal(metrics.meter('t')?.overflowed, true);
   assert.deepEqual(told, [['t', 2]]);
   assert.deepEqual(dump(metrics, 'meters.overflow'), { 'meter=t': { COUNT: 3 } });
 
   for (const k of ['1', '2', '3', '4']) metrics.gauge('g', { description: 'x', tags: { k } }, () => 1);
   assert.deepEqual(Object.keys(dump(metrics, 'g')), ['k=1', 'k=2']);
-  assert.equal(metrics.meter('g')?.overflowed, true);
   assert.deepEqual(told, [
     ['t', 2],
     ['g', 2],

@@ -131,9 +131,6 @@ export class Metrics implements Disposable {
       unit,
       tagKeys,
       buckets,
-      get overflowed() {
-        return table.overflowed;
-      },
       series: () => table.all(),
     };
     this.#register(meter);

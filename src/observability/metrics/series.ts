@@ -32,10 +32,6 @@ export class SeriesTable<S extends Series> {
     this.#onOverflow = onOverflow;
   }
 
-  get overflowed(): boolean {
-    return this.#overflow !== undefined;
-  }
-
   /** In order of creation. */
   all(): readonly S[] {
     return this.#all;

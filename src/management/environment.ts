@@ -8,12 +8,6 @@ export interface Environment {
   readonly propertySources: readonly PropertySource[];
 }
 
-/** One property of one source as it is shown. */
-interface Shown {
-  readonly value: unknown;
-  readonly origin: string;
-}
-
 /** The properties of all sources, or those whose names are wanted. */
 export function describeEnvironment(
   { activeProfiles, propertySources }: Environment,
@@ -28,10 +22,7 @@ export function describeEnvironment(
       properties: Object.fromEntries(
         Array.from(properties)
           .filter(([key]) => wanted(key))
-          .map(([key, { origin, ...property }]): [string, Shown] => [
-            key,
-            { value: show(key, property), origin },
-          ]),
+          .map(([key, { origin, ...property }]) => [key, { value: show(key, property), origin }] as const),
       ),
     })),
   };

@@ -1,14 +1,5 @@
 import type { Meter, Series, Statistic, Tag } from '../observability/metrics/meter.ts';
 
-/** A meter as the metrics endpoint shows it. */
-export interface MetricDescription {
-  readonly name: string;
-  readonly description: string;
-  readonly baseUnit?: string;
-  readonly measurements: readonly { readonly statistic: Statistic; readonly value: number | string }[];
-  readonly availableTags: readonly { readonly tag: string; readonly values: readonly string[] }[];
-}
-
 /** The statistics of a meter without series. */
 const NOTHING: Readonly<Record<Meter['type'], readonly Statistic[]>> = {
   counter: ['COUNT'],
@@ -17,10 +8,10 @@ const NOTHING: Readonly<Record<Meter['type'], readonly Statistic[]>> = {
 };
 
 /**
- * The measurements of the series of a meter that have all of `tags`: the largest maximum, and the sums of all else.
- * Other tags are listed with their values. Undefined when no series has these tags; without tags never.
+ * A meter as the metrics endpoint shows it, merged over the series that have all of `tags`: the largest maximum, and the
+ * sums of all else. Other tags are listed with their values. Undefined when no series has these tags; without tags never.
  */
-export function describeMetric(meter: Meter, tags: readonly Tag[]): MetricDescription | undefined {
+export function describeMetric(meter: Meter, tags: readonly Tag[]) {
   const matching = Array.from(meter.series()).filter((series) => tags.every((tag) => hasTag(series, tag)));
   if (matching.length === 0 && tags.length > 0) return undefined;
   const { name, description, unit, type } = meter;
@@ -28,7 +19,7 @@ export function describeMetric(meter: Meter, tags: readonly Tag[]): MetricDescri
   return {
     name,
     description,
-    ...(unit === undefined ? {} : { baseUnit: unit }),
+    baseUnit: unit,
     measurements: Array.from(merged, ([statistic, value]) => ({
       statistic,
       // JSON has no such numbers; Actuator writes their names.

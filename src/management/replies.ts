@@ -4,6 +4,9 @@ import { mediaTypeFor } from './media-type.ts';
 /** On every reply of this door: it is about this moment and for this reader. */
 export const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
 
+/** On a reply whose content the Accept header chooses. */
+export const NEGOTIATED_HEADERS = { ...COMMON_HEADERS, vary: 'accept' } as const;
+
 /** The reply of a write that has nothing to say. */
 export const NO_CONTENT: Reply = { status: 204, type: '', body: '', headers: COMMON_HEADERS };
 

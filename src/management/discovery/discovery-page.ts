@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Reply } from '../../http/endpoint.ts';
 import type { Build } from '../endpoints/info.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { COMMON_HEADERS } from '../replies.ts';
+import { NEGOTIATED_HEADERS } from '../replies.ts';
 
 const STYLE = `
 :root { color-scheme: light dark; --line: light-dark(#d8dce2, #3a404a); --soft: light-dark(#5a6470, #a0a9b6);
@@ -31,8 +31,7 @@ const POLICY = [
 ].join('; ');
 
 const HEADERS = {
-  ...COMMON_HEADERS,
-  vary: 'accept',
+  ...NEGOTIATED_HEADERS,
   'content-security-policy': POLICY,
   'referrer-policy': 'no-referrer',
 } as const;

@@ -5,11 +5,10 @@ import type { Build } from '../endpoints/info.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { MEDIA_TYPES } from '../media-type.ts';
 import { addOperations, type Operation } from '../operations.ts';
-import { COMMON_HEADERS, jsonTextReply } from '../replies.ts';
+import { jsonTextReply, NEGOTIATED_HEADERS } from '../replies.ts';
 import { discoveryPage, isTemplate } from './discovery-page.ts';
 
 const ORIGIN = '{origin}';
-const HEADERS = { ...COMMON_HEADERS, vary: 'accept' } as const;
 
 /** Adds the base path itself: absolute links to everything exposed, and a page for browsers. */
 export function addDiscovery(
@@ -22,7 +21,7 @@ export function addDiscovery(
   const get: Operation = (exchange) => {
     if (prefersHtml(exchange.headers.accept, MEDIA_TYPES)) return page;
     const { request } = exchange as FastifyExchange;
-    return { ...jsonTextReply(exchange, pieces.join(originOf(request))), headers: HEADERS };
+    return { ...jsonTextReply(exchange, pieces.join(originOf(request))), headers: NEGOTIATED_HEADERS };
   };
   addOperations(scope, '', { get }, { fast: false });
 }

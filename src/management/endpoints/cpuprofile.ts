@@ -2,9 +2,9 @@ import type { Exchange, Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { fileHead, fileReply } from '../dumps/file-reply.ts';
 import { neverIdle } from '../dumps/never-idle.ts';
+import { recordCpuProfile } from '../dumps/record-cpu-profile.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { addOperations } from '../operations.ts';
-import { recordCpuProfile } from './record-cpu-profile.ts';
 
 const DEFAULT_SECONDS = '10';
 const MAX_SECONDS = 60;

@@ -6,9 +6,7 @@ import { addOperations, type Operation } from '../operations.ts';
 import { Exposition } from '../prometheus/exposition.ts';
 import { formatFor } from '../prometheus/format.ts';
 import { scrapeStream } from '../prometheus/scrape-stream.ts';
-import { COMMON_HEADERS } from '../replies.ts';
-
-const HEADERS = { ...COMMON_HEADERS, vary: 'accept' } as const;
+import { NEGOTIATED_HEADERS } from '../replies.ts';
 
 /** The prometheus endpoint: every meter as Prometheus scrapes it; `includedNames` picks some of them. */
 export function prometheusEndpoint(metrics: Metrics): ManagementEndpoint {
@@ -22,7 +20,7 @@ export function prometheusEndpoint(metrics: Metrics): ManagementEndpoint {
       );
       const head = ({ accept }: IncomingHttpHeaders) => ({
         type: formatFor(accept).contentType,
-        headers: HEADERS,
+        headers: NEGOTIATED_HEADERS,
       });
       const get: Operation = ({ headers, query }) => {
         const chunks = exposition.chunks(formatFor(headers.accept), includedNames(query));

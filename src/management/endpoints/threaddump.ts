@@ -3,10 +3,9 @@ import { type Frame, readThreads, type ThreadState } from '../dumps/thread-repor
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { MEDIA_TYPES } from '../media-type.ts';
 import { addReadOperation } from '../operations.ts';
-import { COMMON_HEADERS, jsonReply } from '../replies.ts';
+import { jsonReply, NEGOTIATED_HEADERS } from '../replies.ts';
 
 const TEXT = 'text/plain;charset=UTF-8';
-const HEADERS = { ...COMMON_HEADERS, vary: 'accept' } as const;
 
 /** The threaddump endpoint: the stacks of the main thread and every worker, as JSON or as text. */
 export function threadDumpEndpoint(read: () => readonly ThreadState[] = readThreads): ManagementEndpoint {
@@ -18,9 +17,9 @@ export function threadDumpEndpoint(read: () => readonly ThreadState[] = readThre
       addReadOperation(scope, '/threaddump', (exchange) => {
         const threads = read();
         if (prefersText(exchange.headers.accept)) {
-          return { status: 200, type: TEXT, body: asText(threads), headers: HEADERS };
+          return { status: 200, type: TEXT, body: asText(threads), headers: NEGOTIATED_HEADERS };
         }
-        return { ...jsonReply(exchange, { threads: threads.map(describe) }), headers: HEADERS };
+        return { ...jsonReply(exchange, { threads: threads.map(describe) }), headers: NEGOTIATED_HEADERS };
       });
     },
   };

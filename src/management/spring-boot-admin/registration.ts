@@ -1,17 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger } from 'fastify';
 import { type AdminApplication, adminServer } from './server.ts';
 
-/** Logs changes between success and failure. */
-export interface RegistrationLog {
-  info(details: object, message: string): void;
-  warn(details: object, message: string): void;
-}
-
+/** What is registered, where, and how often. */
 export interface AdminRegistrationOptions {
   /** The Spring Boot Admin server; user and password in it are sent as Basic credentials. */
   readonly url: string;
   readonly application: AdminApplication;
-  readonly log: RegistrationLog;
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>;
   /** Interval of registrations, in milliseconds; default 10,000. A restarted server knows none. */
   readonly intervalMs?: number;
   /** Timeout of a request, in milliseconds; default 5,000. */
@@ -20,22 +16,16 @@ export interface AdminRegistrationOptions {
   readonly farewellMs?: number;
 }
 
-/** A registration that is renewed. Neither member fails: the service does not depend on the server. */
-export interface AdminRegistration {
-  /** Returns at once. */
-  start(): void;
-  /** Deregisters, within `farewellMs`. */
-  stop(): Promise<void>;
-}
-
-/** Registers with a Spring Boot Admin server at an interval; only changes are logged. */
-export function adminRegistration(options: AdminRegistrationOptions): AdminRegistration {
+/**
+ * Registers with a Spring Boot Admin server, now and at an interval; only changes are logged. Returns the function that
+ * stops this and deregisters, within `farewellMs`. Neither fails: the service does not depend on the server.
+ */
+export function keepRegistered(options: AdminRegistrationOptions): () => Promise<void> {
   const { application, log, intervalMs = 10_000, timeoutMs = 5_000, farewellMs = 2_000 } = options;
   const server = adminServer(options.url);
   const stopping = new AbortController();
   const givingUp = new AbortController();
   const signal = () => AbortSignal.any([AbortSignal.timeout(timeoutMs), givingUp.signal]);
-  let running: Promise<void> | undefined;
   let id: string | undefined;
   let registered: boolean | undefined;
 
@@ -53,30 +43,25 @@ export function adminRegistration(options: AdminRegistrationOptions): AdminRegis
     }
   }
 
-  async function keepRegistered(): Promise<void> {
+  async function renew(): Promise<void> {
     while (!stopping.signal.aborted) {
       await register();
       await sleep(intervalMs, undefined, { signal: stopping.signal, ref: false }).catch(() => {});
     }
   }
 
-  return {
-    start() {
-      running ??= keepRegistered();
-    },
-    async stop() {
-      if (running === undefined || stopping.signal.aborted) return running;
-      stopping.abort();
-      const limit = setTimeout(() => givingUp.abort(), farewellMs);
-      // The registration under way brings the id to deregister.
-      await running;
-      try {
-        if (id !== undefined) await server.deregister(id, signal());
-      } catch (error) {
-        log.warn({ server: server.url, err: error }, 'Spring Boot Admin deregistration failed');
-      } finally {
-        clearTimeout(limit);
-      }
-    },
+  const renewal = renew();
+  return async () => {
+    stopping.abort();
+    const limit = setTimeout(() => givingUp.abort(), farewellMs);
+    // The registration under way brings the id to deregister.
+    await renewal;
+    try {
+      if (id !== undefined) await server.deregister(id, signal());
+    } catch (error) {
+      log.warn({ server: server.url, err: error }, 'Spring Boot Admin deregistration failed');
+    } finally {
+      clearTimeout(limit);
+    }
   };
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Metrics } from '../../observability/metrics/metrics.ts';
 import { addJvmMetrics } from '../../observability/runtime/jvm-metrics.ts';
 import { ManagementOptionsError } from '../options-error.ts';
-import { type AdminRegistration, type AdminRegistrationOptions, adminRegistration } from './registration.ts';
+import { type AdminRegistrationOptions, keepRegistered } from './registration.ts';
 import type { AdminApplication } from './server.ts';
 
 /** The registration of the service with a Spring Boot Admin server. */
@@ -43,13 +43,12 @@ export function registerWithAdmin(
     app.addHook('onClose', async () => meters[Symbol.dispose]());
   }
   checkUrls(options);
-  let registration: AdminRegistration | undefined;
+  let deregister: (() => Promise<void>) | undefined;
   app.addHook('onListen', async () => {
     const application = describeApplication(app.listeningOrigin, options, door);
-    registration = adminRegistration({ ...options, application, log: app.log });
-    registration.start();
+    deregister = keepRegistered({ ...options, application, log: app.log });
   });
-  app.addHook('preClose', async () => registration?.stop());
+  app.addHook('preClose', async () => deregister?.());
 }
 
 function checkUrls({ url, managementUrl = url, serviceUrl = url }: SpringBootAdminOptions): void {

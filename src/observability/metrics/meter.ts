@@ -34,8 +34,6 @@ export interface Meter {
   readonly tagKeys: readonly string[];
   /** The upper bounds of a timer's buckets in seconds, ascending; absent when it has none. */
   readonly buckets?: readonly number[] | undefined;
-  /** Whether it reached its maximum number of series, so that the overflow series mixes several combinations. */
-  readonly overflowed: boolean;
   /** Its series in order of creation; none is ever removed. */
   series(): Iterable<Series>;
 }

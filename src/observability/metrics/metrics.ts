@@ -1,4 +1,3 @@
-import { type AliasOptions, aliasMeter } from './alias.ts';
 import { Counter } from './counter.ts';
 import type { Meter, MeterOptions, Series, Tag, Tagged, TimerOptions, WithTags } from './meter.ts';
 import { MeterError } from './meter-error.ts';
@@ -84,13 +83,6 @@ export class Metrics implements Disposable {
     this.#observe('gauge', name, options, read);
   }
 
-  /** Adds another name for the meter `source`. Throws MeterError when there is no such meter. */
-  alias(name: string, source: string, options: AliasOptions = {}): void {
-    const meter = this.#meters.get(source);
-    if (meter === undefined) throw new MeterError(`${name} cannot show ${source}: there is no such meter`);
-    this.#register(aliasMeter(name, meter, options));
-  }
-
   /** The sorted names of all meters; the same array until a meter is added. */
   names(): readonly string[] {
     this.#names ??= [...this.#meters.keys()].sort();
@@ -139,9 +131,6 @@ export class Metrics implements Disposable {
       unit,
       tagKeys,
       buckets,
-      get overflowed() {
-        return table.overflowed;
-      },
       series: () => table.all(),
     };
     this.#register(meter);

@@ -16,7 +16,6 @@ export class ObservedMeter implements Meter {
   readonly #limit: number;
   readonly #onOverflow: () => void;
   readonly #series = new Map<string, Series>();
-  #overflowed = false;
 
   constructor(
     type: 'counter' | 'gauge',
@@ -32,10 +31,6 @@ export class ObservedMeter implements Meter {
     this.tagKeys = Object.keys(options.tags ?? {});
     this.#limit = limit;
     this.#onOverflow = onOverflow;
-  }
-
-  get overflowed(): boolean {
-    return this.#overflowed;
   }
 
   series(): Iterable<Series> {
@@ -55,7 +50,6 @@ export class ObservedMeter implements Meter {
     }
     if (this.#series.size >= this.#limit) {
       // Readings cannot be merged, so there is no overflow series.
-      this.#overflowed = true;
       this.#onOverflow();
       return;
     }

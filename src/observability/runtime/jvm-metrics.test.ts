@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { getHeapStatistics } from 'node:v8';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { waitFor } from '../../../test/support/wait-for.ts';
 import { Metrics } from '../metrics/metrics.ts';
 import { type CpuTime, usage } from './cpu-usage.ts';
 import { addJvmMetrics } from './jvm-metrics.ts';
@@ -34,7 +36,9 @@ test('memory comes from the spaces of V8', () => {
   assert.equal(of('max', 'nonheap'), -1);
 });
 
-test('pauses are those that are observed anyway, or observed for this', async () => {
+test('pauses of the garbage collector have the tags of a JVM, whether or not they are observed already', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
   for (const observed of [true, false]) {
     using metrics = new Metrics();
     using _runtime = observed ? observeRuntime(metrics) : undefined;
@@ -44,6 +48,10 @@ test('pauses are those that are observed anyway, or observed for this', async ()
     assert.deepEqual(tagKeys, ['action', 'cause']);
     const actions = [...series()].map(({ tags }) => tags[0]?.value);
     assert.ok(actions.includes('minor') && actions.includes('major'), actions.join());
+    const major = [...series()].find(({ tags }) => tags[0]?.value === 'major') ?? assert.fail();
+    collect();
+    await waitFor('the pause to be timed', () => (major.measure()[0]?.value ?? 0) > 0);
+    assert.equal(major.tags[1]?.value, 'V8');
   }
 });
 

@@ -4,7 +4,7 @@ import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 import type { Metrics } from '../metrics/metrics.ts';
 import { sharedReading } from '../metrics/shared-reading.ts';
 import { processCpuTime, systemCpuTime, usage } from './cpu-usage.ts';
-import { observeGc } from './gc-metrics.ts';
+import { observeGcAsJvm } from './gc-metrics.ts';
 
 /** The JVM's maximum of a pool without a limit. */
 const NO_LIMIT = -1;
@@ -17,9 +17,7 @@ export function addJvmMetrics(metrics: Metrics): Disposable {
   using stack = new DisposableStack();
   if (metrics.meter('jvm.memory.used') !== undefined) return stack.move();
   addMemory(metrics);
-  if (metrics.meter('nodejs.gc.duration') === undefined) stack.use(observeGc(metrics));
-  const pause = { description: 'Pauses of the garbage collector', rename: { kind: 'action' } };
-  metrics.alias('jvm.gc.pause', 'nodejs.gc.duration', { ...pause, add: { cause: 'V8' } });
+  stack.use(observeGcAsJvm(metrics));
   addProcessors(metrics);
   if (process.platform === 'linux') addThreads(metrics);
   return stack.move();

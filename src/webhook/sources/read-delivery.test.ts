@@ -131,7 +131,7 @@ test('hmac and token: the body of the contract', () => {
   }
 });
 
-test('what is not where it should be is null, and data undefined', () => {
+test('a missing event or key is null, missing data undefined', () => {
   const nothing = { kind: 'delivery', event: null, data: undefined, dedupKey: null };
   for (const body of [null, 1, 'text', [], {}, { event: 1 }, { event: '' }, { event: ['new_commit'] }]) {
     assert.deepEqual(readDelivery(sourceOf('token'), {}, body), nothing);

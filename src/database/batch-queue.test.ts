@@ -23,7 +23,7 @@ const echo = (writes: readonly number[]): BatchResult<number> => ({
   results: writes.map((rows) => ({ rows })),
 });
 
-test('what arrives in one tick is one batch, and a free slot takes the next one', async () => {
+test('the writes of one tick form one batch, and a free slot sends the next batch', async () => {
   const { queue, sent } = manualEngine(2);
   const first = [queue.submit(1), queue.submit(2)];
   await tick();
@@ -79,7 +79,7 @@ test('with nothing in flight an eager batch is sent before the tick ends, the re
   await queue.idle();
 });
 
-test('a write resolves to what its reader makes of the rows', async () => {
+test('a write resolves to its rows mapped by `read`', async () => {
   const { queue, sent } = manualEngine(1);
   const writes = [queue.submit(1, (rows) => `one: ${rows}`), queue.submit(2)];
   await tick();
@@ -87,7 +87,7 @@ test('a write resolves to what its reader makes of the rows', async () => {
   assert.deepEqual(await Promise.all(writes), ['one: 1', 2]);
 });
 
-test('what waits too long is refused and never sent; what is sent is waited for', async () => {
+test('a write that waits too long is refused and never sent; a sent one has no limit', async () => {
   const { queue, sent } = manualEngine(1, { maxWait: 20 });
   const sentWrite = queue.submit(1);
   await tick();
@@ -102,7 +102,7 @@ test('what waits too long is refused and never sent; what is sent is waited for'
   assert.equal(await next, 4);
 });
 
-test('an error of the engine reaches its write as it is, a text becomes one', async () => {
+test('an error of the engine is passed on unchanged, a string is wrapped', async () => {
   const { queue, sent } = manualEngine(1);
   const error = new StoreUnavailableError('as it is');
   const writes = [queue.submit(1), queue.submit(2), queue.submit(3)];
@@ -114,7 +114,7 @@ test('an error of the engine reaches its write as it is, a text becomes one', as
   assert.match(String(missing?.status === 'rejected' && missing.reason), /no result/);
 });
 
-test('whatever happens, each write is settled once, the concurrency is never exceeded, and idle comes at the end', async () => {
+test('property: each write settles once, the concurrency is never exceeded, and idle resolves last', async () => {
   const step = fc.constantFrom(
     'write' as const,
     'answer' as const,

@@ -28,7 +28,7 @@ test('nothing waits: the age is 0, as it is when a clock was put back', () => {
   }
 });
 
-test('an answer that comes later is shown from then on; one that fails is no number', async () => {
+test('an asynchronous reading is shown once it has resolved; a failed one is NaN', async () => {
   const answers: readonly (readonly [() => Backlog | Promise<Backlog>, readonly number[]])[] = [
     [async () => ({ open: 3, oldestAt: undefined, dead: 1 }), [3, 0, 1]],
     [() => Promise.reject(new Error('gone')), [Number.NaN, Number.NaN, Number.NaN]],

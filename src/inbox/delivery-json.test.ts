@@ -76,7 +76,7 @@ test('a body keeps its digits, its repeated names and its line breaks do no harm
   assert.deepEqual(JSON.parse(detailJson(detail('\ufeff[1]'), view)).body, [1]);
 });
 
-test('what is too long, or no JSON, is base64', () => {
+test('a body that is too long, or no JSON, is base64', () => {
   const long = JSON.stringify('x'.repeat(200));
   const read = JSON.parse(detailJson(detail(long), view));
   assert.equal('body' in read, false);

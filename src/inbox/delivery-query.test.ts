@@ -9,7 +9,7 @@ function texts(given: Readonly<Record<string, string>>) {
   return { text: (field: string) => given[field], name: (field: string) => `--${field}`, problems };
 }
 
-test('a filter has only what was given', () => {
+test('a filter has only the given fields', () => {
   assert.deepEqual(readFilter(texts({}), NOW), {});
   const all = { status: 'dead', event: 'e', source: '', since: '2h', until: '2026-01-31T11:00Z' };
   assert.deepEqual(readFilter(texts(all), NOW), {
@@ -21,7 +21,7 @@ test('a filter has only what was given', () => {
   });
 });
 
-test('all that is wrong is said, with what may be meant', () => {
+test('all problems are reported, with a suggestion', () => {
   const query = texts({ status: 'deat', since: 'now', until: '\u001b[31m' });
   readFilter(query, NOW);
   assert.deepEqual(query.problems, [

@@ -59,7 +59,7 @@ export interface Inbox {
    * unhandled ones stay. Resolves to how many were removed.
    */
   prune(before: number, limit: number, settledOnly: boolean): Promise<number>;
-  /** The size of the inbox in bytes. */
+  /** The size of the inbox in bytes; that of the whole database where both share a file. */
   size(): MaybePromise<number>;
   /** Calls a listener when another process has added work; absent where only one process uses the database. */
   onWork?(listener: () => void): Disposable;

@@ -20,7 +20,7 @@ test('a subscriber gets the users from then on, in their order', async () => {
   assert.deepEqual(await next, { value: userOf(4), done: false });
 });
 
-test('whoever returns is subscribed no more, and waits no more', async () => {
+test('a returned iterator is unsubscribed, and its pending read ends', async () => {
   const feed = new LocalUserFeed();
   const users = feed.subscribe();
   feed.publish(userOf(1));
@@ -45,7 +45,7 @@ test('a loop that is left ends its subscription', async () => {
   assert.equal(feed.subscribers, 0);
 });
 
-test('one who falls a thousand users behind is given up, and told so once', async () => {
+test('a subscriber that falls a thousand users behind is dropped, with one error', async () => {
   const feed = new LocalUserFeed();
   const slow = feed.subscribe();
   const quick = feed.subscribe();

@@ -64,7 +64,7 @@ test('stores know nothing of each other', () => {
   assert.equal(store().all().length, 2);
 });
 
-test('a full store takes no more and keeps what it has', () => {
+test('a full store refuses users and keeps its own', () => {
   const users = store(3);
   users.add({ name: 'c', email: 'c@x' });
   for (let i = 0; i < 2; i++) {
@@ -77,7 +77,7 @@ test('a full store takes no more and keeps what it has', () => {
   assert.equal(users.byId('4'), undefined);
 });
 
-test('subscribers are told of each user that was added, and of no other', async () => {
+test('subscribers get each added user, and no other', async () => {
   const feed = new LocalUserFeed();
   const users = new MemoryUserStore(feed, 3);
   const events = feed.subscribe();

@@ -11,7 +11,7 @@ test('a name and an email make a user, and other members are ignored', () => {
   assert.deepEqual(readNewUser(body), { name: 'Ada', email: 'ada@example.com' });
 });
 
-test('what is no object with both is no user', () => {
+test('a body without both members is no user', () => {
   const bodies = [undefined, null, 1, 'Ada', true, [], ['Ada', 'a@b'], {}, { name: 'Ada' }, { email: 'a@b' }];
   for (const body of bodies) assert.equal(readNewUser(body), undefined);
 });
@@ -45,7 +45,7 @@ test('an email has an @ inside', () => {
     assert.equal(mailed(email), undefined, email);
 });
 
-test('what no engine gives back byte for byte is refused', () => {
+test('text that an engine would change is refused', () => {
   for (const bad of ['\0', '\ud800', '\udc00', '\ude00\ud83d']) {
     assert.equal(named(`a${bad}b`), undefined);
     assert.equal(mailed(`a@${bad}b`), undefined);
@@ -53,7 +53,7 @@ test('what no engine gives back byte for byte is refused', () => {
   assert.equal(named('a\u0001😀\u200d')?.name, 'a\u0001😀\u200d');
 });
 
-test('any body gives a user that can be stored as it was sent, or none', () => {
+test('property: any body is a user that can be stored unchanged, or none', () => {
   const text = fc.oneof(
     fc.string(),
     fc.array(fc.nat(0xffff)).map((units) => String.fromCharCode(...units)),

@@ -11,7 +11,7 @@ function look(cursor: ArrivalCursor, visible: ReadonlySet<number>, limit: number
   return [...cursor.advance(found, now, now)];
 }
 
-test('what comes late is new once, whenever it comes', () => {
+test('a late id is new exactly once', () => {
   const cursor = new ArrivalCursor(10, [8], 0);
   assert.deepEqual([...cursor.advance([11, 14], 1, 2)], [11, 14]);
   assert.deepEqual(cursor.missing, [8, 12, 13]);
@@ -21,7 +21,7 @@ test('what comes late is new once, whenever it comes', () => {
   assert.equal(cursor.last, 15);
 });
 
-test('an id that never comes is given up by a look that did not find it half a minute later', () => {
+test('a missing id expires in a poll that does not find it after the timeout', () => {
   const cursor = new ArrivalCursor(0, [], 0);
   cursor.advance([2], 0, 5);
   cursor.advance([], 30_005, 90_000);

@@ -8,7 +8,7 @@ const text = fc.string({
   maxLength: 12,
 });
 
-test('every text comes back as it was, and has no NUL in between', () => {
+test('every text round-trips, and is stored without NUL', () => {
   fc.assert(
     fc.property(text, (given) => {
       assert.ok(!storable(given).includes('\0'));

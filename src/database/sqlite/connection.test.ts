@@ -29,7 +29,7 @@ test('a file that somebody else left in another mode is brought to the log', asy
   assert.equal(pragma(db, 'synchronous'), 2);
 });
 
-test('the reading connection sees what was committed and cannot write', async () => {
+test('the reading connection sees commits and cannot write', async () => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, 'test.db');
   using writing = openWriteConnection(file);

@@ -32,7 +32,7 @@ test('an empty page is forgotten too', () => {
   assert.equal(read(2, 'a', 'x'), 'x');
 });
 
-test('what does not fit is made again each time, what fitted is kept', () => {
+test('a page that does not fit is read each time, the others stay cached', () => {
   const { state, read } = open(10);
   for (let i = 0; i < 3; i++) {
     read(1, 'a', '12345678');

@@ -152,7 +152,7 @@ test('an error that cannot be turned into text is a failed attempt too', async (
   assert.deepEqual([settled[0]?.outcome, failures], ['retry', []]);
 });
 
-test('a target that knows that no further attempt helps gives its job up at once', async (t) => {
+test('a target can end the attempts of its job at once', async (t) => {
   await using database = openDatabase('sqlite::memory:');
   const { dispatcher, settled } = dispatch(t, database, () =>
     Promise.reject(new AttemptError('gone', 'never')),
@@ -179,7 +179,7 @@ test('a target that says when to come again is asked no earlier', async (t) => {
   assert.deepEqual(await database.inbox.due(['t'], Date.now() + 3_600_000), ['t']);
 });
 
-test('an attempt that takes too long is told so and counts as failed, whether it listens or not', async (t) => {
+test('an attempt that times out is aborted and counts as failed, even if it ignores the signal', async (t) => {
   await using database = openDatabase('sqlite::memory:');
   const work = slow();
   const { dispatcher, settled } = dispatch(t, database, work.run, {
@@ -254,7 +254,7 @@ for (const [kind, run] of Object.entries(unwilling)) {
   });
 }
 
-test('a stop whose deadline has passed already gives back what a claim still brings', soon, async (t) => {
+test('a stop after its deadline releases the jobs of a claim in flight', soon, async (t) => {
   await using database = openDatabase('sqlite::memory:');
   const work = slow();
   const { dispatcher } = dispatch(t, database, work.run);

@@ -39,7 +39,7 @@ async function opened() {
   };
 }
 
-test('what nobody runs is dead after the grace time, with what to do in its error', async () => {
+test('an orphaned job is dead after the grace period, with advice in its error', async () => {
   await using store = await opened();
   const [mine, gone] = [await store.append('mine'), await store.append('gone')];
   for (let i = 0; i < 1_100; i++) await store.append('many');
@@ -60,7 +60,7 @@ test('what nobody runs is dead after the grace time, with what to do in its erro
   assert.match(detail?.jobs[0]?.error ?? '', /for 0\.9 s; put it back and replay/);
 });
 
-test('what another process runs is left to it, however long it waits there', async () => {
+test('a job of another live process never expires', async () => {
   await using store = await opened();
   const theirs = await store.append('theirs');
   const [one, other] = [store.process(['mine']), store.process(['theirs'])];
@@ -74,7 +74,7 @@ test('what another process runs is left to it, however long it waits there', asy
   assert.deepEqual(one.given, [['theirs', 1]]);
 });
 
-test('a start after a long time gives nobody up who starts a little later', async () => {
+test('a start after a long pause expires no job of a process that starts a little later', async () => {
   await using store = await opened();
   const theirs = await store.append('theirs');
   await store.process(['mine', 'theirs']).beat(0);
@@ -115,7 +115,7 @@ test('a store that was away, and a process that stood still, begin anew', async 
   assert.equal(await store.status(theirs), 'dead');
 });
 
-test('what is replayed, or waits for its next attempt, has the whole time again', async () => {
+test('a replayed or waiting job has the whole grace period again', async () => {
   await using store = await opened();
   const id = await store.append('gone');
   const one = store.process(['mine']);
@@ -129,7 +129,7 @@ test('what is replayed, or waits for its next attempt, has the whole time again'
   assert.deepEqual([await store.status(id), await store.status(later)], ['dead', 'pending']);
 });
 
-test('without a grace time nothing is given up, and others are told all the same', async () => {
+test('without a grace period nothing expires, and heartbeats are still recorded', async () => {
   await using store = await opened();
   const [theirs, gone] = [await store.append('theirs'), await store.append('gone')];
   const [one, other] = [store.process(['mine']), store.process(['theirs'], { grace: 0 })];

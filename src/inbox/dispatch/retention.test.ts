@@ -74,7 +74,7 @@ test('a store that is too large loses its oldest done deliveries, and no other',
   for (const { id } of kept) assert.ok(await deliveries.find(id));
 });
 
-test('while nothing can be removed it gives up, however large the store is', async () => {
+test('a prune ends when nothing can be removed, however large the inbox is', async () => {
   await using setup = await opened(0, 1);
   await setup.inbox.append(delivery(NOW - 8, 'open'));
   assert.equal(await setup.retention.prune(NOW), 0);

@@ -9,7 +9,7 @@ const look = (hostname: string, all: boolean) =>
     guardedLookup(hostname, { all }, (error, address) => resolve({ error, address }));
   });
 
-test('a name whose address is private is refused for good, with what to do', async () => {
+test('a name with a private address is refused without a retry, with advice', async () => {
   for (const all of [true, false]) {
     const { error, address } = await look('localhost', all);
     assert.ok(error instanceof PrivateAddressError);

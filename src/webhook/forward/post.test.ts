@@ -92,7 +92,7 @@ test('a reply whose body does not come does not keep its connection', async () =
   await waitFor('the connection to be gone', () => there.open === 0);
 });
 
-test('the signal ends an attempt that nobody answers', async () => {
+test('the signal ends an attempt without an answer', async () => {
   await using there = await receiver(() => {});
   const cut = new AbortController();
   const posted = there.post(cut.signal);

@@ -19,7 +19,7 @@ test('a time that has passed is now, and no receiver puts us off for more than a
   assert.equal(retryAfterMs(new Date(NOW + 10 * DAY).toUTCString(), NOW), DAY);
 });
 
-test('what is neither says nothing', () => {
+test('any other text is ignored', () => {
   for (const header of [undefined, '', 'soon', '99999999999999999999', '1e9999', 'x1']) {
     assert.equal(retryAfterMs(header, NOW), undefined, String(header));
   }

@@ -5,7 +5,7 @@ import { base64Bytes, hexBytes } from './encoding.ts';
 
 const bytes = fc.uint8Array({ minLength: 1, maxLength: 70 }).map((each) => Buffer.from(each));
 
-test('what was encoded is read back, and only at its own length', () => {
+test('an encoding decodes at its own length only', () => {
   fc.assert(
     fc.property(bytes, (each) => {
       assert.deepEqual(hexBytes(each.toString('hex'), each.length), each);

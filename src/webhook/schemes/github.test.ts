@@ -34,7 +34,7 @@ test('another body', () => {
   }
 });
 
-test('what is no signature', () => {
+test('malformed signatures', () => {
   for (const text of [
     '',
     'sha256=',

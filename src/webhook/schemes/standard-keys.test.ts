@@ -17,7 +17,7 @@ test('a shared secret has 24 to 64 bytes, with or without padding', () => {
   }
 });
 
-test('what is no key is refused with what it must be, and not shown', () => {
+test('an invalid key is refused with its required form, and not shown', () => {
   const strong = base64(32);
   for (const [text, problem] of [
     ['', /whsec_, whpk_ or whsk_/],

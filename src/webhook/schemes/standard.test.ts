@@ -166,7 +166,7 @@ test('headers may have another prefix, and then those of the usual name mean not
   assert.deepEqual(verify(verifier, headersWith(V1), BODY, NOW), no('no-signature'));
 });
 
-test('what cannot be signed is said', () => {
+test('unsignable requests are reported', () => {
   assert.throws(() => standard.signer([PUBLIC], params), UnusableSecretError);
   assert.throws(() => standard.signer([], params), UnusableSecretError);
   assert.throws(() => standard.verifier(['secret'], params), UnusableSecretError);

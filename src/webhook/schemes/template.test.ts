@@ -22,7 +22,7 @@ test('a header that is missing or not a single one leaves it unfilled', () => {
   }
 });
 
-test('what is filled in is not read again', () => {
+test('filled-in text is not parsed again', () => {
   const filled = readTemplate('{header:x-id}{body}')?.fill('17', { 'x-id': '{timestamp}{body}' });
   assert.deepEqual(filled, { before: '{timestamp}{body}', after: '' });
 });
@@ -33,7 +33,7 @@ test('it tells whether the timestamp is signed', () => {
   assert.equal(readTemplate('{timestamp}{body}')?.usesTimestamp, true);
 });
 
-test('the two usual templates are what they are called', () => {
+test('the two predefined templates equal their text', () => {
   assert.deepEqual(bodyAlone.fill('17', {}), readTemplate('{body}')?.fill('17', {}));
   assert.deepEqual(timestampAndBody.fill('17', {}), readTemplate('{timestamp}.{body}')?.fill('17', {}));
   assert.deepEqual([bodyAlone.usesTimestamp, timestampAndBody.usesTimestamp], [false, true]);

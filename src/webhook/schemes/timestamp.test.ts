@@ -4,7 +4,7 @@ import { timestampFault } from './timestamp.ts';
 
 const NOW = 1_700_000_000_999;
 
-test('the tolerance belongs to what is allowed, both ways', () => {
+test('the tolerance is inclusive, both ways', () => {
   for (const [timestamp, fault] of [
     ['1700000000', undefined],
     ['1699999700', undefined],

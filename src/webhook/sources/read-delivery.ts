@@ -1,10 +1,6 @@
-import { hash } from 'node:crypto';
 import { type JsonPointer, valueAt } from '../../core/json-pointer.ts';
 import type { RequestHeaders } from '../schemes/scheme.ts';
 import { type Source, type SourceLayout, valueAtPlace } from './source.ts';
-
-/** Longer keys are stored as their hash. */
-const LONGEST_KEY = 255;
 
 /** The content of a verified request. */
 export interface ReadDelivery {
@@ -54,6 +50,5 @@ function dedupKeyOf({ dedup }: SourceLayout, headers: RequestHeaders, body: unkn
   if (dedup === undefined) return null;
   const value = valueAtPlace(dedup, headers, body);
   const key = typeof value === 'number' ? String(value) : value;
-  if (typeof key !== 'string' || key === '') return null;
-  return key.length <= LONGEST_KEY ? key : `sha256:${hash('sha256', key)}`;
+  return typeof key === 'string' && key !== '' ? key : null;
 }

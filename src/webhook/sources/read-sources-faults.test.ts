@@ -139,7 +139,7 @@ test('faults of secrets are named without a secret', () => {
   ]);
 });
 
-test('no problem shows what stands in place of a secret', () => {
+test('no problem shows the value in place of a secret', () => {
   const planted = 'Zq7PlantedSecret';
   const hidden = fc.constantFrom(planted, `${planted}\n`, ` ${planted}`, `whsec_${planted}`);
   const misplaced = fc.oneof(
@@ -176,11 +176,11 @@ const mistakes: readonly SourcesConfig[] = [
   { a: { scheme: 'token', secrets: 'a', event: '/type' } },
 ];
 
-test('what the compiler refuses is refused at the start too', () => {
+test('the start refuses what the compiler refuses', () => {
   for (const mistake of mistakes) assert.equal(read(mistake).problems.length, 1, JSON.stringify(mistake));
 });
 
-test('all faults are told at once', () => {
+test('all problems are reported at once', () => {
   const { problems } = read({
     a: { scheme: 'x', secrets: [] },
     b: { scheme: 'github', secrets: 'a', data: 1 },

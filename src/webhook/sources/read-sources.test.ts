@@ -100,7 +100,7 @@ test('another prefix of the headers goes for the id too', () => {
   assert.deepEqual(source.dedup, { kind: 'header', name: 'svix-id' });
 });
 
-test('a source verifies what its own signer signs', () => {
+test('a source verifies the signatures of its own signer', () => {
   const settings = sourceOf({
     shop: { scheme: 'hmac', secrets: ['new', 'old'], header: 'x-a', timestampHeader: 'x-t' },
   });
@@ -118,7 +118,7 @@ test('a source verifies what its own signer signs', () => {
   assert.ok(!JSON.stringify(source).includes('new'));
 });
 
-test('any data gives sources that work, or problems', () => {
+test('property: any data makes working sources, or problems', () => {
   const scheme = fc.constantFrom('standard', 'github', 'stripe', 'slack', 'hmac', 'token', 'x');
   const value = fc.oneof(
     fc.jsonValue({ maxDepth: 1 }),

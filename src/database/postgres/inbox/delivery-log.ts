@@ -14,7 +14,7 @@ import type { Row, Statement } from '../pool/connection.ts';
 import { type Server, writeFailure } from '../pool/server.ts';
 import { storable, storableKey, stored } from '../text.ts';
 import { DELIVERY, storedDelivery } from './delivery-row.ts';
-import { earlierWriters } from './delivery-writers.ts';
+import { awaitEarlierWriters } from './delivery-writers.ts';
 
 const SUMMARY = `
   d.seq, d.id, d.source, d.event, d.received_at, octet_length(d.body), ${STATUS},
@@ -104,7 +104,7 @@ export class PostgresDeliveryLog implements DeliveryLog {
     const [edge, looked] = (bounds ?? []) as [(number | null)?, number?];
     if (edge === null || edge === undefined) return { items: [], next: undefined };
     // In order of arrival, no delivery may be skipped that has a lower `seq` but is not committed yet.
-    if (forward) await earlierWriters(this.#server);
+    if (forward) await awaitEarlierWriters(this.#server);
     // One more than the limit, to know whether there is another page.
     const rows = await this.#server.readAlone(matching, [...conditions(filter), from, edge, limit + 1]);
     const items = rows.slice(0, limit).map(summary);
@@ -130,14 +130,14 @@ export class PostgresDeliveryLog implements DeliveryLog {
         [REPLAY_JOBS, [now, name, targets]],
         [REPLAY_UNHANDLED, [now, name, targets, keys]],
       ])
-      .catch(fail);
+      .catch(rethrow);
     if (reopened.length + added.length === 0) return false;
     this.#notifier.notify('work');
     return true;
   }
 
   async discard(id: string, now: number): Promise<boolean> {
-    return (await this.#server.write(DISCARD, [now, storable(id)]).catch(fail)).length > 0;
+    return (await this.#server.write(DISCARD, [now, storable(id)]).catch(rethrow)).length > 0;
   }
 }
 
@@ -179,6 +179,6 @@ function conditions({ status, event, source, since, until }: DeliveryFilter): re
   ];
 }
 
-function fail(error: unknown): never {
+function rethrow(error: unknown): never {
   throw writeFailure(error);
 }

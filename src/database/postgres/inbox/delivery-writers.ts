@@ -24,7 +24,7 @@ const WRITERS = {
  * Waits for the transactions that were storing deliveries when it was called. After that every `seq` below one that was
  * seen before is visible, or will never be. It takes no lock. Fails with StoreUnavailableError.
  */
-export async function earlierWriters(server: Server): Promise<void> {
+export async function awaitEarlierWriters(server: Server): Promise<void> {
   const deadline = performance.now() + TIMEOUT;
   let awaited: ReadonlySet<unknown> | undefined;
   for (;;) {

@@ -70,14 +70,14 @@ export class Server implements AsyncDisposable {
    * its SQLSTATE; see `writeFailure`.
    */
   write(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
-    return retrying(() => this.#writers.run(statement, values));
+    return withRetries(() => this.#writers.run(statement, values));
   }
 
   /** A write in one transaction of several statements. Rejects as `write` does. */
   transaction(
     steps: readonly (readonly [Statement, readonly unknown[]])[],
   ): Promise<readonly (readonly Row[])[]> {
-    return retrying(() => this.#writers.transaction(steps));
+    return withRetries(() => this.#writers.transaction(steps));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -110,7 +110,7 @@ function unavailable(what: string, error: unknown): StoreUnavailableError {
 }
 
 /** Retries a write that the server rolled back because of a concurrent one. Others may have been stored. */
-async function retrying<T>(work: () => Promise<T>): Promise<T> {
+async function withRetries<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();

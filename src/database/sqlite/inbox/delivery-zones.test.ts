@@ -69,7 +69,7 @@ test('whatever was stored and removed, each delivery is found by its id and no o
   );
 });
 
-test('the inbox puts what it stores into zones, and what an earlier process has left into the first', async () => {
+test('the inbox adds its deliveries to zones, and those of an earlier process to the first one', async () => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, 'test.db');
   const ids: string[] = [];

@@ -1,4 +1,4 @@
--- AUTOINCREMENT: the id of a deleted user is never given to another one.
+-- AUTOINCREMENT: the id of a deleted user is never used again.
 CREATE TABLE users (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,

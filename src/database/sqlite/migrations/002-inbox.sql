@@ -1,5 +1,5 @@
--- What was received, byte for byte; never changed, only removed when it is old.
--- `seq` keeps the order of arrival; `id` is what the outside knows a delivery by (see delivery_zones).
+-- Deliveries, with their bodies byte for byte; never changed, only removed when they are old.
+-- `seq` keeps the order of arrival; `id` is the public id of a delivery (see delivery_zones).
 CREATE TABLE deliveries (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL,
@@ -17,8 +17,8 @@ CREATE TABLE deliveries (
 
 CREATE UNIQUE INDEX deliveries_dedup ON deliveries (source, dedup_key) WHERE dedup_key IS NOT NULL;
 
--- What is to be done with a delivery: one job per target (a handler or a forward address).
--- An open job may be claimed once `due_at` has come; a claim moves `due_at` to the end of its lease.
+-- The work for a delivery: one job per target (a handler or a forward address).
+-- An open job may be claimed from `due_at` on; a claim moves `due_at` to the end of its lease.
 CREATE TABLE jobs (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   delivery INTEGER NOT NULL REFERENCES deliveries (seq),
@@ -35,7 +35,7 @@ CREATE TABLE jobs (
 ) STRICT;
 
 CREATE INDEX jobs_delivery ON jobs (delivery);
--- The indexes below hold only what is open, held or dead, so they stay as small as the backlog.
+-- The indexes below contain only open, leased and dead jobs, so they stay as small as the backlog.
 CREATE INDEX jobs_due ON jobs (target, due_at, seq) WHERE status = 'open';
 CREATE INDEX jobs_order ON jobs (target, order_key, seq) WHERE status = 'open' AND order_key IS NOT NULL;
 CREATE INDEX jobs_held ON jobs (owner) WHERE owner IS NOT NULL;

@@ -1,5 +1,5 @@
--- When a process last said that it runs the jobs of a target, a handler or a forward address. A target that has open
--- jobs and was never heard of is here since it was first looked at. What nobody has run for long is given up.
+-- The last heartbeat of each target, a handler or a forward address. A target that has open jobs and no heartbeat gets
+-- one when it is first found. Jobs of targets without a recent heartbeat expire.
 CREATE TABLE targets (
   name TEXT PRIMARY KEY,
   seen_at INTEGER NOT NULL

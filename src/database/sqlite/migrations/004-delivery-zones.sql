@@ -1,6 +1,6 @@
--- Where to look for the `id` of a delivery: each zone is a run of deliveries, and the ids in it are not outside the two
--- that stand here. An index would have an entry for each delivery, which costs a third of storing one, and ids are
--- asked for by people only. Deliveries behind the last zone are in none yet.
+-- Zones of consecutive deliveries, each with its lowest and highest `id`, to find a delivery by its id. An index would
+-- have an entry for each delivery, which costs a third of storing one, and only people look up ids. Deliveries behind
+-- the last zone are in no zone yet.
 CREATE TABLE delivery_zones (
   last_seq INTEGER PRIMARY KEY,
   first_seq INTEGER NOT NULL,
@@ -8,7 +8,7 @@ CREATE TABLE delivery_zones (
   last_id TEXT NOT NULL
 ) STRICT;
 
--- The `seq` of a removed delivery is never given to another one. AUTOINCREMENT would note the highest here at each commit;
--- it is noted when deliveries are removed.
+-- The `seq` of a removed delivery is never used again. AUTOINCREMENT would store the highest one here at each commit;
+-- Portico stores it when it removes deliveries.
 INSERT INTO sqlite_sequence (name, seq)
 SELECT 'deliveries', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'deliveries');

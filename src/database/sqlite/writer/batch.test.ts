@@ -91,7 +91,7 @@ for (const [name, write] of Object.entries(bad)) {
   });
 }
 
-test('what a bad write did before it failed is undone', () => {
+test('the steps of a failed write are undone', () => {
   using db = open(`
     CREATE TRIGGER spread AFTER INSERT ON users WHEN new.name = 'bad' BEGIN
       UPDATE users SET email = 'changed@x';
@@ -144,7 +144,7 @@ test('a commit that fails fails every write, and leaves no transaction behind', 
   assert.equal(executor.execute([create('b')]).results.some(isError), false);
 });
 
-test('a disk without room fails what does not fit and keeps what was stored', () => {
+test('a full disk fails new writes and keeps stored ones', () => {
   using db = open();
   const executor = new BatchExecutor(db);
   executor.execute([create('kept')]);

@@ -7,7 +7,7 @@ import { temporaryFolder } from '../../../../test/support/temporary-folder.ts';
 import { openWriteConnection } from '../connection.ts';
 import { rewriteWal } from './rewrite-wal.ts';
 
-test('a log is the same as before, and so is what it says', async () => {
+test('a rewritten WAL has the same bytes and the same content', async () => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, 'test.db');
   using db = openWriteConnection(file);
@@ -23,7 +23,7 @@ test('a log is the same as before, and so is what it says', async () => {
   assert.equal(reader.prepare('SELECT count(*) AS count FROM t').get()?.count, 300);
 });
 
-test('nobody can append to the log meanwhile', async () => {
+test('no connection can append to the WAL during the rewrite', async () => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, 'test.db');
   using other = openWriteConnection(file);

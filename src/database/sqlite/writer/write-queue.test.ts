@@ -23,7 +23,7 @@ const echo = (writes: readonly Write[]): BatchResult<StepRows> => ({
   results: writes.map(([step]) => ({ rows: [[[Number(step?.values[0])]]] })),
 });
 
-test('what arrives in one tick is one batch, what arrives meanwhile is the next one', async () => {
+test('the writes of one tick form one batch, later ones the next', async () => {
   const { queue, sent } = manualConnection();
   const first = [queue.write('removeUser', 1), queue.write('removeUser', 2)];
   await turn();
@@ -51,7 +51,7 @@ test('nothing is answered before its batch is', async () => {
   await write;
 });
 
-test('a fatal result refuses what waits and what comes, once', async () => {
+test('a fatal result refuses waiting and later writes, once', async () => {
   const { queue, sent, fatal } = manualConnection();
   const inBatch = queue.write('removeUser', 1);
   await turn();

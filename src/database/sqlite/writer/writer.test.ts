@@ -55,7 +55,7 @@ const create = ({ queue }: Writer, name: string) => queue.write('createUser', na
 const unavailable = (message: RegExp) => (error: unknown) =>
   error instanceof StoreUnavailableError && message.test(error.message);
 
-test('what the thread has written is there for others at once, and after it was closed and opened again', async () => {
+test('a write of the thread is visible to other connections at once, and after a reopen', async () => {
   await using file = await migratedFile();
   {
     await using opened = await openThread(file.path);
@@ -104,7 +104,7 @@ test('a write that is wrong by itself fails, and the thread goes on', async () =
   assert.deepEqual(opened.fatal, []);
 });
 
-test('a thread that dies fails what is under way and what comes, and says so once', {
+test('a dead thread fails current and later writes, and reports it once', {
   timeout: 10_000,
 }, async () => {
   await using file = await migratedFile();

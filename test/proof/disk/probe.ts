@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { PorticoProcess } from '../../support/portico-process.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import type { StoreContent } from '../kill/ledger.ts';
 
 /** What each kind of write answers when it cannot be stored: 503, and what the contract says. */
@@ -89,6 +90,14 @@ export class DiskProbe {
     const { data } = (await list.json()) as { data: readonly { id: number; name: string }[] };
     this.#checkUsers(new Map(data.map(({ id, name }) => [id, { name, email: 'a@b' }])));
     if (management !== undefined) assert.equal((await fetch(`${management}/livez`)).status, 200);
+  }
+
+  /** Resolves once the health endpoint and its components have these statuses: results are kept for a second. */
+  async healthIs(expected: Readonly<Record<string, string>>): Promise<void> {
+    await waitFor(`health to be ${JSON.stringify(expected)}`, async () => {
+      const found = await this.health();
+      return Object.entries(expected).every(([name, status]) => found[name] === status);
+    });
   }
 
   /** Status and component statuses of the health endpoint. */

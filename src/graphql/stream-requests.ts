@@ -1,6 +1,6 @@
 import type { FastifyReply, preHandlerHookHandler } from 'fastify';
 import type { ExecutionResult } from 'graphql';
-import { parseAccept } from '../http/accept.ts';
+import { parseAccept, takesEventStream } from '../http/accept.ts';
 import { exchangeOf } from '../http/add-endpoint.ts';
 import type { Exchange } from '../http/endpoint.ts';
 import type { Refused } from './documents.ts';
@@ -18,7 +18,7 @@ import { masked, type RunOptions, refuseWriteByGet } from './run-request.ts';
 export function streamRequests(streams: EventStreams, options: RunOptions): preHandlerHookHandler {
   return (request, reply, done) => {
     const { accept } = request.headers;
-    if (!accept?.includes(EVENT_STREAM) || parseAccept(accept)(EVENT_STREAM).weight === 0) return done();
+    if (!takesEventStream(accept) || parseAccept(accept ?? '')(EVENT_STREAM).weight === 0) return done();
     const exchange = exchangeOf(request);
     try {
       const params = options.paramsOf(exchange);

@@ -39,3 +39,8 @@ export function prefersHtml(accept: string | undefined, others: readonly string[
   const html = wanted('text/html').weight;
   return others.every((other) => html > wanted(other).weight);
 }
+
+/** Whether an Accept header names event streams, with whatever weight. */
+export function takesEventStream(accept: string | undefined): boolean {
+  return accept !== undefined && accept !== '*/*' && /text\/event-stream/i.test(accept);
+}

@@ -1,14 +1,8 @@
-import type {
-  FastifyInstance,
-  FastifyReply,
-  FastifyRequest,
-  HTTPMethods,
-  preHandlerHookHandler,
-} from 'fastify';
+import type { FastifyInstance, FastifyRequest, HTTPMethods, preHandlerHookHandler } from 'fastify';
 import { whenReady } from '../core/maybe-promise.ts';
-import type { Endpoint, Reply } from './endpoint.ts';
-import { asIs } from './error-format.ts';
+import type { Endpoint } from './endpoint.ts';
 import { FastifyExchange } from './fastify-exchange.ts';
+import { send } from './send-reply.ts';
 
 const EXCHANGE = Symbol('portico.exchange');
 
@@ -84,13 +78,6 @@ export function exchangeOf(request: FastifyRequest): FastifyExchange {
 /** The Content-Type header of any request; null without one. */
 export function contentTypeOf(request: FastifyRequest): string | null {
   return request[EXCHANGE]?.contentType ?? request.headers['content-type'] ?? null;
-}
-
-/** Sends an endpoint's reply by Fastify. */
-export function send(reply: FastifyReply, { status, type, body, headers }: Reply): FastifyReply {
-  if (headers !== undefined) reply.headers(headers);
-  if (type !== '') reply.type(type);
-  return reply.code(status).serializer(asIs).send(body);
 }
 
 function bodyLength({ headers }: FastifyRequest, limit: number): number {

@@ -30,7 +30,7 @@ export interface Reply {
   readonly type: string;
   /** The fast path runs a request whose reply is a stream again by Fastify: it must be safe to repeat. */
   readonly body: string | Buffer | Readable;
-  /** Further header fields, by name in lower case. */
+  /** Further header fields, by name in lower case. Nothing of a client's: the fast path writes them unchecked. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface Endpoint {
   /** Largest body in bytes; a larger one is a 413. 0 for a route that reads none. */
   readonly bodyLimit: number;
   /**
-   * Judges a request before its body is read: credentials, budgets. `bodyLength` is the body's length in bytes, or
+   * Judges a request before its body is used, and mostly before it is read: credentials, budgets. `bodyLength` is the body's length in bytes, or
    * the limit where that is less or the length is not known. Throws HttpProblem.
    */
   admit?(exchange: Exchange, bodyLength: number): void;

@@ -1,5 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import type { Reply } from './endpoint.ts';
 import { type HttpProblem, toProblem } from './problem.ts';
+import { send } from './send-reply.ts';
 
 /** How a door writes a refusal: its content type and body. Pure; one per door. */
 export interface ErrorFormat {
@@ -9,24 +11,32 @@ export interface ErrorFormat {
   body(problem: HttpProblem, request: { readonly method: string; readonly url: string } | undefined): string;
 }
 
-/** Keeps Fastify from adding a charset: a content type is sent exactly as its door writes it. */
-export function asIs(payload: unknown): string {
-  return payload as string;
+/** What a refusal is written for. */
+interface RefusedRequest {
+  readonly id: string;
+  readonly method: string;
+  readonly url: string;
+  readonly log: Pick<FastifyBaseLogger, 'error'>;
 }
 
-/** Answers with a problem in the door's format; what is our own fault is logged with the request's id. */
+/** The reply to an error, in the door's format. Errors of our own are logged with the request's id. */
+export function refusal(format: ErrorFormat, error: unknown, request: RefusedRequest): Reply {
+  const problem = toProblem(error);
+  if (problem.status >= 500) request.log.error({ reqId: request.id, err: error }, 'request failed');
+  return {
+    status: problem.status,
+    type: format.contentType,
+    body: format.body(problem, request),
+    headers: { ...format.headers, ...problem.headers },
+  };
+}
+
+/** Answers a request of Fastify's with the refusal. */
 export function sendProblem(
   format: ErrorFormat,
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  const problem = toProblem(error);
-  if (problem.status >= 500) request.log.error({ reqId: request.id, err: error }, 'request failed');
-  return reply
-    .code(problem.status)
-    .headers({ ...format.headers, ...problem.headers })
-    .type(format.contentType)
-    .serializer(asIs)
-    .send(format.body(problem, request));
+  return send(reply, refusal(format, error, request));
 }

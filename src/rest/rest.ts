@@ -1,7 +1,8 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { addEndpoint, send } from '../http/add-endpoint.ts';
+import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
+import { send } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import { ENDPOINT_NOT_FOUND, emptyReply, JSON_TYPE, json } from './envelope.ts';
 import { restErrors } from './rest-errors.ts';

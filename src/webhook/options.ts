@@ -71,12 +71,15 @@ export function readNumbers(numberOf: (name: keyof WebhookNumbers) => number): W
 export function readOptions(given: WebhookOptions) {
   const problems: string[] = [];
   const numbers = readNumbers((name) => numberOf(name, given[name], problems));
-  const { secrets = [] } = given;
+  const { secrets = [], stopTimeout = 8_000 } = given;
+  if (!Number.isSafeInteger(stopTimeout) || stopTimeout < 0) {
+    problems.push('options: webhook.stopTimeout must be an integer from 0 up, in milliseconds');
+  }
   return {
     ...readWork(given, problems),
     numbers,
     secrets: typeof secrets === 'function' ? secrets : () => secrets,
-    stopTimeout: given.stopTimeout ?? 8_000,
+    stopTimeout,
   };
 }
 

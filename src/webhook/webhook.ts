@@ -25,17 +25,18 @@ export type { WebhookOptions } from './options.ts';
 export const webhook: FastifyPluginAsync<WebhookOptions> = async (app, given) => {
   const { inbox, metrics } = given;
   const { stopTimeout, ...options } = readOptions(given);
-  const resources = new DisposableStack();
+  using building = new DisposableStack();
   // Without metrics the events count into meters of their own.
-  const meters = metrics ?? resources.use(new Metrics());
+  const meters = metrics ?? building.use(new Metrics());
   if (metrics !== undefined) addBacklogMetrics(metrics, inbox);
-  const events = resources.use(createEvents(app.log, meters));
+  const events = building.use(createEvents(app.log, meters));
   const { work, addRoutes } = createWebhookDoor({ ...options, inbox, log: app.log, events });
 
+  const resources = building.move();
   app.addHook('onReady', async () => work.start());
   app.addHook('onClose', async () => {
+    using _ = resources;
     await work.stop(AbortSignal.timeout(stopTimeout));
-    resources.dispose();
   });
   addRoutes(app);
 };

@@ -50,7 +50,7 @@ export interface WebhookWork {
 /** Creates the background work. Throws UnusableSecretError. */
 export function createWork(options: WorkOptions): WebhookWork {
   const { inbox, handlers, forwards, defaults, lease, log, events } = options;
-  const posters = new DisposableStack();
+  using building = new DisposableStack();
   const targets = [
     ...[...handlers].map(([event, spec]) =>
       handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
@@ -61,7 +61,7 @@ export function createWork(options: WorkOptions): WebhookWork {
       const { secrets, allowPrivate } = forward;
       const scheme = { scheme: 'standard', params: { headerPrefix: 'webhook', tolerance: 0 } } as const;
       const sign = secrets.length === 0 ? undefined : createSigner(scheme, secrets);
-      return forwardTarget(forward, defaults, sign, posters.use(createPoster({ allowPrivate })));
+      return forwardTarget(forward, defaults, sign, building.use(createPoster({ allowPrivate })));
     }),
   ];
   const dispatcher = new Dispatcher({ inbox, targets, lease, events });
@@ -84,6 +84,7 @@ export function createWork(options: WorkOptions): WebhookWork {
     onPruned: (removed) => log.info({ removed }, 'old deliveries removed'),
     onError: events.storeFailed,
   });
+  const posters = building.move();
   return {
     plan: createJobPlan(handlers, forwards),
     wake({ jobs }) {
@@ -95,8 +96,8 @@ export function createWork(options: WorkOptions): WebhookWork {
       retention.start();
     },
     async stop(deadline) {
+      using _ = posters;
       await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), retention.stop()]);
-      posters.dispose();
     },
   };
 }

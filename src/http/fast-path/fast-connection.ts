@@ -125,6 +125,11 @@ export class FastConnection<Route> {
     if (sent && socket.errored === null) onSent();
   }
 
+  /** Ends the connection without a reply. */
+  cut(): void {
+    this.#socket.destroy();
+  }
+
   /** Gives a leased request the timeout of a reply, not that of an idle connection. */
   extendTimeout(): void {
     if (this.#leased === undefined || this.#idleTimeout !== undefined) return;

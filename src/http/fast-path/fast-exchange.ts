@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
-import type { ErrorFormat } from '../error-format.ts';
+import { type ErrorFormat, refusal } from '../error-format.ts';
 import type { ExchangeLog } from '../exchange-log.ts';
-import { bodyTooLarge, toProblem } from '../problem.ts';
+import { bodyTooLarge } from '../problem.ts';
 import type { ReplyRecorder } from '../request-metrics.ts';
 import type { FastConnection, Leased } from './fast-connection.ts';
 import { parseReplyHead } from './parse-reply-head.ts';
@@ -177,16 +177,14 @@ export class FastExchange implements Exchange, Leased {
   }
 
   #fail(error: unknown): void {
-    const { errors, log } = this.#options;
-    const problem = toProblem(error);
-    if (problem.status >= 500) log.error({ reqId: this.id, err: error }, 'request failed');
-    const { method, url } = this.#request;
-    this.#send({
-      status: problem.status,
-      type: errors.contentType,
-      body: errors.body(problem, { method, url }),
-      headers: { ...errors.headers, ...problem.headers },
-    });
+    const { id, log, method } = this;
+    try {
+      this.#send(refusal(this.#options.errors, error, { id, log, method, url: this.#request.url }));
+    } catch (cause) {
+      // Nobody above could answer any more.
+      log.error({ reqId: id, err: cause }, 'refusal failed, connection cut');
+      this.#connection.cut();
+    }
   }
 
   /** Calls the listeners, once: a client that is gone may still be given a stream. */

@@ -218,6 +218,22 @@ test('a hook of a plugin closes the fast path for the routes of that plugin, and
   assert.equal(await door.get('/things/a'), 'fast: a');
 });
 
+test('an error that cannot be written cuts its connection, and harms nobody else', async () => {
+  const broken = {
+    get statusCode(): number {
+      throw new TypeError('unreadable');
+    },
+  };
+  await using door = await open({
+    echo() {
+      throw broken;
+    },
+  });
+  await assert.rejects(door.post('/echo', 'x'));
+  assert.ok(door.log.entries.some(({ msg }) => msg === 'refusal failed, connection cut'));
+  assert.equal(await (await fetch(`${door.url}/things/a`)).text(), 'fastify: a');
+});
+
 test('without its option there is none', async () => {
   await using door = await open({ fastPath: false });
   assert.equal(await door.get('/things/a'), 'fastify: a');

@@ -3,6 +3,7 @@ import { EventEmitter } from 'node:events';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
+import { takesEventStream } from '../accept.ts';
 import { LIMITS } from '../limits.ts';
 import { FastConnection, type FastRouter } from './fast-connection.ts';
 import { FastExchange, type FastExchangeOptions, type FastRoute } from './fast-exchange.ts';
@@ -77,7 +78,7 @@ export class FastPath implements FastRouter<FastRoute> {
   find(request: PlainRequest): FastRoute | undefined {
     if (this.#state !== 'open' || this.#options.isDraining() || isTraced()) return undefined;
     // Event streams are Fastify's.
-    if (request.headers.accept?.includes('text/event-stream')) return undefined;
+    if (takesEventStream(request.headers.accept)) return undefined;
     if (this.#isRecordedForwarded(request)) return undefined;
     return this.#routes.find(request);
   }

@@ -22,6 +22,8 @@ export function interruption(): Interruption {
   return {
     signal: controller.signal,
     [Symbol.dispose]() {
+      // After the first signal an echo of it must not end the process before its report is out.
+      if (first !== undefined) return;
       process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
     },
   };

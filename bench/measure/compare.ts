@@ -85,7 +85,8 @@ type Timing = Pick<Load, 'connections' | 'seconds' | 'pause'>;
 
 async function pacedP99(bench: Workbench, contender: Contender, timing: Timing): Promise<number> {
   if (bench.loadTool !== 'wrk') return Number.NaN;
-  const seconds = Math.max(1, timing.seconds / 2);
+  // wrk takes whole seconds.
+  const seconds = Math.max(1, Math.round(timing.seconds / 2));
   return (await loadOnce(bench, contender, { ...timing, seconds, pause: PAUSE })).p99;
 }
 

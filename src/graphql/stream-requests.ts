@@ -18,7 +18,7 @@ import { masked, type RunOptions, refuseWriteByGet } from './run-request.ts';
 export function streamRequests(streams: EventStreams, options: RunOptions): preHandlerHookHandler {
   return (request, reply, done) => {
     const { accept } = request.headers;
-    if (!takesEventStream(accept) || parseAccept(accept ?? '')(EVENT_STREAM).weight === 0) return done();
+    if (!takesEventStream(accept) || parseAccept(accept)(EVENT_STREAM).weight === 0) return done();
     const exchange = exchangeOf(request);
     try {
       const params = options.paramsOf(exchange);

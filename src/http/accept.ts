@@ -41,6 +41,6 @@ export function prefersHtml(accept: string | undefined, others: readonly string[
 }
 
 /** Whether an Accept header names event streams, with whatever weight. */
-export function takesEventStream(accept: string | undefined): boolean {
+export function takesEventStream(accept: string | undefined): accept is string {
   return accept !== undefined && accept !== '*/*' && /text\/event-stream/i.test(accept);
 }

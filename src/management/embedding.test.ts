@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type FastifyInstance } from 'fastify';
+import { managementApp } from '../../test/support/management-app.ts';
 import type { CustomEndpoint } from './endpoints/custom.ts';
-import { HealthRegistry, type ManagementOptions, Metrics, management, Readiness } from './management.ts';
+import { type ManagementOptions, management } from './management.ts';
 import { ManagementOptionsError } from './options.ts';
 
 // How the door gets on with an application that is not ours.
@@ -10,25 +11,8 @@ import { ManagementOptionsError } from './options.ts';
 const SECURED = { users: [{ user: 'ann', password: 'pw', roles: [] }] };
 const CREDENTIALS = { authorization: `Basic ${Buffer.from('ann:pw').toString('base64')}` };
 
-async function start(changes: Partial<ManagementOptions> = {}, app: FastifyInstance = Fastify()) {
-  const options: ManagementOptions = {
-    basePath: '/actuator',
-    include: ['*'],
-    exclude: [],
-    showValues: 'never',
-    users: [],
-    role: undefined,
-    build: { version: '1', artifact: 'a', name: 'A' },
-    health: new HealthRegistry([]),
-    readiness: new Readiness(),
-    metrics: new Metrics(),
-    environment: { activeProfiles: [], propertySources: [] },
-    endpoints: [],
-    ...changes,
-  };
-  await app.register(management, options).ready();
-  return app;
-}
+const start = (changes: Partial<ManagementOptions> = {}, app?: FastifyInstance) =>
+  managementApp({ showValues: 'never', ...changes }, app);
 
 test('an application around it is left alone', async () => {
   const around = Fastify();

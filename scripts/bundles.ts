@@ -34,18 +34,44 @@ const NEVER_LOADED = [
   'pg-cloudflare',
 ];
 
-/** The command with every package that it needs: a file to start, the rest by need. Resolves to the licences inside. */
+/** The command's import of the service, which leads to a bundle of its own. */
+const serviceApart: esbuild.Plugin = {
+  name: 'service-apart',
+  setup(build) {
+    build.onResolve({ filter: /\/app\/serve\.ts$/ }, () => ({ path: '../service/serve.js', external: true }));
+  },
+};
+
+/**
+ * The command with every package that it needs: a file to start, the rest by need. The service shares no code with the
+ * other commands, because it would then be read from some forty files instead of one. Resolves to the licences inside.
+ */
 export async function bundleCommand(root: string, target: string): Promise<string> {
-  const { metafile } = await esbuild.build({
+  const options = {
     ...started,
     absWorkingDir: root,
-    entryPoints: ['bin/portico.js'],
-    outdir: join(target, 'bin'),
     splitting: true,
     external: NEVER_LOADED,
     metafile: true,
-  });
-  return licenseNotices(root, Object.keys(metafile.inputs));
+  } as const satisfies esbuild.BuildOptions;
+  const bundles = await Promise.all([
+    esbuild.build({
+      ...options,
+      entryPoints: ['bin/portico.js'],
+      outdir: join(target, 'bin'),
+      plugins: [serviceApart, lazyModules],
+    }),
+    esbuild.build({
+      ...options,
+      entryPoints: ['src/app/serve.ts'],
+      outdir: join(target, 'bin/service'),
+      chunkNames: '[name]-[hash]',
+    }),
+  ]);
+  return licenseNotices(
+    root,
+    bundles.flatMap(({ metafile }) => Object.keys(metafile.inputs)),
+  );
 }
 
 /** The writer's thread, in one file, for the command and the library. */

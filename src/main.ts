@@ -1,5 +1,5 @@
 import { type CommandName, parseCommandLine } from './commands/argv/command-line.ts';
-import { ExpectedError } from './core/expected-error.ts';
+import { isExpected } from './core/expected-error.ts';
 
 type Command = (rest: readonly string[]) => Promise<number>;
 
@@ -27,7 +27,7 @@ async function main(argv: readonly string[]): Promise<number> {
 
 /** What the user can mend is one clear text; anything else is a bug and shows its stack. */
 function explain(error: unknown): number {
-  if (error instanceof ExpectedError) {
+  if (isExpected(error)) {
     process.stderr.write(`portico: ${error.message}\n`);
     return error.exitCode;
   }

@@ -10,3 +10,8 @@ export abstract class ExpectedError extends Error {
     return 1;
   }
 }
+
+/** Whether an error is an ExpectedError, also one of another bundle of this package, which has a class of its own. */
+export function isExpected(error: unknown): error is ExpectedError {
+  return error instanceof Error && 'exitCode' in error;
+}

@@ -164,6 +164,21 @@ test('the other commands of the bundle run alone too, help and version without t
   assert.equal(await run('deliveries', 'list', '--json'), '{"items":[],"next":null}\n');
 });
 
+test('what a user can mend is a text without a stack, though the service is a bundle of its own', async () => {
+  await using place = await temporaryFolder();
+  const main = await aloneIn(place.path);
+  const start = promisify(execFile)(process.execPath, [main, 'serve', '--rest-port', 'none'], {
+    cwd: place.path,
+    env: {},
+  });
+  await assert.rejects(start, ({ code, stderr }: { code: number; stderr: string }) => {
+    assert.equal(code, 2);
+    assert.match(stderr, /^portico: /);
+    assert.doesNotMatch(stderr, /\n\s+at /);
+    return true;
+  });
+});
+
 test('the package holds no sources and no tests, and the licence of each package inside', () => {
   const files = globSync('**/*', { cwd: built });
   const strays = files.filter((name) => /(?<!\.d)\.ts$|\.test\.|node_modules/.test(name));

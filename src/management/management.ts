@@ -8,6 +8,7 @@ import { addProbes } from './health/probes.ts';
 import { healthView } from './health/view.ts';
 import { prepareScope } from './management-scope.ts';
 import { answerUnknownPaths } from './not-found.ts';
+import { addRoutes } from './operations.ts';
 import { basePrefix, checkCustomEndpoints, type ManagementOptions } from './options.ts';
 import { registerWithAdmin } from './spring-boot-admin/spring-boot-admin.ts';
 
@@ -37,8 +38,7 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
   const prefix = basePrefix(options.basePath);
   checkCustomEndpoints(options.endpoints, prefix);
   const health = healthView(options);
-  const exposed = exposedEndpoints(allEndpoints(options, health), options);
-  const endpoints = exposed.map(({ endpoint }) => endpoint);
+  const endpoints = allEndpoints(options, health);
   const guardHook = guard(options, app.log);
   if (options.springBootAdmin !== undefined) {
     registerWithAdmin(app, options.springBootAdmin, {
@@ -58,9 +58,10 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
       // A hook, so that it also sees requests for unknown paths.
       if (guardHook !== undefined) scope.addHook('onRequest', guardHook);
       answerUnknownPaths(scope, prefix);
+      const exposed = exposedEndpoints(scope, endpoints, options);
       // At `/` discovery would replace the application's own start page.
-      if (prefix !== '') addDiscovery(scope, endpoints, options.build);
-      for (const { endpoint, access } of exposed) endpoint.addRoutes(scope, access);
+      if (prefix !== '') addDiscovery(scope, exposed, options.build);
+      for (const { routes } of exposed) addRoutes(scope, routes);
     },
     { prefix },
   );

@@ -6,7 +6,6 @@ import type { DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { discardDelivery, type ReplayPlan, replayDelivery } from '../../inbox/replay-delivery.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { addOperations, addReadOperation } from '../operations.ts';
 import { jsonReply, jsonTextReply, NO_CONTENT } from '../replies.ts';
 import { readDeliveriesQuery } from './deliveries-query.ts';
 
@@ -71,14 +70,7 @@ export function deliveriesEndpoint(
     id: 'deliveries',
     about: 'The webhook deliveries and their status (?status=dead&since=2h).',
     ownAccess: 'read-only',
-    paths: ['/deliveries', '/deliveries/{id}'],
-    addRoutes(scope, access) {
-      addReadOperation(scope, '/deliveries', list);
-      addOperations(scope, '/deliveries/:id', {
-        get: show,
-        post: access === 'unrestricted' ? act : undefined,
-      });
-    },
+    routes: () => ({ '/deliveries': { get: list }, '/deliveries/{id}': { get: show, post: act } }),
   };
 }
 

@@ -5,7 +5,6 @@ import { cachedHealthReply, healthReply } from '../health/health-reply.ts';
 import type { HealthTarget, HealthView } from '../health/view.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
-import { addOperations, addReadOperation } from '../operations.ts';
 
 /** Only authorised requests get past the guard; without users every request is authorised. */
 function detailsShown({ showDetails }: Pick<HealthTarget, 'showDetails'>): boolean {
@@ -44,13 +43,12 @@ export function healthEndpoint(view: HealthView): ManagementEndpoint {
   return {
     id: 'health',
     about: 'Whether everything that this service needs is well.',
-    paths: ['/health', '/health/{*path}'],
-    addRoutes(scope) {
-      addReadOperation(scope, '/health', ({ headers }) =>
-        whenReady(checkWhole(), (report) => replyWhole(report, headers.accept)),
-      );
-      addOperations(scope, '/health/*', { get: part }, { exists: (path) => targetOf(path) !== undefined });
-    },
+    routes: () => ({
+      '/health': {
+        get: ({ headers }) => whenReady(checkWhole(), (report) => replyWhole(report, headers.accept)),
+      },
+      '/health/{*path}': { get: part, exists: (path) => targetOf(path) !== undefined },
+    }),
   };
 }
 

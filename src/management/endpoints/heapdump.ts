@@ -6,7 +6,6 @@ import { fileHead, fileReply } from '../dumps/file-reply.ts';
 import { neverIdle } from '../dumps/never-idle.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { unavailable } from '../management-errors.ts';
-import { addOperations } from '../operations.ts';
 
 /** The most memory that a snapshot takes, as a multiple of the used heap. */
 const COST = 2.5;
@@ -62,9 +61,6 @@ export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP)
     id: 'heapdump',
     about: 'The heap, secrets included, for the memory panel of the developer tools.',
     ownAccess: 'none',
-    paths: ['/heapdump'],
-    addRoutes(scope) {
-      addOperations(scope, '/heapdump', { get: dump, head: () => fileHead('heapsnapshot') }, { fast: false });
-    },
+    routes: () => ({ '/heapdump': { get: dump, head: () => fileHead('heapsnapshot'), fast: false } }),
   };
 }

@@ -3,7 +3,6 @@ import type { ExchangeLog, RecordedExchange } from '../../http/exchange-log.ts';
 import { isSecretName, maskSecrets } from '../access/masking.ts';
 import { formatDuration } from '../iso-duration.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { addReadOperation } from '../operations.ts';
 import { jsonReply } from '../replies.ts';
 
 /** Longer URIs and header values are cut: a client chooses them. */
@@ -31,12 +30,11 @@ export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): M
   return {
     id: 'httpexchanges',
     about: 'The last 100 requests of all doors and their replies.',
-    paths: ['/httpexchanges'],
-    addRoutes(scope) {
-      addReadOperation(scope, '/httpexchanges', (exchange) =>
-        jsonReply(exchange, { exchanges: log.latest().map(describe) }),
-      );
-    },
+    routes: () => ({
+      '/httpexchanges': {
+        get: (exchange) => jsonReply(exchange, { exchanges: log.latest().map(describe) }),
+      },
+    }),
   };
 }
 

@@ -5,7 +5,6 @@ import { nodeInfo } from '../info/node.ts';
 import { osInfo } from '../info/os.ts';
 import { processInfo } from '../info/process.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { addReadOperation } from '../operations.ts';
 import { jsonTextReply } from '../replies.ts';
 
 /** Name and version of the program (contract 2.4). */
@@ -57,13 +56,13 @@ export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOption
   return {
     id: 'info',
     about: 'Name, version and commit of this service.',
-    paths: ['/info'],
-    addRoutes(scope) {
-      addReadOperation(scope, '/info', (exchange) =>
-        whenReady(constant === undefined ? findGit() : undefined, (commit) =>
-          jsonTextReply(exchange, bodyWith(commit)),
-        ),
-      );
-    },
+    routes: () => ({
+      '/info': {
+        get: (exchange) =>
+          whenReady(constant === undefined ? findGit() : undefined, (commit) =>
+            jsonTextReply(exchange, bodyWith(commit)),
+          ),
+      },
+    }),
   };
 }

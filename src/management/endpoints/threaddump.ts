@@ -2,7 +2,6 @@ import { parseAccept } from '../../http/accept.ts';
 import { type Frame, readThreads, type ThreadState } from '../dumps/thread-report.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { MEDIA_TYPES } from '../media-type.ts';
-import { addReadOperation } from '../operations.ts';
 import { jsonReply, NEGOTIATED_HEADERS } from '../replies.ts';
 
 const TEXT = 'text/plain;charset=UTF-8';
@@ -12,16 +11,17 @@ export function threadDumpEndpoint(read: () => readonly ThreadState[] = readThre
   return {
     id: 'threaddump',
     about: 'The stacks of the main thread and every worker.',
-    paths: ['/threaddump'],
-    addRoutes(scope) {
-      addReadOperation(scope, '/threaddump', (exchange) => {
-        const threads = read();
-        if (prefersText(exchange.headers.accept)) {
-          return { status: 200, type: TEXT, body: asText(threads), headers: NEGOTIATED_HEADERS };
-        }
-        return { ...jsonReply(exchange, { threads: threads.map(describe) }), headers: NEGOTIATED_HEADERS };
-      });
-    },
+    routes: () => ({
+      '/threaddump': {
+        get(exchange) {
+          const threads = read();
+          if (prefersText(exchange.headers.accept)) {
+            return { status: 200, type: TEXT, body: asText(threads), headers: NEGOTIATED_HEADERS };
+          }
+          return { ...jsonReply(exchange, { threads: threads.map(describe) }), headers: NEGOTIATED_HEADERS };
+        },
+      },
+    }),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { whenReady } from '../../core/maybe-promise.ts';
-import { addReadOperation } from '../operations.ts';
+import { addOperations } from '../operations.ts';
 import { cachedHealthReply } from './health-reply.ts';
 import type { HealthView } from './view.ts';
 
@@ -20,8 +20,8 @@ export function addProbes(scope: FastifyInstance, { registry, groups, mask, secr
     if (group === undefined) continue;
     const check = registry.group(group.members);
     const reply = cachedHealthReply({ shown: group.showDetails === 'always', mask, secrets });
-    addReadOperation(scope, path, ({ headers }) =>
-      whenReady(check(), (report) => reply(report, headers.accept)),
-    );
+    addOperations(scope, path, {
+      get: ({ headers }) => whenReady(check(), (report) => reply(report, headers.accept)),
+    });
   }
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { builtInEndpoints } from '../config/options/endpoint-id.ts';
+import { KnownSecrets } from '../core/redaction.ts';
 import { Readiness } from '../observability/health/readiness.ts';
 import { HealthRegistry } from '../observability/health/registry.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
@@ -10,18 +11,19 @@ import type { DoorOptions, ManagementOptions } from './options.ts';
 
 /**
  * The options with their defaults: the four standard endpoints and those of `endpoints` at /actuator, not secured, no
- * values shown; the build of the nearest package.json, no health checks, meters of the process, the environment; ready
+ * values shown, the passwords of users redacted; the build of the nearest package.json, no health checks, meters of the process, the environment; ready
  * while the application listens. What is opened here closes with `app`.
  */
 export function withDefaults(options: ManagementOptions, app: FastifyInstance): DoorOptions {
-  const { endpoints = [] } = options;
+  const { endpoints = [], users = [] } = options;
   return {
     ...options,
     basePath: options.basePath ?? '/actuator',
     include: options.include ?? [...builtInEndpoints, ...endpoints.map(({ id }) => id)],
     exclude: options.exclude ?? [],
     showValues: options.showValues ?? 'never',
-    users: options.users ?? [],
+    secrets: options.secrets ?? new KnownSecrets(users.map(({ password }) => password)),
+    users,
     role: options.role,
     build: options.build ?? nearestBuild(),
     health: options.health ?? new HealthRegistry([]),

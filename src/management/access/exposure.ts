@@ -2,7 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { comparableEndpointId } from '../../config/options/endpoint-id.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import type { Routes } from '../operations.ts';
-import { type AccessRules, accessRules } from './access.ts';
+import type { DoorOptions } from '../options.ts';
+import { accessRules } from './access.ts';
 
 /** An exposed endpoint with the routes that its access leaves. */
 export interface Exposed extends Pick<ManagementEndpoint, 'about'> {
@@ -10,11 +11,7 @@ export interface Exposed extends Pick<ManagementEndpoint, 'about'> {
 }
 
 /** Which endpoints are exposed. */
-export interface ExposureRules {
-  readonly include: readonly string[];
-  readonly exclude: readonly string[];
-  readonly access?: AccessRules | undefined;
-}
+export type ExposureRules = Pick<DoorOptions, 'include' | 'exclude' | 'access'>;
 
 /** Whether an endpoint without an access level of its own is exposed. */
 export function isExposed(id: string, { include, exclude, access = {} }: ExposureRules): boolean {

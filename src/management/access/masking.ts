@@ -56,6 +56,11 @@ export function maskSecrets(text: string): string {
   );
 }
 
+/** Masks the known secrets in a text too: a copy of one may be anywhere, such as in a message of a driver. */
+export function maskText(text: string, { texts }: SecretTexts): string {
+  return maskSecrets(hideSecrets(text, texts));
+}
+
 /** A value, and whether it is secret. */
 export interface Property {
   readonly value: unknown;
@@ -72,14 +77,12 @@ export type ShowValue = (name: string, property: Property) => unknown;
 export function valueShower(showValues: ShowValues, secrets: SecretTexts): ShowValue {
   return (name, { value, secret }) => {
     if (showValues === 'never' || secret || isSecretName(name)) return MASK;
-    const { texts } = secrets;
-    return Array.isArray(value) ? value.map((item) => plainValue(item, texts)) : plainValue(value, texts);
+    return Array.isArray(value) ? value.map((item) => plainValue(item, secrets)) : plainValue(value, secrets);
   };
 }
 
-function plainValue(value: unknown, secrets: readonly string[]): unknown {
-  // A copy of a secret may be anywhere, such as in a command line that npm keeps in a variable.
-  if (typeof value === 'string') return maskSecrets(hideSecrets(value, secrets));
+function plainValue(value: unknown, secrets: SecretTexts): unknown {
+  if (typeof value === 'string') return maskText(value, secrets);
   if (typeof value === 'number' || typeof value === 'boolean') return value;
   return value === undefined || value === null ? null : `(a value of type ${typeof value})`;
 }

@@ -13,12 +13,11 @@ function detailsShown({ showDetails }: Pick<HealthTarget, 'showDetails'>): boole
 
 /** The health endpoint: the whole, its groups, and each of their components. */
 export function healthEndpoint(view: HealthView): ManagementEndpoint {
-  const { registry, mask, secrets, whole } = view;
+  const { registry, secrets, whole } = view;
   const checkWhole = registry.group(whole.members);
   const replyWhole = cachedHealthReply({
     shown: detailsShown(whole),
     groups: [...view.groups.keys()],
-    mask,
     secrets,
   });
 
@@ -36,7 +35,7 @@ export function healthEndpoint(view: HealthView): ManagementEndpoint {
     return whenReady(registry.check(members), (report) => {
       const found = componentAt(report, path);
       if (found === undefined) throw NOT_FOUND;
-      return healthReply(found, headers.accept, { shown: detailsShown(target), mask });
+      return healthReply(found, headers.accept, { shown: detailsShown(target), secrets });
     });
   }
 

@@ -1,6 +1,6 @@
-import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
+import type { SecretTexts } from '../../core/redaction.ts';
 import type { ExchangeLog, RecordedExchange } from '../../http/exchange-log.ts';
-import { isSecretName, maskSecrets } from '../access/masking.ts';
+import { isSecretName, maskText } from '../access/masking.ts';
 import { formatDuration } from '../iso-duration.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply } from '../replies.ts';
@@ -10,7 +10,7 @@ const MAX_LENGTH = 2_000;
 
 /** The httpexchanges endpoint: the last exchanges of all doors, the latest first. */
 export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): ManagementEndpoint {
-  const clean = (text: string) => maskSecrets(hideSecrets(text, secrets.texts)).slice(0, MAX_LENGTH);
+  const clean = (text: string) => maskText(text, secrets).slice(0, MAX_LENGTH);
 
   function describe(exchange: RecordedExchange) {
     const { endedAt, duration, method, scheme, host, target, status } = exchange;

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { builtInEndpoints } from '../config/options/endpoint-id.ts';
+import { environmentProperties } from '../config/sources/property-sources.ts';
 import { KnownSecrets } from '../core/redaction.ts';
 import { Readiness } from '../observability/health/readiness.ts';
 import { HealthRegistry } from '../observability/health/registry.ts';
@@ -54,12 +55,8 @@ function processMetrics(app: FastifyInstance): Metrics {
 }
 
 function processEnvironment(env: NodeJS.ProcessEnv): Environment {
-  const properties = Object.entries(env).map(([name, value]) => {
-    const origin = `System Environment Property "${name}"`;
-    return [name, { value, origin, secret: false }] as const;
-  });
   return {
     activeProfiles: env.NODE_ENV ? [env.NODE_ENV] : [],
-    propertySources: [{ name: 'systemEnvironment', properties: new Map(properties) }],
+    propertySources: [{ name: 'systemEnvironment', properties: environmentProperties(env) }],
   };
 }

@@ -1,3 +1,4 @@
+import type { Property } from '../../config/sources/property-source.ts';
 import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
 
 /** Replaces a value that may not be shown. */
@@ -61,14 +62,8 @@ export function maskText(text: string, { texts }: SecretTexts): string {
   return maskSecrets(hideSecrets(text, texts));
 }
 
-/** A value, and whether it is secret. */
-export interface Property {
-  readonly value: unknown;
-  readonly secret: boolean;
-}
-
 /** A property's value as it may be shown. */
-export type ShowValue = (name: string, property: Property) => unknown;
+export type ShowValue = (name: string, property: Pick<Property, 'value' | 'secret'>) => unknown;
 
 /**
  * Shows values, with `secrets` redacted in all of them. Only plain values and lists of them are shown; of others the

@@ -269,7 +269,9 @@ test('an operation that hangs is cut with 503, and not called again until it has
   for (const url of ['/hangs', '/hangs', '/hangs/x']) {
     const response = await app.ask(url);
     assert.equal(response.statusCode, 503);
-    assert.deepEqual(response.json(), { status: 503, error: 'Service Unavailable' });
+    const { message, ...rest } = response.json();
+    assert.deepEqual(rest, { status: 503, error: 'Service Unavailable' });
+    assert.match(message, /^The endpoint hangs (?:did not answer within 5 ms|is still hanging)$/);
   }
   assert.equal(calls, 1);
   assert.equal(app.log[0]?.err?.code, 'CUSTOM_ENDPOINT_TIMEOUT');

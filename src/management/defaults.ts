@@ -43,9 +43,7 @@ function readinessOf(app: FastifyInstance): Readiness {
 }
 
 function processMetrics(app: FastifyInstance): Metrics {
-  const metrics = new Metrics({
-    onOverflow: (meter, maxSeries) => app.log.warn({ meter, maxSeries }, 'meter has too many series'),
-  });
+  const metrics = new Metrics({ log: app.log });
   const runtime = observeRuntime(metrics);
   app.addHook('onClose', async () => {
     runtime[Symbol.dispose]();

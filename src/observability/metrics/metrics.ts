@@ -1,3 +1,4 @@
+import type { BaseLogger } from 'pino';
 import { Counter } from './counter.ts';
 import type { Meter, MeterOptions, Series, Tag, Tagged, TimerOptions, WithTags } from './meter.ts';
 import { MeterError } from './meter-error.ts';
@@ -10,8 +11,8 @@ import { MetricWindow } from './window.ts';
 interface MetricsOptions {
   /** Maximum number of tag combinations per meter; default 1,000. Further ones share one series. */
   readonly maxSeries?: number;
-  /** Called once for each meter that reaches `maxSeries`. */
-  readonly onOverflow?: (meter: string, maxSeries: number) => void;
+  /** Gets one warning for each meter that reaches `maxSeries`. */
+  readonly log?: Pick<BaseLogger, 'warn'>;
 }
 
 type SomeOptions = MeterOptions & Omit<TimerOptions, 'description'> & { readonly tags?: readonly string[] };
@@ -33,7 +34,7 @@ export class Metrics implements Disposable {
   /** The time windows of the maxima. */
   readonly window = new MetricWindow();
   readonly #maxSeries: number;
-  readonly #onOverflow: (meter: string, maxSeries: number) => void;
+  readonly #log: Pick<BaseLogger, 'warn'> | undefined;
   readonly #counters = new Map<string, Countable<Counter>>();
   readonly #timers = new Map<string, Countable<Timer>>();
   readonly #observed = new Map<string, ObservedMeter>();
@@ -41,9 +42,9 @@ export class Metrics implements Disposable {
   readonly #overflowed = new Set<string>();
   #names: readonly string[] | undefined;
 
-  constructor({ maxSeries = 1_000, onOverflow = () => {} }: MetricsOptions = {}) {
+  constructor({ maxSeries = 1_000, log }: MetricsOptions = {}) {
     this.#maxSeries = maxSeries;
-    this.#onOverflow = onOverflow;
+    this.#log = log;
   }
 
   /** A counter. With `read` its value, which must never decrease, is kept elsewhere and read on each measurement. */
@@ -166,7 +167,7 @@ export class Metrics implements Disposable {
       .increment();
     if (this.#overflowed.has(name)) return;
     this.#overflowed.add(name);
-    this.#onOverflow(name, this.#maxSeries);
+    this.#log?.warn({ meter: name, maxSeries: this.#maxSeries }, 'meter has too many series');
   }
 }
 

@@ -8,7 +8,7 @@ import { codeCheck } from '../observability/health/code-check.ts';
 import { diskSpaceCheck } from '../observability/health/disk-space-check.ts';
 import { eventLoopCheck } from '../observability/health/event-loop-check.ts';
 import type { HealthIndicator } from '../observability/health/health.ts';
-import { EventLoopDelay } from '../observability/runtime/event-loop-delay.ts';
+import { EventLoopWindows } from '../observability/runtime/event-loop-windows.ts';
 import type { Parts } from './parts.ts';
 
 /**
@@ -17,11 +17,14 @@ import type { Parts } from './parts.ts';
  */
 const TTL = 1_000;
 
+/** The delay of the event loop is that of the last one to two windows, in milliseconds. */
+const DELAY_WINDOW = 10_000;
+
 /** The checks of what this process uses, and those of the configuration. */
 export function healthChecks(parts: Parts): readonly HealthIndicator[] {
   const { settings, code } = parts.config;
   const database = parts.openedDatabase();
-  const delay = parts.onStop(new EventLoopDelay());
+  const delay = parts.onStop(new EventLoopWindows(DELAY_WINDOW));
   const builtIn = [
     ...(database === undefined ? [] : storeChecks(database)),
     diskSpaceCheck({

@@ -23,7 +23,7 @@ export { Readiness } from '../observability/health/readiness.ts';
 export { HealthRegistry } from '../observability/health/registry.ts';
 export { Loggers } from '../observability/log/loggers.ts';
 export { Metrics } from '../observability/metrics/metrics.ts';
-export { EventLoopDelay } from '../observability/runtime/event-loop-delay.ts';
+export { EventLoopWindows } from '../observability/runtime/event-loop-windows.ts';
 export type { ManagementOptions } from './options.ts';
 export type { SpringBootAdminOptions } from './spring-boot-admin/spring-boot-admin.ts';
 

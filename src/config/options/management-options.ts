@@ -77,7 +77,7 @@ export const managementOptions = {
     min: 1,
     max: 3_600_000,
     description:
-      'p99 event loop delay, measured over ten seconds, above which health is DOWN, in milliseconds.',
+      'p99 event loop delay, measured over the last ten to twenty seconds, above which health is DOWN, in milliseconds.',
   }),
   'management.backlogThreshold': duration({
     env: 'MANAGEMENT_BACKLOG_THRESHOLD',

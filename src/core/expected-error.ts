@@ -4,9 +4,4 @@ import type { ErrorCode } from './error-codes.ts';
 export abstract class ExpectedError extends Error {
   /** A stable code for programs and logs. */
   abstract readonly code: ErrorCode;
-
-  /** Exit code of a command that ends with this error; 2 where it was called or configured wrongly. */
-  get exitCode(): 1 | 2 {
-    return 1;
-  }
 }

@@ -1,10 +1,8 @@
 import { dirname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { ConfiguredCheck } from '../config/schema/health-code.ts';
 import type { Database } from '../database/database.ts';
 import { databaseCheck, writerCheck } from '../database/database-checks.ts';
 import { backlogCheck } from '../inbox/backlog-check.ts';
-import { codeCheck } from '../observability/health/code-check.ts';
 import { diskSpaceCheck } from '../observability/health/disk-space-check.ts';
 import { eventLoopCheck } from '../observability/health/event-loop-check.ts';
 import type { HealthIndicator } from '../observability/health/health.ts';
@@ -36,7 +34,9 @@ export function healthChecks(parts: Parts): readonly HealthIndicator[] {
       ? []
       : [backlogCheck(database.inbox, { thresholdMs: settings['management.backlogThreshold'] })]),
   ];
-  const own = Array.from(code.healthChecks, ([name, check]) => ownCheck(name, check));
+  const own = Array.from(code.healthChecks, ([name, { check, timeout, ttl, critical }]) => {
+    return { name, check, timeoutMs: timeout, ttlMs: ttl, critical };
+  });
   return [...builtIn.map((check) => ({ ttlMs: TTL, ...check })), ...own];
 }
 
@@ -44,10 +44,6 @@ export function healthChecks(parts: Parts): readonly HealthIndicator[] {
 function storeChecks(database: Database): readonly HealthIndicator[] {
   const checks = [databaseCheck(database), writerCheck(database)];
   return checks.map((check) => ({ ...check, cacheUntil: database.failed }));
-}
-
-function ownCheck(name: string, { check, timeout, ttl, critical }: ConfiguredCheck): HealthIndicator {
-  return codeCheck(name, check, { timeoutMs: timeout, ttlMs: ttl, critical });
 }
 
 /** The folder of the data when this process uses it, else the working folder. */

@@ -1,5 +1,5 @@
 import type { DeliveryHandler } from '../inbox/handler.ts';
-import type { CodeCheck } from '../observability/health/code-check.ts';
+import type { HealthIndicator } from '../observability/health/health.ts';
 import type { OptionKey, Settings } from './options/options.ts';
 import type { CustomEndpoint } from './schema/custom-endpoint.ts';
 import type { ConfiguredCheck, HealthGroupOptions } from './schema/health-code.ts';
@@ -32,7 +32,7 @@ type Outside = {
 
 interface ManagementCode {
   /** By name; 0 is healthy, any other number is an error code. */
-  readonly healthChecks?: Readonly<Record<string, CodeCheck | ConfiguredCheck>>;
+  readonly healthChecks?: Readonly<Record<string, HealthIndicator['check'] | ConfiguredCheck>>;
   readonly healthGroups?: Readonly<Record<string, HealthGroupOptions>>;
   readonly endpoints?: readonly CustomEndpoint[];
   readonly users?: readonly ManagementUser[];

@@ -16,7 +16,6 @@ import { registerWithAdmin } from './spring-boot-admin/spring-boot-admin.ts';
 export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/schema/custom-endpoint.ts';
 export { ExchangeLog } from '../http/exchange-log.ts';
 export { listRoutes } from '../http/route-list.ts';
-export { codeCheck } from '../observability/health/code-check.ts';
 export { diskSpaceCheck } from '../observability/health/disk-space-check.ts';
 export { eventLoopCheck } from '../observability/health/event-loop-check.ts';
 export { Readiness } from '../observability/health/readiness.ts';

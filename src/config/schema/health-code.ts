@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { describeValue } from '../../core/quote.ts';
 import { didYouMean } from '../../core/suggest.ts';
-import type { CodeCheck } from '../../observability/health/code-check.ts';
+import type { HealthIndicator } from '../../observability/health/health.ts';
 import { showDetailsChoices } from '../options/health-names.ts';
 import { functionField, toggleField, wholeNumberField } from './fields.ts';
 import type { Written } from './read-object.ts';
@@ -12,7 +12,7 @@ const milliseconds = (min: number) =>
 
 export const checkSchema = v.object(
   {
-    check: functionField<CodeCheck>(),
+    check: functionField<HealthIndicator['check']>(),
     /** Timeout in milliseconds, default 5,000; then the check is DOWN and its signal is aborted. */
     timeout: v.optional(milliseconds(1)),
     /**

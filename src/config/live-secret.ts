@@ -19,10 +19,9 @@ interface LiveSecrets extends Disposable {
  * stays.
  */
 export function liveSecrets(
-  { settings, secretFiles }: Config,
+  { settings, secretFile: path }: Config,
   onChange: (problem: string | undefined) => void,
 ): LiveSecrets {
-  const path = secretFiles.get('webhook.secret');
   let current = settings['webhook.secret'] ?? [];
   if (path === undefined) return { current, [Symbol.dispose]() {} };
 

@@ -29,7 +29,7 @@ async function main(argv: readonly string[]): Promise<number> {
 function explain(error: unknown): number {
   if (isExpected(error)) {
     process.stderr.write(`portico: ${error.message}\n`);
-    return error.exitCode;
+    return error.code === 'USAGE' || error.code === 'CONFIG_INVALID' ? 2 : 1;
   }
   process.stderr.write(`portico: ${error instanceof Error ? error.stack : String(error)}\n`);
   return 1;

@@ -1,14 +1,12 @@
 import { dirname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { ConfiguredCheck } from '../config/schema/health-code.ts';
 import type { Database } from '../database/database.ts';
 import { databaseCheck, writerCheck } from '../database/database-checks.ts';
 import { backlogCheck } from '../inbox/backlog-check.ts';
-import { codeCheck } from '../observability/health/code-check.ts';
 import { diskSpaceCheck } from '../observability/health/disk-space-check.ts';
 import { eventLoopCheck } from '../observability/health/event-loop-check.ts';
 import type { HealthIndicator } from '../observability/health/health.ts';
-import { EventLoopDelay } from '../observability/runtime/event-loop-delay.ts';
+import { EventLoopWindows } from '../observability/runtime/event-loop-windows.ts';
 import type { Parts } from './parts.ts';
 
 /**
@@ -17,11 +15,14 @@ import type { Parts } from './parts.ts';
  */
 const TTL = 1_000;
 
+/** The delay of the event loop is that of the last one to two windows, in milliseconds. */
+const DELAY_WINDOW = 10_000;
+
 /** The checks of what this process uses, and those of the configuration. */
 export function healthChecks(parts: Parts): readonly HealthIndicator[] {
   const { settings, code } = parts.config;
   const database = parts.openedDatabase();
-  const delay = parts.onStop(new EventLoopDelay());
+  const delay = parts.onStop(new EventLoopWindows(DELAY_WINDOW));
   const builtIn = [
     ...(database === undefined ? [] : storeChecks(database)),
     diskSpaceCheck({
@@ -33,7 +34,9 @@ export function healthChecks(parts: Parts): readonly HealthIndicator[] {
       ? []
       : [backlogCheck(database.inbox, { thresholdMs: settings['management.backlogThreshold'] })]),
   ];
-  const own = Array.from(code.healthChecks, ([name, check]) => ownCheck(name, check));
+  const own = Array.from(code.healthChecks, ([name, { check, timeout, ttl, critical }]) => {
+    return { name, check, timeoutMs: timeout, ttlMs: ttl, critical };
+  });
   return [...builtIn.map((check) => ({ ttlMs: TTL, ...check })), ...own];
 }
 
@@ -41,10 +44,6 @@ export function healthChecks(parts: Parts): readonly HealthIndicator[] {
 function storeChecks(database: Database): readonly HealthIndicator[] {
   const checks = [databaseCheck(database), writerCheck(database)];
   return checks.map((check) => ({ ...check, cacheUntil: database.failed }));
-}
-
-function ownCheck(name: string, { check, timeout, ttl, critical }: ConfiguredCheck): HealthIndicator {
-  return codeCheck(name, check, { timeoutMs: timeout, ttlMs: ttl, critical });
 }
 
 /** The folder of the data when this process uses it, else the working folder. */

@@ -65,11 +65,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const loggers = opening.use(new Loggers(log));
   const readiness = new Readiness();
   const stopRequest = new AbortController();
-  const metrics = opening.use(
-    new Metrics({
-      onOverflow: (meter, maxSeries) => log.warn({ meter, maxSeries }, 'meter has too many series'),
-    }),
-  );
+  const metrics = opening.use(new Metrics({ log }));
   opening.use(observeRuntime(metrics));
 
   const database = needsDatabase(settings)

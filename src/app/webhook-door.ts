@@ -1,5 +1,5 @@
 import { ConfigError } from '../config/config-error.ts';
-import { liveSecret } from '../config/live-secret.ts';
+import { liveSecrets } from '../config/live-secret.ts';
 import type { Config } from '../config/load.ts';
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { unroutedHandler } from '../http/unrouted.ts';
@@ -31,14 +31,13 @@ export function openWebhookDoor({
   addBacklogMetrics(metrics, inbox);
 
   const secret = onStop(
-    liveSecret(config, 'webhook.secret', (problem) => {
+    liveSecrets(config, (problem) => {
       // Before the log entry, so that no entry shows a new secret.
-      if (problem === undefined) secrets.add(secret.current ?? []);
+      if (problem === undefined) secrets.add(secret.current);
       if (problem === undefined) log.info('webhook secrets reloaded');
       else log.error({ problem }, 'changed webhook secrets unusable, old ones kept');
     }),
   );
-  const none: readonly string[] = [];
   const { work, addRoutes } = createWebhookDoor({
     inbox,
     handlers: handlersOf(config),
@@ -47,7 +46,7 @@ export function openWebhookDoor({
     numbers: readNumbers((name) => config.settings[`webhook.${name}`]),
     log,
     events,
-    secrets: () => secret.current ?? none,
+    secrets: () => secret.current,
   });
   const app = listener('webhook', webhookErrors);
   app.setNotFoundHandler(unroutedHandler(app, webhookErrors));

@@ -29,11 +29,9 @@ export async function hashPasswordCommand(argv: readonly string[]): Promise<numb
 }
 
 async function askTwice(): Promise<string | undefined> {
-  const password = await readHidden('Password: ');
-  if (password === undefined) return undefined;
-  const again = await readHidden('Again: ');
-  if (again !== undefined && again !== password) throw new UsageError(['The two are not the same']);
-  return again;
+  const [password, again] = (await readHidden('Password: ', 'Again: ')) ?? [];
+  if (again !== password) throw new UsageError(['The two are not the same']);
+  return password;
 }
 
 async function readAll(): Promise<string> {

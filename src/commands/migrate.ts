@@ -1,6 +1,5 @@
 import { migrateDatabase, pendingMigrations } from '../database/migrate-database.ts';
 import { readArguments } from './argv/command-arguments.ts';
-import { readConfiguration } from './argv/read-configuration.ts';
 import { migrateUsage } from './help/migrate-usage.ts';
 import { counted, endWithReader, print } from './terminal/output.ts';
 
@@ -13,7 +12,7 @@ const PENDING = 3;
  */
 export async function migrateCommand(argv: readonly string[]): Promise<number> {
   const args = readArguments(migrateUsage, argv);
-  const { settings } = await readConfiguration(args);
+  const { settings } = await args.configuration();
   const url = settings['database.url'];
   if (url === 'sqlite::memory:') {
     throw args.misuse('The database is sqlite::memory:, which is new at every start');

@@ -2,7 +2,6 @@ import { parseDatabaseUrl } from '../database/database-url.ts';
 import { type MoveReport, moveDatabase } from '../database/move/move-database.ts';
 import { openMoveSource, openMoveTarget } from '../database/move/open-ends.ts';
 import { type CommandArguments, readArguments } from './argv/command-arguments.ts';
-import { readConfiguration } from './argv/read-configuration.ts';
 import { moveUsage } from './help/move-usage.ts';
 import { INTERRUPTED, interruption } from './terminal/interruption.ts';
 import { counted, endWithReader, note, print } from './terminal/output.ts';
@@ -16,8 +15,8 @@ export async function moveCommand(argv: readonly string[]): Promise<number> {
   const args = readArguments(moveUsage, argv);
   const [from, to] = await databases(args);
   endWithReader();
-  using interrupted = interruption();
-  const report = await moveShown(from, to, args.has('--restart'), interrupted.signal);
+  using signal = interruption();
+  const report = await moveShown(from, to, args.has('--restart'), signal);
   const { resumed, tables } = report;
   if (args.has('--json')) {
     await print(`${JSON.stringify({ complete: tables !== undefined, resumed, tables: tables ?? null })}\n`);
@@ -33,7 +32,7 @@ export async function moveCommand(argv: readonly string[]): Promise<number> {
 async function databases(args: CommandArguments): Promise<readonly [string, string]> {
   const to = args.value('--to');
   if (to === undefined) throw args.misuse('move needs --to, the database to move to');
-  const from = args.value('--from') ?? (await readConfiguration(args)).settings['database.url'];
+  const from = args.value('--from') ?? (await args.configuration()).settings['database.url'];
   const unusable = Object.entries({ '--from': from, '--to': to }).filter(([, url]) => !isMovable(url));
   if (unusable.length > 0) {
     throw args.misuse(

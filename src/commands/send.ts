@@ -1,6 +1,5 @@
 import { readArguments } from './argv/command-arguments.ts';
 import { countOf } from './argv/filter-arguments.ts';
-import { readConfiguration } from './argv/read-configuration.ts';
 import { sendUsage } from './help/send-usage.ts';
 import { extraHeaders } from './send/extra-headers.ts';
 import { readContent, readJson } from './send/read-content.ts';
@@ -21,7 +20,7 @@ export async function sendCommand(argv: readonly string[]): Promise<number> {
   const count = countOf(args, 'count', 1);
   if (args.has('--data') && args.has('--body')) throw args.misuse('--data and --body exclude each other');
   const headers = extraHeaders(args.values('--header'));
-  const config = await readConfiguration(args);
+  const config = await args.configuration();
   const sendAs = senderOf(args, config);
   const url = receiverUrl(args.value('--url'), config, sendAs);
   const event = args.value('--event') ?? 'test';
@@ -30,8 +29,7 @@ export async function sendCommand(argv: readonly string[]): Promise<number> {
   const body = given === undefined ? undefined : await readContent('--body', given);
   endWithReader();
 
-  using interrupted = interruption();
-  const { signal } = interrupted;
+  using signal = interruption();
   const sending = { url, sendAs, event, data, body, headers, id: args.value('--id'), count };
   const sent = await sendShown(sending, signal);
   const code = await reportSent(sent, sending, args.has('--json'));

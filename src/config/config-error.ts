@@ -14,8 +14,4 @@ export class ConfigError extends ExpectedError {
     );
     this.problems = problems;
   }
-
-  override get exitCode(): 2 {
-    return 2;
-  }
 }

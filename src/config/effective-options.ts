@@ -1,5 +1,5 @@
 import { type OptionKey, optionKeys, optionOf, type Settings } from './options/options.ts';
-import type { PropertySource } from './sources/property-source.ts';
+import { findProperty, type PropertySource } from './sources/property-source.ts';
 
 /** An option with its effective value. */
 export interface EffectiveOption {
@@ -16,9 +16,7 @@ export function effectiveOptions(
   sources: readonly PropertySource[],
 ): readonly EffectiveOption[] {
   return optionKeys.map((key) => {
-    const origins = sources.map(({ properties, aliases }) => {
-      return (properties.get(key) ?? properties.get(aliases?.get(key) ?? ''))?.origin;
-    });
+    const origins = sources.map((source) => findProperty(source, key)?.origin);
     return {
       key,
       value: settings[key],

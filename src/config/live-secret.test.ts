@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { waitFor } from '../../test/support/wait-for.ts';
-import { liveSecret } from './live-secret.ts';
+import { liveSecrets } from './live-secret.ts';
 import { loadConfig } from './load.ts';
 
 /** The secret of /webhook, from a file with that text; `told` has what was said of each change. */
@@ -18,7 +18,7 @@ async function follow(
   writeFileSync(file, text);
   const config = await loadConfig({ argv: [], env, cwd: folder });
   const told: (string | undefined)[] = [];
-  const secret = cleanup.use(liveSecret(config, 'webhook.secret', (problem) => told.push(problem)));
+  const secret = cleanup.use(liveSecrets(config, (problem) => told.push(problem)));
   const rest = cleanup.move();
   return {
     folder,

@@ -40,8 +40,8 @@ export interface Config {
   readonly code: ConfigCode;
   /** The configuration module, absolute; undefined when there is none. */
   readonly file: string | undefined;
-  /** The files that hold secrets, absolute. */
-  readonly secretFiles: ReadonlyMap<OptionKey, string>;
+  /** The file that `webhook.secret` is read from, absolute; undefined when it comes from elsewhere. */
+  readonly secretFile: string | undefined;
   /** Resolves secrets that the module references. */
   readonly resolveSecret: SecretResolver;
 }
@@ -75,23 +75,9 @@ export async function loadConfig({ argv, env, cwd, check }: ConfigSource): Promi
   }
   if (problems.length > 0) throw new ConfigError(problems);
   const sources = propertySources(flags, env, module.file?.name, module.reading);
-  const secretFiles = secretFilesOf(readings, env, cwd);
-  return { settings, sources, code: module.code, file: module.file?.path, secretFiles, resolveSecret };
-}
-
-/** The file of each secret that is read from one. */
-function secretFilesOf(
-  readings: readonly Reading[],
-  env: Environment,
-  cwd: string,
-): ReadonlyMap<OptionKey, string> {
-  const files = new Map<OptionKey, string>();
-  for (const key of optionKeys) {
-    const variable = `${optionOf(key).env}_FILE`;
-    const path = env[variable];
-    if (path !== undefined && find(readings, key)?.origin === variable) files.set(key, resolve(cwd, path));
-  }
-  return files;
+  const fromFile = find(readings, 'webhook.secret')?.origin === 'WEBHOOK_SECRET_FILE';
+  const secretFile = fromFile ? resolve(cwd, env.WEBHOOK_SECRET_FILE ?? '') : undefined;
+  return { settings, sources, code: module.code, file: module.file?.path, secretFile, resolveSecret };
 }
 
 function merge(readings: readonly Reading[]): Settings {

@@ -124,8 +124,8 @@ export const ERROR_CODES = {
   DELIVERY_SETTLED: { status: 409, text: 'The delivery has no open or dead job; there is nothing to do.' },
   DURATION: { status: 400, text: 'The duration cannot be read; send ISO 8601 of at most a day, like PT10M.' },
   FORBIDDEN: { status: 403, text: 'The user lacks the role for this; log in as one who has it.' },
-  GATE_FULL: { text: 'Too many password checks wait; see TOO_MANY_LOGINS.' },
   HEAP_DUMP_BUSY: { status: 429, text: 'A heap dump is being written; wait until it ends.' },
+  HEAP_DUMP_MEMORY: { status: 503, text: 'There is too little memory for a heap dump; free some.' },
   LOG_LEVEL: { status: 400, text: 'The log level is unknown; send one of those that are listed.' },
   LOGGER: { status: 400, text: 'The body for a logger cannot be read; send an object with configuredLevel.' },
   METHOD_NOT_ALLOWED: {

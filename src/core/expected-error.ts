@@ -4,11 +4,6 @@ import type { ErrorCode } from './error-codes.ts';
 export abstract class ExpectedError extends Error {
   /** A stable code for programs and logs. */
   abstract readonly code: ErrorCode;
-
-  /** Exit code of a command that ends with this error; 2 where it was called or configured wrongly. */
-  get exitCode(): 1 | 2 {
-    return 1;
-  }
 }
 
 /** Whether an error is an ExpectedError, also one of another bundle of this package, which has a class of its own. */

@@ -1,4 +1,4 @@
-import { parseWeightedList } from './weighted-list.ts';
+import { parseWeightedList, type Weighted } from './weighted-list.ts';
 
 /** How much a client wants a media type. */
 export interface Wanted {
@@ -12,12 +12,15 @@ const UNWANTED: Wanted = { weight: 0, specificity: 0 };
 
 /**
  * Reads an Accept header: what it returns weighs a media type by the most specific range that covers it
- * (RFC 9110 12.5.1); of equal ranges the heaviest counts.
+ * (RFC 9110 12.5.1); of equal ranges the heaviest counts. Ranges that are not `usable` are left out.
  */
-export function parseAccept(header: string): (mediaType: string) => Wanted {
+export function parseAccept(
+  header: string,
+  usable: (range: Weighted) => boolean = () => true,
+): (mediaType: string) => Wanted {
   const weights = new Map<string, number>();
-  for (const { name, weight } of parseWeightedList(header)) {
-    weights.set(name, Math.max(weight, weights.get(name) ?? 0));
+  for (const range of parseWeightedList(header)) {
+    if (usable(range)) weights.set(range.name, Math.max(range.weight, weights.get(range.name) ?? 0));
   }
   return (mediaType) => {
     const named = weights.get(mediaType);
@@ -27,6 +30,31 @@ export function parseAccept(header: string): (mediaType: string) => Wanted {
     const any = weights.get('*/*');
     return any === undefined ? UNWANTED : { weight: any, specificity: 0 };
   };
+}
+
+/**
+ * The one of `types` that an Accept header wants most: that with the highest weight, among equals one that is named
+ * rather than covered by `*`, then the first. Undefined when it wants none of them.
+ */
+export function preferred<T extends string>(
+  accept: string | undefined,
+  types: readonly T[],
+  usable?: (range: Weighted) => boolean,
+): T | undefined {
+  if (accept === undefined || accept === '*/*') return types[0];
+  const wanted = parseAccept(accept, usable);
+  let best: T | undefined;
+  let bestRank = 0;
+  for (const type of types) {
+    const { weight, specificity } = wanted(type);
+    // A weight has three decimals, so that specificity only breaks ties.
+    const rank = weight === 0 ? 0 : weight * 10_000 + specificity;
+    if (rank > bestRank) {
+      best = type;
+      bestRank = rank;
+    }
+  }
+  return best;
 }
 
 /**

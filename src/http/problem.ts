@@ -1,7 +1,9 @@
 import { STATUS_CODES } from 'node:http';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { OutcomeUnknownError, StoreUnavailableError } from '../core/store-errors.ts';
-import { type FrameworkCode, frameworkCode } from './framework-code.ts';
+
+/** A code of Fastify (FST_), of Node's HTTP parser (HPE_) or of Node (ERR_). */
+type FrameworkCode = `FST_${string}` | `HPE_${string}` | `ERR_${string}`;
 
 /** A code of Portico's own, or that of Fastify or Node for what they refused. */
 export type ProblemCode = ErrorCode | FrameworkCode;
@@ -51,6 +53,11 @@ export function toProblem(error: unknown): HttpProblem {
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge();
   const status = typeof statusCode === 'number' && statusCode >= 400 && statusCode <= 599 ? statusCode : 500;
   return new HttpProblem(status, problemCode(status, code), reasonPhrase(status), { cause: error });
+}
+
+/** The code if it is one of Fastify's or Node's; undefined for all else. */
+export function frameworkCode(code: unknown): FrameworkCode | undefined {
+  return typeof code === 'string' && /^(?:FST|HPE|ERR)_/.test(code) ? (code as FrameworkCode) : undefined;
 }
 
 /** A refusal keeps Fastify's code; of failures only a timeout does, which programs look for. */

@@ -1,31 +1,31 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parameterOf, parseMembers, parseWeightedList } from './weighted-list.ts';
+import { parameterOf, parseWeightedList } from './weighted-list.ts';
+
+/** The members of a header without their parameters. */
+const weights = (header: string) => parseWeightedList(header).map(({ name, weight }) => ({ name, weight }));
 
 test('members come in their order, in lower case, with their weights', () => {
-  assert.deepEqual(
-    parseWeightedList('text/html, Application/JSON;q=0.5 ,*/* ; Q=0.001,br;q=0,gzip;q=1.000'),
-    [
-      { name: 'text/html', weight: 1 },
-      { name: 'application/json', weight: 0.5 },
-      { name: '*/*', weight: 0.001 },
-      { name: 'br', weight: 0 },
-      { name: 'gzip', weight: 1 },
-    ],
-  );
+  assert.deepEqual(weights('text/html, Application/JSON;q=0.5 ,*/* ; Q=0.001,br;q=0,gzip;q=1.000'), [
+    { name: 'text/html', weight: 1 },
+    { name: 'application/json', weight: 0.5 },
+    { name: '*/*', weight: 0.001 },
+    { name: 'br', weight: 0 },
+    { name: 'gzip', weight: 1 },
+  ]);
 });
 
 test('parameters other than the weight are ignored', () => {
-  assert.deepEqual(parseWeightedList('a/b;charset=utf-8;q=0.3;v=2, c/d;level=1;quality=0'), [
+  assert.deepEqual(weights('a/b;charset=utf-8;q=0.3;v=2, c/d;level=1;quality=0'), [
     { name: 'a/b', weight: 0.3 },
     { name: 'c/d', weight: 1 },
   ]);
 });
 
 test('empty members are skipped, as RFC 9110 5.6.1 wants of a recipient', () => {
-  assert.deepEqual(parseWeightedList(''), []);
-  assert.deepEqual(parseWeightedList(' , ,a,,;q=1'), [{ name: 'a', weight: 1 }]);
+  assert.deepEqual(weights(''), []);
+  assert.deepEqual(weights(' , ,a,,;q=1'), [{ name: 'a', weight: 1 }]);
 });
 
 test('a weight that is no q-value drops its member only', () => {
@@ -45,26 +45,26 @@ test('a weight that is no q-value drops its member only', () => {
     'NaN',
     '١',
   ]) {
-    const names = parseWeightedList(`a, b;q=${q}, c`).map(({ name }) => name);
+    const names = weights(`a, b;q=${q}, c`).map(({ name }) => name);
     assert.ok(!names.includes('b'), `q=${q}`);
     assert.ok(names.includes('a') && names.includes('c'), `q=${q}`);
   }
 });
 
 test('a weight with a second "=" is no q-value', () => {
-  assert.deepEqual(parseWeightedList('a;q=0.5=1'), []);
+  assert.deepEqual(weights('a;q=0.5=1'), []);
 });
 
 test('commas and semicolons inside a quoted parameter are part of it', () => {
-  assert.deepEqual(parseWeightedList(String.raw`a;x="\",b";q=0.5, c;y="1`), [
+  assert.deepEqual(weights(String.raw`a;x="\",b";q=0.5, c;y="1`), [
     { name: 'a', weight: 0.5 },
     { name: 'c', weight: 1 },
   ]);
-  assert.deepEqual(parseWeightedList('a/b;x="1,c/d;q=1";q=0.5'), [{ name: 'a/b', weight: 0.5 }]);
+  assert.deepEqual(weights('a/b;x="1,c/d;q=1";q=0.5'), [{ name: 'a/b', weight: 0.5 }]);
 });
 
 test('parameters are found by their names, with or without quotes', () => {
-  const [member, plain] = parseMembers(String.raw`a/b; Version="1.0; \"x\"" ;q=0.5;v=2;v=3;flag, c`);
+  const [member, plain] = parseWeightedList(String.raw`a/b; Version="1.0; \"x\"" ;q=0.5;v=2;v=3;flag, c`);
   assert.ok(member !== undefined && plain !== undefined);
   const of = (name: string) => parameterOf(member, name);
   assert.deepEqual(['version', 'q', 'v', 'flag', 'x'].map(of), ['1.0; "x"', '0.5', '2', '', undefined]);
@@ -97,7 +97,7 @@ test('a list that was written is read back', () => {
         return `${each.space}${each.name}${others}${q}${each.space}`;
       });
       assert.deepEqual(
-        parseWeightedList(header.join()),
+        weights(header.join()),
         members.map((each) => ({ name: each.name.toLowerCase(), weight: each.weight?.value ?? 1 })),
       );
     }),
@@ -108,7 +108,7 @@ test('any text gives proper members and never throws', () => {
   const soup = fc.string({ unit: fc.constantFrom(...'aQq=;,01. "\\/*', '\t', '\u00e9') });
   fc.assert(
     fc.property(fc.oneof(codeUnits, soup), (header) => {
-      for (const { name, weight: q } of parseWeightedList(header)) {
+      for (const { name, weight: q } of weights(header)) {
         assert.ok(q >= 0 && q <= 1);
         assert.equal(name, name.trim().toLowerCase());
         assert.ok(name !== '' && !/[,;]/.test(name));

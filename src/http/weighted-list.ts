@@ -2,26 +2,18 @@
 export interface Weighted {
   readonly name: string;
   readonly weight: number;
-}
-
-/** A member with its parameters as they were written, the weight among them. */
-export interface Member extends Weighted {
+  /** As they were written, the weight among them; read by `parameterOf`. */
   readonly parameters: readonly string[];
 }
 
 const weightPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /**
- * Splits a header like `text/html, *\/*;q=0.8` into its members, in their order. Parameters other than
- * the weight are ignored. A member without a name or with a weight that is no q-value is left out.
+ * Splits a header like `text/html, *\/*;q=0.8` into its members, in their order. A member without a name or with a
+ * weight that is no q-value is left out.
  */
 export function parseWeightedList(header: string): readonly Weighted[] {
-  return parseMembers(header).map(({ name, weight }) => ({ name, weight }));
-}
-
-/** The same for those who look at parameters too, by `parameterOf`. */
-export function parseMembers(header: string): readonly Member[] {
-  const members: Member[] = [];
+  const members: Weighted[] = [];
   for (const member of split(header, ',')) {
     const [first = '', ...parameters] = split(member, ';');
     const name = first.trim().toLowerCase();
@@ -33,7 +25,7 @@ export function parseMembers(header: string): readonly Member[] {
 }
 
 /** The first parameter of that name, which is in lower case, without quotes; undefined when there is none. */
-export function parameterOf({ parameters }: Member, name: string): string | undefined {
+export function parameterOf({ parameters }: Weighted, name: string): string | undefined {
   const value = written(parameters, name);
   if (value?.startsWith('"') !== true) return value;
   return value.slice(1, value.endsWith('"') ? -1 : undefined).replace(/\\(.)/g, '$1');

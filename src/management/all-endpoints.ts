@@ -1,4 +1,3 @@
-import { KnownSecrets } from '../core/redaction.ts';
 import { valueShower } from './access/masking.ts';
 import { configPropsEndpoint } from './endpoints/configprops.ts';
 import { cpuProfileEndpoint } from './endpoints/cpuprofile.ts';
@@ -22,17 +21,7 @@ import type { DoorOptions } from './options.ts';
 
 /** Every endpoint whose data the options give, exposed or not. */
 export function allEndpoints(options: DoorOptions, health: HealthView): readonly ManagementEndpoint[] {
-  const {
-    build,
-    configuration,
-    loggers,
-    exchanges,
-    deliveries,
-    mappings,
-    shutDown,
-    secrets = new KnownSecrets(options.users.map(({ password }) => password)),
-  } = options;
-  const { mask, whole } = health;
+  const { build, configuration, loggers, exchanges, deliveries, mappings, shutDown, secrets } = options;
   const show = valueShower(options.showValues, secrets);
   return [
     healthEndpoint(health),
@@ -44,7 +33,7 @@ export function allEndpoints(options: DoorOptions, health: HealthView): readonly
     mappings && mappingsEndpoint(build.artifact, mappings),
     loggers && loggersEndpoint(loggers),
     exchanges && httpExchangesEndpoint(exchanges, secrets),
-    deliveries && deliveriesEndpoint(deliveries, { showDetails: whole.showDetails, mask }),
+    deliveries && deliveriesEndpoint(deliveries, options),
     eventLoopEndpoint(),
     threadDumpEndpoint(),
     heapDumpEndpoint(),

@@ -21,28 +21,19 @@ export function boundedOperation<R>(
   const failure = (cause: unknown) => new CustomEndpointError(`${name} failed`, { cause });
 
   function wait(answer: PromiseLike<unknown>): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      let late = false;
-      const timer = setTimeout(() => {
-        late = true;
-        hanging++;
-        reject(timeout(`${name} did not answer within ${timeoutMs} ms`));
-      }, timeoutMs);
-      const end = () => {
-        clearTimeout(timer);
-        if (late) hanging--;
-      };
-      answer.then(
-        (value) => {
-          end();
-          resolve(value);
-        },
-        (cause: unknown) => {
-          end();
-          reject(failure(cause));
-        },
-      );
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      hanging++;
+      reject(timeout(`${name} did not answer within ${timeoutMs} ms`));
+    }, timeoutMs);
+    const ended = Promise.resolve(answer).finally(() => {
+      clearTimeout(timer);
+      if (late) hanging--;
     });
+    ended.then(resolve, (cause: unknown) => reject(failure(cause)));
+    return promise;
   }
 
   return (request) => {

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { builtInEndpoints } from '../config/options/endpoint-id.ts';
+import { environmentProperties } from '../config/sources/property-sources.ts';
+import { KnownSecrets } from '../core/redaction.ts';
 import { Readiness } from '../observability/health/readiness.ts';
 import { HealthRegistry } from '../observability/health/registry.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
@@ -10,18 +12,19 @@ import type { DoorOptions, ManagementOptions } from './options.ts';
 
 /**
  * The options with their defaults: the four standard endpoints and those of `endpoints` at /actuator, not secured, no
- * values shown; the build of the nearest package.json, no health checks, meters of the process, the environment; ready
+ * values shown, the passwords of users redacted; the build of the nearest package.json, no health checks, meters of the process, the environment; ready
  * while the application listens. What is opened here closes with `app`.
  */
 export function withDefaults(options: ManagementOptions, app: FastifyInstance): DoorOptions {
-  const { endpoints = [] } = options;
+  const { endpoints = [], users = [] } = options;
   return {
     ...options,
     basePath: options.basePath ?? '/actuator',
     include: options.include ?? [...builtInEndpoints, ...endpoints.map(({ id }) => id)],
     exclude: options.exclude ?? [],
     showValues: options.showValues ?? 'never',
-    users: options.users ?? [],
+    secrets: options.secrets ?? new KnownSecrets(users.map(({ password }) => password)),
+    users,
     role: options.role,
     build: options.build ?? nearestBuild(),
     health: options.health ?? new HealthRegistry([]),
@@ -40,9 +43,7 @@ function readinessOf(app: FastifyInstance): Readiness {
 }
 
 function processMetrics(app: FastifyInstance): Metrics {
-  const metrics = new Metrics({
-    onOverflow: (meter, maxSeries) => app.log.warn({ meter, maxSeries }, 'meter has too many series'),
-  });
+  const metrics = new Metrics({ log: app.log });
   const runtime = observeRuntime(metrics);
   app.addHook('onClose', async () => {
     runtime[Symbol.dispose]();
@@ -52,12 +53,8 @@ function processMetrics(app: FastifyInstance): Metrics {
 }
 
 function processEnvironment(env: NodeJS.ProcessEnv): Environment {
-  const properties = Object.entries(env).map(([name, value]) => {
-    const origin = `System Environment Property "${name}"`;
-    return [name, { value, origin, secret: false }] as const;
-  });
   return {
     activeProfiles: env.NODE_ENV ? [env.NODE_ENV] : [],
-    propertySources: [{ name: 'systemEnvironment', properties: new Map(properties) }],
+    propertySources: [{ name: 'systemEnvironment', properties: environmentProperties(env) }],
   };
 }

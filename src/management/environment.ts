@@ -1,4 +1,4 @@
-import type { PropertySource } from '../config/sources/property-source.ts';
+import { findProperty, type PropertySource } from '../config/sources/property-source.ts';
 import type { ShowValue } from './access/masking.ts';
 
 /** The configuration of the process, by source. */
@@ -44,11 +44,4 @@ export function describeProperty(environment: Environment, name: string, show: S
     defaultProfiles: [],
     propertySources: sources,
   };
-}
-
-/** A property by its name in this source, or by the name of the option that it sets: `rest.port` is REST_PORT. */
-function findProperty({ properties, aliases }: PropertySource, name: string) {
-  const key = properties.has(name) ? name : aliases?.get(name);
-  const property = key === undefined ? undefined : properties.get(key);
-  return key === undefined || property === undefined ? undefined : { ...property, key };
 }

@@ -1,18 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Reply } from '../http/endpoint.ts';
 import { type ErrorFormat, sendProblem } from '../http/error-format.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
 import { COMMON_HEADERS } from './replies.ts';
 
-/** Every refusal of this door is one small JSON object; from 500 on it says nothing about the inside. */
+/** Every refusal of this door is one small JSON object. What is no refusal of our own has only its reason phrase. */
 export const managementErrors: ErrorFormat = {
   contentType: 'application/json',
   headers: COMMON_HEADERS,
   body({ status, message }) {
     const error = reasonPhrase(status);
-    return JSON.stringify(
-      status >= 500 || message === error ? { status, error } : { status, error, message },
-    );
+    return JSON.stringify(message === error ? { status, error } : { status, error, message });
   },
 };
 
@@ -30,12 +27,6 @@ export const FORBIDDEN = new HttpProblem(403, 'FORBIDDEN', 'This user does not h
 export function methodNotAllowed(allow: string): HttpProblem {
   const message = 'The path does not take this method; Allow names those that it takes';
   return new HttpProblem(405, 'METHOD_NOT_ALLOWED', message, { headers: { allow } });
-}
-
-/** A status from 500 on that is no fault and states its reason, for an operator to act on. */
-export function unavailable(message: string): Reply {
-  const body = JSON.stringify({ status: 503, error: reasonPhrase(503), message });
-  return { status: 503, type: managementErrors.contentType, body, headers: COMMON_HEADERS };
 }
 
 /** Answers with an error in the door's format; a fault of ours is logged. */

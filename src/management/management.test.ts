@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type InjectOptions } from 'fastify';
-import { codeCheck } from '../observability/health/code-check.ts';
 import { Readiness } from '../observability/health/readiness.ts';
 import { HealthRegistry } from '../observability/health/registry.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
@@ -30,7 +29,7 @@ function optionsWith(changes: Partial<ManagementOptions> = {}): ManagementOption
     users: [],
     role: undefined,
     build: { version: '1.2.3', artifact: 'portico', name: 'Portico' },
-    health: new HealthRegistry([codeCheck('mine', () => 0)]),
+    health: new HealthRegistry([{ name: 'mine', check: () => 0 }]),
     readiness: new Readiness(),
     metrics: new Metrics(),
     environment: {
@@ -97,7 +96,7 @@ test('env shows values when told to, but not what is marked secret', async () =>
 });
 
 test('DOWN is 503 with the code of the check among the details', async () => {
-  await using app = await start({ health: new HealthRegistry([codeCheck('mine', () => 3)]) });
+  await using app = await start({ health: new HealthRegistry([{ name: 'mine', check: () => 3 }]) });
   const response = await app.inject('/actuator/health');
   assert.equal(response.statusCode, 503);
   assert.deepEqual(response.json(), {
@@ -269,7 +268,7 @@ test('without a required role every user will do', async () => {
 
 test('the probes follow the process, not its checks', async () => {
   const readiness = new Readiness();
-  const health = new HealthRegistry([codeCheck('mine', () => 1)]);
+  const health = new HealthRegistry([{ name: 'mine', check: () => 1 }]);
   await using app = await start({ readiness, health });
   const probe = async (url: string) => {
     const response = await app.inject(url);

@@ -8,6 +8,7 @@ import { addProbes } from './health/probes.ts';
 import { healthView } from './health/view.ts';
 import { prepareScope } from './management-scope.ts';
 import { answerUnknownPaths } from './not-found.ts';
+import { addRoutes } from './operations.ts';
 import { basePrefix, checkCustomEndpoints, type ManagementOptions } from './options.ts';
 import { registerWithAdmin } from './spring-boot-admin/spring-boot-admin.ts';
 
@@ -15,14 +16,13 @@ import { registerWithAdmin } from './spring-boot-admin/spring-boot-admin.ts';
 export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/schema/custom-endpoint.ts';
 export { ExchangeLog } from '../http/exchange-log.ts';
 export { listRoutes } from '../http/route-list.ts';
-export { codeCheck } from '../observability/health/code-check.ts';
 export { diskSpaceCheck } from '../observability/health/disk-space-check.ts';
 export { eventLoopCheck } from '../observability/health/event-loop-check.ts';
 export { Readiness } from '../observability/health/readiness.ts';
 export { HealthRegistry } from '../observability/health/registry.ts';
 export { Loggers } from '../observability/log/loggers.ts';
 export { Metrics } from '../observability/metrics/metrics.ts';
-export { EventLoopDelay } from '../observability/runtime/event-loop-delay.ts';
+export { EventLoopWindows } from '../observability/runtime/event-loop-windows.ts';
 export type { ManagementOptions } from './options.ts';
 export type { SpringBootAdminOptions } from './spring-boot-admin/spring-boot-admin.ts';
 
@@ -37,8 +37,7 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
   const prefix = basePrefix(options.basePath);
   checkCustomEndpoints(options.endpoints, prefix);
   const health = healthView(options);
-  const exposed = exposedEndpoints(allEndpoints(options, health), options);
-  const endpoints = exposed.map(({ endpoint }) => endpoint);
+  const endpoints = allEndpoints(options, health);
   const guardHook = guard(options, app.log);
   if (options.springBootAdmin !== undefined) {
     registerWithAdmin(app, options.springBootAdmin, {
@@ -58,9 +57,10 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
       // A hook, so that it also sees requests for unknown paths.
       if (guardHook !== undefined) scope.addHook('onRequest', guardHook);
       answerUnknownPaths(scope, prefix);
+      const exposed = exposedEndpoints(scope, endpoints, options);
       // At `/` discovery would replace the application's own start page.
-      if (prefix !== '') addDiscovery(scope, endpoints, options.build);
-      for (const { endpoint, access } of exposed) endpoint.addRoutes(scope, access);
+      if (prefix !== '') addDiscovery(scope, exposed, options.build);
+      for (const { routes } of exposed) addRoutes(scope, routes);
     },
     { prefix },
   );

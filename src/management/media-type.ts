@@ -1,4 +1,4 @@
-import { parseAccept } from '../http/accept.ts';
+import { preferred } from '../http/accept.ts';
 
 /** The media types of this door's JSON, the preferred one first. */
 export const MEDIA_TYPES = [
@@ -10,25 +10,7 @@ export const MEDIA_TYPES = [
 /** One of them. */
 export type MediaType = (typeof MEDIA_TYPES)[number];
 
-const DEFAULT: MediaType = MEDIA_TYPES[0];
-
-/**
- * The media type for an Accept header: the one with the highest weight, among equals one that is named rather than
- * covered by `*`, then the first of ours. A header that accepts none of them gets the default.
- */
+/** The one that an Accept header wants most; a header that accepts none of them gets the first. */
 export function mediaTypeFor(accept: string | undefined): MediaType {
-  if (accept === undefined || accept === '*/*') return DEFAULT;
-  const wanted = parseAccept(accept);
-  let best = DEFAULT;
-  let bestRank = 0;
-  for (const type of MEDIA_TYPES) {
-    const { weight, specificity } = wanted(type);
-    // A weight has three decimals, so that specificity only breaks ties.
-    const rank = weight === 0 ? 0 : weight * 10_000 + specificity;
-    if (rank > bestRank) {
-      best = type;
-      bestRank = rank;
-    }
-  }
-  return best;
+  return preferred(accept, MEDIA_TYPES) ?? MEDIA_TYPES[0];
 }

@@ -56,7 +56,7 @@ test('HEAD may have headers of its own, so that it does not do what GET does', a
 test('nothing is at a path that does not exist, whatever the method', async () => {
   await using app = Fastify();
   prepareScope(app);
-  addOperations(app, '/of/:name', { post: () => text('x') }, { exists: (name) => name === 'here' });
+  addOperations(app, '/of/:name', { post: () => text('x'), exists: (name) => name === 'here' });
   for (const method of ['GET', 'OPTIONS', 'PUT'] as const) {
     assert.equal((await app.inject({ method, url: '/of/gone' })).statusCode, 404, method);
   }

@@ -20,14 +20,14 @@ export interface Operations {
   readonly head?: (headers: IncomingHttpHeaders) => Pick<Reply, 'type' | 'headers'>;
   readonly post?: WriteOperation | undefined;
   readonly delete?: WriteOperation | undefined;
-}
-
-interface PathOptions {
   /** False when an operation needs Fastify's own request; default true. */
   readonly fast?: boolean;
   /** Whether something is at the path with this last parameter; otherwise every method gets 404. Default: always. */
   readonly exists?: (param: string) => boolean;
 }
+
+/** Operations by path, as the discovery page lists it: `/env`, `/env/{toMatch}`, `/health/{*path}`. */
+export type Routes = Readonly<Record<string, Operations>>;
 
 /**
  * Adds a path with what it answers. OPTIONS lists its methods, as clients look for it before they offer to write;
@@ -36,8 +36,7 @@ interface PathOptions {
 export function addOperations(
   scope: FastifyInstance,
   url: string,
-  { get, head, post, delete: remove }: Operations,
-  { fast = true, exists = () => true }: PathOptions = {},
+  { get, head, post, delete: remove, fast = true, exists = () => true }: Operations,
 ): void {
   const methods: string[] = [];
   if (get !== undefined) {
@@ -68,9 +67,12 @@ export function addOperations(
   );
 }
 
-/** Adds a path that is only read: GET, and HEAD with the reply of GET. */
-export function addReadOperation(scope: FastifyInstance, url: string, get: Operation): void {
-  addOperations(scope, url, { get });
+/** Adds the paths of an endpoint. */
+export function addRoutes(scope: FastifyInstance, routes: Routes): void {
+  for (const [path, operations] of Object.entries(routes)) {
+    const url = path.replace(/\{\*\w+\}/, '*').replace(/\{(\w+)\}/, ':$1');
+    addOperations(scope, url, operations);
+  }
 }
 
 /** Adds an unlisted route that answers before the body is read. */

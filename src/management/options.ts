@@ -38,8 +38,8 @@ export interface DoorOptions {
   /** The access to exposed endpoints; default each endpoint's own. */
   readonly access?: AccessRules | undefined;
   readonly showValues: ShowValues;
-  /** Secrets to redact in every text; default the passwords of `users`. */
-  readonly secrets?: SecretTexts | undefined;
+  /** Secrets to redact in every text. */
+  readonly secrets: SecretTexts;
   /** Without any the door is not secured. */
   readonly users: readonly BasicUser[];
   /** The role that a user needs; none when undefined. */

@@ -1,3 +1,4 @@
+import type { Config } from '../../config/load.ts';
 import { type Argument, type OptionRules, parseArguments } from '../../config/sources/arguments.ts';
 import { configRules } from '../../config/sources/flags.ts';
 import type { CommandUsage } from '../help/command-usage.ts';
@@ -14,6 +15,8 @@ export interface CommandArguments {
   readonly words: readonly string[];
   /** The options of the configuration, as they were written. */
   readonly config: readonly string[];
+  /** The configuration that a service called with these options would have. Rejects with ConfigError. */
+  configuration(): Promise<Config>;
   /** The error for arguments that cannot be used. */
   misuse(...problems: readonly string[]): UsageError;
 }
@@ -36,13 +39,19 @@ export function readArguments(usage: CommandUsage, argv: readonly string[]): Com
   if (problems.length === 0 && words.length > maxWords) problems.push(tooManyWords(usage));
   if (problems.length > 0) throw misuse(...problems, ...config.flatMap(problemsOf));
 
+  const written = config.flatMap((argument) => argument.written);
   const values = (flag: string) => found.filter((each) => each.flag === flag).map(({ value }) => value);
   return {
     value: (flag) => values(flag)[0],
     values,
     has: (flag) => values(flag).length > 0,
     words,
-    config: config.flatMap(({ written }) => written),
+    config: written,
+    async configuration() {
+      // Loaded only by the commands that need it.
+      const { loadConfig } = await import('../../config/load.ts');
+      return loadConfig({ argv: written, env: process.env, cwd: process.cwd() });
+    },
     misuse,
   };
 }

@@ -28,7 +28,7 @@ test('another command is a problem, with what is probably meant', () => {
     try {
       parseCommandLine([word]);
     } catch (error) {
-      return error instanceof UsageError ? error.problems : error;
+      return error instanceof UsageError ? error.message.split('\n').slice(0, -1) : error;
     }
     return undefined;
   };

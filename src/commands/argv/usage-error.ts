@@ -4,17 +4,13 @@ import { ExpectedError } from '../../core/expected-error.ts';
 export class UsageError extends ExpectedError {
   override readonly name = 'UsageError';
   readonly code = 'USAGE';
-  /** Everything that is wrong, one line each. No line shows the value of a secret. */
-  readonly problems: readonly string[];
 
-  /** `topic` is the argument of `portico help` to refer to: `deliveries list`, or empty for all commands. */
+  /**
+   * `problems` are all that is wrong, a line each that shows no secret. `topic` is the argument of `portico help` to refer
+   * to: `deliveries list`, or empty for all commands.
+   */
   constructor(problems: readonly string[], topic?: string) {
     const more = topic === undefined ? [] : [`See "${`portico help ${topic}`.trimEnd()}".`];
     super([...problems, ...more].join('\n'));
-    this.problems = problems;
-  }
-
-  override get exitCode(): 2 {
-    return 2;
   }
 }

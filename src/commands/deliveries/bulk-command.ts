@@ -2,47 +2,43 @@ import type { Config } from '../../config/load.ts';
 import type { DeliveryFilter, DeliveryLog } from '../../inbox/delivery-log.ts';
 import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
 import { filterOf } from '../argv/filter-arguments.ts';
-import { readConfiguration } from '../argv/read-configuration.ts';
 import type { CommandUsage } from '../help/command-usage.ts';
 import { confirmed } from '../terminal/confirm.ts';
 import { INTERRUPTED, interruption } from '../terminal/interruption.ts';
 import { counted, note } from '../terminal/output.ts';
 import { showProgress } from '../terminal/progress.ts';
 import { namedBatches, type Selection, select } from './batches.ts';
-import { type Batches, type BulkResult, runBulk } from './bulk.ts';
-import type { BulkAction } from './bulk-action.ts';
+import { type Batches, type BulkAction, type BulkResult, runBulk } from './bulk.ts';
 import { reportBulk } from './bulk-report.ts';
 import { openExisting } from './open-deliveries.ts';
 
-/** Creates the action from the configuration. */
-export type ActionOf = (config: Config) => BulkAction;
-
-/** Runs a command that acts on deliveries, named by its words or matched by its options. Resolves to the exit code. */
+/**
+ * Runs a command that acts on deliveries, named by its words or matched by its options, by the action for its
+ * configuration. Resolves to the exit code.
+ */
 export async function bulkCommand(
   usage: CommandUsage,
   argv: readonly string[],
-  actionOf: ActionOf,
+  actionOf: (config: Config) => BulkAction,
 ): Promise<number> {
   const args = readArguments(usage, argv);
   const filter = filterOf(args);
   checkSelection(args, filter);
-  const config = await readConfiguration(args);
+  const config = await args.configuration();
   const action = actionOf(config);
   await using database = await openExisting(config);
-  using interrupted = interruption();
-  const { signal } = interrupted;
+  using signal = interruption();
   const log = database.deliveries;
   const ids = new Set(args.words);
-  if (ids.size > 0) {
-    const result = await runShown(action, log, namedBatches(ids), ids.size, signal);
-    return reportBulk({ action, matched: ids.size, result, named: true, json: args.has('--json') });
-  }
-  const chosen = await choose(action, log, filter, args.has('--yes'), signal);
+  const named = ids.size > 0;
+  const chosen = named
+    ? { batches: namedBatches(ids), matched: ids.size }
+    : await choose(action, log, filter, args.has('--yes'), signal);
   if (typeof chosen === 'number') return chosen;
-  const { selection, matched } = chosen;
-  if (matched > 0) note(`${action.doing} ${counted(matched, 'delivery', 'deliveries')}.`);
-  const result = await runShown(action, log, selection.batches(), matched, signal);
-  return reportBulk({ action, matched, result, named: false, json: args.has('--json') });
+  const { batches, matched } = chosen;
+  if (!named && matched > 0) note(`${action.verb}ing ${counted(matched, 'delivery', 'deliveries')}.`);
+  const result = await runShown(action, log, batches, matched, signal);
+  return reportBulk({ action, matched, result, named, json: args.has('--json') });
 }
 
 /** Runs with a line of progress, which is cleared before anything else is printed. */
@@ -53,7 +49,7 @@ async function runShown(
   total: number,
   signal: AbortSignal,
 ): Promise<BulkResult> {
-  using progress = showProgress(action.doing, total);
+  using progress = showProgress(`${action.verb}ing`, total);
   return await runBulk(action, log, batches, signal, progress);
 }
 
@@ -78,13 +74,14 @@ async function choose(
   filter: DeliveryFilter,
   yes: boolean,
   signal: AbortSignal,
-): Promise<{ readonly selection: Selection; readonly matched: number } | number> {
+): Promise<{ readonly batches: Batches; readonly matched: number } | number> {
   const selection = await select(log, filter, ({ status }) => action.eligible(status));
   const matched = await countMatching(selection, signal);
   if (matched === undefined) return INTERRUPTED;
-  if (matched === 0 || yes) return { selection, matched };
+  const chosen = { batches: selection.batches(), matched };
+  if (matched === 0 || yes) return chosen;
   const question = `${action.verb} ${counted(matched, 'delivery', 'deliveries')}?`;
-  if (await confirmed(question, signal)) return { selection, matched };
+  if (await confirmed(question, signal)) return chosen;
   note(`Nothing was ${action.done}.`);
   return signal.aborted ? INTERRUPTED : 1;
 }

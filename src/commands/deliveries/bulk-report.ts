@@ -1,7 +1,6 @@
 import { INTERRUPTED } from '../terminal/interruption.ts';
 import { counted, note, plain, print } from '../terminal/output.ts';
-import type { BulkResult } from './bulk.ts';
-import { type BulkAction, REFUSALS } from './bulk-action.ts';
+import { type BulkAction, type BulkResult, REFUSALS } from './bulk.ts';
 
 /** The outcome of a bulk operation, and how to print it. */
 export interface BulkReport {

@@ -1,8 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../core/store-errors.ts';
-import type { DeliveryLog } from '../../inbox/delivery-log.ts';
+import type { DeliveryLog, DeliveryStatus } from '../../inbox/delivery-log.ts';
 import type { Progress } from '../terminal/progress.ts';
-import type { BulkAction, Refusal } from './bulk-action.ts';
+
+/** Why an action did not change a delivery. */
+export const REFUSALS = {
+  'not-found': 'there is no such delivery',
+  open: 'it is still open; wait for its end, or discard it first',
+  'no-handler': 'nothing handles it now',
+  settled: 'nothing of it is open or dead',
+} as const;
+
+export type Refusal = keyof typeof REFUSALS;
+
+/** An action on many deliveries. */
+export interface BulkAction {
+  /** As in "Replay 5 deliveries?". */
+  readonly verb: string;
+  /** The result of `act` for a changed delivery, and the key of the JSON summary. */
+  readonly done: 'replayed' | 'discarded';
+  /** Whether a filter may match deliveries of this status. */
+  eligible(status: DeliveryStatus): boolean;
+  /** Acts on one delivery. */
+  act(log: DeliveryLog, id: string): Promise<BulkAction['done'] | Refusal>;
+}
 
 /** Lists of ids, one transaction each. */
 export type Batches = Iterable<readonly string[]> | AsyncIterable<readonly string[]>;
@@ -48,7 +69,7 @@ export async function runBulk(
       if (result.status === 'rejected') {
         if (!(result.reason instanceof StoreUnavailableError)) throw result.reason;
         stopped = result.reason;
-      } else if (result.value === undefined) done++;
+      } else if (result.value === 'replayed' || result.value === 'discarded') done++;
       else {
         refused.set(result.value, (refused.get(result.value) ?? 0) + 1);
         if (examples.length < MAX_EXAMPLES) examples.push({ id: batch[i] ?? '', reason: result.value });

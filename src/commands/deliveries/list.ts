@@ -4,7 +4,6 @@ import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { formatSpan } from '../../inbox/moment.ts';
 import { readArguments } from '../argv/command-arguments.ts';
 import { countOf, filterOf, filterWords } from '../argv/filter-arguments.ts';
-import { readConfiguration } from '../argv/read-configuration.ts';
 import { listUsage } from '../help/deliveries-usages.ts';
 import { note, print } from '../terminal/output.ts';
 import { openExisting } from './open-deliveries.ts';
@@ -16,7 +15,7 @@ export async function listDeliveries(argv: readonly string[]): Promise<number> {
   const filter = filterOf(args);
   const limit = countOf(args, 'limit', 20);
   const before = countOf(args, 'before', undefined);
-  await using database = await openExisting(await readConfiguration(args));
+  await using database = await openExisting(await args.configuration());
   const pages = deliveryPages(database.deliveries, filter, {
     limit,
     ...(before !== undefined && { cursor: { before } }),

@@ -9,13 +9,9 @@ export function replayDeliveries(argv: readonly string[]): Promise<number> {
     const plan = jobPlanOf(config);
     return {
       verb: 'Replay',
-      doing: 'Replaying',
       done: 'replayed',
       eligible: (status) => !isOpen(status),
-      async act(log, id) {
-        const result = await replayDelivery(log, plan, id, Date.now());
-        return result === 'replayed' ? undefined : result;
-      },
+      act: (log, id) => replayDelivery(log, plan, id, Date.now()),
     };
   });
 }

@@ -2,7 +2,6 @@ import { detailJson, jsonText } from '../../inbox/delivery-json.ts';
 import type { DeliveryDetail, JobDetail } from '../../inbox/delivery-log.ts';
 import { formatSpan } from '../../inbox/moment.ts';
 import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
-import { readConfiguration } from '../argv/read-configuration.ts';
 import { showUsage } from '../help/deliveries-usages.ts';
 import { counted, note, plain, print } from '../terminal/output.ts';
 import { pad } from './cells.ts';
@@ -15,7 +14,7 @@ export async function showDelivery(argv: readonly string[]): Promise<number> {
   const [id] = args.words;
   if (id === undefined) throw args.misuse('show needs the id of a delivery');
   if (args.has('--raw') && args.has('--json')) throw args.misuse('--raw and --json exclude each other');
-  await using database = await openExisting(await readConfiguration(args));
+  await using database = await openExisting(await args.configuration());
   const found = await database.deliveries.find(id);
   if (found === undefined) {
     note(`There is no delivery ${plain(id)}; it may have been deleted at the end of its retention.`);

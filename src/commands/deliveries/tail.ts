@@ -5,7 +5,6 @@ import type { DeliveryFilter, DeliveryLog, DeliverySummary } from '../../inbox/d
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { readArguments } from '../argv/command-arguments.ts';
 import { filterOf } from '../argv/filter-arguments.ts';
-import { readConfiguration } from '../argv/read-configuration.ts';
 import { tailUsage } from '../help/deliveries-usages.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { note, plain, print } from '../terminal/output.ts';
@@ -21,9 +20,8 @@ const WATCHED = 5_000;
 export async function tailDeliveries(argv: readonly string[]): Promise<number> {
   const args = readArguments(tailUsage, argv);
   const filter = filterOf(args);
-  await using database = await openExisting(await readConfiguration(args));
-  using interrupted = interruption();
-  const { signal } = interrupted;
+  await using database = await openExisting(await args.configuration());
+  using signal = interruption();
   const log = database.deliveries;
   const start = await newestArrival(log);
   const follow =

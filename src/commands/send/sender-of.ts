@@ -12,8 +12,8 @@ import {
   schemeNames,
   secretProblem,
 } from '../../webhook/schemes/schemes.ts';
-import { bodyAlone } from '../../webhook/schemes/template.ts';
 import { defaultLayout } from '../../webhook/sources/defaults.ts';
+import { defaultScheme } from '../../webhook/sources/read-sources.ts';
 import type { SourceLayout, SourceSettings } from '../../webhook/sources/source.ts';
 import type { CommandArguments } from '../argv/command-arguments.ts';
 import { misuse } from './misuse.ts';
@@ -37,15 +37,11 @@ export function senderOf(args: CommandArguments, config: Config): SendAs {
   const scheme = schemeOf(args, source);
   const path = source === undefined ? '/webhook' : `/webhook/${source.name}`;
   const ownPath = source !== undefined || scheme === 'none' || scheme === 'token';
-  if (scheme === 'none') {
-    const layout = source ?? defaultLayout({ scheme: 'token', params: { header: '' } });
-    return { path, ownPath, layout, sign: unsigned };
-  }
   const chosen = source?.chosen.scheme === scheme ? source.chosen : chosenOf(scheme, args);
-  const secrets = secretsOf(args, scheme, source, config);
+  const secrets = scheme === 'none' ? [] : secretsOf(args, scheme, source, config);
   const layout = source ?? defaultLayout(chosen);
   // /webhook without a secret takes deliveries without a token.
-  if (secrets.length === 0 && scheme === 'token') return { path, ownPath, layout, sign: unsigned };
+  if (secrets.length === 0 && chosen.scheme === 'token') return { path, ownPath, layout, sign: unsigned };
   if (secrets.length === 0) throw misuse(`--scheme ${scheme} needs --secret or --secret-file`);
   try {
     return { path, ownPath, layout, sign: createSigner(chosen, secrets) };
@@ -75,30 +71,16 @@ function schemeOf(args: CommandArguments, source: SourceSettings | undefined): S
   return scheme;
 }
 
-/** A scheme with its default parameters. */
-function chosenOf(scheme: SchemeName, args: CommandArguments): ChosenScheme {
+/** A scheme with its default parameters; without one, those of a token that is not sent. */
+function chosenOf(scheme: SchemeName | 'none', args: CommandArguments): ChosenScheme {
   const given = args.value('--signature-header');
   const header = given === undefined ? undefined : headerName(given);
   if (given !== undefined && header === undefined)
     throw misuse('--signature-header must be the name of a header');
-  switch (scheme) {
-    case 'standard':
-      return { scheme, params: { headerPrefix: 'webhook', tolerance: 0 } };
-    case 'github':
-      return { scheme, params: {} };
-    case 'stripe':
-    case 'slack':
-      return { scheme, params: { tolerance: 0 } };
-    case 'token':
-      return { scheme, params: { header: header ?? 'x-webhook-token' } };
-    case 'hmac': {
-      if (header === undefined) {
-        throw misuse('--scheme hmac needs --signature-header, or a --source that says how it signs');
-      }
-      const plain = { algorithm: 'sha256', encoding: 'hex', prefix: '', timestampHeader: undefined } as const;
-      return { scheme, params: { header, ...plain, tolerance: 0, template: bodyAlone.fill } };
-    }
+  if (scheme === 'hmac' && header === undefined) {
+    throw misuse('--scheme hmac needs --signature-header, or a --source that says how it signs');
   }
+  return defaultScheme(scheme === 'none' ? 'token' : scheme, header);
 }
 
 function secretsOf(

@@ -1,41 +1,34 @@
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+
 /**
- * Asks on the terminal for a line without echoing it; resolves to undefined when the user cancels.
+ * Asks on the terminal for lines without echoing them; resolves to undefined when the user cancels.
  * Standard input must be a terminal.
  */
-export function readHidden(question: string): Promise<string | undefined> {
+export function readHidden(...questions: readonly string[]): Promise<readonly string[] | undefined> {
   const { stdin, stderr } = process;
-  const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  let line: readonly string[] = [];
-
-  const finish = (answer: string | undefined) => {
-    stdin.off('data', onData).off('end', cancel).pause().setRawMode(false);
+  const { promise, resolve } = Promise.withResolvers<readonly string[] | undefined>();
+  const muted = new Writable({ write: (_chunk, _encoding, done) => done() });
+  // One for all questions: what is pasted may answer several. Without a history, which would keep a password.
+  const terminal = createInterface({ input: stdin, output: muted, terminal: true, historySize: 0 });
+  const lines: string[] = [];
+  const ask = () => stderr.write(questions[lines.length] ?? '');
+  terminal.on('line', (line) => {
+    lines.push(line);
     stderr.write('\n');
-    resolve(answer);
-  };
-  const cancel = () => finish(undefined);
-  function onData(text: string): void {
-    for (const [at, key] of Array.from(text).entries()) {
-      if (key === '\r' || key === '\n') {
-        // The rest of what was pasted belongs to the next question.
-        const rest = Array.from(text)
-          .slice(at + 1)
-          .join('');
-        finish(line.join(''));
-        if (rest !== '') stdin.unshift(rest);
-        return;
-      }
-      if (key === '\u0003' || key === '\u0004') {
-        cancel();
-        return;
-      }
-      if (key === '\u007f' || key === '\b') line = line.slice(0, -1);
-      else if (key === '\u0015') line = [];
-      else line = [...line, key];
-    }
-  }
-
-  // Raw mode before the question, so that not even the first key is echoed.
-  stdin.setRawMode(true).setEncoding('utf8').on('data', onData).on('end', cancel).resume();
-  stderr.write(question);
+    if (lines.length < questions.length) ask();
+    else terminal.close();
+  });
+  terminal.on('SIGINT', () => terminal.close());
+  // Ctrl+D only ends an empty line by itself.
+  stdin.on('keypress', (_text, key) => {
+    if (key.ctrl && key.name === 'd') terminal.close();
+  });
+  terminal.once('close', () => {
+    const complete = lines.length === questions.length;
+    if (!complete) stderr.write('\n');
+    resolve(complete ? lines : undefined);
+  });
+  ask();
   return promise;
 }

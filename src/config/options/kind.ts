@@ -16,38 +16,30 @@ export function textKind(
   expected: string,
   isValid: (text: string) => boolean,
 ): Kind<string> {
-  const accept = (text: string): string | undefined => (isValid(text) ? text : undefined);
-  return {
-    placeholder,
-    expected,
-    fromText: accept,
-    fromValue: (value) => (typeof value === 'string' ? accept(value) : undefined),
-  };
+  const accept = (value: unknown) => (typeof value === 'string' && isValid(value) ? value : undefined);
+  return { placeholder, expected, fromText: accept, fromValue: accept };
 }
 
 /** A whole number within bounds, both included. */
 export function integerKind(placeholder: string, min: number, max: number, unit = ''): Kind<number> {
-  const accept = (value: number): number | undefined => {
-    return Number.isInteger(value) && value >= min && value <= max ? value : undefined;
+  const accept = (value: unknown): number | undefined => {
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) return undefined;
+    // Turns -0 into 0.
+    return value + 0;
   };
   return {
     placeholder,
     expected: `a whole number from ${min} to ${max}${unit}`,
     fromText: (text) => (/^(0|-?[1-9]\d*)$/.test(text) ? accept(Number(text)) : undefined),
-    // Adding 0 turns -0 into 0.
-    fromValue: (value) => (typeof value === 'number' && accept(value) !== undefined ? value + 0 : undefined),
+    fromValue: accept,
   };
 }
 
 /** One of a few words. */
 export function choiceKind<C extends string>(choices: readonly C[]): Kind<C> {
   const accept = (value: unknown): C | undefined => choices.find((choice) => choice === value);
-  return {
-    placeholder: 'word',
-    expected: `one of ${choices.join(', ')}`,
-    fromText: accept,
-    fromValue: accept,
-  };
+  const expected = `one of ${choices.join(', ')}`;
+  return { placeholder: 'word', expected, fromText: accept, fromValue: accept };
 }
 
 /** A boolean. */
@@ -68,9 +60,11 @@ export interface ListRules<I extends string> {
   readonly isItem: (text: string) => text is I;
 }
 
-/** Texts separated by commas; an array of texts in the configuration module. */
+/** Texts separated by commas; in the configuration module also an array of texts. */
 export function listKind<I extends string>(rules: ListRules<I>): Kind<readonly I[]> {
-  const accept = (items: readonly unknown[]): readonly I[] | undefined => {
+  const accept = (value: unknown): readonly I[] | undefined => {
+    const items = typeof value === 'string' ? split(value) : value;
+    if (!Array.isArray(items)) return undefined;
     // Array.from turns the holes of a sparse array into undefined items.
     const valid = Array.from(items).filter(
       (item): item is I => typeof item === 'string' && rules.isItem(item),
@@ -80,16 +74,9 @@ export function listKind<I extends string>(rules: ListRules<I>): Kind<readonly I
     if (rules.unique && new Set(valid).size !== valid.length) return undefined;
     return valid;
   };
-  const fromText = (text: string): readonly I[] | undefined => {
-    return accept(text.trim() === '' ? [] : text.split(',').map((item) => item.trim()));
-  };
-  return {
-    placeholder: 'list',
-    expected: rules.expected,
-    fromText,
-    fromValue: (value) => {
-      if (typeof value === 'string') return fromText(value);
-      return Array.isArray(value) ? accept(value) : undefined;
-    },
-  };
+  return { placeholder: 'list', expected: rules.expected, fromText: accept, fromValue: accept };
+}
+
+function split(text: string): readonly string[] {
+  return text.trim() === '' ? [] : text.split(',').map((item) => item.trim());
 }

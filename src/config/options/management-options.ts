@@ -1,9 +1,9 @@
-import { accessOptions } from './access-options.ts';
+import { accessLevels, endpointAccessPattern } from './access.ts';
 import { builtInEndpoints } from './endpoint-id.ts';
 import { showDetailsChoices } from './health-names.ts';
 import { infoParts } from './info-parts.ts';
-import { choice, count, duration, list, optionalText, path, port, someOf } from './option.ts';
-import { optionalPassword } from './password-option.ts';
+import { choice, count, duration, list, path, port, someOf, text } from './option.ts';
+import { expectedPassword, isPassword } from './password-option.ts';
 import { springBootAdminOptions } from './spring-boot-admin-options.ts';
 
 const endpointNames = {
@@ -36,20 +36,43 @@ export const managementOptions = {
     default: [],
     description: 'Management endpoints not to expose even when they are included; * for all.',
   }),
-  ...accessOptions,
-  'management.user': optionalText({
+  'management.access': choice({
+    env: 'MANAGEMENT_ACCESS',
+    unset:
+      'none for heapdump, cpuprofile and shutdown, read-only for deliveries, unrestricted for all others',
+    choices: accessLevels,
+    description:
+      'Access to the exposed endpoints that management.endpointAccess does not name (none, read-only, unrestricted).',
+  }),
+  'management.endpointAccess': list({
+    env: 'MANAGEMENT_ENDPOINT_ACCESS',
+    default: [],
+    expected: 'a list like loggers=read-only,shutdown=unrestricted with none, read-only or unrestricted',
+    pattern: endpointAccessPattern,
+    description: 'Access to single endpoints, such as loggers=read-only,shutdown=unrestricted.',
+  }),
+  'management.maxAccess': choice({
+    env: 'MANAGEMENT_MAX_ACCESS',
+    default: 'unrestricted',
+    choices: accessLevels,
+    description: 'Upper bound on access, for all endpoints (none, read-only, unrestricted).',
+  }),
+  'management.user': text({
     env: 'MANAGEMENT_USER',
     unset: 'not secured',
     expected: 'a user name without ":" and control characters',
     pattern: /^[^:\p{Cc}]+$/u,
     description: 'User who may log in to the management endpoints; requires management.password.',
   }),
-  'management.password': optionalPassword({
+  'management.password': text({
     env: 'MANAGEMENT_PASSWORD',
     unset: 'not secured',
+    secret: true,
+    expected: expectedPassword,
+    pattern: { test: isPassword },
     description: 'Password of that user, or its hash as "portico hash-password" prints it.',
   }),
-  'management.role': optionalText({
+  'management.role': text({
     env: 'MANAGEMENT_ROLE',
     unset: 'any user may',
     description: 'Role that a user needs to read the management endpoints. The user above has it.',
@@ -77,7 +100,7 @@ export const managementOptions = {
     min: 1,
     max: 3_600_000,
     description:
-      'p99 event loop delay, measured over ten seconds, above which health is DOWN, in milliseconds.',
+      'p99 event loop delay, measured over the last ten to twenty seconds, above which health is DOWN, in milliseconds.',
   }),
   'management.backlogThreshold': duration({
     env: 'MANAGEMENT_BACKLOG_THRESHOLD',

@@ -20,79 +20,63 @@ interface Described {
 }
 interface WithDefault<T> extends Described {
   readonly default: T;
+  readonly unset?: undefined;
 }
 /** An option that may be unset; `unset` says what that means. */
-export interface WithoutDefault extends Described {
+interface WithoutDefault extends Described {
+  readonly default?: undefined;
   readonly unset: string;
 }
-interface TextRules {
-  readonly placeholder?: string;
-  readonly expected?: string;
-  readonly pattern?: RegExp;
-}
+type Spec<T> = WithDefault<T> | WithoutDefault;
+/** The option of a spec: without a default its value may be undefined. */
+type OptionOf<T, S> = Option<S extends WithoutDefault ? T | undefined : T>;
+
 interface ItemRules {
   readonly expected: string;
-  readonly pattern: RegExp;
+  readonly pattern: Pick<RegExp, 'test'>;
+}
+interface TextRules extends Partial<ItemRules> {
+  readonly placeholder?: string;
 }
 
-function withDefault<T>(kind: Kind<Exclude<T, undefined>>, spec: WithDefault<T>): Option<T> {
-  const { env, description, secret = false } = spec;
-  return { kind, env, default: spec.default, description, secret, unset: undefined };
+function option<T, S extends Spec<T>>(kind: Kind<T>, spec: S): OptionOf<T, S> {
+  const { env, default: value, description, secret = false, unset } = spec;
+  // The compiler cannot decide the type for any S.
+  return { kind, env, default: value, description, secret, unset } as unknown as OptionOf<T, S>;
 }
 
-/** An optional option of any kind. */
-export function withoutDefault<T>(kind: Kind<T>, spec: WithoutDefault): Option<T | undefined> {
-  const { env, description, secret = false, unset } = spec;
-  // Kind<T | undefined> is Kind<T>, which the compiler cannot prove for a generic T.
-  return { kind: kind as Kind<Exclude<T, undefined>>, env, default: undefined, description, secret, unset };
-}
-
-function textOf(rules: TextRules): Kind<string> {
+/** A text without control characters, or one that matches `pattern` and is described by `expected`. */
+export function text<const S extends Spec<string> & TextRules>(spec: S): OptionOf<string, S> {
   const {
     placeholder = 'text',
     expected = 'a text without control characters',
     pattern = /^\P{Cc}+$/u,
-  } = rules;
-  return textKind(placeholder, expected, (text) => pattern.test(text));
+  } = spec;
+  return option<string, S>(
+    textKind(placeholder, expected, (given) => pattern.test(given)),
+    spec,
+  );
 }
 
-function itemsOf(rules: ItemRules, atLeastOne: boolean): Kind<readonly string[]> {
-  const isItem = (item: string): item is string => rules.pattern.test(item);
-  return listKind({ expected: rules.expected, atLeastOne, unique: false, isItem });
-}
-
-/** A text without control characters, or one that matches `pattern` and is described by `expected`. */
-export function text(spec: WithDefault<string> & TextRules): Option<string> {
-  return withDefault(textOf(spec), spec);
-}
-
-/** An optional text. */
-export function optionalText(spec: WithoutDefault & TextRules): Option<string | undefined> {
-  return withoutDefault(textOf(spec), spec);
-}
-
-/** A list of texts; it may be empty. */
-export function list(spec: WithDefault<readonly string[]> & ItemRules): Option<readonly string[]> {
-  return withDefault(itemsOf(spec, false), spec);
-}
-
-/** An optional list of texts; when given, not empty. */
-export function optionalList(spec: WithoutDefault & ItemRules): Option<readonly string[] | undefined> {
-  return withoutDefault(itemsOf(spec, true), spec);
+/** A list of texts; not empty where it has no default. */
+export function list<const S extends Spec<readonly string[]> & ItemRules>(
+  spec: S,
+): OptionOf<readonly string[], S> {
+  const isItem = (item: string): item is string => spec.pattern.test(item);
+  const kind = listKind({
+    expected: spec.expected,
+    atLeastOne: spec.unset !== undefined,
+    unique: false,
+    isItem,
+  });
+  return option<readonly string[], S>(kind, spec);
 }
 
 /** One of several choices. */
-export function choice<const C extends readonly string[]>(
-  spec: WithDefault<C[number]> & { readonly choices: C },
-): Option<C[number]> {
-  return withDefault<C[number]>(choiceKind<C[number]>(spec.choices), spec);
-}
-
-/** An optional choice. */
-export function optionalChoice<const C extends readonly string[]>(
-  spec: WithoutDefault & { readonly choices: C },
-): Option<C[number] | undefined> {
-  return withoutDefault<C[number]>(choiceKind<C[number]>(spec.choices), spec);
+export function choice<const C extends readonly string[], const S extends Spec<NoInfer<C[number]>>>(
+  spec: S & { readonly choices: C },
+): OptionOf<C[number], S> {
+  return option<C[number], S>(choiceKind<C[number]>(spec.choices), spec);
 }
 
 /** A set of choices, at least one. */
@@ -101,30 +85,29 @@ export function someOf<const C extends readonly string[]>(
 ): Option<readonly C[number][]> {
   const isItem = (item: string): item is C[number] => spec.choices.includes(item);
   const expected = `a list with at least one of ${spec.choices.join(', ')}, each at most once`;
-  const kind = listKind<C[number]>({ expected, atLeastOne: true, unique: true, isItem });
-  return withDefault<readonly C[number][]>(kind, spec);
+  return option(listKind({ expected, atLeastOne: true, unique: true, isItem }), spec);
 }
 
 /** A TCP port; 0 lets the system pick a free one. */
 export function port(spec: WithDefault<number>): Option<number> {
-  return withDefault(integerKind('port', 0, 65_535), spec);
+  return option(integerKind('port', 0, 65_535), spec);
 }
 
 /** A count from `min` (default 0) on. */
 export function count(spec: WithDefault<number> & { readonly min?: number }): Option<number> {
-  return withDefault(integerKind('n', spec.min ?? 0, Number.MAX_SAFE_INTEGER), spec);
+  return option(integerKind('n', spec.min ?? 0, Number.MAX_SAFE_INTEGER), spec);
 }
 
 /** A boolean. */
 export function toggle(spec: WithDefault<boolean>): Option<boolean> {
-  return withDefault(toggleKind(), spec);
+  return option(toggleKind(), spec);
 }
 
 /** A duration in milliseconds, between two bounds. */
 export function duration(
   spec: WithDefault<number> & { readonly min: number; readonly max: number },
 ): Option<number> {
-  return withDefault(integerKind('ms', spec.min, spec.max, ' (milliseconds)'), spec);
+  return option(integerKind('ms', spec.min, spec.max, ' (milliseconds)'), spec);
 }
 
 const segments = '(?:\\/(?!\\.(?:\\/|$))(?:(?!\\.\\.)[\\w.~-])+)+';
@@ -136,7 +119,7 @@ export function path(spec: WithDefault<string> & { readonly root: boolean }): Op
     `a path like ${spec.default}: it begins with "/", does not end with "/"${unless}, ` +
     'and between slashes has only letters, digits, "_", "~", "-" and single "."';
   const pattern = new RegExp(`^(?:${segments}${spec.root ? '|\\/' : ''})$`);
-  return withDefault(
+  return option(
     textKind('path', expected, (text) => pattern.test(text)),
     spec,
   );

@@ -1,19 +1,6 @@
 import { doors } from './door.ts';
 import { managementOptions } from './management-options.ts';
-import {
-  choice,
-  count,
-  duration,
-  list,
-  type Option,
-  optionalList,
-  optionalText,
-  path,
-  port,
-  someOf,
-  text,
-  toggle,
-} from './option.ts';
+import { choice, count, duration, list, type Option, path, port, someOf, text, toggle } from './option.ts';
 import { trustedProxies } from './trusted-proxies.ts';
 
 /** The table of all options. Types, sources, help, documentation and /env are derived from it. */
@@ -32,8 +19,10 @@ export const options = {
     choices: doors,
     description: 'Doors to open.',
   }),
-  'http.trustProxy': trustedProxies({
+  'http.trustProxy': list({
+    ...trustedProxies,
     env: 'TRUST_PROXY',
+    default: [],
     description:
       'Addresses and CIDR ranges of the proxies in front of the doors (also loopback, linklocal, uniquelocal): only their X-Forwarded-For, -Host and -Proto count, for the limit on failed log-ins, links and /httpexchanges. true trusts everybody who connects, so that any client can claim an address unless a proxy replaces these headers.',
   }),
@@ -46,7 +35,7 @@ export const options = {
     pattern: /^(?:sqlite:(?=\P{Cc}*[^\p{Cc}\s])\P{Cc}+|postgres(?:ql)?:\/\/[^\p{Cc}\s]+)$/u,
     description: 'Database for users and deliveries: sqlite:<file>, sqlite::memory: or postgres://...',
   }),
-  'database.readUrl': optionalText({
+  'database.readUrl': text({
     env: 'DATABASE_READ_URL',
     unset: 'the same database',
     placeholder: 'url',
@@ -159,7 +148,7 @@ export const options = {
     default: 3000,
     description: 'Port of the webhook door; 0 picks a free one.',
   }),
-  'webhook.secret': optionalList({
+  'webhook.secret': list({
     env: 'WEBHOOK_SECRET',
     unset: 'not secured',
     secret: true,

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isPassword, optionalPassword } from './password-option.ts';
+import { managementOptions } from './management-options.ts';
+import { isPassword } from './password-option.ts';
 
 const SOUND = `$scrypt$ln=15,r=8,p=3$${'A'.repeat(22)}$${'A'.repeat(43)}`;
 
 test('a password is a text or a hash that can be checked', () => {
-  const { kind, secret } = optionalPassword({ env: 'X', unset: 'y', description: 'z' });
+  const { kind, secret } = managementOptions['management.password'];
   assert.ok(secret);
   for (const text of ['a', ' ', 'pässwörd 😀', '$', '$money$', '$x$y$z', SOUND, SOUND.slice(1)]) {
     assert.equal(kind.fromText(text), text);

@@ -1,6 +1,4 @@
 import { isPasswordHash, PasswordHashError, parsePasswordHash } from '../../http/auth/password-hash.ts';
-import { textKind } from './kind.ts';
-import { type Option, type WithoutDefault, withoutDefault } from './option.ts';
 
 const PLAIN = /^\P{Cc}+$/u;
 
@@ -19,9 +17,4 @@ export function isPassword(text: string): boolean {
     if (error instanceof PasswordHashError) return false;
     throw error;
   }
-}
-
-/** An optional password or its hash. */
-export function optionalPassword(spec: WithoutDefault): Option<string | undefined> {
-  return withoutDefault(textKind('text', expectedPassword, isPassword), { ...spec, secret: true });
 }

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify from 'fastify';
-import { trustedProxies, trustProxy } from './trusted-proxies.ts';
+import { options } from './options.ts';
+import { trustProxy } from './trusted-proxies.ts';
 
-const { kind } = trustedProxies({ env: 'TRUST_PROXY', description: 'x' });
+const { kind } = options['http.trustProxy'];
 
 test('addresses, ranges and names are taken, and Fastify takes them too', async () => {
   const list =

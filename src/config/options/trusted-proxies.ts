@@ -1,12 +1,10 @@
 import { isIP } from 'node:net';
-import { listKind } from './kind.ts';
-import type { Option } from './option.ts';
 
 /** Stands for every address. */
 const EVERY = 'true';
 const RANGES = ['loopback', 'linklocal', 'uniquelocal'] as const;
 
-function isProxy(text: string): text is string {
+function isProxy(text: string): boolean {
   const [address = '', length, ...more] = text.split('/');
   const version = isIP(address);
   if (version === 0 || address.includes('%')) return [EVERY, ...RANGES].includes(text);
@@ -15,13 +13,10 @@ function isProxy(text: string): text is string {
 }
 
 /** The addresses of proxies whose X-Forwarded headers are trusted. */
-export function trustedProxies(
-  spec: Pick<Option<unknown>, 'env' | 'description'>,
-): Option<readonly string[]> {
-  const expected = `${EVERY}, or a list of IP addresses, CIDR ranges, ${RANGES.join(', ')}`;
-  const kind = listKind({ expected, atLeastOne: false, unique: false, isItem: isProxy });
-  return { ...spec, kind, default: [], secret: false, unset: undefined };
-}
+export const trustedProxies = {
+  expected: `${EVERY}, or a list of IP addresses, CIDR ranges, ${RANGES.join(', ')}`,
+  pattern: { test: isProxy },
+} as const;
 
 /** The option's value as Fastify takes it; false when empty, as Fastify parses proxy headers for any list. */
 export function trustProxy(proxies: readonly string[]): boolean | string[] {

@@ -1,8 +1,8 @@
 import type { CodeKey, ConfigCode } from './code.ts';
+import { readEndpoints } from './custom-endpoint.ts';
+import { readHealthChecks, readHealthGroups } from './health-code.ts';
 import { readUsers } from './management-user.ts';
-import { readEndpoints } from './module-endpoints.ts';
 import { readHandlers } from './module-handlers.ts';
-import { readHealthChecks, readHealthGroups } from './module-health.ts';
 
 /** Reads the code of the configuration module `name`; what is wrong goes to `problems`, one line each, by its path. */
 export function readModuleCode(

@@ -36,18 +36,15 @@ function readProperties({ found }: Reading): Properties {
 }
 
 /** All variables, since operators look for PATH and HOME here too. */
-function environmentProperties(env: Environment): Properties {
+export function environmentProperties(env: Environment): Properties {
   const secrets = new Set(optionKeys.filter((key) => optionOf(key).secret).map((key) => optionOf(key).env));
-  const properties = new Map<string, { value: unknown; origin: string; secret: boolean }>();
-  for (const [name, value] of Object.entries(env)) {
-    if (value === undefined) continue;
-    properties.set(name, {
-      value,
-      origin: `System Environment Property "${name}"`,
-      secret: secrets.has(name),
-    });
-  }
-  return properties;
+  const set = Object.entries(env).filter(([, value]) => value !== undefined);
+  return new Map(
+    set.map(([name, value]) => {
+      const origin = `System Environment Property "${name}"`;
+      return [name, { value, origin, secret: secrets.has(name) }];
+    }),
+  );
 }
 
 /** The variables that set options, by option key. */

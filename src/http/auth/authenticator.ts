@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { HttpProblem } from '../problem.ts';
 import { AttemptLimit, attemptSource } from './attempt-limit.ts';
 import { type BasicUser, type Credentials, type Principal, parseBasicAuth } from './basic-auth.ts';
-import { boundedGate, GateFullError } from './bounded-gate.ts';
+import { boundedGate } from './bounded-gate.ts';
 import { userTable } from './user-table.ts';
 
 /** The authenticated user, why credentials are not even checked (429 or 503), or undefined for wrong ones. */
@@ -47,7 +47,7 @@ export function authenticator(
   const { byPassword, byHash } = userTable(users);
   const max = maxFailures === 0 ? Number.POSITIVE_INFINITY : maxFailures;
   const limit = new AttemptLimit({ max, windowMs: WINDOW, maxAddresses: MAX_ADDRESSES, now });
-  const gate = boundedGate(CHECKS_AT_ONCE, WAITING_CHECKS);
+  const gate = boundedGate(CHECKS_AT_ONCE, WAITING_CHECKS, BUSY);
   const key = randomBytes(32);
   // At most one entry per password of a user: nothing else is ever right.
   const proven = new Map<string, Proven>();
@@ -74,7 +74,7 @@ export function authenticator(
     // Counted before the result is known, or a thousand concurrent guesses would all be checked.
     const reached = limit.fail(source);
     try {
-      const principal = await gate.run(() => check(credentials));
+      const principal = await gate(() => check(credentials));
       if (principal !== undefined) limit.forgive(source);
       else if (reached) onLimit(source);
       return principal;
@@ -113,7 +113,7 @@ export function authenticator(
     return check.then(
       (principal) => (principal === undefined ? undefined : remember(id, source, principal)),
       (error: unknown) => {
-        if (error instanceof GateFullError) return BUSY;
+        if (error === BUSY) return BUSY;
         throw error;
       },
     );

@@ -39,27 +39,19 @@ interface HashedUser {
  * whom everybody could.
  */
 export function userTable(users: readonly BasicUser[]): UserTable {
-  for (const { user, password } of users) {
+  const plain: { readonly digest: Buffer; readonly principal: Principal }[] = [];
+  const hashed: HashedUser[] = [];
+  for (const { user, password, roles } of users) {
     if (user === '' || user.includes(':') || CONTROL.test(user)) {
       throw new UserNameError(
         `The user name ${JSON.stringify(user)} is empty or has a colon; choose another.`,
       );
     }
     if (password === '') throw new EmptySecretError();
+    const principal = { name: user, roles };
+    if (isPasswordHash(password)) hashed.push({ name: user, hash: parsePasswordHash(password), principal });
+    else plain.push({ digest: digestPair({ user, password }), principal });
   }
-  const plain = users
-    .filter(({ password }) => !isPasswordHash(password))
-    .map(({ user, password, roles }) => ({
-      digest: digestPair({ user, password }),
-      principal: { name: user, roles },
-    }));
-  const hashed = users
-    .filter(({ password }) => isPasswordHash(password))
-    .map(({ user, password, roles }) => ({
-      name: user,
-      hash: parsePasswordHash(password),
-      principal: { name: user, roles },
-    }));
   return {
     byPassword(credentials) {
       const digest = digestPair(credentials);

@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net';
 import type { ErrorFormat } from '../error-format.ts';
 import { replyInProgress } from '../fast-path/node-internals.ts';
-import { frameworkCode } from '../framework-code.ts';
-import { HttpProblem, reasonPhrase } from '../problem.ts';
+import { frameworkCode, HttpProblem, reasonPhrase } from '../problem.ts';
 
 const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,

@@ -1,19 +1,24 @@
 import { ExpectedError } from '../../core/expected-error.ts';
 
+/** Which door listens where. */
+export interface ListenerAddress {
+  /** The door's name, for logs and messages. */
+  readonly door: string;
+  readonly host: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  /** How the user changes the port, for the message when it is taken. */
+  readonly portHint: string;
+}
+
 /** A door cannot listen; the start ends with this message. */
 export class ListenError extends ExpectedError {
   override readonly name = 'ListenError';
   readonly code = 'CANNOT_LISTEN';
 
-  constructor(
-    door: string,
-    host: string,
-    port: number,
-    portHint: string,
-    options: { readonly cause: unknown },
-  ) {
-    const { code } = Object(options.cause) as { readonly code?: unknown };
-    super(`The ${door} door cannot listen on ${host}:${port}: ${reason(code, portHint)}`, options);
+  constructor({ door, host, port, portHint }: ListenerAddress, cause: unknown) {
+    const { code } = Object(cause) as { readonly code?: unknown };
+    super(`The ${door} door cannot listen on ${host}:${port}: ${reason(code, portHint)}`, { cause });
   }
 }
 

@@ -185,7 +185,7 @@ test('a port in use is a ListenError that names the door, the place and the way 
 
 test('every reason not to listen says what to do', () => {
   const message = (code?: string) =>
-    new ListenError('rest', 'h', 80, '--rest-port', { cause: code && { code } }).message;
+    new ListenError({ door: 'rest', host: 'h', port: 80, portHint: '--rest-port' }, code && { code }).message;
   assert.match(message('EACCES'), /above 1023 with --rest-port\.$/);
   assert.match(message('EADDRNOTAVAIL'), /no such address\. Set --host or HOST/);
   assert.match(message('ENOTFOUND'), /no such address/);

@@ -15,18 +15,11 @@ import { replyInProgress } from '../fast-path/node-internals.ts';
 import { LIMITS } from '../limits.ts';
 import { clientErrorHandler } from './client-error.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
-import { ListenError } from './listen-error.ts';
+import { ListenError, type ListenerAddress } from './listen-error.ts';
 import { originForm, refusedFraming } from './request-guard.ts';
 
 /** How a listener is set up. */
-export interface ListenerOptions {
-  /** The door's name, for logs and messages. */
-  readonly door: string;
-  readonly host: string;
-  /** 0 picks a free port. */
-  readonly port: number;
-  /** How the user changes the port, for the message when it is taken. */
-  readonly portHint: string;
+export interface ListenerOptions extends ListenerAddress {
   readonly log: Logger;
   /** The format of refusals that happen before a request reaches the door. */
   readonly errors: ErrorFormat;
@@ -38,7 +31,6 @@ export interface ListenerOptions {
 
 /** One HTTP listener: a Fastify instance with the limits, refusals and draining that all doors share. */
 export interface Listener extends AsyncDisposable {
-  readonly door: string;
   readonly app: FastifyInstance;
   /** From now on a hook that is added to `app`, or to a scope of it, sees all of their requests: the fast path leaves them to Fastify. */
   watchHooks(): void;
@@ -164,7 +156,6 @@ export function createListener(options: ListenerOptions): Listener {
   }
 
   return {
-    door,
     app,
     watchHooks: () => fastPath.watchHooks(app),
     recordExchanges(log) {
@@ -177,7 +168,7 @@ export function createListener(options: ListenerOptions): Listener {
       try {
         await app.listen({ host, port: options.port, listenTextResolver: () => `${door} door listens` });
       } catch (cause) {
-        throw new ListenError(door, host, options.port, options.portHint, { cause });
+        throw new ListenError(options, cause);
       }
       return baseUrl(app, host);
     },

@@ -1,27 +1,26 @@
+import type { FastifyInstance } from 'fastify';
 import { comparableEndpointId } from '../../config/options/endpoint-id.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { type Access, type AccessRules, accessRules } from './access.ts';
+import type { Routes } from '../operations.ts';
+import type { DoorOptions } from '../options.ts';
+import { accessRules } from './access.ts';
 
-/** An exposed endpoint, and the access to it. */
-export interface Exposed {
-  readonly endpoint: ManagementEndpoint;
-  readonly access: Exclude<Access, 'none'>;
+/** An exposed endpoint with the routes that its access leaves. */
+export interface Exposed extends Pick<ManagementEndpoint, 'about'> {
+  readonly routes: Routes;
 }
 
 /** Which endpoints are exposed. */
-export interface ExposureRules {
-  readonly include: readonly string[];
-  readonly exclude: readonly string[];
-  readonly access?: AccessRules | undefined;
-}
+export type ExposureRules = Pick<DoorOptions, 'include' | 'exclude' | 'access'>;
 
 /** Whether an endpoint without an access level of its own is exposed. */
 export function isExposed(id: string, { include, exclude, access = {} }: ExposureRules): boolean {
   return exposure(include, exclude)(id) && accessRules(access)(id, undefined) !== 'none';
 }
 
-/** The endpoints that are exposed and whose access leaves an operation, in their order. */
+/** The endpoints that are exposed in a scope and whose access leaves an operation, in their order. */
 export function exposedEndpoints(
+  scope: FastifyInstance,
   endpoints: readonly ManagementEndpoint[],
   { include, exclude, access: rules = {} }: ExposureRules,
 ): readonly Exposed[] {
@@ -31,9 +30,18 @@ export function exposedEndpoints(
     .filter(({ id }) => exposed(id))
     .flatMap((endpoint) => {
       const access = accessOf(endpoint.id, endpoint.ownAccess);
-      const nothingLeft = access === 'none' || (access === 'read-only' && endpoint.writeOnly === true);
-      return nothingLeft ? [] : [{ endpoint, access }];
+      if (access === 'none') return [];
+      const all = endpoint.routes(scope);
+      const routes = access === 'read-only' ? withoutWrites(all) : all;
+      return Object.keys(routes).length === 0 ? [] : [{ about: endpoint.about, routes }];
     });
+}
+
+function withoutWrites(routes: Routes): Routes {
+  const readable = Object.entries(routes).filter(([, { get }]) => get !== undefined);
+  return Object.fromEntries(
+    readable.map(([path, operations]) => [path, { ...operations, post: undefined, delete: undefined }]),
+  );
 }
 
 /** Whether an endpoint is exposed: named by `include`, or `*` there, and not by `exclude` (contract 4.3). */

@@ -1,17 +1,8 @@
 import type { FastifyBaseLogger, onRequestHookHandler } from 'fastify';
 import { authenticator, type Verdict } from '../../http/auth/authenticator.ts';
-import type { BasicUser } from '../../http/auth/basic-auth.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { FORBIDDEN, UNAUTHORIZED } from '../management-errors.ts';
-
-interface GuardOptions {
-  /** Without any the door is not secured. */
-  readonly users: readonly BasicUser[];
-  /** The role that a user needs; none when undefined. */
-  readonly role: string | undefined;
-  /** Failed log-ins of one address within a minute after which it gets 429; default 10, 0 for no limit. */
-  readonly maxFailedLogins?: number | undefined;
-}
+import type { DoorOptions } from '../options.ts';
 
 /**
  * The hook that lets only the configured users through (contract 5): 401 without proper credentials, 403 without the
@@ -19,7 +10,7 @@ interface GuardOptions {
  * so that the router decides what is under it and not a second reading of the URL.
  */
 export function guard(
-  { users, role, maxFailedLogins }: GuardOptions,
+  { users, role, maxFailedLogins }: Pick<DoorOptions, 'users' | 'role' | 'maxFailedLogins'>,
   log: FastifyBaseLogger,
 ): onRequestHookHandler | undefined {
   if (users.length === 0) return undefined;

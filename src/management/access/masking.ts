@@ -1,3 +1,4 @@
+import type { Property } from '../../config/sources/property-source.ts';
 import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
 
 /** Replaces a value that may not be shown. */
@@ -56,14 +57,13 @@ export function maskSecrets(text: string): string {
   );
 }
 
-/** A value, and whether it is secret. */
-export interface Property {
-  readonly value: unknown;
-  readonly secret: boolean;
+/** Masks the known secrets in a text too: a copy of one may be anywhere, such as in a message of a driver. */
+export function maskText(text: string, { texts }: SecretTexts): string {
+  return maskSecrets(hideSecrets(text, texts));
 }
 
 /** A property's value as it may be shown. */
-export type ShowValue = (name: string, property: Property) => unknown;
+export type ShowValue = (name: string, property: Pick<Property, 'value' | 'secret'>) => unknown;
 
 /**
  * Shows values, with `secrets` redacted in all of them. Only plain values and lists of them are shown; of others the
@@ -72,14 +72,12 @@ export type ShowValue = (name: string, property: Property) => unknown;
 export function valueShower(showValues: ShowValues, secrets: SecretTexts): ShowValue {
   return (name, { value, secret }) => {
     if (showValues === 'never' || secret || isSecretName(name)) return MASK;
-    const { texts } = secrets;
-    return Array.isArray(value) ? value.map((item) => plainValue(item, texts)) : plainValue(value, texts);
+    return Array.isArray(value) ? value.map((item) => plainValue(item, secrets)) : plainValue(value, secrets);
   };
 }
 
-function plainValue(value: unknown, secrets: readonly string[]): unknown {
-  // A copy of a secret may be anywhere, such as in a command line that npm keeps in a variable.
-  if (typeof value === 'string') return maskSecrets(hideSecrets(value, secrets));
+function plainValue(value: unknown, secrets: SecretTexts): unknown {
+  if (typeof value === 'string') return maskText(value, secrets);
   if (typeof value === 'number' || typeof value === 'boolean') return value;
   return value === undefined || value === null ? null : `(a value of type ${typeof value})`;
 }

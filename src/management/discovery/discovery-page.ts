@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Reply } from '../../http/endpoint.ts';
+import type { Exposed } from '../access/exposure.ts';
 import type { Build } from '../endpoints/info.ts';
-import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NEGOTIATED_HEADERS } from '../replies.ts';
 
 const STYLE = `
@@ -39,7 +39,7 @@ const HEADERS = {
 /** The page at the base path for browsers: every endpoint with one line about it. */
 export function discoveryPage(
   prefix: string,
-  endpoints: readonly ManagementEndpoint[],
+  endpoints: readonly Exposed[],
   { name, version }: Build,
 ): Reply {
   // Relative to the page's own URL, so that they also work behind a proxy that adds a prefix.
@@ -70,10 +70,10 @@ export function isTemplate(path: string): boolean {
   return path.includes('{');
 }
 
-function item({ about, paths, writeOnly }: ManagementEndpoint, base: string, prefix: string): string {
-  const shown = paths.map((path) => {
+function item({ about, routes }: Exposed, base: string, prefix: string): string {
+  const shown = Object.entries(routes).map(([path, { get }]) => {
     const text = escapeHtml(prefix + path);
-    if (writeOnly === true) return `<code>POST ${text}</code>`;
+    if (get === undefined) return `<code>POST ${text}</code>`;
     return isTemplate(path) ? `<code>${text}</code>` : `<a href="${escapeHtml(base + path)}">${text}</a>`;
   });
   return `<dt>${shown.join('<br>')}</dt>\n<dd>${escapeHtml(about)}</dd>\n`;

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { prefersHtml } from '../../http/accept.ts';
 import type { FastifyExchange } from '../../http/fastify-exchange.ts';
+import type { Exposed } from '../access/exposure.ts';
 import type { Build } from '../endpoints/info.ts';
-import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { MEDIA_TYPES } from '../media-type.ts';
 import { addOperations, type Operation } from '../operations.ts';
 import { jsonTextReply, NEGOTIATED_HEADERS } from '../replies.ts';
@@ -11,11 +11,7 @@ import { discoveryPage, isTemplate } from './discovery-page.ts';
 const ORIGIN = '{origin}';
 
 /** Adds the base path itself: absolute links to everything exposed, and a page for browsers. */
-export function addDiscovery(
-  scope: FastifyInstance,
-  endpoints: readonly ManagementEndpoint[],
-  build: Build,
-): void {
+export function addDiscovery(scope: FastifyInstance, endpoints: readonly Exposed[], build: Build): void {
   const pieces = linksOf(scope.prefix, endpoints).split(ORIGIN);
   const page = discoveryPage(scope.prefix, endpoints, build);
   const get: Operation = (exchange) => {
@@ -23,12 +19,14 @@ export function addDiscovery(
     const { request } = exchange as FastifyExchange;
     return { ...jsonTextReply(exchange, pieces.join(originOf(request))), headers: NEGOTIATED_HEADERS };
   };
-  addOperations(scope, '', { get }, { fast: false });
+  addOperations(scope, '', { get, fast: false });
 }
 
-function linksOf(basePath: string, endpoints: readonly ManagementEndpoint[]): string {
+function linksOf(basePath: string, endpoints: readonly Exposed[]): string {
   const link = (path: string) => ({ href: `${ORIGIN}${basePath}${path}`, templated: isTemplate(path) });
-  const links = endpoints.flatMap(({ paths }) => paths.map((path) => [linkName(path), link(path)]));
+  const links = endpoints.flatMap(({ routes }) =>
+    Object.keys(routes).map((path) => [linkName(path), link(path)]),
+  );
   return JSON.stringify({ _links: { self: link(''), ...Object.fromEntries(links) } });
 }
 

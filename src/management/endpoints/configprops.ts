@@ -1,8 +1,8 @@
 import type { EffectiveOption } from '../../config/effective-options.ts';
+import type { Exchange, Reply } from '../../http/endpoint.ts';
 import type { ShowValue } from '../access/masking.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
-import { addReadOperation } from '../operations.ts';
 import { jsonTextReply } from '../replies.ts';
 
 /** The options of one section, with their values and where each comes from. */
@@ -26,19 +26,20 @@ export function configPropsEndpoint(
     JSON.stringify({ contexts: { [application]: { beans: Object.fromEntries(shown) } } });
   const whole = bodyOf(beans);
 
+  function part(exchange: Exchange): Reply {
+    const { param: prefix } = exchange;
+    const found = Array.from(beans).filter(([, bean]) => prefix !== '' && bean.prefix.startsWith(prefix));
+    if (found.length === 0) throw NOT_FOUND;
+    return jsonTextReply(exchange, bodyOf(new Map(found)));
+  }
+
   return {
     id: 'configprops',
     about: 'Every option with its value, and where it was set.',
-    paths: ['/configprops', '/configprops/{prefix}'],
-    addRoutes(scope) {
-      addReadOperation(scope, '/configprops', (exchange) => jsonTextReply(exchange, whole));
-      addReadOperation(scope, '/configprops/:prefix', (exchange) => {
-        const { param: prefix } = exchange;
-        const found = Array.from(beans).filter(([, bean]) => prefix !== '' && bean.prefix.startsWith(prefix));
-        if (found.length === 0) throw NOT_FOUND;
-        return jsonTextReply(exchange, bodyOf(new Map(found)));
-      });
-    },
+    routes: () => ({
+      '/configprops': { get: (exchange) => jsonTextReply(exchange, whole) },
+      '/configprops/{prefix}': { get: part },
+    }),
   };
 }
 

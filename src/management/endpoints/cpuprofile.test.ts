@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import Fastify from 'fastify';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { refuse } from '../management-errors.ts';
+import { addRoutes } from '../operations.ts';
 import { cpuProfileEndpoint } from './cpuprofile.ts';
 
 /** A profiler that ends when it is told to, or when its signal fires. */
@@ -22,7 +23,7 @@ function profiler() {
 function open(record?: Parameters<typeof cpuProfileEndpoint>[0]) {
   const app = Fastify();
   app.setErrorHandler(refuse);
-  cpuProfileEndpoint(record).addRoutes(app, 'read-only');
+  addRoutes(app, cpuProfileEndpoint(record).routes(app));
   return app;
 }
 

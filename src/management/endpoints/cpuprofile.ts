@@ -4,7 +4,6 @@ import { fileHead, fileReply } from '../dumps/file-reply.ts';
 import { neverIdle } from '../dumps/never-idle.ts';
 import { recordCpuProfile } from '../dumps/record-cpu-profile.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { addOperations } from '../operations.ts';
 
 const DEFAULT_SECONDS = '10';
 const MAX_SECONDS = 60;
@@ -47,15 +46,13 @@ export function cpuProfileEndpoint(record = recordCpuProfile): ManagementEndpoin
     id: 'cpuprofile',
     about: 'A CPU profile of the main thread, recorded for some seconds (?seconds=10).',
     ownAccess: 'none',
-    paths: ['/cpuprofile'],
-    addRoutes(scope) {
+    routes(scope) {
       // A stop ends a recording early.
       scope.addHook('preClose', (done) => {
         stopped.abort();
         done();
       });
-      const head = () => fileHead('cpuprofile');
-      addOperations(scope, '/cpuprofile', { get: profile, head }, { fast: false });
+      return { '/cpuprofile': { get: profile, head: () => fileHead('cpuprofile'), fast: false } };
     },
   };
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import Fastify, { type InjectOptions } from 'fastify';
+import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify';
 import type { Access } from '../access/access.ts';
+import { exposedEndpoints } from '../access/exposure.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { prepareScope } from '../management-scope.ts';
+import { addRoutes } from '../operations.ts';
 import { type CustomEndpoint, customEndpoint } from './custom.ts';
 
 const V3 = 'application/vnd.spring-boot.actuator.v3+json';
@@ -10,6 +13,10 @@ const V3 = 'application/vnd.spring-boot.actuator.v3+json';
 interface Entry {
   readonly reqId?: string;
   readonly err?: { readonly code: string; readonly stack: string };
+}
+
+function exposed(app: FastifyInstance, endpoint: ManagementEndpoint, access: Access) {
+  return exposedEndpoints(app, [endpoint], { include: ['*'], exclude: [], access: { default: access } });
 }
 
 /** An application with one endpoint; `log` holds the error entries that it writes. */
@@ -21,7 +28,7 @@ function open(
   const stream = { write: (line: string) => void log.push(JSON.parse(line)) };
   const app = Fastify({ logger: { level: 'error', stream } });
   prepareScope(app);
-  customEndpoint(endpoint, timeoutMs).addRoutes(app, access);
+  for (const { routes } of exposed(app, customEndpoint(endpoint, timeoutMs), access)) addRoutes(app, routes);
   return {
     log,
     ask: (options: InjectOptions | string) => app.inject(options),
@@ -124,8 +131,9 @@ test('only what is given can be done, and Allow says what that is', async () => 
 });
 
 test('an endpoint that reads nothing is gone when only reading is allowed', () => {
-  assert.equal(customEndpoint({ id: 'mine', write: () => {} }).writeOnly, true);
-  assert.equal(customEndpoint({ id: 'mine', read: () => '' }).writeOnly, false);
+  const left = (endpoint: CustomEndpoint) => exposed(Fastify(), customEndpoint(endpoint), 'read-only').length;
+  assert.equal(left({ id: 'mine', write: () => {} }), 0);
+  assert.equal(left({ id: 'mine', read: () => '' }), 1);
 });
 
 test('a segment and query parameters are given under their names', async () => {
@@ -180,7 +188,8 @@ test('a segment that may not be left out', async () => {
 });
 
 test('the paths are those with and without the segment', () => {
-  const paths = (path: string | undefined) => customEndpoint({ id: 'mine', path, read: () => '' }).paths;
+  const paths = (path: string | undefined) =>
+    Object.keys(customEndpoint({ id: 'mine', path, read: () => '' }).routes(Fastify()));
   assert.deepEqual(paths(undefined), ['/mine']);
   assert.deepEqual(paths('name'), ['/mine/{name}']);
   assert.deepEqual(paths('name?'), ['/mine', '/mine/{name}']);
@@ -260,7 +269,9 @@ test('an operation that hangs is cut with 503, and not called again until it has
   for (const url of ['/hangs', '/hangs', '/hangs/x']) {
     const response = await app.ask(url);
     assert.equal(response.statusCode, 503);
-    assert.deepEqual(response.json(), { status: 503, error: 'Service Unavailable' });
+    const { message, ...rest } = response.json();
+    assert.deepEqual(rest, { status: 503, error: 'Service Unavailable' });
+    assert.match(message, /^The endpoint hangs (?:did not answer within 5 ms|is still hanging)$/);
   }
   assert.equal(calls, 1);
   assert.equal(app.log[0]?.err?.code, 'CUSTOM_ENDPOINT_TIMEOUT');

@@ -10,7 +10,7 @@ import { HttpProblem } from '../../http/problem.ts';
 import { boundedOperation, CustomEndpointError } from '../bounded-operation.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
-import { addOperations, type Operations, type WriteOperation } from '../operations.ts';
+import type { Operations, WriteOperation } from '../operations.ts';
 import { COMMON_HEADERS, jsonTextReply, NO_CONTENT } from '../replies.ts';
 
 export type { CustomEndpoint } from '../../config/schema/custom-endpoint.ts';
@@ -28,7 +28,7 @@ export function customEndpoint(endpoint: CustomEndpoint, timeoutMs = 10_000): Ma
   const [read, write, remove] = [endpoint.read, endpoint.write, endpoint.delete].map(bounded);
 
   /** The operations of the path that ends with `last`, or of the one without a parameter. */
-  function operationsAt(last: EndpointParameter | undefined, writable: boolean): Operations {
+  function operationsAt(last: EndpointParameter | undefined): Operations {
     const answers = (call: typeof read, missing: 404 | 204): WriteOperation | undefined =>
       call &&
       ((exchange, body) => {
@@ -39,26 +39,18 @@ export function customEndpoint(endpoint: CustomEndpoint, timeoutMs = 10_000): Ma
     const get = answers(read, 404);
     return {
       get: get && ((exchange) => get(exchange, undefined)),
-      post: writable ? answers(write, 204) : undefined,
-      delete: writable ? answers(remove, 204) : undefined,
+      post: answers(write, 204),
+      delete: answers(remove, 204),
     };
   }
 
-  const paths: string[] = [];
-  if (segment?.optional !== false) paths.push(`/${id}`);
-  if (segment !== undefined) paths.push(`/${id}/{${segment.name}}`);
   return {
     id,
     about: 'An endpoint that was added to this service.',
-    paths,
-    writeOnly: endpoint.read === undefined,
-    addRoutes(scope, access) {
-      const writable = access === 'unrestricted';
-      if (segment?.optional !== false) addOperations(scope, `/${id}`, operationsAt(undefined, writable));
-      if (segment !== undefined) {
-        addOperations(scope, `/${id}/:${segment.name}`, operationsAt(segment, writable));
-      }
-    },
+    routes: () => ({
+      ...(segment?.optional !== false && { [`/${id}`]: operationsAt(undefined) }),
+      ...(segment !== undefined && { [`/${id}/{${segment.name}}`]: operationsAt(segment) }),
+    }),
   };
 }
 

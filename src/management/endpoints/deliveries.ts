@@ -1,12 +1,12 @@
-import type { ShowDetails } from '../../config/options/health-names.ts';
 import type { Exchange, Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { detailJson, summaryJson } from '../../inbox/delivery-json.ts';
 import type { DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { discardDelivery, type ReplayPlan, replayDelivery } from '../../inbox/replay-delivery.ts';
+import { maskText } from '../access/masking.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { addOperations, addReadOperation } from '../operations.ts';
+import type { DoorOptions } from '../options.ts';
 import { jsonReply, jsonTextReply, NO_CONTENT } from '../replies.ts';
 import { readDeliveriesQuery } from './deliveries-query.ts';
 
@@ -14,13 +14,6 @@ import { readDeliveriesQuery } from './deliveries-query.ts';
 export interface DeliveriesView {
   readonly log: DeliveryLog;
   readonly plan: ReplayPlan;
-}
-
-interface DeliveriesOptions {
-  /** When bodies and errors are shown. */
-  readonly showDetails: ShowDetails;
-  /** Masks the secrets in an error. */
-  mask(text: string): string;
 }
 
 /** A request searches at most so many pages of the log; the client continues with `next`. */
@@ -31,9 +24,10 @@ const MAX_BODY = 64 * 1024;
 /** The deliveries endpoint: lists and shows deliveries; with unrestricted access a POST replays or discards one. */
 export function deliveriesEndpoint(
   { log, plan }: DeliveriesView,
-  { showDetails, mask }: DeliveriesOptions,
+  { showDetails, secrets }: Pick<DoorOptions, 'showDetails' | 'secrets'>,
 ): ManagementEndpoint {
   // Only authorised requests get past the guard; without users every request is authorised.
+  const mask = (text: string) => maskText(text, secrets);
   const view = { shown: showDetails !== 'never', maxBodyBytes: MAX_BODY, mask };
 
   async function list(exchange: Exchange): Promise<Reply> {
@@ -71,14 +65,7 @@ export function deliveriesEndpoint(
     id: 'deliveries',
     about: 'The webhook deliveries and their status (?status=dead&since=2h).',
     ownAccess: 'read-only',
-    paths: ['/deliveries', '/deliveries/{id}'],
-    addRoutes(scope, access) {
-      addReadOperation(scope, '/deliveries', list);
-      addOperations(scope, '/deliveries/:id', {
-        get: show,
-        post: access === 'unrestricted' ? act : undefined,
-      });
-    },
+    routes: () => ({ '/deliveries': { get: list }, '/deliveries/{id}': { get: show, post: act } }),
   };
 }
 

@@ -3,7 +3,6 @@ import type { ShowValue } from '../access/masking.ts';
 import { describeEnvironment, describeProperty, type Environment } from '../environment.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
-import { addReadOperation } from '../operations.ts';
 import { jsonReply, jsonTextReply } from '../replies.ts';
 
 /** The env endpoint (contract 2.4). The environment is described once: it does not change while the process runs. */
@@ -22,14 +21,15 @@ export function envEndpoint(environment: Environment, show: ShowValue): Manageme
   return {
     id: 'env',
     about: 'Where every setting comes from, the strongest source first.',
-    paths: ['/env', '/env/{toMatch}'],
-    addRoutes(scope) {
-      addReadOperation(scope, '/env', (exchange) => jsonTextReply(exchange, bodyFor(exchange.query.pattern)));
-      addReadOperation(scope, '/env/:name', (exchange) => {
-        const found = describeProperty(environment, exchange.param, show);
-        if (found === undefined) throw NOT_FOUND;
-        return jsonReply(exchange, found);
-      });
-    },
+    routes: () => ({
+      '/env': { get: (exchange) => jsonTextReply(exchange, bodyFor(exchange.query.pattern)) },
+      '/env/{toMatch}': {
+        get(exchange) {
+          const found = describeProperty(environment, exchange.param, show);
+          if (found === undefined) throw NOT_FOUND;
+          return jsonReply(exchange, found);
+        },
+      },
+    }),
   };
 }

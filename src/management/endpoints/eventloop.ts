@@ -1,7 +1,6 @@
 import { type EventLoopReading, EventLoopWindows } from '../../observability/runtime/event-loop-windows.ts';
 import { formatDuration } from '../iso-duration.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { addReadOperation } from '../operations.ts';
 import { jsonReply } from '../replies.ts';
 
 /** The eventloop endpoint: utilisation and delay of the event loop. It measures only when exposed. */
@@ -9,11 +8,10 @@ export function eventLoopEndpoint(): ManagementEndpoint {
   return {
     id: 'eventloop',
     about: 'How busy the event loop is, and how late its timers are.',
-    paths: ['/eventloop'],
-    addRoutes(scope) {
+    routes(scope) {
       const windows = new EventLoopWindows();
       scope.addHook('onClose', async () => windows[Symbol.dispose]());
-      addReadOperation(scope, '/eventloop', (exchange) => jsonReply(exchange, describe(windows.read())));
+      return { '/eventloop': { get: (exchange) => jsonReply(exchange, describe(windows.read())) } };
     },
   };
 }

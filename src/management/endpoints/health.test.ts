@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type InjectOptions } from 'fastify';
-import { codeCheck } from '../../observability/health/code-check.ts';
 import type { HealthIndicator, HealthStatus } from '../../observability/health/health.ts';
 import { Readiness } from '../../observability/health/readiness.ts';
 import { HealthRegistry } from '../../observability/health/registry.ts';
@@ -11,13 +10,16 @@ import type { ManagementOptions } from '../options.ts';
 
 const CHECKS: readonly HealthIndicator[] = [
   { name: 'db', check: () => ({ status: 'UP' }) },
-  codeCheck('mine', () => 3),
-  codeCheck('parts', async () => ({
-    components: {
-      a: { status: 'UP' },
-      b: { components: { c: { status: 'UP', details: { n: 1 } } }, status: 'UP' },
-    },
-  })),
+  { name: 'mine', check: () => 3 },
+  {
+    name: 'parts',
+    check: async () => ({
+      components: {
+        a: { status: 'UP' },
+        b: { components: { c: { status: 'UP', details: { n: 1 } } }, status: 'UP' },
+      },
+    }),
+  },
 ];
 
 async function start(changes: Partial<ManagementOptions> = {}) {
@@ -188,7 +190,7 @@ test('details that are not shown hide the components with them', async () => {
 });
 
 test('a secret in a detail stays hidden', async () => {
-  const health = new HealthRegistry([codeCheck('mine', () => assert.fail('no answer for s3cret'))]);
+  const health = new HealthRegistry([{ name: 'mine', check: () => assert.fail('no answer for s3cret') }]);
   await using door = await start({ health, secrets: { texts: ['s3cret'] } });
   const text = JSON.stringify(await door.get('health/mine'));
   assert.match(text, /no answer for \*{6}/);
@@ -200,6 +202,6 @@ test('groups that cannot be made stop the start', async () => {
     code: 'MANAGEMENT_OPTIONS',
     message: /"ops" names "disk"/,
   });
-  const health = ofStatus('UP').with([codeCheck('livenessState', () => 0)]);
+  const health = ofStatus('UP').with([{ name: 'livenessState', check: () => 0 }]);
   await assert.rejects(start({ health }), { code: 'HEALTH_CHECK_NAME' });
 });

@@ -5,7 +5,6 @@ import { cachedHealthReply, healthReply } from '../health/health-reply.ts';
 import type { HealthTarget, HealthView } from '../health/view.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
-import { addOperations, addReadOperation } from '../operations.ts';
 
 /** Only authorised requests get past the guard; without users every request is authorised. */
 function detailsShown({ showDetails }: Pick<HealthTarget, 'showDetails'>): boolean {
@@ -14,12 +13,11 @@ function detailsShown({ showDetails }: Pick<HealthTarget, 'showDetails'>): boole
 
 /** The health endpoint: the whole, its groups, and each of their components. */
 export function healthEndpoint(view: HealthView): ManagementEndpoint {
-  const { registry, mask, secrets, whole } = view;
+  const { registry, secrets, whole } = view;
   const checkWhole = registry.group(whole.members);
   const replyWhole = cachedHealthReply({
     shown: detailsShown(whole),
     groups: [...view.groups.keys()],
-    mask,
     secrets,
   });
 
@@ -37,20 +35,19 @@ export function healthEndpoint(view: HealthView): ManagementEndpoint {
     return whenReady(registry.check(members), (report) => {
       const found = componentAt(report, path);
       if (found === undefined) throw NOT_FOUND;
-      return healthReply(found, headers.accept, { shown: detailsShown(target), mask });
+      return healthReply(found, headers.accept, { shown: detailsShown(target), secrets });
     });
   }
 
   return {
     id: 'health',
     about: 'Whether everything that this service needs is well.',
-    paths: ['/health', '/health/{*path}'],
-    addRoutes(scope) {
-      addReadOperation(scope, '/health', ({ headers }) =>
-        whenReady(checkWhole(), (report) => replyWhole(report, headers.accept)),
-      );
-      addOperations(scope, '/health/*', { get: part }, { exists: (path) => targetOf(path) !== undefined });
-    },
+    routes: () => ({
+      '/health': {
+        get: ({ headers }) => whenReady(checkWhole(), (report) => replyWhole(report, headers.accept)),
+      },
+      '/health/{*path}': { get: part, exists: (path) => targetOf(path) !== undefined },
+    }),
   };
 }
 

@@ -3,6 +3,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
 import Fastify from 'fastify';
 import { refuse } from '../management-errors.ts';
+import { addRoutes } from '../operations.ts';
 import { type Heap, heapDumpEndpoint } from './heapdump.ts';
 
 const MIB = 1024 * 1024;
@@ -11,7 +12,7 @@ function open(heap: Partial<Heap> = {}) {
   const app = Fastify();
   app.setErrorHandler(refuse);
   const roomy: Heap = { used: () => MIB, available: () => 100 * MIB, snapshot: () => Readable.from(['{}']) };
-  heapDumpEndpoint({ ...roomy, ...heap }).addRoutes(app, 'read-only');
+  addRoutes(app, heapDumpEndpoint({ ...roomy, ...heap }).routes(app));
   return app;
 }
 
@@ -30,7 +31,7 @@ test('a snapshot is sent as a file', async () => {
 
 test('the snapshot is one that the developer tools read', async () => {
   await using app = Fastify();
-  heapDumpEndpoint().addRoutes(app, 'read-only');
+  addRoutes(app, heapDumpEndpoint().routes(app));
   const response = await app.inject('/heapdump');
   assert.equal(response.statusCode, 200, response.body);
   const { snapshot, nodes, strings } = response.json();

@@ -5,8 +5,6 @@ import { HttpProblem } from '../../http/problem.ts';
 import { fileHead, fileReply } from '../dumps/file-reply.ts';
 import { neverIdle } from '../dumps/never-idle.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { unavailable } from '../management-errors.ts';
-import { addOperations } from '../operations.ts';
 
 /** The most memory that a snapshot takes, as a multiple of the used heap. */
 const COST = 2.5;
@@ -43,9 +41,8 @@ export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP)
     const free = available();
     if (needed > free) {
       const inMebibytes = (bytes: number) => `${Math.round(bytes / MEBIBYTE)} MiB`;
-      return unavailable(
-        `A heap dump may take ${inMebibytes(needed)} of memory, and ${inMebibytes(free)} are free`,
-      );
+      const message = `A heap dump may take ${inMebibytes(needed)} of memory, and ${inMebibytes(free)} are free`;
+      throw new HttpProblem(503, 'HEAP_DUMP_MEMORY', message);
     }
     exchange.log.warn({ reqId: exchange.id }, 'heap dump started');
     // The socket's timer runs on while the snapshot stops the process.
@@ -62,9 +59,6 @@ export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP)
     id: 'heapdump',
     about: 'The heap, secrets included, for the memory panel of the developer tools.',
     ownAccess: 'none',
-    paths: ['/heapdump'],
-    addRoutes(scope) {
-      addOperations(scope, '/heapdump', { get: dump, head: () => fileHead('heapsnapshot') }, { fast: false });
-    },
+    routes: () => ({ '/heapdump': { get: dump, head: () => fileHead('heapsnapshot'), fast: false } }),
   };
 }

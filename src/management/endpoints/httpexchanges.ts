@@ -1,9 +1,8 @@
-import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
+import type { SecretTexts } from '../../core/redaction.ts';
 import type { ExchangeLog, RecordedExchange } from '../../http/exchange-log.ts';
-import { isSecretName, maskSecrets } from '../access/masking.ts';
+import { isSecretName, maskText } from '../access/masking.ts';
 import { formatDuration } from '../iso-duration.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { addReadOperation } from '../operations.ts';
 import { jsonReply } from '../replies.ts';
 
 /** Longer URIs and header values are cut: a client chooses them. */
@@ -11,7 +10,7 @@ const MAX_LENGTH = 2_000;
 
 /** The httpexchanges endpoint: the last exchanges of all doors, the latest first. */
 export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): ManagementEndpoint {
-  const clean = (text: string) => maskSecrets(hideSecrets(text, secrets.texts)).slice(0, MAX_LENGTH);
+  const clean = (text: string) => maskText(text, secrets).slice(0, MAX_LENGTH);
 
   function describe(exchange: RecordedExchange) {
     const { endedAt, duration, method, scheme, host, target, status } = exchange;
@@ -31,12 +30,11 @@ export function httpExchangesEndpoint(log: ExchangeLog, secrets: SecretTexts): M
   return {
     id: 'httpexchanges',
     about: 'The last 100 requests of all doors and their replies.',
-    paths: ['/httpexchanges'],
-    addRoutes(scope) {
-      addReadOperation(scope, '/httpexchanges', (exchange) =>
-        jsonReply(exchange, { exchanges: log.latest().map(describe) }),
-      );
-    },
+    routes: () => ({
+      '/httpexchanges': {
+        get: (exchange) => jsonReply(exchange, { exchanges: log.latest().map(describe) }),
+      },
+    }),
   };
 }
 

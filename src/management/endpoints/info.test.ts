@@ -3,6 +3,7 @@ import { arch, release, type } from 'node:os';
 import { test } from 'node:test';
 import Fastify from 'fastify';
 import { parseDuration } from '../iso-duration.ts';
+import { addRoutes } from '../operations.ts';
 import { type InfoOptions, infoEndpoint } from './info.ts';
 
 const BUILD = { version: '1.2.3', artifact: 'portico', name: 'Portico' };
@@ -10,7 +11,7 @@ const GIT = { branch: 'main', commit: { id: '0123abc', time: '2026-03-04T05:06:0
 
 async function infoOf(options: Partial<InfoOptions>): Promise<Record<string, Record<string, unknown>>> {
   await using app = Fastify();
-  infoEndpoint({ build: BUILD, ...options }).addRoutes(app, 'read-only');
+  addRoutes(app, infoEndpoint({ build: BUILD, ...options }).routes(app));
   return (await app.inject('/info')).json();
 }
 
@@ -27,7 +28,7 @@ test('git is looked for once, when somebody asks for it', async () => {
     return GIT;
   };
   await using app = Fastify();
-  infoEndpoint({ build: BUILD, git, info: ['build', 'git', 'process'] }).addRoutes(app, 'read-only');
+  addRoutes(app, infoEndpoint({ build: BUILD, git, info: ['build', 'git', 'process'] }).routes(app));
   assert.equal(looked, 0);
   for (let i = 0; i < 3; i++) assert.deepEqual((await app.inject('/info')).json().git, GIT);
   assert.equal(looked, 1);
@@ -85,7 +86,7 @@ test('the process is as Actuator has it, at the moment of the question', async (
 
 test('the process is looked at each time', async () => {
   await using app = Fastify();
-  infoEndpoint({ build: BUILD, info: ['build', 'process'] }).addRoutes(app, 'read-only');
+  addRoutes(app, infoEndpoint({ build: BUILD, info: ['build', 'process'] }).routes(app));
   const uptime = async () => (await app.inject('/info')).json().process.uptime;
   assert.notEqual(await uptime(), await uptime());
 });

@@ -1,11 +1,11 @@
 import type { InfoPart } from '../../config/options/info-parts.ts';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
-import type { GitInfo, GitSource } from '../info/git-info.ts';
+import type { GitInfo } from '../info/git-info.ts';
 import { nodeInfo } from '../info/node.ts';
 import { osInfo } from '../info/os.ts';
 import { processInfo } from '../info/process.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { addReadOperation } from '../operations.ts';
+import type { DoorOptions } from '../options.ts';
 import { jsonTextReply } from '../replies.ts';
 
 /** Name and version of the program (contract 2.4). */
@@ -18,13 +18,7 @@ export interface Build {
   readonly time?: string | undefined;
 }
 
-export interface InfoOptions {
-  readonly build: Build;
-  /** The commit that it was built from; a function is called once, by the first request for it. */
-  readonly git?: GitSource | undefined;
-  /** The parts to show; default build and git. */
-  readonly info?: readonly InfoPart[] | undefined;
-}
+export type InfoOptions = Pick<DoorOptions, 'build' | 'git' | 'info'>;
 
 /** The info endpoint. Parts and members without a value are left out. */
 export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOptions): ManagementEndpoint {
@@ -57,13 +51,13 @@ export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOption
   return {
     id: 'info',
     about: 'Name, version and commit of this service.',
-    paths: ['/info'],
-    addRoutes(scope) {
-      addReadOperation(scope, '/info', (exchange) =>
-        whenReady(constant === undefined ? findGit() : undefined, (commit) =>
-          jsonTextReply(exchange, bodyWith(commit)),
-        ),
-      );
-    },
+    routes: () => ({
+      '/info': {
+        get: (exchange) =>
+          whenReady(constant === undefined ? findGit() : undefined, (commit) =>
+            jsonTextReply(exchange, bodyWith(commit)),
+          ),
+      },
+    }),
   };
 }

@@ -5,7 +5,6 @@ import type { LoggerState, Loggers } from '../../observability/log/loggers.ts';
 import { parseDuration } from '../iso-duration.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
-import { addOperations, addReadOperation } from '../operations.ts';
 import { jsonReply, NO_CONTENT } from '../replies.ts';
 
 /** Actuator's names of the levels. */
@@ -38,14 +37,13 @@ export function loggersEndpoint(loggers: Loggers): ManagementEndpoint {
   return {
     id: 'loggers',
     about: 'What each part of the service logs. A POST of {"configuredLevel":"debug"} changes it.',
-    paths: ['/loggers', '/loggers/{name}'],
-    addRoutes(scope, access) {
-      addReadOperation(scope, '/loggers', (exchange) => jsonReply(exchange, describeAll()));
-      addOperations(scope, '/loggers/:name', {
+    routes: () => ({
+      '/loggers': { get: (exchange) => jsonReply(exchange, describeAll()) },
+      '/loggers/{name}': {
         get: (exchange) => jsonReply(exchange, describe(stateOf(exchange.param))),
-        post: access === 'unrestricted' ? change : undefined,
-      });
-    },
+        post: change,
+      },
+    }),
   };
 }
 

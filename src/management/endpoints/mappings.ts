@@ -1,6 +1,5 @@
 import type { ListedRoute } from '../../http/route-list.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { addReadOperation } from '../operations.ts';
 import { jsonReply } from '../replies.ts';
 
 /** Lists the routes of a door, by the door's name. */
@@ -20,10 +19,7 @@ export function mappingsEndpoint(application: string, mappings: Mappings): Manag
   return {
     id: 'mappings',
     about: 'Every path that each door serves.',
-    paths: ['/mappings'],
-    addRoutes(scope) {
-      addReadOperation(scope, '/mappings', (exchange) => jsonReply(exchange, describe()));
-    },
+    routes: () => ({ '/mappings': { get: (exchange) => jsonReply(exchange, describe()) } }),
   };
 }
 

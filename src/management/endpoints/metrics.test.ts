@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { Metrics } from '../../observability/metrics/metrics.ts';
 import { refuse } from '../management-errors.ts';
+import { addRoutes } from '../operations.ts';
 import { metricsEndpoint } from './metrics.ts';
 
 async function start(): Promise<FastifyInstance> {
@@ -15,7 +16,7 @@ async function start(): Promise<FastifyInstance> {
   timer.with('uri', '/x', 'status', '200').record(2);
   timer.with('uri', '/x', 'status', '404').record(0.5);
   metrics.gauge('broken', { description: 'No number' }, () => Number.NaN);
-  metricsEndpoint(metrics).addRoutes(app, 'read-only');
+  addRoutes(app, metricsEndpoint(metrics).routes(app));
   await app.ready();
   return app;
 }

@@ -4,7 +4,7 @@ import type { Tag } from '../../observability/metrics/meter.ts';
 import type { Metrics } from '../../observability/metrics/metrics.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { describeMetric } from '../metric-description.ts';
-import { addReadOperation, type Operation } from '../operations.ts';
+import type { Operation } from '../operations.ts';
 import { jsonReply, jsonTextReply } from '../replies.ts';
 
 /** The metrics endpoint: the names of all meters (contract 2.4), and the measurements of each. */
@@ -12,17 +12,18 @@ export function metricsEndpoint(metrics: Metrics): ManagementEndpoint {
   return {
     id: 'metrics',
     about: 'The names of all meters, and the measurements of each.',
-    paths: ['/metrics', '/metrics/{requiredMetricName}'],
-    addRoutes(scope) {
-      addReadOperation(scope, '/metrics', listNames(metrics));
-      addReadOperation(scope, '/metrics/:name', (exchange) => {
-        const tags = readTags(exchange.query);
-        const meter = metrics.meter(exchange.param);
-        const described = meter === undefined ? undefined : describeMetric(meter, tags);
-        if (described === undefined) throw NO_METER;
-        return jsonReply(exchange, described);
-      });
-    },
+    routes: () => ({
+      '/metrics': { get: listNames(metrics) },
+      '/metrics/{requiredMetricName}': {
+        get(exchange) {
+          const tags = readTags(exchange.query);
+          const meter = metrics.meter(exchange.param);
+          const described = meter === undefined ? undefined : describeMetric(meter, tags);
+          if (described === undefined) throw NO_METER;
+          return jsonReply(exchange, described);
+        },
+      },
+    }),
   };
 }
 

@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { parseExposition } from '../../../test/support/exposition.ts';
 import { Metrics } from '../../observability/metrics/metrics.ts';
 import { refuse } from '../management-errors.ts';
+import { addRoutes } from '../operations.ts';
 import { Exposition } from '../prometheus/exposition.ts';
 import { TEXT } from '../prometheus/format.ts';
 import { prometheusEndpoint } from './prometheus.ts';
@@ -12,7 +13,7 @@ import { prometheusEndpoint } from './prometheus.ts';
 async function start(metrics: Metrics): Promise<FastifyInstance> {
   const app = Fastify();
   app.setErrorHandler(refuse);
-  prometheusEndpoint(metrics).addRoutes(app, 'read-only');
+  addRoutes(app, prometheusEndpoint(metrics).routes(app));
   await app.ready();
   return app;
 }

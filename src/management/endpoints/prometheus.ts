@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Exchange } from '../../http/endpoint.ts';
 import type { Metrics } from '../../observability/metrics/metrics.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { addOperations, type Operation } from '../operations.ts';
+import type { Operation } from '../operations.ts';
 import { Exposition } from '../prometheus/exposition.ts';
 import { formatFor } from '../prometheus/format.ts';
 import { scrapeStream } from '../prometheus/scrape-stream.ts';
@@ -13,8 +13,7 @@ export function prometheusEndpoint(metrics: Metrics): ManagementEndpoint {
   return {
     id: 'prometheus',
     about: 'All measurements, for Prometheus to scrape.',
-    paths: ['/prometheus'],
-    addRoutes(scope) {
+    routes(scope) {
       const exposition = new Exposition(metrics, (meter) =>
         scope.log.warn({ meter }, 'meter not exposed to Prometheus: name taken by another one'),
       );
@@ -27,7 +26,7 @@ export function prometheusEndpoint(metrics: Metrics): ManagementEndpoint {
         return { status: 200, ...head(headers), body: scrapeStream(chunks) };
       };
       // The fast path leaves streams to Fastify anyway.
-      addOperations(scope, '/prometheus', { get, head }, { fast: false });
+      return { '/prometheus': { get, head, fast: false } };
     },
   };
 }

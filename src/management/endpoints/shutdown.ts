@@ -1,5 +1,4 @@
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { addOperations } from '../operations.ts';
 import { jsonReply } from '../replies.ts';
 
 /** The shutdown endpoint: a POST stops the process as SIGTERM does, once its own reply is sent. */
@@ -8,10 +7,8 @@ export function shutdownEndpoint(shutDown: () => void): ManagementEndpoint {
     id: 'shutdown',
     about: 'Stops this service gracefully.',
     ownAccess: 'none',
-    writeOnly: true,
-    paths: ['/shutdown'],
-    addRoutes(scope) {
-      addOperations(scope, '/shutdown', {
+    routes: () => ({
+      '/shutdown': {
         post(exchange) {
           exchange.log.warn({ reqId: exchange.id }, 'shutdown requested');
           // A client that is gone before its reply wanted the stop too.
@@ -19,7 +16,7 @@ export function shutdownEndpoint(shutDown: () => void): ManagementEndpoint {
           const reply = jsonReply(exchange, { message: 'Shutting down, bye...' });
           return { ...reply, headers: { ...reply.headers, connection: 'close' } };
         },
-      });
-    },
+      },
+    }),
   };
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify from 'fastify';
+import { addRoutes } from '../operations.ts';
 import { threadDumpEndpoint } from './threaddump.ts';
 
 const threads = [
@@ -17,7 +18,7 @@ const threads = [
 
 async function read(accept?: string) {
   await using app = Fastify();
-  threadDumpEndpoint(() => threads).addRoutes(app, 'read-only');
+  addRoutes(app, threadDumpEndpoint(() => threads).routes(app));
   return await app.inject({ url: '/threaddump', headers: accept === undefined ? {} : { accept } });
 }
 

@@ -1,8 +1,7 @@
-import { parseAccept } from '../../http/accept.ts';
+import { preferred } from '../../http/accept.ts';
 import { type Frame, readThreads, type ThreadState } from '../dumps/thread-report.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { MEDIA_TYPES } from '../media-type.ts';
-import { addReadOperation } from '../operations.ts';
 import { jsonReply, NEGOTIATED_HEADERS } from '../replies.ts';
 
 const TEXT = 'text/plain;charset=UTF-8';
@@ -12,27 +11,18 @@ export function threadDumpEndpoint(read: () => readonly ThreadState[] = readThre
   return {
     id: 'threaddump',
     about: 'The stacks of the main thread and every worker.',
-    paths: ['/threaddump'],
-    addRoutes(scope) {
-      addReadOperation(scope, '/threaddump', (exchange) => {
-        const threads = read();
-        if (prefersText(exchange.headers.accept)) {
-          return { status: 200, type: TEXT, body: asText(threads), headers: NEGOTIATED_HEADERS };
-        }
-        return { ...jsonReply(exchange, { threads: threads.map(describe) }), headers: NEGOTIATED_HEADERS };
-      });
-    },
+    routes: () => ({
+      '/threaddump': {
+        get(exchange) {
+          const threads = read();
+          if (preferred(exchange.headers.accept, [...MEDIA_TYPES, 'text/plain']) === 'text/plain') {
+            return { status: 200, type: TEXT, body: asText(threads), headers: NEGOTIATED_HEADERS };
+          }
+          return { ...jsonReply(exchange, { threads: threads.map(describe) }), headers: NEGOTIATED_HEADERS };
+        },
+      },
+    }),
   };
-}
-
-function prefersText(accept: string | undefined): boolean {
-  if (accept === undefined || accept === '*/*') return false;
-  const wanted = parseAccept(accept);
-  const text = wanted('text/plain');
-  return MEDIA_TYPES.every((type) => {
-    const { weight, specificity } = wanted(type);
-    return text.weight > weight || (text.weight === weight && text.specificity > specificity);
-  });
 }
 
 /** In Java's terms: a thread without a stack waits for an event. The numbers are those of a JVM that measures no contention. */

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HealthResult } from '../../observability/health/health.ts';
-import { maskSecrets } from '../access/masking.ts';
 import { healthBody } from './body.ts';
 
 const V3 = 'application/vnd.spring-boot.actuator.v3+json';
 const V2 = 'application/vnd.spring-boot.actuator.v2+json';
 
+const NONE = { texts: [] };
+
 const text = (result: HealthResult, type: typeof V2 | typeof V3 = V3) =>
-  healthBody(result, { type, shown: true, mask: maskSecrets }).toString();
+  healthBody(result, { type, shown: true, secrets: NONE }).toString();
 const render = (result: HealthResult, type?: typeof V2) => JSON.parse(text(result, type));
 
 test('components under version 3, details under version 2, neither without checks', () => {
@@ -45,7 +46,7 @@ test('details beside components have a place in version 3 only', () => {
 
 test('what is not shown is not there', () => {
   const report: HealthResult = { status: 'UP', components: { db: { status: 'UP' } }, details: { a: 1 } };
-  const hidden = healthBody(report, { type: V3, shown: false, mask: maskSecrets, groups: ['a', 'b'] });
+  const hidden = healthBody(report, { type: V3, shown: false, secrets: NONE, groups: ['a', 'b'] });
   assert.equal(hidden.toString(), '{"status":"UP","groups":["a","b"]}');
 });
 

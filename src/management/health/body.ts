@@ -1,14 +1,14 @@
+import type { SecretTexts } from '../../core/redaction.ts';
 import type { HealthResult } from '../../observability/health/health.ts';
+import { maskText } from '../access/masking.ts';
 import type { MediaType } from '../media-type.ts';
-
-type Mask = (text: string) => string;
 
 export interface HealthBodyOptions {
   readonly type: MediaType;
   /** Whether components and details are shown, or the status alone. */
   readonly shown: boolean;
-  /** Masks the secrets in a text. */
-  readonly mask: Mask;
+  /** Secrets to mask in details. */
+  readonly secrets: SecretTexts;
   /** The names of the groups, sorted; only for the whole. */
   readonly groups?: readonly string[];
 }
@@ -16,10 +16,10 @@ export interface HealthBodyOptions {
 /** contract 2.4: a status, and its components. Version 2 of the media type calls them `details`. */
 export function healthBody(
   result: HealthResult,
-  { type, shown, mask, groups = [] }: HealthBodyOptions,
+  { type, shown, secrets, groups = [] }: HealthBodyOptions,
 ): string {
   const key = type === 'application/vnd.spring-boot.actuator.v2+json' ? 'details' : 'components';
-  const members = shown ? membersOf(result, key, mask) : statusOf(result);
+  const members = shown ? membersOf(result, key, secrets) : statusOf(result);
   if (groups.length > 0) members.push(`"groups":${JSON.stringify(groups)}`);
   return `{${members.join(',')}}`;
 }
@@ -28,13 +28,13 @@ function statusOf({ status }: HealthResult): string[] {
   return [`"status":"${status}"`];
 }
 
-function membersOf(result: HealthResult, key: string, mask: Mask): string[] {
+function membersOf(result: HealthResult, key: string, secrets: SecretTexts): string[] {
   const { details, components = {} } = result;
   const members = statusOf(result);
   const parts = Object.entries(components).map(
-    ([name, part]) => `${JSON.stringify(name)}:{${membersOf(part, key, mask).join(',')}}`,
+    ([name, part]) => `${JSON.stringify(name)}:{${membersOf(part, key, secrets).join(',')}}`,
   );
-  const text = details === undefined ? undefined : detailsText(details, mask);
+  const text = details === undefined ? undefined : detailsText(details, secrets);
   // In version 2 components and details would have one name; the components win.
   if (text !== undefined && text !== '{}' && (parts.length === 0 || key !== 'details')) {
     members.push(`"details":${text}`);
@@ -44,10 +44,10 @@ function membersOf(result: HealthResult, key: string, mask: Mask): string[] {
 }
 
 /** Details come from users' checks too: one that JSON cannot hold must not fail the other components. */
-function detailsText(details: unknown, mask: Mask): string | undefined {
+function detailsText(details: unknown, secrets: SecretTexts): string | undefined {
   try {
     return JSON.stringify(details, (_key, value: unknown) =>
-      typeof value === 'string' ? mask(value) : value,
+      typeof value === 'string' ? maskText(value, secrets) : value,
     );
   } catch {
     return '{"error":"the details cannot be written as JSON"}';

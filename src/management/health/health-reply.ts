@@ -1,14 +1,10 @@
-import type { SecretTexts } from '../../core/redaction.ts';
 import type { Reply } from '../../http/endpoint.ts';
 import type { HealthResult, HealthStatus } from '../../observability/health/health.ts';
 import { mediaTypeFor } from '../media-type.ts';
 import { COMMON_HEADERS } from '../replies.ts';
 import { type HealthBodyOptions, healthBody } from './body.ts';
 
-interface HealthReplyOptions extends Omit<HealthBodyOptions, 'type'> {
-  /** What `mask` masks. */
-  readonly secrets: SecretTexts;
-}
+type HealthReplyOptions = Omit<HealthBodyOptions, 'type'>;
 
 /** The HTTP status of a health status, as Actuator maps them. */
 function statusCode(status: HealthStatus): 200 | 503 {
@@ -19,7 +15,7 @@ function statusCode(status: HealthStatus): 200 | 503 {
 export function healthReply(
   result: HealthResult,
   accept: string | undefined,
-  options: Omit<HealthBodyOptions, 'type'>,
+  options: HealthReplyOptions,
 ): Reply {
   const type = mediaTypeFor(accept);
   const body = healthBody(result, { ...options, type });

@@ -10,7 +10,10 @@ async function start(changes: Partial<HealthViewOptions> = {}) {
   const readiness = new Readiness();
   readiness.accept();
   const app = Fastify();
-  addProbes(app, healthView({ health: new HealthRegistry([]), readiness, ...changes }));
+  addProbes(
+    app,
+    healthView({ health: new HealthRegistry([]), readiness, secrets: { texts: [] }, ...changes }),
+  );
   const probe = async (path: string): Promise<[number, string]> => {
     const { statusCode, body } = await app.inject(path);
     return [statusCode, body];

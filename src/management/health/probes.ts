@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { whenReady } from '../../core/maybe-promise.ts';
-import { addReadOperation } from '../operations.ts';
+import { addOperations } from '../operations.ts';
 import { cachedHealthReply } from './health-reply.ts';
 import type { HealthView } from './view.ts';
 
@@ -14,14 +14,14 @@ export const PROBE_PATHS: readonly string[] = Object.keys(PROBES);
  * Adds the probes of an orchestrator: open, and outside the base path. Their clients never authenticate, so they see
  * more than the status only where everybody does.
  */
-export function addProbes(scope: FastifyInstance, { registry, groups, mask, secrets }: HealthView): void {
+export function addProbes(scope: FastifyInstance, { registry, groups, secrets }: HealthView): void {
   for (const [path, name] of Object.entries(PROBES)) {
     const group = groups.get(name);
     if (group === undefined) continue;
     const check = registry.group(group.members);
-    const reply = cachedHealthReply({ shown: group.showDetails === 'always', mask, secrets });
-    addReadOperation(scope, path, ({ headers }) =>
-      whenReady(check(), (report) => reply(report, headers.accept)),
-    );
+    const reply = cachedHealthReply({ shown: group.showDetails === 'always', secrets });
+    addOperations(scope, path, {
+      get: ({ headers }) => whenReady(check(), (report) => reply(report, headers.accept)),
+    });
   }
 }

@@ -1,20 +1,15 @@
 import type { ShowDetails } from '../../config/options/health-names.ts';
-import type { HealthGroupOptions } from '../../config/schema/health-code.ts';
-import { hideSecrets, KnownSecrets, type SecretTexts } from '../../core/redaction.ts';
+import type { SecretTexts } from '../../core/redaction.ts';
 import type { HealthIndicator, HealthResult } from '../../observability/health/health.ts';
 import type { Readiness } from '../../observability/health/readiness.ts';
 import type { HealthRegistry } from '../../observability/health/registry.ts';
-import { maskSecrets } from '../access/masking.ts';
+import type { DoorOptions } from '../options.ts';
 import { type HealthGroup, healthGroups, LIVENESS_STATE, READINESS_STATE } from './groups.ts';
 
-export interface HealthViewOptions {
-  readonly health: HealthRegistry;
-  readonly readiness: Readiness;
-  readonly healthGroups?: ReadonlyMap<string, HealthGroupOptions> | undefined;
-  readonly showDetails?: ShowDetails | undefined;
-  /** Texts to mask in details; default none. */
-  readonly secrets?: SecretTexts | undefined;
-}
+export type HealthViewOptions = Pick<
+  DoorOptions,
+  'health' | 'readiness' | 'healthGroups' | 'showDetails' | 'secrets'
+>;
 
 /** Where a path below /health leads: to some checks, and to one place in their results. */
 export interface HealthTarget {
@@ -31,9 +26,7 @@ export interface HealthView {
   /** The checks of /health itself. */
   readonly whole: HealthGroup;
   readonly groups: ReadonlyMap<string, HealthGroup>;
-  /** Masks the secrets in a detail: messages of drivers quote the URL that they could not connect to. */
-  mask(text: string): string;
-  /** What `mask` masks, besides what looks like a secret. */
+  /** Secrets to mask in details: messages of drivers quote the URL that they could not connect to. */
   readonly secrets: SecretTexts;
   /** Resolves the names behind /health/; undefined when there is no such group or check. */
   resolve(path: readonly string[]): HealthTarget | undefined;
@@ -41,7 +34,7 @@ export interface HealthView {
 
 /** Throws ManagementOptionsError for invalid groups, HealthCheckNameError for a check with the name of a state. */
 export function healthView(options: HealthViewOptions): HealthView {
-  const { health, readiness, showDetails = 'when-authorized', secrets = new KnownSecrets([]) } = options;
+  const { health, readiness, showDetails = 'when-authorized', secrets } = options;
   const whole: HealthGroup = { members: health.names, showDetails };
   const groups = healthGroups({
     checks: health.names,
@@ -52,7 +45,6 @@ export function healthView(options: HealthViewOptions): HealthView {
     registry: health.with(states(readiness)),
     whole,
     groups,
-    mask: (text) => maskSecrets(hideSecrets(text, secrets.texts)),
     secrets,
     resolve([first = '', ...rest]) {
       const group = groups.get(first);

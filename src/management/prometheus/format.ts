@@ -1,4 +1,5 @@
-import { type Member, parameterOf, parseMembers } from '../../http/weighted-list.ts';
+import { preferred } from '../../http/accept.ts';
+import { parameterOf, type Weighted } from '../../http/weighted-list.ts';
 import type { Family } from './family.ts';
 import { helpText } from './text.ts';
 
@@ -37,45 +38,18 @@ export const OPEN_METRICS: Format = {
   end: '# EOF\n',
 };
 
-const FORMATS = [TEXT, OPEN_METRICS];
-
-interface Range {
-  readonly formats: readonly Format[];
-  readonly quality: number;
-  readonly named: boolean;
-}
+const VERSIONS = new Map([TEXT, OPEN_METRICS].map(({ mediaType, version }) => [mediaType, version]));
 
 /**
- * The format for an Accept header: the one with the highest quality, among equals one that is named rather than covered
- * by `*`, then the first. Unlike elsewhere the version is a part of the name: a scraper lists those that it reads.
- * A header that accepts neither gets the older format.
+ * The format that an Accept header wants most; one that accepts neither gets the older format. Unlike elsewhere the
+ * version is a part of the name: a scraper lists those that it reads.
  */
 export function formatFor(accept: string | undefined): Format {
-  const ranges = parseMembers(accept ?? '').map(rangeOf);
-  const refused = new Set(
-    ranges.flatMap(({ quality, formats, named }) => (quality === 0 && named ? formats : [])),
-  );
-  const wanted = ranges
-    .filter(({ quality }) => quality > 0)
-    .sort((a, b) => b.quality - a.quality || Number(b.named) - Number(a.named));
-  for (const { formats } of wanted) {
-    const found = formats.find((format) => !refused.has(format));
-    if (found !== undefined) return found;
-  }
-  return TEXT;
+  const type = preferred(accept, [...VERSIONS.keys()], isOurVersion);
+  return type === OPEN_METRICS.mediaType ? OPEN_METRICS : TEXT;
 }
 
-function rangeOf(member: Member): Range {
-  const version = parameterOf(member, 'version');
-  return {
-    formats: FORMATS.filter(
-      (format) => covers(member.name, format.mediaType) && (version ?? format.version) === format.version,
-    ),
-    quality: member.weight,
-    named: !member.name.includes('*'),
-  };
-}
-
-function covers(range: string, mediaType: string): boolean {
-  return range === mediaType || range === '*/*' || range === mediaType.replace(/\/.*/, '/*');
+function isOurVersion(range: Weighted): boolean {
+  const version = parameterOf(range, 'version');
+  return version === undefined || version === VERSIONS.get(range.name);
 }

@@ -15,11 +15,17 @@ const PLAIN: Readonly<Record<HealthStatus, HealthResult>> = {
  * later. Throws TypeError for what is no result.
  */
 export function checkedResult(result: unknown): HealthResult {
+  // contract 2.4 and 3: DOWN on a non-zero code, which is shown in the details.
+  if (result === 0) return PLAIN.UP;
+  if (typeof result === 'number' && Number.isFinite(result))
+    return { status: 'DOWN', details: { code: result } };
   const { status, components, details } = Object(result) as Readonly<Record<string, unknown>>;
   if (components === undefined) {
     if (isHealthStatus(status))
       return details === undefined ? PLAIN[status] : { status, details: details as Record<string, unknown> };
-    throw new TypeError('the check returned none of UP, DOWN, OUT_OF_SERVICE and UNKNOWN');
+    throw new TypeError(
+      'the check returned none of UP, DOWN, OUT_OF_SERVICE and UNKNOWN, nor a finite number',
+    );
   }
   const parts = Object.entries(Object(components)).map(
     ([name, part]) => [name, checkedResult(part)] as const,

@@ -1,8 +1,8 @@
-import type { EventLoopDelay } from '../runtime/event-loop-delay.ts';
+import type { EventLoopWindows } from '../runtime/event-loop-windows.ts';
 import type { HealthIndicator } from './health.ts';
 
 /** DOWN while the 99th percentile of the event loop's delay is above `thresholdMs`. */
-export function eventLoopCheck(delay: Pick<EventLoopDelay, 'p99'>, thresholdMs: number): HealthIndicator {
+export function eventLoopCheck(delay: Pick<EventLoopWindows, 'p99'>, thresholdMs: number): HealthIndicator {
   return {
     name: 'eventLoop',
     check() {

@@ -9,10 +9,19 @@ export interface HealthResult {
   readonly components?: Readonly<Record<string, HealthResult>>;
 }
 
+/**
+ * What a check answers: a code, where 0 is healthy and every other number names the fault; or a whole result, or its
+ * parts by name, whose status is aggregated from theirs.
+ */
+export type CheckAnswer =
+  | number
+  | HealthResult
+  | { readonly components: Readonly<Record<string, CheckAnswer>> };
+
 /** A named health check. One that throws, rejects or takes too long is DOWN. */
 export interface HealthIndicator {
   readonly name: string;
-  check(signal: AbortSignal): HealthResult | Promise<HealthResult>;
+  check(signal: AbortSignal): CheckAnswer | Promise<CheckAnswer>;
   /** Timeout in milliseconds; default that of the registry. */
   readonly timeoutMs?: number | undefined;
   /** Time to live of a result, in milliseconds; 0, the default, runs the check for each request. */

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { codeCheck } from './code-check.ts';
 import type { HealthIndicator, HealthResult, HealthStatus } from './health.ts';
 import { HealthCheckNameError, HealthRegistry } from './registry.ts';
 
@@ -13,7 +12,7 @@ const always = (name: string, status: HealthStatus, critical?: boolean): HealthI
 });
 
 test('what is not critical is DOWN for itself and says so; the whole goes by the others', async () => {
-  const optional = codeCheck('optional', () => 3, { critical: false });
+  const optional = { name: 'optional', check: () => 3, critical: false };
   const registry = new HealthRegistry([always('needed', 'UP'), optional]);
   assert.deepEqual(await registry.check(), {
     status: 'UP',
@@ -68,7 +67,10 @@ test('a result is kept for its time to live', async () => {
   let time = 0;
   let code = 0;
   const registry = new HealthRegistry(
-    [codeCheck('kept', () => code, { ttlMs: 1_000 }), codeCheck('asked', () => code)],
+    [
+      { name: 'kept', check: () => code, ttlMs: 1_000 },
+      { name: 'asked', check: () => code },
+    ],
     { now: () => time },
   );
   const statuses = async () => Object.values((await registry.check()).components).map(({ status }) => status);

@@ -43,14 +43,20 @@ test('one that is DOWN makes the whole DOWN and leaves the others', async () => 
       'confused',
       {
         status: 'DOWN',
-        details: { error: 'TypeError: the check returned none of UP, DOWN, OUT_OF_SERVICE and UNKNOWN' },
+        details: {
+          error:
+            'TypeError: the check returned none of UP, DOWN, OUT_OF_SERVICE and UNKNOWN, nor a finite number',
+        },
       },
     ],
     [
       'silent',
       {
         status: 'DOWN',
-        details: { error: 'TypeError: the check returned none of UP, DOWN, OUT_OF_SERVICE and UNKNOWN' },
+        details: {
+          error:
+            'TypeError: the check returned none of UP, DOWN, OUT_OF_SERVICE and UNKNOWN, nor a finite number',
+        },
       },
     ],
     ['__proto__', UP],

@@ -44,6 +44,12 @@ export interface MeterOptions {
   readonly unit?: string | undefined;
 }
 
+/** What a meter measures whose value is kept elsewhere and read on each measurement. */
+export interface ObservedOptions extends MeterOptions {
+  /** Tags of this series; others of the same name have the same keys with other values. */
+  readonly tags?: Readonly<Record<string, string>>;
+}
+
 /** What a timer measures, in seconds. */
 export interface TimerOptions {
   readonly description: string;

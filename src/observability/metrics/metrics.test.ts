@@ -209,7 +209,7 @@ test('tags that are not the declared ones are refused', () => {
 
 test('past the cap everything goes to one series, and that is told once', () => {
   const told: unknown[] = [];
-  using metrics = new Metrics({ maxSeries: 2, onOverflow: (...args) => told.push(args) });
+  using metrics = new Metrics({ maxSeries: 2, log: { warn: (entry: unknown) => told.push(entry) } });
   const counter = metrics.counter('t', { description: 'x', tags: ['k'] });
   for (const value of ['a', 'b', 'c', 'd', 'a', 'c']) counter.with('k', value).increment();
   assert.deepEqual(dump(metrics, 't'), {
@@ -217,14 +217,14 @@ test('past the cap everything goes to one series, and that is told once', () => 
     'k=b': { COUNT: 1 },
     'k=overflow': { COUNT: 3 },
   });
-  assert.deepEqual(told, [['t', 2]]);
+  assert.deepEqual(told, [{ meter: 't', maxSeries: 2 }]);
   assert.deepEqual(dump(metrics, 'meters.overflow'), { 'meter=t': { COUNT: 3 } });
 
   for (const k of ['1', '2', '3', '4']) metrics.gauge('g', { description: 'x', tags: { k } }, () => 1);
   assert.deepEqual(Object.keys(dump(metrics, 'g')), ['k=1', 'k=2']);
   assert.deepEqual(told, [
-    ['t', 2],
-    ['g', 2],
+    { meter: 't', maxSeries: 2 },
+    { meter: 'g', maxSeries: 2 },
   ]);
   assert.deepEqual(dump(metrics, 'meters.overflow'), { 'meter=t': { COUNT: 3 }, 'meter=g': { COUNT: 2 } });
 });

@@ -1,23 +1,31 @@
+import type { BaseLogger } from 'pino';
 import { Counter } from './counter.ts';
-import type { Meter, MeterOptions, Series, Tag, Tagged, TimerOptions, WithTags } from './meter.ts';
+import type {
+  Meter,
+  MeterOptions,
+  ObservedOptions,
+  Series,
+  Tagged,
+  TimerOptions,
+  WithTags,
+} from './meter.ts';
 import { MeterError } from './meter-error.ts';
 import { checkNames } from './names.ts';
-import { ObservedMeter, type ObservedOptions } from './observed.ts';
-import { SeriesTable } from './series.ts';
+import { type CreateSeries, SeriesTable } from './series.ts';
 import { Timer } from './timer.ts';
 import { MetricWindow } from './window.ts';
 
 interface MetricsOptions {
   /** Maximum number of tag combinations per meter; default 1,000. Further ones share one series. */
   readonly maxSeries?: number;
-  /** Called once for each meter that reaches `maxSeries`. */
-  readonly onOverflow?: (meter: string, maxSeries: number) => void;
+  /** Gets one warning for each meter that reaches `maxSeries`. */
+  readonly log?: Pick<BaseLogger, 'warn'>;
 }
 
 type SomeOptions = MeterOptions & Omit<TimerOptions, 'description'> & { readonly tags?: readonly string[] };
 
-/** A counter or timer together with its series. */
-interface Countable<S extends Series> {
+/** A meter together with its series. */
+interface Declared<S extends Series> {
   readonly meter: Meter;
   readonly table: SeriesTable<S>;
 }
@@ -33,17 +41,17 @@ export class Metrics implements Disposable {
   /** The time windows of the maxima. */
   readonly window = new MetricWindow();
   readonly #maxSeries: number;
-  readonly #onOverflow: (meter: string, maxSeries: number) => void;
-  readonly #counters = new Map<string, Countable<Counter>>();
-  readonly #timers = new Map<string, Countable<Timer>>();
-  readonly #observed = new Map<string, ObservedMeter>();
+  readonly #log: Pick<BaseLogger, 'warn'> | undefined;
+  readonly #counters = new Map<string, Declared<Counter>>();
+  readonly #timers = new Map<string, Declared<Timer>>();
+  readonly #observed = new Map<string, Declared<Series>>();
   readonly #meters = new Map<string, Meter>();
   readonly #overflowed = new Set<string>();
   #names: readonly string[] | undefined;
 
-  constructor({ maxSeries = 1_000, onOverflow = () => {} }: MetricsOptions = {}) {
+  constructor({ maxSeries = 1_000, log }: MetricsOptions = {}) {
     this.#maxSeries = maxSeries;
-    this.#onOverflow = onOverflow;
+    this.#log = log;
   }
 
   /** A counter. With `read` its value, which must never decrease, is kept elsewhere and read on each measurement. */
@@ -62,8 +70,8 @@ export class Metrics implements Disposable {
       this.#observe('counter', name, options as ObservedOptions, read);
       return undefined;
     }
-    const create = (tags: readonly Tag[]) => new Counter(tags);
-    return handleOf(this.#declare(this.#counters, 'counter', name, options as SomeOptions, create));
+    const declared = this.#declare(this.#counters, 'counter', name, options as SomeOptions);
+    return handleOf(declared, (tags) => new Counter(tags));
   }
 
   /** A timer; its unit is seconds. */
@@ -74,8 +82,8 @@ export class Metrics implements Disposable {
   timer(name: string, options: TimerOptions): Timer;
   timer(name: string, options: SomeOptions): Timer | Tagged<Timer, readonly string[]> {
     const inSeconds = { ...options, unit: 'seconds' };
-    const create = (tags: readonly Tag[]) => new Timer(tags, this.window, options.buckets);
-    return handleOf(this.#declare(this.#timers, 'timer', name, inSeconds, create));
+    const declared = this.#declare(this.#timers, 'timer', name, inSeconds);
+    return handleOf(declared, (tags) => new Timer(tags, this.window, options.buckets));
   }
 
   /** A gauge, whose value is read on each measurement. Several gauges can share a name with different tags. */
@@ -108,14 +116,13 @@ export class Metrics implements Disposable {
   }
 
   #declare<S extends Series>(
-    kind: Map<string, Countable<S>>,
-    type: 'counter' | 'timer',
+    kind: Map<string, Declared<S>>,
+    type: Meter['type'],
     name: string,
     { description, unit, tags: tagKeys = [], buckets }: SomeOptions,
-    create: (tags: readonly Tag[]) => S,
-  ): Countable<S> {
+  ): Declared<S> {
     const existing = kind.get(name);
-    if (existing !== undefined) {
+    if (existing?.meter.type === type) {
       if (existing.meter.tagKeys.join() === tagKeys.join()) return existing;
       throw new MeterError(
         `The ${type} ${name} exists with other tags: ${existing.meter.tagKeys.join(', ')}`,
@@ -123,7 +130,7 @@ export class Metrics implements Disposable {
     }
     // Tagged by meter name, so its number of series is bounded already.
     const limit = name === OVERFLOWS ? Infinity : this.#maxSeries;
-    const table = new SeriesTable(tagKeys, limit, create, () => this.#overflow(name));
+    const table = new SeriesTable<S>(tagKeys, limit, () => this.#overflow(name));
     const meter: Meter = {
       name,
       type,
@@ -139,14 +146,18 @@ export class Metrics implements Disposable {
     return declared;
   }
 
-  #observe(type: 'counter' | 'gauge', name: string, options: ObservedOptions, read: () => number): void {
-    let meter = this.#observed.get(name);
-    if (meter?.type !== type) {
-      meter = new ObservedMeter(type, name, options, this.#maxSeries, () => this.#overflow(name));
-      this.#register(meter);
-      this.#observed.set(name, meter);
-    }
-    meter.add(options.tags ?? {}, read);
+  #observe(
+    type: 'counter' | 'gauge',
+    name: string,
+    { tags: given = {}, ...options }: ObservedOptions,
+    read: () => number,
+  ): void {
+    const { table } = this.#declare(this.#observed, type, name, { ...options, tags: Object.keys(given) });
+    const statistic = type === 'counter' ? 'COUNT' : 'VALUE';
+    table.addNew(Object.values(given), (tags) => ({
+      tags,
+      measure: () => [{ statistic, value: reading(read) }],
+    }));
   }
 
   #register(meter: Meter): void {
@@ -166,12 +177,24 @@ export class Metrics implements Disposable {
       .increment();
     if (this.#overflowed.has(name)) return;
     this.#overflowed.add(name);
-    this.#onOverflow(name, this.#maxSeries);
+    this.#log?.warn({ meter: name, maxSeries: this.#maxSeries }, 'meter has too many series');
   }
 }
 
 /** The result of a declaration: the only series of a meter without tags, else the lookup of its series. */
-function handleOf<S extends Series>({ meter, table }: Countable<S>): S | Tagged<S, readonly string[]> {
-  if (meter.tagKeys.length === 0) return table.find([]);
-  return { with: (...pairs: string[]) => table.find(pairs) };
+function handleOf<S extends Series>(
+  { meter, table }: Declared<S>,
+  create: CreateSeries<S>,
+): S | Tagged<S, readonly string[]> {
+  if (meter.tagKeys.length === 0) return table.find([], create);
+  return { with: (...pairs: string[]) => table.find(pairs, create) };
+}
+
+/** NaN when the reading fails, so that the other meters are still shown. */
+function reading(read: () => number): number {
+  try {
+    return read();
+  } catch {
+    return Number.NaN;
+  }
 }

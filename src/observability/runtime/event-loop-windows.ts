@@ -22,8 +22,8 @@ export interface EventLoopReading {
 }
 
 /**
- * Measures the event loop over the last one to two minutes with two overlapping windows, of which the older one is read.
- * A measurement since the start would hide a bad minute. Disposing of it stops the measurement.
+ * Measures the event loop over the last one to two minutes, or another window, with two overlapping windows, of which
+ * the older one is read. A measurement since the start would hide a bad minute. Disposing of it stops the measurement.
  */
 export class EventLoopWindows implements Disposable {
   readonly #timer: NodeJS.Timeout;
@@ -32,6 +32,11 @@ export class EventLoopWindows implements Disposable {
 
   constructor(windowMs = 60_000) {
     this.#timer = setInterval(() => this.#rotate(), windowMs).unref();
+  }
+
+  /** The p99 delay of the older window, in milliseconds; undefined in the first window, when the process loads. */
+  get p99(): number | undefined {
+    return this.#older === this.#newer ? undefined : delayMs(this.#older.delay.percentile(99));
   }
 
   /** The older of the two windows. */

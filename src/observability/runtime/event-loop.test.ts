@@ -1,34 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { waitFor } from '../../../test/support/wait-for.ts';
 import { eventLoopCheck } from '../health/event-loop-check.ts';
-import { EventLoopDelay } from './event-loop-delay.ts';
-
-const HOUR = 3_600_000;
+import { EventLoopWindows } from './event-loop-windows.ts';
 
 function block(ms: number): void {
   const end = performance.now() + ms;
   while (performance.now() < end);
 }
 
-test('a window tells of the delay in it, the next one does not any more', async () => {
-  using delay = new EventLoopDelay(HOUR);
-  assert.equal(delay.p99, undefined);
-  // The first look, from which the next one is measured.
-  await sleep(120);
-  block(400);
-  await sleep(10);
-  delay.nextWindow();
-  assert.ok(delay.p99 !== undefined && delay.p99 >= 200, String(delay.p99));
-
-  delay.nextWindow();
-  assert.equal(delay.p99, 0, 'nothing was measured');
-});
-
-test('a window ends by itself', async () => {
-  using delay = new EventLoopDelay(1);
-  await sleep(20);
-  assert.notEqual(delay.p99, undefined);
+test('nothing is told in the first window, then the delay of the last windows', async () => {
+  using windows = new EventLoopWindows(200);
+  assert.equal(windows.p99, undefined);
+  await sleep(60);
+  block(300);
+  await waitFor('a late window', () => (windows.p99 ?? 0) >= 150);
+  await waitFor('a punctual window', () => (windows.p99 ?? Infinity) < 150);
 });
 
 test('the check is DOWN above its threshold only, and UP while nothing is known', () => {

@@ -1,4 +1,4 @@
-import type { InferOutput } from 'valibot';
+import { type InferOutput, parse } from 'valibot';
 import { type Given, sluggedOf } from '../../config/schema/given.ts';
 import { readObject } from '../../config/schema/read-object.ts';
 import { schemelessSchema, sourceSchemas } from '../../config/schema/webhook-sources.ts';
@@ -44,6 +44,11 @@ export function readSources(
 function schemeOf({ value }: Given): SchemeName | undefined {
   const given = isRecord(value) && Object.hasOwn(value, 'scheme') ? value.scheme : undefined;
   return schemeNames.find((name) => name === given);
+}
+
+/** A scheme with its default parameters; `header` is that of the signature or token. */
+export function defaultScheme(scheme: SchemeName, header: string | undefined): ChosenScheme {
+  return chosenScheme(parse(schemas[scheme], { scheme, secrets: 'none', header }));
 }
 
 /** The scheme with its parameters and their defaults. */

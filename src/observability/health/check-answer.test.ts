@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { codeCheck } from './code-check.ts';
 import { HealthRegistry } from './registry.ts';
 
 const outcome = async (check: () => unknown) => {
-  const indicator = codeCheck('mine', check as () => number);
+  const indicator = { name: 'mine', check: check as () => number };
   return (await new HealthRegistry([indicator]).check()).components.mine;
 };
 
@@ -38,13 +37,13 @@ test('a check that throws or rejects is DOWN with the reason', async () => {
 
 test('the check gets the signal that ends with its time', async () => {
   let reason: unknown;
-  const indicator = codeCheck('slow', (signal) => {
+  const check = (signal: AbortSignal) => {
     signal.addEventListener('abort', () => {
       reason = signal.reason;
     });
     return new Promise<number>(() => {});
-  });
-  const { status } = await new HealthRegistry([indicator], { timeoutMs: 5 }).check();
+  };
+  const { status } = await new HealthRegistry([{ name: 'slow', check }], { timeoutMs: 5 }).check();
   assert.equal(status, 'DOWN');
   assert.equal((reason as DOMException).name, 'TimeoutError');
 });

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseParameter } from './custom-endpoint.ts';
-import { readEndpoints } from './module-endpoints.ts';
+import { parseParameter, readEndpoints } from './custom-endpoint.ts';
 
 function read(value: unknown) {
   const problems: string[] = [];

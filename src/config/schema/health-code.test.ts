@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readHealthChecks, readHealthGroups } from './module-health.ts';
+import { readHealthChecks, readHealthGroups } from './health-code.ts';
 
 const CHECKS = 'm: management.healthChecks';
 const GROUPS = 'm: management.healthGroups';

@@ -3,7 +3,6 @@ import type { Events } from '../inbox/inbox-events.ts';
 import type { WebhookNumbers } from './options.ts';
 import { RECEIVER_PATH, receiver } from './receiver/receiver.ts';
 import type { WebhookSettings } from './settings.ts';
-import { createSource } from './sources/source.ts';
 import { createWork, type WebhookWork, type WorkOptions } from './work.ts';
 
 /** What a webhook door is made of. */
@@ -44,7 +43,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
         prefix: RECEIVER_PATH,
         inbox,
         secrets,
-        sources: sources.map(createSource),
+        sources,
         plan: doorWork.plan,
         maxBodyBytes,
         maxBytesInFlight,

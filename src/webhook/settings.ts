@@ -22,7 +22,7 @@ export function readWebhookSettings(
   problems: string[],
 ): WebhookSettings {
   return {
-    sources: [...readSources(sources, `${name}: webhook.sources`, resolve, problems).values()],
+    sources: readSources(sources, `${name}: webhook.sources`, resolve, problems),
     forwards: readForwards(forward, `${name}: webhook.forward`, resolve, problems),
   };
 }

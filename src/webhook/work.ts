@@ -11,7 +11,7 @@ import { forwardTarget } from './forward/forward-target.ts';
 import { createPoster } from './forward/post.ts';
 import { handlerTarget, type TargetDefaults } from './handler-target.ts';
 import { createJobPlan, type JobPlan } from './job-plan.ts';
-import { createSigner } from './schemes/schemes.ts';
+import { standard } from './schemes/standard.ts';
 
 /** A log with child logs for single deliveries. */
 export interface WorkLog extends HandlerLog {
@@ -59,8 +59,8 @@ export function createWork(options: WorkOptions): WebhookWork {
     ),
     ...forwards.map((forward) => {
       const { secrets, allowPrivate } = forward;
-      const scheme = { scheme: 'standard', params: { headerPrefix: 'webhook', tolerance: 0 } } as const;
-      const sign = secrets.length === 0 ? undefined : createSigner(scheme, secrets);
+      const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
+      const sign = secrets.length === 0 ? undefined : signature.signer(secrets);
       return forwardTarget(forward, defaults, sign, building.use(createPoster({ allowPrivate })));
     }),
   ];

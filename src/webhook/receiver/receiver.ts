@@ -4,7 +4,7 @@ import { ByteBudget } from '../../http/body/byte-budget.ts';
 import { readRawBodies } from '../../http/body/read-bodies.ts';
 import { refuseUnrouted } from '../../http/unrouted.ts';
 import { DeliveryIds } from '../../inbox/delivery-ids.ts';
-import type { Source } from '../sources/source.ts';
+import type { SourceSettings } from '../sources/source.ts';
 import { webhookErrors } from '../webhook-errors.ts';
 import type { AcceptOptions } from './accept-delivery.ts';
 import { deliveryEndpoint } from './delivery-endpoint.ts';
@@ -18,7 +18,7 @@ export interface ReceiverOptions
   /** The shared secrets that are accepted in x-webhook-token; none: not secured. Asked at each request. */
   secrets(): readonly string[];
   /** Signed sources, each at /webhook/<name>; default none. */
-  readonly sources?: readonly Source[];
+  readonly sources?: readonly SourceSettings[];
   /** Largest body in bytes; default 1 MiB. A larger one is a 413. */
   readonly maxBodyBytes?: number;
   /** Bytes of all bodies under way at the same time; default 64 MiB. What does not fit is a 503. */

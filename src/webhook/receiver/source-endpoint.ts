@@ -5,7 +5,7 @@ import { HttpProblem } from '../../http/problem.ts';
 import { parseDeliveryBody } from '../../inbox/delivery-body.ts';
 import type { BodyCheck, Refusal } from '../schemes/scheme.ts';
 import { readDelivery } from '../sources/read-delivery.ts';
-import type { Source } from '../sources/source.ts';
+import type { SourceSettings } from '../sources/source.ts';
 import { TEXT_TYPE } from '../webhook-errors.ts';
 import { type AcceptOptions, acceptDelivery } from './accept-delivery.ts';
 
@@ -21,9 +21,11 @@ export interface SourceEndpointOptions extends AcceptOptions {
 /**
  * The endpoint of a signed source: it refuses what the headers alone give away before the body is read, checks the
  * signature on the body as it came, and only then parses the body.
+ * Throws UnusableSecretError.
  */
-export function sourceEndpoint(source: Source, options: SourceEndpointOptions): Endpoint {
-  const { name, verifier } = source;
+export function sourceEndpoint(source: SourceSettings, options: SourceEndpointOptions): Endpoint {
+  const { name } = source;
+  const verifier = source.signature.verifier(source.secrets);
   const usualPointer = formatPointer(source.data);
   const refused = (reason: Refusal): HttpProblem => {
     options.onRefused(name, reason);
@@ -37,14 +39,15 @@ export function sourceEndpoint(source: Source, options: SourceEndpointOptions): 
     bodyLimit: options.bodyLimit,
     admit(exchange, bodyLength) {
       const step = verifier(exchange.headers, Date.now());
-      if (typeof step !== 'function') throw refused(step.reason);
+      if (typeof step !== 'function') throw refused(step);
       checks.set(exchange, step);
       options.budget.take(bodyLength, exchange);
     },
     handle(exchange) {
       const { headers, contentType, body } = exchange;
-      const verdict = checks.get(exchange)?.(body);
-      if (verdict?.ok !== true) throw refused(verdict?.reason ?? 'no-signature');
+      const check = checks.get(exchange);
+      const refusal = check === undefined ? 'no-signature' : check(body);
+      if (refusal !== undefined) throw refused(refusal);
       const parsed = parseDeliveryBody({ source: name, contentType, body });
       const read = readDelivery(source, headers, parsed);
       if (read.kind === 'challenge') return { status: 200, type: TEXT_TYPE, body: read.answer };

@@ -4,7 +4,6 @@ import type { DeliveryIds } from '../../inbox/delivery-ids.ts';
 import type { Appended, Inbox } from '../../inbox/inbox.ts';
 import type { JobPlan } from '../job-plan.ts';
 import { ACKNOWLEDGED, TEXT_TYPE } from '../webhook-errors.ts';
-import type { Received } from './received.ts';
 
 /** Where deliveries are stored, and with which jobs. */
 export interface AcceptOptions {
@@ -16,29 +15,18 @@ export interface AcceptOptions {
   onAppended(delivery: NewDelivery, appended: Appended): void;
 }
 
+/** What a request says, read by the rules of its source. */
+type Received = Omit<NewDelivery, 'id' | 'receivedAt' | 'jobs'>;
+
 const ACCEPTED: Reply = { status: 200, type: TEXT_TYPE, body: ACKNOWLEDGED };
 
-/** Stores a delivery and only then acknowledges it (contract 4.4), a duplicate as well. */
-export function acceptDelivery(options: AcceptOptions, received: Received): Promise<Reply> {
-  const delivery = newDelivery(options, received);
+/** Stores a delivery and only then acknowledges it (contract 4.4), a duplicate as well. `parsed` is what its body says. */
+export function acceptDelivery(options: AcceptOptions, received: Received, parsed: unknown): Promise<Reply> {
+  const receivedAt = Date.now();
+  const id = options.ids.next(receivedAt);
+  const delivery = { ...received, id, receivedAt, jobs: options.plan(received.event, parsed) };
   return options.inbox.append(delivery).then((appended) => {
     options.onAppended(delivery, appended);
     return ACCEPTED;
   });
-}
-
-function newDelivery({ ids, plan }: AcceptOptions, received: Received): NewDelivery {
-  const receivedAt = Date.now();
-  const { source, event, dataPointer, dedupKey, contentType, body, parsed } = received;
-  return {
-    id: ids.next(receivedAt),
-    source,
-    event,
-    dataPointer,
-    dedupKey,
-    contentType,
-    body,
-    receivedAt,
-    jobs: plan(event, parsed),
-  };
 }

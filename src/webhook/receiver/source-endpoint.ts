@@ -53,15 +53,11 @@ export function sourceEndpoint(source: SourceSettings, options: SourceEndpointOp
       if (read.kind === 'challenge') return { status: 200, type: TEXT_TYPE, body: read.answer };
       const { event, dedupKey } = read;
       const dataPointer = read.pointer === source.data ? usualPointer : formatPointer(read.pointer);
-      return acceptDelivery(options, {
-        source: name,
-        event,
-        dataPointer,
-        dedupKey,
-        contentType,
-        body,
+      return acceptDelivery(
+        options,
+        { source: name, event, dataPointer, dedupKey, contentType, body },
         parsed,
-      });
+      );
     },
   };
 }

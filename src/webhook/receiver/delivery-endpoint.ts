@@ -1,33 +1,23 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ByteBudget } from '../../http/body/byte-budget.ts';
 import { parseJsonBody } from '../../http/body/json-body.ts';
 import type { Endpoint } from '../../http/endpoint.ts';
-import { type AcceptOptions, acceptDelivery } from './accept-delivery.ts';
+import { acceptDelivery, type ReceiverParts } from './accept-delivery.ts';
 import type { TokenGuard } from './token-guard.ts';
 
-/** What the endpoint of /webhook works with. */
-export interface DeliveryEndpointOptions extends AcceptOptions {
-  readonly guard: TokenGuard;
-  readonly budget: ByteBudget;
-  /** Largest body in bytes. */
-  readonly bodyLimit: number;
-}
-
 /** The endpoint of /webhook itself (contract 4.4). */
-export function deliveryEndpoint(options: DeliveryEndpointOptions): Endpoint {
-  const { guard, budget, bodyLimit } = options;
+export function deliveryEndpoint(guard: TokenGuard, parts: ReceiverParts): Endpoint {
   return {
-    bodyLimit,
+    bodyLimit: parts.bodyLimit,
     admit(exchange, bodyLength) {
       guard(exchange.headers);
-      budget.take(bodyLength, exchange);
+      parts.budget.take(bodyLength, exchange);
     },
     handle({ headers, contentType, body }) {
       const parsed = parseJsonBody(body);
       const event = eventOf(parsed);
       const dedupKey = dedupKeyOf(headers);
       const received = { source: '', event, dataPointer: '/data', dedupKey, contentType, body };
-      return acceptDelivery(options, received, parsed);
+      return acceptDelivery(parts, received, parsed);
     },
   };
 }

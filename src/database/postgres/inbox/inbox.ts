@@ -5,9 +5,9 @@ import type { BatchQueue } from '../../batch-queue.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../../observer.ts';
 import type { Notifier } from '../notifier.ts';
 import { sqlState } from '../pool/faults.ts';
-import { type Server, writeFailure } from '../pool/server.ts';
+import type { Server } from '../pool/server.ts';
 import { storable, stored } from '../text.ts';
-import { writeQueue } from '../write-queue.ts';
+import { singleWrite, writeQueue } from '../write-queue.ts';
 import { appendAll, resize } from './append.ts';
 import { claimJobs } from './claim.ts';
 import { expireOrphans, recordHeartbeat } from './heartbeat.ts';
@@ -100,11 +100,13 @@ export class PostgresInbox implements Inbox, AsyncDisposable {
     now: number,
     leaseEnd: number,
   ): Promise<readonly ClaimedJob[]> {
-    return this.#write(() => claimJobs(this.#server, { target, limit, owner, now, leaseEnd }));
+    return singleWrite(this.#observer, () =>
+      claimJobs(this.#server, { target, limit, owner, now, leaseEnd }),
+    );
   }
 
   async renew(owner: string, jobs: readonly number[], leaseEnd: number): Promise<void> {
-    await this.#write(() => this.#server.write(RENEW, [leaseEnd, owner, jobs]));
+    await singleWrite(this.#observer, () => this.#server.write(RENEW, [leaseEnd, owner, jobs]));
   }
 
   /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
@@ -123,11 +125,11 @@ export class PostgresInbox implements Inbox, AsyncDisposable {
   }
 
   async recordHeartbeat(targets: readonly string[], now: number): Promise<void> {
-    await this.#write(() => recordHeartbeat(this.#server, targets, now));
+    await singleWrite(this.#observer, () => recordHeartbeat(this.#server, targets, now));
   }
 
   expireOrphans(before: number, limit: number, error: string, now: number): Promise<readonly string[]> {
-    return this.#write(() => expireOrphans(this.#server, { before, limit, error, now }));
+    return singleWrite(this.#observer, () => expireOrphans(this.#server, { before, limit, error, now }));
   }
 
   async backlog(): Promise<Backlog> {
@@ -138,7 +140,7 @@ export class PostgresInbox implements Inbox, AsyncDisposable {
 
   async prune(before: number, limit: number, settledOnly: boolean): Promise<number> {
     const values = [before, settledOnly, limit];
-    const [row] = await this.#write(async () => {
+    const [row] = await singleWrite(this.#observer, async () => {
       try {
         return await this.#server.write(PRUNE, values);
       } catch (error) {
@@ -163,20 +165,5 @@ export class PostgresInbox implements Inbox, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     await Promise.all([this.#appends, this.#settlements].map((queue) => queue[Symbol.asyncDispose]()));
-  }
-
-  /** Runs a write that is not batched with others. */
-  async #write<T>(work: () => Promise<T>): Promise<T> {
-    const began = performance.now();
-    let failed = 1;
-    try {
-      const result = await work();
-      failed = 0;
-      return result;
-    } catch (error) {
-      throw writeFailure(error);
-    } finally {
-      this.#observer.batch(1, failed, (performance.now() - began) / 1_000);
-    }
   }
 }

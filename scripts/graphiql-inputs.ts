@@ -10,6 +10,7 @@ const packages = [
   'react',
   'react-dom',
   'graphql',
+  'graphql-sse',
   'monaco-graphql',
   'monaco-editor',
   '@graphiql/react',

@@ -5,12 +5,11 @@ import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { unroutedHandler } from '../http/unrouted.ts';
 import { addBacklogMetrics } from '../inbox/backlog-metrics.ts';
 import { contractHandlers } from '../webhook/contract-handlers.ts';
-import { createWebhookDoor } from '../webhook/door.ts';
+import { createWebhookDoor, type WebhookDoor } from '../webhook/door.ts';
 import { createJobPlan, type JobPlan } from '../webhook/job-plan.ts';
 import { readNumbers } from '../webhook/options.ts';
 import { readWebhookSettings, type WebhookSettings } from '../webhook/settings.ts';
 import { webhookErrors } from '../webhook/webhook-errors.ts';
-import type { WebhookWork } from '../webhook/work.ts';
 import type { Parts } from './parts.ts';
 
 /** Wires the webhook door; what works behind it starts once all doors listen. Throws ConfigError. */
@@ -23,7 +22,7 @@ export function openWebhookDoor({
   database,
   listener,
   onStop,
-}: Parts): Pick<WebhookWork, 'start' | 'stop'> {
+}: Parts): WebhookDoor {
   const log = loggers.child('inbox');
   const { inbox } = database();
   const { sources, forwards } = webhookSettings(config);
@@ -38,7 +37,7 @@ export function openWebhookDoor({
       else log.error({ problem }, 'changed webhook secrets unusable, old ones kept');
     }),
   );
-  const { work, addRoutes } = createWebhookDoor({
+  const door = createWebhookDoor({
     inbox,
     handlers: handlersOf(config),
     sources,
@@ -50,8 +49,8 @@ export function openWebhookDoor({
   });
   const app = listener('webhook', webhookErrors);
   app.setNotFoundHandler(unroutedHandler(app, webhookErrors));
-  addRoutes(app);
-  return work;
+  door.addRoutes(app);
+  return door;
 }
 
 /** Which jobs a delivery would get now. */

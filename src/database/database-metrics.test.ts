@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { postgresUrl, withoutPostgres } from '../../test/support/databases.ts';
+import { newDelivery } from '../../test/support/new-delivery.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
 import { databaseMeters } from './database-metrics.ts';
@@ -51,5 +53,21 @@ for (const engine of ['memory', 'file'] as const) {
     assert.deepEqual(read(metrics, 'database.writes', 'stored'), { COUNT: 5 });
     assert.deepEqual(read(metrics, 'database.writes', 'failed'), { COUNT: 1 });
     assert.equal(read(metrics, 'database.commits').COUNT, 3);
+  });
+}
+
+for (const [engine, url, skip] of [
+  ['SQLite', async () => 'sqlite::memory:', false],
+  ['PostgreSQL', postgresUrl, withoutPostgres ?? false],
+] as const) {
+  test(`a replay and a discard are counted as writes, in ${engine}`, { skip }, async () => {
+    using metrics = new Metrics();
+    await using database = await openDatabase(await url(), { observer: databaseMeters(metrics) });
+    const delivery = newDelivery();
+    await database.inbox.append(delivery);
+    const { COUNT: before = 0 } = read(metrics, 'database.writes', 'stored');
+    assert.equal(await database.deliveries.discard(delivery.id, 1), true);
+    assert.equal(await database.deliveries.replay(delivery.id, delivery.jobs, 2), true);
+    assert.deepEqual(read(metrics, 'database.writes', 'stored'), { COUNT: before + 2 });
   });
 }

@@ -1,10 +1,11 @@
 import { databaseAt } from './database-url.ts';
+import { opening } from './sqlite/connection.ts';
 import { migrateFile, pendingInFile } from './sqlite/migrate-file.ts';
 
 /** Brings the schema of a database up to date; resolves to the applied migrations. Fails with DatabaseOpenError. */
 export async function migrateDatabase(url: string): Promise<readonly string[]> {
   const { engine, place } = databaseAt(url);
-  if (engine === 'sqlite') return migrateFile(place);
+  if (engine === 'sqlite') return opening(place, () => migrateFile(place));
   const [{ onFirst }, { migrate }] = await postgres();
   return onFirst(place, (connection) => migrate(connection));
 }
@@ -12,7 +13,7 @@ export async function migrateDatabase(url: string): Promise<readonly string[]> {
 /** The migrations that were not applied yet; changes nothing. Fails with DatabaseOpenError. */
 export async function pendingMigrations(url: string): Promise<readonly string[]> {
   const { engine, place } = databaseAt(url);
-  if (engine === 'sqlite') return pendingInFile(place);
+  if (engine === 'sqlite') return opening(place, () => pendingInFile(place));
   const [{ onFirst }, { pendingMigrations }] = await postgres();
   return onFirst(place, (connection) => pendingMigrations(connection));
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import fastify from 'fastify';
 import { buildSchema, type ExecutionResult } from 'graphql';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import { createFindOperation, isQuery } from './executor.ts';
+import { createFindOperation } from './executor.ts';
 import { graphql } from './graphql.ts';
 import { withDefaults } from './options.ts';
 import type { RequestParams } from './request-params.ts';
@@ -155,18 +155,6 @@ test('a result comes at once when no resolver is asynchronous', async () => {
     assert.ok(!(run('{ say(word: "x") }') instanceof Promise));
     assert.deepEqual(seen(await run('{ slow }')), data({ slow: 'slow' }));
   }
-});
-
-test('only queries read only', () => {
-  const { find } = executor();
-  const kind = (query: string) => {
-    const operation = find({ query, operationName: undefined, variables: undefined });
-    return !('errors' in operation) && isQuery(operation);
-  };
-  assert.equal(kind('{ slow }'), true);
-  assert.equal(kind('query Q { slow }'), true);
-  assert.equal(kind('mutation { add }'), false);
-  assert.equal(kind('subscription { said }'), false);
 });
 
 test('a GET runs the queries of a document and none of its mutations', async () => {

@@ -7,7 +7,7 @@ import { EventStreams } from './event-stream.ts';
 import { createFindOperation } from './executor.ts';
 import { openGraphiql } from './graphiql/graphiql.ts';
 import { graphqlErrors } from './graphql-errors.ts';
-import { getEndpoint, paramsOf, postEndpoint } from './operation-endpoints.ts';
+import { getEndpoint, postEndpoint } from './operation-endpoints.ts';
 import { type GraphqlOptions, withDefaults } from './options.ts';
 import type { RunOptions } from './run-request.ts';
 import { streamRequests } from './stream-requests.ts';
@@ -24,7 +24,6 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
   const streams = new EventStreams();
   const run: RunOptions = {
     findOperation: createFindOperation(options),
-    paramsOf,
     // A context is made from Fastify's own request, so the fast path leaves such a door alone.
     contextOf:
       context === undefined ? () => undefined : (exchange) => context((exchange as FastifyExchange).request),

@@ -1,5 +1,4 @@
 import { parseAccept } from '../http/accept.ts';
-import { HttpProblem } from '../http/problem.ts';
 
 /** The two media types of a GraphQL result (GraphQL over HTTP, "Media Types"). */
 export const RESULT_TYPES = {
@@ -9,11 +8,6 @@ export const RESULT_TYPES = {
 
 /** What a subscription is sent as. */
 export const EVENT_STREAM = 'text/event-stream';
-
-/** What a subscription gets whose client takes no stream. */
-export function needsEventStream(): HttpProblem {
-  return new HttpProblem(406, 'NEEDS_EVENT_STREAM', `A subscription needs "Accept: ${EVENT_STREAM}"`);
-}
 
 /** One of the two. */
 export type ResultType = (typeof RESULT_TYPES)[keyof typeof RESULT_TYPES];

@@ -1,17 +1,9 @@
 import { prefersHtml } from '../http/accept.ts';
-import { parseJsonBody } from '../http/body/json-body.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
-import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
+import type { Endpoint, Reply } from '../http/endpoint.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
 import { RESULT_TYPES } from './media-type.ts';
-import { paramsFromBody, paramsFromUrl, type RequestParams } from './request-params.ts';
 import { type RunOptions, runRequest } from './run-request.ts';
-
-/** The parameters of a request of either method. */
-export function paramsOf({ method, query, body }: Exchange): RequestParams {
-  if (method !== 'POST') return paramsFromUrl(query);
-  return paramsFromBody(body.length === 0 ? undefined : parseJsonBody(body));
-}
 
 /** Operations by POST; the body is JSON in UTF-8 and at most `bodyLimit` bytes long. */
 export function postEndpoint(options: RunOptions, bodyLimit: number): Endpoint {

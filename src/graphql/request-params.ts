@@ -1,4 +1,5 @@
-import { parseJsonText } from '../http/body/json-body.ts';
+import { parseJsonBody, parseJsonText } from '../http/body/json-body.ts';
+import type { Exchange } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
 
 /** What a GraphQL request asks for (GraphQL over HTTP, "Request Parameters"). */
@@ -6,6 +7,12 @@ export interface RequestParams {
   readonly query: string;
   readonly operationName: string | undefined;
   readonly variables: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The parameters of a request of either method. Throws an HttpProblem with status 400. */
+export function paramsOf({ method, query, body }: Exchange): RequestParams {
+  if (method !== 'POST') return paramsFromUrl(query);
+  return paramsFromBody(body.length === 0 ? undefined : parseJsonBody(body));
 }
 
 /** Reads the parameters from a parsed JSON body. Throws an HttpProblem with status 400. */

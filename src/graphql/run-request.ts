@@ -2,18 +2,15 @@ import type { ExecutionResult } from 'graphql';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
-import { type FindOperation, isQuery } from './executor.ts';
+import type { FindOperation } from './executor.ts';
 import { maskErrors } from './mask-errors.ts';
-import { needsEventStream, negotiateResultType, RESULT_TYPES, type ResultType } from './media-type.ts';
+import { EVENT_STREAM, negotiateResultType, RESULT_TYPES, type ResultType } from './media-type.ts';
 import type { Operation } from './operation.ts';
-import type { RequestParams } from './request-params.ts';
-import { resultBody, resultStatus, resultTypeHeader } from './result.ts';
+import { paramsOf } from './request-params.ts';
 
 /** What requests are run with. */
 export interface RunOptions {
   readonly findOperation: FindOperation;
-  /** The parameters of a request. Throws HttpProblem. */
-  paramsOf(exchange: Exchange): RequestParams;
   /** What resolvers get as their context. */
   contextOf(exchange: Exchange): unknown;
 }
@@ -22,10 +19,12 @@ export interface RunOptions {
 export function runRequest(exchange: Exchange, options: RunOptions): MaybePromise<Reply> {
   const type = negotiateResultType(exchange.headers.accept);
   if (type === undefined) throw notAcceptable();
-  const params = options.paramsOf(exchange);
+  const params = paramsOf(exchange);
   const operation = options.findOperation(params);
   if ('errors' in operation) return replyWith(operation, type);
-  if (operation.definition.operation === 'subscription') throw needsEventStream();
+  if (operation.definition.operation === 'subscription') {
+    throw new HttpProblem(406, 'NEEDS_EVENT_STREAM', `A subscription needs "Accept: ${EVENT_STREAM}"`);
+  }
   refuseWriteByGet(exchange, operation);
   return whenReady(operation.run(params.variables, options.contextOf(exchange)), (result) =>
     replyWith(masked(exchange, result), type),
@@ -34,7 +33,7 @@ export function runRequest(exchange: Exchange, options: RunOptions): MaybePromis
 
 /** A GET may be repeated, cached and prefetched, so it runs queries only (GraphQL over HTTP, "GET"). */
 export function refuseWriteByGet({ method }: Pick<Exchange, 'method'>, operation: Operation): void {
-  if (method === 'POST' || isQuery(operation) || operation.definition.operation === 'subscription') return;
+  if (method === 'POST' || operation.definition.operation !== 'mutation') return;
   throw new HttpProblem(405, 'MUTATION_BY_GET', 'A mutation needs POST', { headers: { allow: 'POST' } });
 }
 
@@ -49,5 +48,7 @@ function notAcceptable(): HttpProblem {
 }
 
 function replyWith(result: ExecutionResult, type: ResultType): Reply {
-  return { status: resultStatus(result, type), type: resultTypeHeader(type), body: resultBody(result) };
+  // A request that did not run is a 400, but older clients read errors only from a 200.
+  const status = 'data' in result || type === RESULT_TYPES.legacy ? 200 : 400;
+  return { status, type: `${type}; charset=utf-8`, body: JSON.stringify(result) };
 }

@@ -3,12 +3,11 @@ import type { ExecutionResult } from 'graphql';
 import { parseAccept, takesEventStream } from '../http/accept.ts';
 import { exchangeOf } from '../http/add-endpoint.ts';
 import type { Exchange } from '../http/endpoint.ts';
-import type { Refused } from './documents.ts';
 import type { EventStreams } from './event-stream.ts';
+import type { Refused } from './executor.ts';
 import { EVENT_STREAM, negotiateResultType } from './media-type.ts';
 import type { Operation } from './operation.ts';
-import type { RequestParams } from './request-params.ts';
-import { resultBody } from './result.ts';
+import { paramsOf, type RequestParams } from './request-params.ts';
 import { masked, type RunOptions, refuseWriteByGet } from './run-request.ts';
 
 /**
@@ -21,7 +20,7 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
     if (!takesEventStream(accept) || parseAccept(accept)(EVENT_STREAM).weight === 0) return done();
     const exchange = exchangeOf(request);
     try {
-      const params = options.paramsOf(exchange);
+      const params = paramsOf(exchange);
       const operation = options.findOperation(params);
       const subscribes = !('errors' in operation) && operation.definition.operation === 'subscription';
       if (!subscribes && negotiateResultType(accept) !== undefined) return done();
@@ -39,7 +38,7 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
   ): Promise<void> {
     // A stream has no end of its own, and HEAD waits for nothing else.
     if (exchange.method === 'HEAD') reply.type(EVENT_STREAM).send();
-    else await streams.send(reply, await open(), (result) => resultBody(masked(exchange, result)));
+    else await streams.send(reply, await open(), (result) => JSON.stringify(masked(exchange, result)));
   }
 }
 

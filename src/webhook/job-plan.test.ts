@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
-import type { ForwardSettings } from './forward/forward-settings.ts';
+import type { ForwardSettings } from './forward/read-forwards.ts';
 import { createJobPlan } from './job-plan.ts';
 
 const handler = () => {};

@@ -1,8 +1,8 @@
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { type JsonPointer, parsePointer, valueAt } from '../core/json-pointer.ts';
 import type { NewJob } from '../inbox/delivery.ts';
-import type { ForwardSettings } from './forward/forward-settings.ts';
 import { forwardTargetName } from './forward/forward-target.ts';
+import type { ForwardSettings } from './forward/read-forwards.ts';
 import { handlerTargetName } from './handler-target.ts';
 
 /** Decides which jobs a delivery gets: one for its event's handler, if any, and one for each forward address of the event. */

@@ -1,7 +1,6 @@
 import type { ConfigCode } from '../config/schema/code.ts';
 import type { SecretResolver } from '../config/sources/secret-resolver.ts';
-import type { ForwardSettings } from './forward/forward-settings.ts';
-import { readForwards } from './forward/read-forwards.ts';
+import { type ForwardSettings, readForwards } from './forward/read-forwards.ts';
 import { readSources } from './sources/read-sources.ts';
 import type { SourceSettings } from './sources/source.ts';
 
@@ -22,7 +21,7 @@ export function readWebhookSettings(
   problems: string[],
 ): WebhookSettings {
   return {
-    sources: [...readSources(sources, `${name}: webhook.sources`, resolve, problems).values()],
+    sources: readSources(sources, `${name}: webhook.sources`, resolve, problems),
     forwards: readForwards(forward, `${name}: webhook.forward`, resolve, problems),
   };
 }

@@ -30,15 +30,15 @@ export const webhook: FastifyPluginAsync<WebhookOptions> = async (app, given) =>
   const meters = metrics ?? building.use(new Metrics());
   if (metrics !== undefined) addBacklogMetrics(metrics, inbox);
   const events = building.use(createEvents(app.log, meters));
-  const { work, addRoutes } = createWebhookDoor({ ...options, inbox, log: app.log, events });
+  const door = createWebhookDoor({ ...options, inbox, log: app.log, events });
 
   const resources = building.move();
-  app.addHook('onReady', async () => work.start());
+  app.addHook('onReady', async () => door.start());
   app.addHook('onClose', async () => {
     using _ = resources;
-    await work.stop(AbortSignal.timeout(stopTimeout));
+    await door.stop(AbortSignal.timeout(stopTimeout));
   });
-  addRoutes(app);
+  door.addRoutes(app);
 };
 
 /**

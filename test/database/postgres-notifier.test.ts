@@ -13,7 +13,7 @@ test('a server on which nobody can listen is not filled with connections', {
   const url = await server.createDatabase();
   let opened = 0;
   await using notifier = new Notifier(async () => {
-    const connection = await Connection.open({ url });
+    const connection = await Connection.open(url);
     // After an error in a transaction the server refuses whatever comes.
     await assert.rejects(connection.run({ text: 'BEGIN; SELECT 1 / 0' }, undefined));
     opened++;

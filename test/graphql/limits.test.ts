@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { buildSchema, getIntrospectionQuery } from 'graphql';
-import { DEFAULT_LIMITS, type DocumentLimits } from '../../src/graphql/document-limits.ts';
-import { Documents } from '../../src/graphql/documents.ts';
+import type { DocumentLimits } from '../../src/graphql/document-limits.ts';
+import { createFindOperation } from '../../src/graphql/executor.ts';
+import { withDefaults } from '../../src/graphql/options.ts';
 
 const repeat = (count: number, part: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => part(index)).join(' ');
@@ -15,18 +16,12 @@ const schema = buildSchema(`
 
 /** The limits that a document passes over under the default limits, and the first message. */
 function judge(query: string, limits: Partial<DocumentLimits> = {}) {
-  const documents = new Documents<{ readonly valid: true }>(
-    {
-      schema,
-      limits: { ...DEFAULT_LIMITS, ...limits },
-      maxCached: 0,
-      introspection: true,
-      suggestions: true,
-    },
-    () => ({ valid: true }),
+  const find = createFindOperation(withDefaults({ schema, limits, maxCachedDocuments: 0 }));
+  const found = find({ query, operationName: undefined, variables: undefined });
+  // Which of several operations runs is no matter of the limits.
+  const errors = ('errors' in found ? found.errors : []).filter(
+    ({ message }) => message !== 'The operation to run cannot be determined',
   );
-  const found = documents.find(query);
-  const errors = 'errors' in found ? found.errors : [];
   return {
     valid: errors.length === 0,
     limits: errors.map(({ extensions }) => extensions.limit),

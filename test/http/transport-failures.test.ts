@@ -158,10 +158,11 @@ test('a delivery that is not stored is refused by the fast path as it is without
   const inbox = {
     append: ({ event }: { readonly event: string }) => fail(Number(event) % 10, Number(event) >= 10),
   } as unknown as Inbox;
-  const options = { inbox, plan: () => [], onAppended() {}, onRefused() {}, secrets: () => [] };
+  const limits = { maxBodyBytes: 1_000, maxBytesInFlight: 10_000 };
+  const options = { inbox, plan: () => [], onAppended() {}, onRefused() {}, secrets: () => [], sources: [] };
   return sameFailures(
     webhookErrors,
-    (app) => app.register(receiver, { ...options, prefix: RECEIVER_PATH }),
+    (app) => app.register(receiver, { ...options, ...limits, prefix: RECEIVER_PATH }),
     [0, 1, 2, 3, 4, 10, 11, 12, 13, 14].map((how) => [
       '/webhook',
       { method: 'POST', body: JSON.stringify({ event: String(how) }) },

@@ -11,5 +11,6 @@ export function readConfigured(value: unknown) {
   const problems: string[] = [];
   // Through JSON: everything that is configured can stand in a file of data.
   const data = value === undefined ? undefined : JSON.parse(JSON.stringify(value));
-  return { sources: readSources(data, 'webhook.sources', resolve, problems), problems };
+  const read = readSources(data, 'webhook.sources', resolve, problems);
+  return { sources: new Map(read.map((source) => [source.name, source])), problems };
 }

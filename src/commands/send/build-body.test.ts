@@ -7,13 +7,12 @@ import type { SourceLayout } from '../../webhook/sources/source.ts';
 import { UsageError } from '../argv/usage-error.ts';
 import { buildBody } from './build-body.ts';
 
-const header = { header: '', headerPrefix: 'webhook', tolerance: 0 };
 const layouts = {
-  token: defaultLayout({ scheme: 'token', params: header }),
-  standard: defaultLayout({ scheme: 'standard', params: header }),
-  github: defaultLayout({ scheme: 'github', params: {} }),
-  stripe: defaultLayout({ scheme: 'stripe', params: header }),
-  slack: defaultLayout({ scheme: 'slack', params: header }),
+  token: defaultLayout('token'),
+  standard: defaultLayout('standard'),
+  github: defaultLayout('github'),
+  stripe: defaultLayout('stripe'),
+  slack: defaultLayout('slack'),
 };
 const build = (layout: SourceLayout, data: unknown) =>
   JSON.parse(Buffer.from(buildBody(layout, { event: 'paid', data, id: 'evt_1' })).toString());

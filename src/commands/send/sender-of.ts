@@ -1,19 +1,20 @@
 import { webhookSettings } from '../../app/webhook-door.ts';
 import type { Config } from '../../config/load.ts';
+import { type SchemeName, schemeNames } from '../../config/schema/webhook-sources.ts';
 import { readSecretFile } from '../../config/sources/secret-file.ts';
 import { headerName } from '../../core/header-name.ts';
 import { didYouMean } from '../../core/suggest.ts';
-import type { Signer } from '../../webhook/schemes/scheme.ts';
+import { github } from '../../webhook/schemes/github.ts';
+import { hmac } from '../../webhook/schemes/hmac.ts';
+import type { Scheme, Signer } from '../../webhook/schemes/scheme.ts';
 import { UnusableSecretError } from '../../webhook/schemes/scheme-error.ts';
-import {
-  type ChosenScheme,
-  createSigner,
-  type SchemeName,
-  schemeNames,
-  secretProblem,
-} from '../../webhook/schemes/schemes.ts';
+import { slack } from '../../webhook/schemes/slack.ts';
+import { standard } from '../../webhook/schemes/standard.ts';
+import { stripe } from '../../webhook/schemes/stripe.ts';
+import { bodyAlone } from '../../webhook/schemes/template.ts';
+import { token } from '../../webhook/schemes/token.ts';
 import { defaultLayout } from '../../webhook/sources/defaults.ts';
-import { defaultScheme } from '../../webhook/sources/read-sources.ts';
+import { secretProblem } from '../../webhook/sources/read-secrets.ts';
 import type { SourceLayout, SourceSettings } from '../../webhook/sources/source.ts';
 import type { CommandArguments } from '../argv/command-arguments.ts';
 import { misuse } from './misuse.ts';
@@ -37,14 +38,15 @@ export function senderOf(args: CommandArguments, config: Config): SendAs {
   const scheme = schemeOf(args, source);
   const path = source === undefined ? '/webhook' : `/webhook/${source.name}`;
   const ownPath = source !== undefined || scheme === 'none' || scheme === 'token';
-  const chosen = source?.chosen.scheme === scheme ? source.chosen : chosenOf(scheme, args);
-  const secrets = scheme === 'none' ? [] : secretsOf(args, scheme, source, config);
-  const layout = source ?? defaultLayout(chosen);
+  const layout = source ?? defaultLayout(scheme === 'none' ? 'token' : scheme);
+  if (scheme === 'none') return { path, ownPath, layout, sign: unsigned };
+  const signature = source?.scheme === scheme ? source.signature : signatureOf(scheme, args);
+  const secrets = secretsOf(args, scheme, source, config);
   // /webhook without a secret takes deliveries without a token.
-  if (secrets.length === 0 && chosen.scheme === 'token') return { path, ownPath, layout, sign: unsigned };
+  if (secrets.length === 0 && scheme === 'token') return { path, ownPath, layout, sign: unsigned };
   if (secrets.length === 0) throw misuse(`--scheme ${scheme} needs --secret or --secret-file`);
   try {
-    return { path, ownPath, layout, sign: createSigner(chosen, secrets) };
+    return { path, ownPath, layout, sign: signature.signer(secrets) };
   } catch (error) {
     if (!(error instanceof UnusableSecretError)) throw error;
     throw misuse(`${error.message}; give it with --secret or --secret-file`);
@@ -62,7 +64,7 @@ function findSource(name: string, config: Config): SourceSettings {
 
 function schemeOf(args: CommandArguments, source: SourceSettings | undefined): SchemeName | 'none' {
   const given = args.value('--scheme');
-  if (given === undefined) return source?.chosen.scheme ?? 'token';
+  if (given === undefined) return source?.scheme ?? 'token';
   const known = [...schemeNames, 'none'] as const;
   const scheme = known.find((each) => each === given);
   if (scheme === undefined) {
@@ -71,16 +73,31 @@ function schemeOf(args: CommandArguments, source: SourceSettings | undefined): S
   return scheme;
 }
 
-/** A scheme with its default parameters; without one, those of a token that is not sent. */
-function chosenOf(scheme: SchemeName | 'none', args: CommandArguments): ChosenScheme {
+/** A scheme with its default parameters. */
+function signatureOf(scheme: SchemeName, args: CommandArguments): Scheme {
   const given = args.value('--signature-header');
   const header = given === undefined ? undefined : headerName(given);
   if (given !== undefined && header === undefined)
     throw misuse('--signature-header must be the name of a header');
-  if (scheme === 'hmac' && header === undefined) {
-    throw misuse('--scheme hmac needs --signature-header, or a --source that says how it signs');
+  switch (scheme) {
+    case 'standard':
+      return standard({ headerPrefix: 'webhook', tolerance: 0 });
+    case 'github':
+      return github;
+    case 'stripe':
+      return stripe(0);
+    case 'slack':
+      return slack(0);
+    case 'token':
+      return token(header ?? 'x-webhook-token');
+    case 'hmac': {
+      if (header === undefined) {
+        throw misuse('--scheme hmac needs --signature-header, or a --source that says how it signs');
+      }
+      const plain = { algorithm: 'sha256', encoding: 'hex', prefix: '', timestampHeader: undefined } as const;
+      return hmac({ header, ...plain, tolerance: 0, template: bodyAlone.fill });
+    }
   }
-  return defaultScheme(scheme === 'none' ? 'token' : scheme, header);
 }
 
 function secretsOf(

@@ -49,7 +49,7 @@ export async function openPostgres(
     users,
     userFeed,
     inbox,
-    deliveries: new PostgresDeliveryLog(server, notifier),
+    deliveries: new PostgresDeliveryLog(server, notifier, observer),
     async ping() {
       await server.read(PING, []);
     },

@@ -52,3 +52,18 @@ export function writeQueue<W, R>(
     maxWait: MAX_WAIT,
   });
 }
+
+/** Runs a write that is not batched with others. Fails with StoreUnavailableError. */
+export async function singleWrite<T>(observer: DatabaseObserver, work: () => Promise<T>): Promise<T> {
+  const began = performance.now();
+  let failed = 1;
+  try {
+    const result = await work();
+    failed = 0;
+    return result;
+  } catch (error) {
+    throw writeFailure(error);
+  } finally {
+    observer.batch(1, failed, (performance.now() - began) / 1_000);
+  }
+}

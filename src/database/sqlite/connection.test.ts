@@ -5,7 +5,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
-import { openReadConnection, openWriteConnection } from './connection.ts';
+import { waitFor } from '../../../test/support/wait-for.ts';
+import { openExclusiveConnection, openReadConnection, openWriteConnection } from './connection.ts';
+import { openSqlite } from './open.ts';
 
 const pragma = (db: DatabaseSync, name: string) => Object.values(db.prepare(`PRAGMA ${name}`).get() ?? {})[0];
 
@@ -79,3 +81,22 @@ const HOLD_WRITE_LOCK = `
   parentPort.postMessage('held');
   setTimeout(() => { db.exec('COMMIT'); db.close(); }, 50);
 `;
+
+test('a database that cannot be opened leaves no connection open', async () => {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, 'test.db');
+  await openSqlite(file)[Symbol.asyncDispose]();
+  {
+    using db = openWriteConnection(file);
+    db.exec('DROP TABLE jobs');
+  }
+  assert.throws(() => openSqlite(file), /no such table: jobs/);
+  await waitFor('the file to be free', () => {
+    try {
+      openExclusiveConnection(file).close();
+      return true;
+    } catch {
+      return false;
+    }
+  });
+});

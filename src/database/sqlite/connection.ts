@@ -15,18 +15,17 @@ const DURABLE = 'PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0';
 
 /** Opens a connection that writes, in WAL mode. */
 export function openWriteConnection(file: string): DatabaseSync {
-  const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT });
-  // This pragma ignores the busy timeout, and two processes may start on a new file together.
-  retryWhileBusy(BUSY_TIMEOUT, () => db.exec('PRAGMA journal_mode=WAL'));
-  db.exec(DURABLE);
-  return db;
+  return prepared(new DatabaseSync(file, { timeout: BUSY_TIMEOUT }), (db) => {
+    // This pragma ignores the busy timeout, and two processes may start on a new file together.
+    retryWhileBusy(BUSY_TIMEOUT, () => db.exec('PRAGMA journal_mode=WAL'));
+    db.exec(DURABLE);
+  });
 }
 
 /** Opens a connection that only reads; the file must exist. */
 export function openReadConnection(file: string): DatabaseSync {
   const db = new DatabaseSync(file, { timeout: BUSY_TIMEOUT, readOnly: true });
-  db.exec('PRAGMA cache_size=-8000');
-  return db;
+  return prepared(db, () => db.exec('PRAGMA cache_size=-8000'));
 }
 
 /**
@@ -34,18 +33,33 @@ export function openReadConnection(file: string): DatabaseSync {
  * SQLite's error, SQLITE_BUSY while others stay.
  */
 export function openExclusiveConnection(file: string): DatabaseSync {
-  return retryWhileBusy(EXCLUSIVE_TIMEOUT, () => {
-    const db = new DatabaseSync(file);
-    try {
+  return retryWhileBusy(EXCLUSIVE_TIMEOUT, () =>
+    prepared(new DatabaseSync(file), (db) => {
       // In WAL mode every open connection holds a shared lock on the file.
       db.exec('PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; BEGIN EXCLUSIVE; COMMIT');
       db.exec(`${DURABLE}; PRAGMA foreign_keys=ON`);
-      return db;
-    } catch (error) {
-      db.close();
-      throw error;
-    }
-  });
+    }),
+  );
+}
+
+/** Prepares a connection; closes it when that fails. */
+function prepared(db: DatabaseSync, prepare: (db: DatabaseSync) => void): DatabaseSync {
+  try {
+    prepare(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Runs `open`, which opens a file. Throws DatabaseOpenError. */
+export function opening<T>(file: string, open: () => T): T {
+  try {
+    return open();
+  } catch (cause) {
+    throw openFailure(file, cause);
+  }
 }
 
 /** The error of a file that cannot be opened. */

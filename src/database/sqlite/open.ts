@@ -8,7 +8,7 @@ import { openFailure, openReadConnection, openWriteConnection } from './connecti
 import { SqliteDeliveryLog } from './inbox/delivery-log.ts';
 import { SqliteInbox } from './inbox/inbox.ts';
 import { migrate } from './migrate.ts';
-import { pendingIn } from './migrate-file.ts';
+import { pendingInFile } from './migrate-file.ts';
 import { readRow } from './read-row.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
 import { SqliteUserStore } from './user-store.ts';
@@ -23,56 +23,53 @@ export function openSqlite(
   file: string,
   { observer = unobserved, mayMigrate = true }: OpenOptions = {},
 ): Database {
+  const resources = new AsyncDisposableStack();
   const failed = new AbortController();
   const onFatal = (error: Error) => failed.abort(error);
+  const userFeed = new LocalUserFeed();
   let reads: DatabaseSync;
   let writer: Writer;
   let snapshot: TickSnapshot | undefined;
+  let closed: Promise<void> | undefined;
   try {
     if (file === ':memory:') {
-      reads = new DatabaseSync(file);
+      reads = resources.use(new DatabaseSync(file));
       migrate(reads);
-      writer = openInlineWriter(reads, onFatal, observer);
+      writer = resources.use(openInlineWriter(reads, onFatal, observer));
     } else {
-      if (!mayMigrate) requireNothingPending(pendingIn(file));
-      // Closed after the writer has opened its own: the last connection to close would delete the WAL.
+      if (!mayMigrate) requireNothingPending(pendingInFile(file));
+      // Closed after the others have been opened: the last connection to close would delete the WAL.
       using migrating = openWriteConnection(file);
       rewriteWal(migrating);
       if (mayMigrate) migrate(migrating);
-      reads = openReadConnection(file);
+      writer = resources.use(
+        openThreadWriter(file, { onFatal, observer, onBatchEnd: () => snapshot?.refresh() }),
+      );
+      // Closes before the writing connection, which checkpoints the WAL.
+      reads = resources.use(openReadConnection(file));
       snapshot = new TickSnapshot(reads);
-      writer = openThreadWriter(file, { onFatal, observer, onBatchEnd: snapshot.refresh });
     }
+    const ping = reads.prepare('SELECT 1 FROM users LIMIT 1');
+    return {
+      users: new SqliteUserStore({ reads, writes: writer.queue, observer, feed: userFeed, snapshot }),
+      userFeed,
+      inbox: new SqliteInbox(reads, writer.queue, observer),
+      deliveries: new SqliteDeliveryLog(reads, writer.queue),
+      ping() {
+        failed.signal.throwIfAborted();
+        readRow(ping);
+      },
+      async pingWriter() {
+        await writer.queue.submit([]);
+      },
+      failed: failed.signal,
+      [Symbol.asyncDispose]() {
+        closed ??= resources.disposeAsync();
+        return closed;
+      },
+    };
   } catch (cause) {
+    void resources.disposeAsync();
     throw openFailure(file, cause);
-  }
-
-  let closed: Promise<void> | undefined;
-  const userFeed = new LocalUserFeed();
-  const ping = reads.prepare('SELECT 1 FROM users LIMIT 1');
-  return {
-    users: new SqliteUserStore({ reads, writes: writer.queue, observer, feed: userFeed, snapshot }),
-    userFeed,
-    inbox: new SqliteInbox(reads, writer.queue, observer),
-    deliveries: new SqliteDeliveryLog(reads, writer.queue),
-    ping() {
-      failed.signal.throwIfAborted();
-      readRow(ping);
-    },
-    async pingWriter() {
-      await writer.queue.submit([]);
-    },
-    failed: failed.signal,
-    [Symbol.asyncDispose]() {
-      closed ??= close();
-      return closed;
-    },
-  };
-
-  async function close(): Promise<void> {
-    // The writing connection closes last and checkpoints the WAL.
-    if (file !== ':memory:') reads.close();
-    await writer[Symbol.asyncDispose]();
-    if (file === ':memory:') reads.close();
   }
 }

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import type { ClaimedJob } from '../../inbox/delivery.ts';
 import { AttemptError } from '../../inbox/dispatch/target.ts';
-import { createSigner } from '../schemes/schemes.ts';
+import { standard } from '../schemes/standard.ts';
 import { forwardTarget } from './forward-target.ts';
 import { createPoster } from './post.ts';
 
@@ -54,8 +54,8 @@ const job: ClaimedJob = {
 
 /** Runs the job; gives what the receiver got. */
 async function run({ signed = true, given = job } = {}) {
-  const scheme = { scheme: 'standard', params: { headerPrefix: 'webhook', tolerance: 0 } } as const;
-  const sign = signed ? createSigner(scheme, SECRETS) : undefined;
+  const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
+  const sign = signed ? signature.signer(SECRETS) : undefined;
   await forwardTarget(settings(), defaults, sign, poster).run(given, signal);
   return got.at(-1) ?? assert.fail('nothing came');
 }

@@ -1,8 +1,8 @@
 import { AttemptError, type Target } from '../../inbox/dispatch/target.ts';
 import { limitsOf, type TargetDefaults } from '../handler-target.ts';
 import type { Signer } from '../schemes/scheme.ts';
-import type { ForwardSettings } from './forward-settings.ts';
 import type { Poster } from './post.ts';
+import type { ForwardSettings } from './read-forwards.ts';
 import { retryAfterMs } from './retry-after.ts';
 
 /** The target name of a forward address. */

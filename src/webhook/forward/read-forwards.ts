@@ -1,9 +1,19 @@
+import type { InferOutput } from 'valibot';
 import { sluggedOf } from '../../config/schema/given.ts';
 import { readObject } from '../../config/schema/read-object.ts';
 import { forwardSchema } from '../../config/schema/webhook-forwards.ts';
 import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
 import { readSecrets } from '../sources/read-secrets.ts';
-import type { ForwardSettings } from './forward-settings.ts';
+
+/** A forward address, validated. Times are in milliseconds. */
+export interface ForwardSettings
+  extends Readonly<Omit<InferOutput<typeof forwardSchema>, 'secrets' | 'events'>> {
+  readonly name: string;
+  /** The events to forward; undefined: all. */
+  readonly events?: readonly string[] | undefined;
+  /** Standard Webhooks secrets to sign with; none: not signed. */
+  readonly secrets: readonly string[];
+}
 
 /**
  * Reads `webhook.forward`, which messages call `path`: by name a URL, or an object with a URL. Appends one line per

@@ -1,44 +1,39 @@
+import type { ByteBudget } from '../../http/body/byte-budget.ts';
 import type { Reply } from '../../http/endpoint.ts';
 import type { NewDelivery } from '../../inbox/delivery.ts';
 import type { DeliveryIds } from '../../inbox/delivery-ids.ts';
 import type { Appended, Inbox } from '../../inbox/inbox.ts';
 import type { JobPlan } from '../job-plan.ts';
+import type { Refusal } from '../schemes/scheme.ts';
 import { ACKNOWLEDGED, TEXT_TYPE } from '../webhook-errors.ts';
-import type { Received } from './received.ts';
 
-/** Where deliveries are stored, and with which jobs. */
-export interface AcceptOptions {
+/** What the endpoints of the receiver share. */
+export interface ReceiverParts {
   readonly inbox: Inbox;
   readonly ids: DeliveryIds;
+  readonly budget: ByteBudget;
+  /** Largest body in bytes. */
+  readonly bodyLimit: number;
   /** Which jobs a delivery gets. */
   readonly plan: JobPlan;
   /** Called with each delivery once it is durable, or known already. */
   onAppended(delivery: NewDelivery, appended: Appended): void;
+  /** Called with the reason of each refusal of a source's request. */
+  onRefused(source: string, reason: Refusal): void;
 }
+
+/** What a request says, read by the rules of its source. */
+type Received = Omit<NewDelivery, 'id' | 'receivedAt' | 'jobs'>;
 
 const ACCEPTED: Reply = { status: 200, type: TEXT_TYPE, body: ACKNOWLEDGED };
 
-/** Stores a delivery and only then acknowledges it (contract 4.4), a duplicate as well. */
-export function acceptDelivery(options: AcceptOptions, received: Received): Promise<Reply> {
-  const delivery = newDelivery(options, received);
-  return options.inbox.append(delivery).then((appended) => {
-    options.onAppended(delivery, appended);
+/** Stores a delivery and only then acknowledges it (contract 4.4), a duplicate as well. `parsed` is what its body says. */
+export function acceptDelivery(parts: ReceiverParts, received: Received, parsed: unknown): Promise<Reply> {
+  const receivedAt = Date.now();
+  const id = parts.ids.next(receivedAt);
+  const delivery = { ...received, id, receivedAt, jobs: parts.plan(received.event, parsed) };
+  return parts.inbox.append(delivery).then((appended) => {
+    parts.onAppended(delivery, appended);
     return ACCEPTED;
   });
-}
-
-function newDelivery({ ids, plan }: AcceptOptions, received: Received): NewDelivery {
-  const receivedAt = Date.now();
-  const { source, event, dataPointer, dedupKey, contentType, body, parsed } = received;
-  return {
-    id: ids.next(receivedAt),
-    source,
-    event,
-    dataPointer,
-    dedupKey,
-    contentType,
-    body,
-    receivedAt,
-    jobs: plan(event, parsed),
-  };
 }

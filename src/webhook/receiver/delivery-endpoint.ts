@@ -1,28 +1,39 @@
-import type { ByteBudget } from '../../http/body/byte-budget.ts';
+import type { IncomingHttpHeaders } from 'node:http';
 import { parseJsonBody } from '../../http/body/json-body.ts';
 import type { Endpoint } from '../../http/endpoint.ts';
-import { type AcceptOptions, acceptDelivery } from './accept-delivery.ts';
-import { readReceived } from './received.ts';
+import { acceptDelivery, type ReceiverParts } from './accept-delivery.ts';
 import type { TokenGuard } from './token-guard.ts';
 
-/** What the endpoint of /webhook works with. */
-export interface DeliveryEndpointOptions extends AcceptOptions {
-  readonly guard: TokenGuard;
-  readonly budget: ByteBudget;
-  /** Largest body in bytes. */
-  readonly bodyLimit: number;
-}
-
 /** The endpoint of /webhook itself (contract 4.4). */
-export function deliveryEndpoint(options: DeliveryEndpointOptions): Endpoint {
-  const { guard, budget, bodyLimit } = options;
+export function deliveryEndpoint(guard: TokenGuard, parts: ReceiverParts): Endpoint {
   return {
-    bodyLimit,
+    bodyLimit: parts.bodyLimit,
     admit(exchange, bodyLength) {
       guard(exchange.headers);
-      budget.take(bodyLength, exchange);
+      parts.budget.take(bodyLength, exchange);
     },
-    handle: ({ headers, contentType, body }) =>
-      acceptDelivery(options, readReceived(headers, contentType, body, parseJsonBody(body))),
+    handle({ headers, contentType, body }) {
+      const parsed = parseJsonBody(body);
+      const event = eventOf(parsed);
+      const dedupKey = dedupKeyOf(headers);
+      const received = { source: '', event, dataPointer: '/data', dedupKey, contentType, body };
+      return acceptDelivery(parts, received, parsed);
+    },
   };
+}
+
+/** The `event` of a body (contract 2.5); null when the body is any other JSON value. */
+function eventOf(body: unknown): string | null {
+  if (typeof body !== 'object' || body === null) return null;
+  const { event } = body as { readonly event?: unknown };
+  return typeof event === 'string' ? event : null;
+}
+
+/**
+ * A sender that repeats a delivery may say so (Standard Webhooks, draft-ietf-httpapi-idempotency-key-header). The database
+ * stores a long key as its digest.
+ */
+function dedupKeyOf(headers: IncomingHttpHeaders): string | null {
+  const key = headers['webhook-id'] ?? headers['idempotency-key'];
+  return typeof key === 'string' && key !== '' ? key : null;
 }

@@ -4,25 +4,23 @@ import { ByteBudget } from '../../http/body/byte-budget.ts';
 import { readRawBodies } from '../../http/body/read-bodies.ts';
 import { refuseUnrouted } from '../../http/unrouted.ts';
 import { DeliveryIds } from '../../inbox/delivery-ids.ts';
-import type { Source } from '../sources/source.ts';
+import type { SourceSettings } from '../sources/source.ts';
 import { webhookErrors } from '../webhook-errors.ts';
-import type { AcceptOptions } from './accept-delivery.ts';
+import type { ReceiverParts } from './accept-delivery.ts';
 import { deliveryEndpoint } from './delivery-endpoint.ts';
-import { type SourceEndpointOptions, sourceEndpoint } from './source-endpoint.ts';
+import { sourceEndpoint } from './source-endpoint.ts';
 import { tokenGuard } from './token-guard.ts';
 
 /** What the receiver works with. */
-export interface ReceiverOptions
-  extends Omit<AcceptOptions, 'ids'>,
-    Pick<SourceEndpointOptions, 'onRefused'> {
+export interface ReceiverOptions extends Pick<ReceiverParts, 'inbox' | 'plan' | 'onAppended' | 'onRefused'> {
   /** The shared secrets that are accepted in x-webhook-token; none: not secured. Asked at each request. */
   secrets(): readonly string[];
-  /** Signed sources, each at /webhook/<name>; default none. */
-  readonly sources?: readonly Source[];
-  /** Largest body in bytes; default 1 MiB. A larger one is a 413. */
-  readonly maxBodyBytes?: number;
-  /** Bytes of all bodies under way at the same time; default 64 MiB. What does not fit is a 503. */
-  readonly maxBytesInFlight?: number;
+  /** Signed sources, each at /webhook/<name>. */
+  readonly sources: readonly SourceSettings[];
+  /** Largest body in bytes. A larger one is a 413. */
+  readonly maxBodyBytes: number;
+  /** Bytes of all bodies under way at the same time. What does not fit is a 503. */
+  readonly maxBytesInFlight: number;
 }
 
 /** Where deliveries come in. */
@@ -30,16 +28,12 @@ export const RECEIVER_PATH = '/webhook';
 
 /** Receives deliveries and stores them (contract 4.4); registered with RECEIVER_PATH as its prefix. */
 export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) => {
-  const { secrets, sources = [], maxBodyBytes = 1024 * 1024, maxBytesInFlight = 64 * 1024 * 1024 } = given;
-  const options: SourceEndpointOptions = {
-    ...given,
-    ids: new DeliveryIds(),
-    budget: new ByteBudget(maxBytesInFlight),
-    bodyLimit: maxBodyBytes,
-  };
+  const { secrets, sources, maxBodyBytes, maxBytesInFlight } = given;
+  const budget = new ByteBudget(maxBytesInFlight);
+  const parts: ReceiverParts = { ...given, ids: new DeliveryIds(), budget, bodyLimit: maxBodyBytes };
   readRawBodies(app);
-  addEndpoint(app, 'POST', '', deliveryEndpoint({ ...options, guard: tokenGuard(secrets) }));
-  for (const source of sources) addEndpoint(app, 'POST', `/${source.name}`, sourceEndpoint(source, options));
+  addEndpoint(app, 'POST', '', deliveryEndpoint(tokenGuard(secrets), parts));
+  for (const source of sources) addEndpoint(app, 'POST', `/${source.name}`, sourceEndpoint(source, parts));
   // All other paths are the application's own.
   const paths = ['', ...sources.map(({ name }) => `/${name}`)];
   refuseUnrouted(app, webhookErrors, Object.fromEntries(paths.map((path) => [path, 'POST'])));

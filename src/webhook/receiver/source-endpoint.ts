@@ -1,32 +1,24 @@
 import { formatPointer } from '../../core/json-pointer.ts';
-import type { ByteBudget } from '../../http/body/byte-budget.ts';
 import type { Endpoint, Exchange } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { parseDeliveryBody } from '../../inbox/delivery-body.ts';
 import type { BodyCheck, Refusal } from '../schemes/scheme.ts';
 import { readDelivery } from '../sources/read-delivery.ts';
-import type { Source } from '../sources/source.ts';
+import type { SourceSettings } from '../sources/source.ts';
 import { TEXT_TYPE } from '../webhook-errors.ts';
-import { type AcceptOptions, acceptDelivery } from './accept-delivery.ts';
-
-/** What the endpoints of signed sources share. */
-export interface SourceEndpointOptions extends AcceptOptions {
-  readonly budget: ByteBudget;
-  /** Largest body in bytes. */
-  readonly bodyLimit: number;
-  /** Called with the reason of each refusal of a source's request. */
-  onRefused(source: string, reason: Refusal): void;
-}
+import { acceptDelivery, type ReceiverParts } from './accept-delivery.ts';
 
 /**
  * The endpoint of a signed source: it refuses what the headers alone give away before the body is read, checks the
  * signature on the body as it came, and only then parses the body.
+ * Throws UnusableSecretError.
  */
-export function sourceEndpoint(source: Source, options: SourceEndpointOptions): Endpoint {
-  const { name, verifier } = source;
+export function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): Endpoint {
+  const { name } = source;
+  const verifier = source.signature.verifier(source.secrets);
   const usualPointer = formatPointer(source.data);
   const refused = (reason: Refusal): HttpProblem => {
-    options.onRefused(name, reason);
+    parts.onRefused(name, reason);
     return new HttpProblem(401, 'REFUSED', 'Unauthorized', { headers: { connection: 'close' } });
   };
 
@@ -34,31 +26,24 @@ export function sourceEndpoint(source: Source, options: SourceEndpointOptions): 
   const checks = new WeakMap<Exchange, BodyCheck>();
 
   return {
-    bodyLimit: options.bodyLimit,
+    bodyLimit: parts.bodyLimit,
     admit(exchange, bodyLength) {
       const step = verifier(exchange.headers, Date.now());
-      if (typeof step !== 'function') throw refused(step.reason);
+      if (typeof step !== 'function') throw refused(step);
       checks.set(exchange, step);
-      options.budget.take(bodyLength, exchange);
+      parts.budget.take(bodyLength, exchange);
     },
     handle(exchange) {
       const { headers, contentType, body } = exchange;
-      const verdict = checks.get(exchange)?.(body);
-      if (verdict?.ok !== true) throw refused(verdict?.reason ?? 'no-signature');
+      const check = checks.get(exchange);
+      const refusal = check === undefined ? 'no-signature' : check(body);
+      if (refusal !== undefined) throw refused(refusal);
       const parsed = parseDeliveryBody({ source: name, contentType, body });
       const read = readDelivery(source, headers, parsed);
       if (read.kind === 'challenge') return { status: 200, type: TEXT_TYPE, body: read.answer };
       const { event, dedupKey } = read;
       const dataPointer = read.pointer === source.data ? usualPointer : formatPointer(read.pointer);
-      return acceptDelivery(options, {
-        source: name,
-        event,
-        dataPointer,
-        dedupKey,
-        contentType,
-        body,
-        parsed,
-      });
+      return acceptDelivery(parts, { source: name, event, dataPointer, dedupKey, contentType, body }, parsed);
     },
   };
 }

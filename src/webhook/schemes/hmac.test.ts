@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import { verify } from '../../../test/support/verify-request.ts';
-import { hmac } from './hmac.ts';
-import type { HmacParams } from './hmac-header.ts';
+import { type HmacParams, hmac } from './hmac.ts';
 import type { RequestHeaders } from './scheme.ts';
 import { UnsignableError } from './scheme-error.ts';
 import { bodyAlone, readTemplate, timestampAndBody } from './template.ts';
@@ -22,7 +21,7 @@ const timed: HmacParams = { ...base, timestampHeader: 'x-time', template: timest
 
 const no = (reason: string) => ({ ok: false, reason });
 const check = (params: HmacParams, headers: RequestHeaders, now = 1_700_000_000_000) =>
-  verify(hmac.verifier(['old', 'secret'], params), headers, BODY, now);
+  verify(hmac(params).verifier(['old', 'secret']), headers, BODY, now);
 const mac = (algorithm: string, text: string) => createHmac(algorithm, 'secret').update(text);
 
 test('every algorithm and encoding, with a prefix', () => {
@@ -31,7 +30,7 @@ test('every algorithm and encoding, with a prefix', () => {
       const params = { ...base, algorithm, encoding, prefix: `${algorithm} = ` };
       const signature = `${algorithm} = ${mac(algorithm, BODY.toString()).digest(encoding)}`;
       assert.deepEqual(check(params, { 'x-signature': signature }), { ok: true });
-      assert.deepEqual(hmac.signer(['secret', 'old'], params)({ id: '1', timestamp: 1, body: BODY }), {
+      assert.deepEqual(hmac(params).signer(['secret', 'old'])({ id: '1', timestamp: 1, body: BODY }), {
         'x-signature': signature,
       });
       assert.deepEqual(check(params, { 'x-signature': signature.slice(9) }), no('malformed-signature'));
@@ -41,7 +40,7 @@ test('every algorithm and encoding, with a prefix', () => {
 
 test('the published test case 2 of RFC 4231', () => {
   const signature = '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843';
-  const verifier = hmac.verifier(['Jefe'], base);
+  const verifier = hmac(base).verifier(['Jefe']);
   const body = Buffer.from('what do ya want for nothing?');
   assert.deepEqual(verify(verifier, { 'x-signature': signature }, body, 0), { ok: true });
 });
@@ -82,7 +81,7 @@ test('a template signs other headers, as the bytes that were sent, around the bo
   assert.deepEqual(check(params, headers), { ok: true });
   assert.deepEqual(check(params, { ...headers, 'x-id': 'other' }), no('wrong-signature'));
   assert.deepEqual(check(params, { 'x-signature': signature }), no('no-signed-header'));
-  const sign = hmac.signer(['secret'], params);
+  const sign = hmac(params).signer(['secret']);
   const request = { id: '1', timestamp: 1, body: BODY };
   assert.deepEqual(sign({ ...request, headers: { 'x-id': id } }), { 'x-signature': signature });
   assert.throws(() => sign(request), UnsignableError);

@@ -18,21 +18,14 @@ export type Refusal =
   | 'no-token'
   | 'wrong-token';
 
-export interface Refused {
-  readonly ok: false;
-  readonly reason: Refusal;
-}
-
-export type Verdict = { readonly ok: true } | Refused;
-
-/** Checks the body as it was sent. */
-export type BodyCheck = (body: Uint8Array) => Verdict;
+/** Checks the body as it was sent: why the request is refused, or undefined when it is authentic. */
+export type BodyCheck = (body: Uint8Array) => Refusal | undefined;
 
 /**
  * Checks the headers before the body is read. It refuses, or returns the check of the body. `now` is in milliseconds since
  * the epoch.
  */
-export type Verifier = (headers: RequestHeaders, now: number) => Refused | BodyCheck;
+export type Verifier = (headers: RequestHeaders, now: number) => Refusal | BodyCheck;
 
 /** A request to sign. */
 export interface Outgoing {
@@ -48,28 +41,18 @@ export interface Outgoing {
 /** Returns the headers that authenticate a request. Throws UnsignableError. */
 export type Signer = (request: Outgoing) => Readonly<Record<string, string>>;
 
-/** A way to authenticate requests. `Params` are its parameters beside the secrets. */
-export interface Scheme<Params> {
-  /** Why a text is not a valid secret, as the end of a sentence that starts with its name; undefined when it is valid. */
-  secretProblem(secret: string): string | undefined;
+/** A way to authenticate requests, with its parameters. */
+export interface Scheme {
   /**
    * Creates the check against any of the secrets; without secrets it refuses everything.
    * Throws UnusableSecretError.
    */
-  verifier(secrets: readonly string[], params: Params): Verifier;
+  verifier(secrets: readonly string[]): Verifier;
   /**
    * Creates the signer: with all secrets where the scheme allows several signatures, else with the first.
    * Throws UnusableSecretError.
    */
-  signer(secrets: readonly string[], params: Params): Signer;
-}
-
-/** The verdict on a request that is authentic. */
-export const accepted: Verdict = { ok: true };
-
-/** The verdict on a request that is not authentic. */
-export function refused(reason: Refusal): Refused {
-  return { ok: false, reason };
+  signer(secrets: readonly string[]): Signer;
 }
 
 /** The value of a header; undefined when it is missing. */

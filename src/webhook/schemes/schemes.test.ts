@@ -2,11 +2,19 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { verify } from '../../../test/support/verify-request.ts';
-import { type ChosenScheme, createSigner, createVerifier, schemeNames, secretProblem } from './schemes.ts';
+import { type SchemeName, schemeNames } from '../../config/schema/webhook-sources.ts';
+import { secretProblem } from '../sources/read-secrets.ts';
+import { github } from './github.ts';
+import { hmac } from './hmac.ts';
+import type { Scheme } from './scheme.ts';
+import { slack } from './slack.ts';
+import { standard } from './standard.ts';
+import { stripe } from './stripe.ts';
 import { readTemplate, timestampAndBody } from './template.ts';
+import { token } from './token.ts';
 
 const tolerance = 300;
-const hmac = {
+const params = {
   header: 'x-signature',
   algorithm: 'sha256',
   encoding: 'hex',
@@ -19,38 +27,30 @@ const idAndBody = readTemplate('{header:x-id}\n{body}{timestamp}')?.fill ?? asse
 const shared = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
 const seed = `whsk_${Buffer.alloc(32, 5).toString('base64')}`;
 
-const cases: readonly { title: string; chosen: ChosenScheme; secret: string }[] = [
+const cases: readonly { title: string; name: SchemeName; scheme: Scheme; secret: string }[] = [
   {
     title: 'standard v1',
-    chosen: { scheme: 'standard', params: { headerPrefix: 'webhook', tolerance } },
+    name: 'standard',
+    scheme: standard({ headerPrefix: 'webhook', tolerance }),
     secret: shared,
   },
   {
     title: 'standard v1a',
-    chosen: { scheme: 'standard', params: { headerPrefix: 'svix', tolerance } },
+    name: 'standard',
+    scheme: standard({ headerPrefix: 'svix', tolerance }),
     secret: seed,
   },
-  { title: 'github', chosen: { scheme: 'github', params: {} }, secret: 'größer' },
-  {
-    title: 'stripe',
-    chosen: { scheme: 'stripe', params: { tolerance } },
-    secret: 'whsec_x',
-  },
-  { title: 'slack', chosen: { scheme: 'slack', params: { tolerance } }, secret: 'abc' },
-  { title: 'hmac', chosen: { scheme: 'hmac', params: hmac }, secret: 'abc' },
+  { title: 'github', name: 'github', scheme: github, secret: 'größer' },
+  { title: 'stripe', name: 'stripe', scheme: stripe(tolerance), secret: 'whsec_x' },
+  { title: 'slack', name: 'slack', scheme: slack(tolerance), secret: 'abc' },
+  { title: 'hmac', name: 'hmac', scheme: hmac(params), secret: 'abc' },
   {
     title: 'hmac in base64 with a header',
-    chosen: {
-      scheme: 'hmac',
-      params: { ...hmac, algorithm: 'sha512', encoding: 'base64', template: idAndBody },
-    },
+    name: 'hmac',
+    scheme: hmac({ ...params, algorithm: 'sha512', encoding: 'base64', template: idAndBody }),
     secret: 'abc',
   },
-  {
-    title: 'token',
-    chosen: { scheme: 'token', params: { header: 'x-token' } },
-    secret: 'abc',
-  },
+  { title: 'token', name: 'token', scheme: token('x-token'), secret: 'abc' },
 ];
 
 const TIMESTAMP = 1_700_000_000;
@@ -67,14 +67,14 @@ function flipAt(length: number, choice: number): { readonly index: number; reado
 }
 
 test('every scheme has a case', () => {
-  assert.deepEqual(new Set(cases.map(({ chosen }) => chosen.scheme)), new Set(schemeNames));
-  for (const { chosen, secret } of cases) assert.equal(secretProblem(chosen.scheme, secret), undefined);
+  assert.deepEqual(new Set(cases.map(({ name }) => name)), new Set(schemeNames));
+  for (const { name, secret } of cases) assert.equal(secretProblem(name, secret), undefined);
 });
 
-for (const { title, chosen, secret } of cases) {
+for (const { title, name: kind, scheme, secret } of cases) {
   describe(title, () => {
-    const verifier = createVerifier(chosen, [secret]);
-    const sign = createSigner(chosen, [secret]);
+    const verifier = scheme.verifier([secret]);
+    const sign = scheme.signer([secret]);
     /** All headers that are sent; each of them counts. */
     const send = (outgoing: { id: string; timestamp: number; body: Uint8Array }): Record<string, string> => {
       const others = title.endsWith('header') ? { 'x-id': outgoing.id } : {};
@@ -89,7 +89,7 @@ for (const { title, chosen, secret } of cases) {
       );
     });
 
-    if (chosen.scheme !== 'token')
+    if (kind !== 'token')
       test('a single bit of the body', () => {
         fc.assert(
           fc.property(request, fc.nat(), ({ body, ...rest }, choice) => {
@@ -102,7 +102,7 @@ for (const { title, chosen, secret } of cases) {
         );
       });
 
-    if (chosen.scheme !== 'token')
+    if (kind !== 'token')
       test('a body that is longer or shorter', () => {
         fc.assert(
           fc.property(request, fc.uint8Array({ minLength: 1 }), (outgoing, more) => {
@@ -128,7 +128,7 @@ for (const { title, chosen, secret } of cases) {
           );
           const sent = changed.join('');
           // Only here the case of digits means nothing.
-          fc.pre(chosen.scheme !== 'hmac' || sent.toLowerCase() !== value.toLowerCase());
+          fc.pre(kind !== 'hmac' || sent.toLowerCase() !== value.toLowerCase());
           assert.equal(verify(verifier, { ...headers, [name]: sent }, outgoing.body, NOW).ok, false);
         }),
         { numRuns: 300 },

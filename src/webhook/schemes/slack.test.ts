@@ -18,11 +18,11 @@ const HEADERS = { 'x-slack-request-timestamp': String(TIMESTAMP), 'x-slack-signa
 
 const no = (reason: string) => ({ ok: false, reason });
 const check = (more: RequestHeaders, { tolerance = 300, now = TIMESTAMP * 1000, secrets = [SECRET] } = {}) =>
-  verify(slack.verifier(secrets, { tolerance }), { ...HEADERS, ...more }, BODY, now);
+  verify(slack(tolerance).verifier(secrets), { ...HEADERS, ...more }, BODY, now);
 
 test('the public vector', () => {
   assert.deepEqual(check({}), { ok: true });
-  const sign = slack.signer([SECRET], { tolerance: 300 });
+  const sign = slack(300).signer([SECRET]);
   assert.deepEqual(sign({ id: '1', timestamp: TIMESTAMP, body: BODY }), HEADERS);
 });
 

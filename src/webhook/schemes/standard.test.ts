@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { verify } from '../../../test/support/verify-request.ts';
-import type { RequestHeaders, Verdict } from './scheme.ts';
+import { type Verdict, verify } from '../../../test/support/verify-request.ts';
+import type { RequestHeaders } from './scheme.ts';
 import { UnsignableError, UnusableSecretError } from './scheme-error.ts';
 import { standard } from './standard.ts';
 
@@ -36,13 +36,13 @@ function check(
   headers: RequestHeaders,
   { body = BODY, now = NOW }: { body?: Uint8Array; now?: number } = {},
 ): Verdict {
-  return verify(standard.verifier(secrets, params), headers, body, now);
+  return verify(standard(params).verifier(secrets), headers, body, now);
 }
 
 describe('the public vectors', () => {
   test('v1', () => {
     assert.deepEqual(check([SHARED], headersWith(V1)), ok);
-    const sign = standard.signer([SHARED], params);
+    const sign = standard(params).signer([SHARED]);
     assert.deepEqual(sign({ id: ID, timestamp: TIMESTAMP, body: BODY }), headersWith(V1));
   });
 
@@ -51,7 +51,7 @@ describe('the public vectors', () => {
     const both = `whsk_${Buffer.concat(parts).toString('base64')}`;
     for (const key of [PUBLIC, SEED, both]) assert.deepEqual(check([key], headersWith(V1A)), ok);
     for (const key of [SEED, both]) {
-      const sign = standard.signer([key], params);
+      const sign = standard(params).signer([key]);
       assert.deepEqual(sign({ id: ID, timestamp: TIMESTAMP, body: BODY }), headersWith(V1A));
     }
   });
@@ -79,19 +79,19 @@ test('a signature counts for its own kind of key only', () => {
   assert.deepEqual(check([PUBLIC], headersWith(V1)), no('wrong-signature'));
   assert.deepEqual(check([SHARED], headersWith(V1A)), no('wrong-signature'));
   // The public key is known to everybody and must not serve as a shared secret.
-  const forged = standard.signer([PUBLIC.replace('whpk_', 'whsec_')], params);
+  const forged = standard(params).signer([PUBLIC.replace('whpk_', 'whsec_')]);
   const headers = forged({ id: ID, timestamp: TIMESTAMP, body: BODY });
   assert.deepEqual(check([PUBLIC], headers), no('wrong-signature'));
 });
 
 test('while a key is rotated both sign, and either side may be ahead', () => {
-  const sign = standard.signer([OTHER, SHARED, SEED], params);
+  const sign = standard(params).signer([OTHER, SHARED, SEED]);
   const headers = sign({ id: ID, timestamp: TIMESTAMP, body: BODY });
   for (const key of [OTHER, SHARED, SEED, PUBLIC]) assert.deepEqual(check([key], headers), ok);
 });
 
 test('a missing or malformed header is refused before the body is looked at', () => {
-  const verifier = standard.verifier([SHARED], params);
+  const verifier = standard(params).verifier([SHARED]);
   for (const [more, reason] of [
     [{ 'webhook-id': undefined }, 'no-id'],
     [{ 'webhook-id': '' }, 'malformed-id'],
@@ -122,14 +122,14 @@ test('a missing or malformed header is refused before the body is looked at', ()
     [{ 'webhook-signature': `v1,${'A'.repeat(1_000_000)}` }, 'malformed-signature'],
   ] as const) {
     const step = verifier(headersWith(V1, more), NOW);
-    const found = typeof step === 'function' ? undefined : step.reason;
+    const found = typeof step === 'function' ? undefined : step;
     assert.equal(found, reason, JSON.stringify(more).slice(0, 80));
   }
 });
 
 test('the window is as wide as configured, on both sides, and 0 takes it away', () => {
   const at = (tolerance: number, now: number) =>
-    verify(standard.verifier([SHARED], { ...params, tolerance }), headersWith(V1), BODY, now);
+    verify(standard({ ...params, tolerance }).verifier([SHARED]), headersWith(V1), BODY, now);
   assert.deepEqual(at(300, NOW + 300_999), ok);
   assert.deepEqual(at(300, NOW + 301_000), no('too-old'));
   assert.deepEqual(at(300, NOW - 300_000), ok);
@@ -140,14 +140,14 @@ test('the window is as wide as configured, on both sides, and 0 takes it away', 
 });
 
 test('parts of the body cannot pass for parts of the id and the timestamp', () => {
-  const sign = standard.signer([SHARED], params);
+  const sign = standard(params).signer([SHARED]);
   const signed = sign({ id: 'msg_1', timestamp: 1_600_000_000, body: Buffer.from(`${TIMESTAMP}.{}`) });
   const shifted = headersWith(signed['webhook-signature'] ?? '', { 'webhook-id': 'msg_1.1600000000' });
   assert.deepEqual(check([SHARED], shifted, { body: Buffer.from('{}') }), no('malformed-id'));
 });
 
 test('the body counts byte for byte, not as the text it decodes to', () => {
-  const sign = standard.signer([SHARED, SEED], params);
+  const sign = standard(params).signer([SHARED, SEED]);
   const [body, other] = [0xff, 0xfe].map((byte) => Buffer.from([0x22, byte, 0x22]));
   assert.ok(body && other && body.toString() === other.toString());
   const headers = sign({ id: ID, timestamp: TIMESTAMP, body });
@@ -158,8 +158,8 @@ test('the body counts byte for byte, not as the text it decodes to', () => {
 });
 
 test('headers may have another prefix, and then those of the usual name mean nothing', () => {
-  const verifier = standard.verifier([SHARED], { ...params, headerPrefix: 'svix' });
-  const sign = standard.signer([SHARED], { ...params, headerPrefix: 'svix' });
+  const verifier = standard({ ...params, headerPrefix: 'svix' }).verifier([SHARED]);
+  const sign = standard({ ...params, headerPrefix: 'svix' }).signer([SHARED]);
   const headers = sign({ id: ID, timestamp: TIMESTAMP, body: BODY });
   assert.deepEqual(Object.keys(headers), ['svix-id', 'svix-timestamp', 'svix-signature']);
   assert.deepEqual(verify(verifier, headers, BODY, NOW), ok);
@@ -167,10 +167,10 @@ test('headers may have another prefix, and then those of the usual name mean not
 });
 
 test('unsignable requests are reported', () => {
-  assert.throws(() => standard.signer([PUBLIC], params), UnusableSecretError);
-  assert.throws(() => standard.signer([], params), UnusableSecretError);
-  assert.throws(() => standard.verifier(['secret'], params), UnusableSecretError);
-  const sign = standard.signer([SHARED], params);
+  assert.throws(() => standard(params).signer([PUBLIC]), UnusableSecretError);
+  assert.throws(() => standard(params).signer([]), UnusableSecretError);
+  assert.throws(() => standard(params).verifier(['secret']), UnusableSecretError);
+  const sign = standard(params).signer([SHARED]);
   for (const id of ['', 'a.b', 'a b', 'é', 'x'.repeat(257)]) {
     assert.throws(() => sign({ id, timestamp: TIMESTAMP, body: BODY }), UnsignableError);
   }

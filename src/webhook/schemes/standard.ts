@@ -1,9 +1,9 @@
 import { sign as signEd25519, verify as verifyEd25519 } from 'node:crypto';
 import { base64Bytes } from './encoding.ts';
 import { hmacKeys, hmacLengths } from './hmac-keys.ts';
-import { accepted, headerOf, type Refused, refused, type Scheme } from './scheme.ts';
+import { headerOf, type Refusal, type Scheme } from './scheme.ts';
 import { UnsignableError, UnusableSecretError } from './scheme-error.ts';
-import { readStandardKey, type StandardKey, standardKeyProblem } from './standard-keys.ts';
+import { readStandardKey, type StandardKey } from './standard-keys.ts';
 import { timestampFault } from './timestamp.ts';
 
 export interface StandardParams {
@@ -20,66 +20,63 @@ const ED25519_LENGTH = 64;
 const idPattern = /^[!-\-/-~]{1,256}$/;
 
 /** Standard Webhooks 1.0.0: `{id}.{timestamp}.{body}` signed with HMAC-SHA256 (v1) or Ed25519 (v1a). */
-export const standard: Scheme<StandardParams> = {
-  secretProblem: standardKeyProblem,
-
-  verifier(secrets, { headerPrefix, tolerance }) {
-    const keys = secrets.map(readStandardKey);
-    const shared = sharedKeys(keys);
-    const publicKeys = keys.flatMap((key) => (key.kind === 'pair' ? key.publicKey : []));
-    const [idHeader, timestampHeader, signatureHeader] = headerNames(headerPrefix);
-    return (headers, now) => {
-      const text = headerOf(headers, signatureHeader);
-      if (text === undefined) return refused('no-signature');
-      const id = headerOf(headers, idHeader);
-      if (id === undefined) return refused('no-id');
-      if (!idPattern.test(id)) return refused('malformed-id');
-      const timestamp = headerOf(headers, timestampHeader);
-      const fault = timestampFault(timestamp, tolerance, now);
-      if (fault !== undefined) return refused(fault);
-      const signatures = readSignatures(text);
-      if ('reason' in signatures) return signatures;
-      const before = `${id}.${timestamp}.`;
-      return (body) => {
-        let matches = shared.matches(signatures.v1, { before, body, after: '' });
-        if (signatures.v1a.length > 0 && publicKeys.length > 0) {
-          const signed = Buffer.concat([Buffer.from(before), body]);
-          for (const key of publicKeys) {
-            for (const each of signatures.v1a) if (verifyEd25519(null, signed, key, each)) matches = true;
+export function standard({ headerPrefix, tolerance }: StandardParams): Scheme {
+  const idHeader = `${headerPrefix}-id`;
+  const timestampHeader = `${headerPrefix}-timestamp`;
+  const signatureHeader = `${headerPrefix}-signature`;
+  return {
+    verifier(secrets) {
+      const keys = secrets.map(readStandardKey);
+      const shared = sharedKeys(keys);
+      const publicKeys = keys.flatMap((key) => (key.kind === 'pair' ? key.publicKey : []));
+      return (headers, now) => {
+        const text = headerOf(headers, signatureHeader);
+        if (text === undefined) return 'no-signature';
+        const id = headerOf(headers, idHeader);
+        if (id === undefined) return 'no-id';
+        if (!idPattern.test(id)) return 'malformed-id';
+        const timestamp = headerOf(headers, timestampHeader);
+        const fault = timestampFault(timestamp, tolerance, now);
+        if (fault !== undefined) return fault;
+        const signatures = readSignatures(text);
+        if (typeof signatures === 'string') return signatures;
+        const before = `${id}.${timestamp}.`;
+        return (body) => {
+          let matches = shared.matches(signatures.v1, { before, body, after: '' });
+          if (signatures.v1a.length > 0 && publicKeys.length > 0) {
+            const signed = Buffer.concat([Buffer.from(before), body]);
+            for (const key of publicKeys) {
+              for (const each of signatures.v1a) if (verifyEd25519(null, signed, key, each)) matches = true;
+            }
           }
-        }
-        return matches ? accepted : refused('wrong-signature');
+          return matches ? undefined : 'wrong-signature';
+        };
       };
-    };
-  },
+    },
 
-  signer(secrets, { headerPrefix }) {
-    const keys = secrets.map(readStandardKey);
-    const shared = sharedKeys(keys);
-    const privateKeys = keys.flatMap((key) => (key.kind === 'pair' ? (key.privateKey ?? []) : []));
-    if (privateKeys.length === 0 && keys.every((key) => key.kind !== 'shared'))
-      throw new UnusableSecretError('that can sign is needed: one that begins with whsec_ or whsk_');
-    const [idHeader, timestampHeader, signatureHeader] = headerNames(headerPrefix);
-    return ({ id, timestamp, body }) => {
-      if (!idPattern.test(id))
-        throw new UnsignableError('The id must be 1 to 256 visible ASCII characters other than "."');
-      const before = `${id}.${timestamp}.`;
-      const signed = Buffer.concat([Buffer.from(before), body]);
-      const signatures = [
-        ...shared.sign({ before, body, after: '' }).map((each) => `v1,${each.toString('base64')}`),
-        ...privateKeys.map((key) => `v1a,${signEd25519(null, signed, key).toString('base64')}`),
-      ];
-      return {
-        [idHeader]: id,
-        [timestampHeader]: String(timestamp),
-        [signatureHeader]: signatures.join(' '),
+    signer(secrets) {
+      const keys = secrets.map(readStandardKey);
+      const shared = sharedKeys(keys);
+      const privateKeys = keys.flatMap((key) => (key.kind === 'pair' ? (key.privateKey ?? []) : []));
+      if (privateKeys.length === 0 && keys.every((key) => key.kind !== 'shared'))
+        throw new UnusableSecretError('that can sign is needed: one that begins with whsec_ or whsk_');
+      return ({ id, timestamp, body }) => {
+        if (!idPattern.test(id))
+          throw new UnsignableError('The id must be 1 to 256 visible ASCII characters other than "."');
+        const before = `${id}.${timestamp}.`;
+        const signed = Buffer.concat([Buffer.from(before), body]);
+        const signatures = [
+          ...shared.sign({ before, body, after: '' }).map((each) => `v1,${each.toString('base64')}`),
+          ...privateKeys.map((key) => `v1a,${signEd25519(null, signed, key).toString('base64')}`),
+        ];
+        return {
+          [idHeader]: id,
+          [timestampHeader]: String(timestamp),
+          [signatureHeader]: signatures.join(' '),
+        };
       };
-    };
-  },
-};
-
-function headerNames(prefix: string): readonly [string, string, string] {
-  return [`${prefix}-id`, `${prefix}-timestamp`, `${prefix}-signature`];
+    },
+  };
 }
 
 function sharedKeys(keys: readonly StandardKey[]) {
@@ -95,16 +92,16 @@ interface Signatures {
 }
 
 /** Parses the signatures of both versions; other versions are ignored, as the specification demands. */
-function readSignatures(text: string): Signatures | Refused {
+function readSignatures(text: string): Signatures | Refusal {
   // Node joins repeated headers with a comma and a space, which the format does not contain.
-  if (text.includes(', ')) return refused('malformed-signature');
+  if (text.includes(', ')) return 'malformed-signature';
   const items = text.split(' ', MAX_SIGNATURES + 1);
-  if (items.length > MAX_SIGNATURES) return refused('too-many-signatures');
+  if (items.length > MAX_SIGNATURES) return 'too-many-signatures';
   const read = (prefix: string, length: number): readonly Buffer[] =>
     items.flatMap((item) =>
       item.startsWith(prefix) ? (base64Bytes(item.slice(prefix.length), length) ?? []) : [],
     );
   const v1 = read('v1,', hmacLengths.sha256);
   const v1a = read('v1a,', ED25519_LENGTH);
-  return v1.length + v1a.length === 0 ? refused('malformed-signature') : { v1, v1a };
+  return v1.length + v1a.length === 0 ? 'malformed-signature' : { v1, v1a };
 }

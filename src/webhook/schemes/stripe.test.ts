@@ -18,7 +18,7 @@ const ok = { ok: true };
 
 function check(header: string | string[] | undefined, options: Partial<typeof defaults> = {}) {
   const { secrets, tolerance, now, body } = { ...defaults, ...options };
-  return verify(stripe.verifier(secrets, { tolerance }), { 'stripe-signature': header }, body, now);
+  return verify(stripe(tolerance).verifier(secrets), { 'stripe-signature': header }, body, now);
 }
 const defaults = {
   secrets: [SECRET] as readonly string[],
@@ -29,7 +29,7 @@ const defaults = {
 
 test('the vector', () => {
   assert.deepEqual(check(HEADER), ok);
-  const sign = stripe.signer([SECRET], { tolerance: 300 });
+  const sign = stripe(300).signer([SECRET]);
   assert.deepEqual(sign({ id: '1', timestamp: TIMESTAMP, body: BODY }), { 'stripe-signature': HEADER });
 });
 
@@ -45,10 +45,10 @@ test('any of several secrets, and a signature for each while one is rotated', ()
   assert.deepEqual(check(HEADER, { secrets: ['other', SECRET] }), ok);
   assert.deepEqual(check(HEADER, { secrets: ['other'] }), no('wrong-signature'));
   assert.deepEqual(check(HEADER, { secrets: [] }), no('wrong-signature'));
-  const sign = stripe.signer(['new', SECRET], { tolerance: 300 });
+  const sign = stripe(300).signer(['new', SECRET]);
   const { 'stripe-signature': header } = sign({ id: '1', timestamp: TIMESTAMP, body: BODY });
   for (const secret of ['new', SECRET]) assert.deepEqual(check(header, { secrets: [secret] }), ok);
-  assert.throws(() => stripe.signer([], { tolerance: 300 }), UnusableSecretError);
+  assert.throws(() => stripe(300).signer([]), UnusableSecretError);
 });
 
 test('the window, both ways', () => {

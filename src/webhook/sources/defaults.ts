@@ -1,4 +1,4 @@
-import type { ChosenScheme, SchemeName } from '../schemes/schemes.ts';
+import type { SchemeName } from '../../config/schema/webhook-sources.ts';
 import type { Place, SourceLayout } from './source.ts';
 
 const header = (name: string): Place => ({ kind: 'header', name });
@@ -39,9 +39,8 @@ const layouts: Readonly<Record<SchemeName, SourceLayout>> = {
   token: contract,
 };
 
-/** The defaults of a source's layout. */
-export function defaultLayout(chosen: ChosenScheme): SourceLayout {
-  const layout = layouts[chosen.scheme];
-  if (chosen.scheme !== 'standard') return layout;
-  return { ...layout, dedup: header(`${chosen.params.headerPrefix}-id`) };
+/** The defaults of a source's layout; `headerPrefix` is the one of the scheme standard. */
+export function defaultLayout(scheme: SchemeName, headerPrefix = 'webhook'): SourceLayout {
+  const layout = layouts[scheme];
+  return scheme === 'standard' ? { ...layout, dedup: header(`${headerPrefix}-id`) } : layout;
 }

@@ -1,35 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { SchemeName } from '../../config/schema/webhook-sources.ts';
 import { valueAt } from '../../core/json-pointer.ts';
-import type { ChosenScheme, SchemeName } from '../schemes/schemes.ts';
-import { bodyAlone } from '../schemes/template.ts';
 import { defaultLayout } from './defaults.ts';
 import { readDelivery as read } from './read-delivery.ts';
 import type { SourceLayout } from './source.ts';
 
-const params = { tolerance: 300 };
-const chosen: { readonly [S in SchemeName]: ChosenScheme<S> } = {
-  standard: { scheme: 'standard', params: { headerPrefix: 'webhook', ...params } },
-  github: { scheme: 'github', params: {} },
-  stripe: { scheme: 'stripe', params },
-  slack: { scheme: 'slack', params },
-  hmac: {
-    scheme: 'hmac',
-    params: {
-      header: 'x-signature',
-      algorithm: 'sha256',
-      encoding: 'hex',
-      prefix: '',
-      timestampHeader: undefined,
-      tolerance: 300,
-      template: bodyAlone.fill,
-    },
-  },
-  token: { scheme: 'token', params: { header: 'x-webhook-token' } },
-};
-
 const sourceOf = (scheme: SchemeName, layout: Partial<SourceLayout> = {}) => ({
-  ...defaultLayout(chosen[scheme]),
+  ...defaultLayout(scheme),
   ...layout,
   scheme,
 });
@@ -53,7 +31,7 @@ test('Standard Webhooks', () => {
 });
 
 test('Standard Webhooks with other header names', () => {
-  const layout = defaultLayout({ scheme: 'standard', params: { headerPrefix: 'svix', ...params } });
+  const layout = defaultLayout('standard', 'svix');
   const source = { ...layout, scheme: 'standard' } as const;
   const headers = { 'svix-id': 'msg_1', 'webhook-id': 'msg_2' };
   assert.deepEqual(readDelivery(source, headers, {}), {

@@ -1,6 +1,6 @@
 import { type JsonPointer, valueAt } from '../../core/json-pointer.ts';
 import type { RequestHeaders } from '../schemes/scheme.ts';
-import { type Source, type SourceLayout, valueAtPlace } from './source.ts';
+import { type SourceLayout, type SourceSettings, valueAtPlace } from './source.ts';
 
 /** The content of a verified request. */
 export interface ReadDelivery {
@@ -21,7 +21,7 @@ export interface Challenge {
 
 /** Reads a verified request; `body` is its parsed body. */
 export function readDelivery(
-  source: SourceLayout & Pick<Source, 'scheme'>,
+  source: SourceLayout & Pick<SourceSettings, 'scheme'>,
   headers: RequestHeaders,
   body: unknown,
 ): ReadDelivery | Challenge {

@@ -1,10 +1,12 @@
 import * as v from 'valibot';
 import { type Given, itemsOf } from '../../config/schema/given.ts';
 import { secretSchema } from '../../config/schema/secret-reference.ts';
+import type { SchemeName } from '../../config/schema/webhook-sources.ts';
 import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
 import { quote } from '../../core/quote.ts';
 import { isRecord } from '../../core/record.ts';
-import { type SchemeName, secretProblem } from '../schemes/schemes.ts';
+import { standardKeyProblem } from '../schemes/standard-keys.ts';
+import { textSecretProblem } from '../schemes/text-secret.ts';
 
 /**
  * The secrets of a source or forward address, with references resolved. Appends problems by their path, never with a
@@ -30,6 +32,11 @@ export function readSecrets(
     if (problem !== undefined) problems.push(`${found.name} ${problem}`);
     return problem === undefined ? found.text : [];
   });
+}
+
+/** Why a text is not a valid secret of a scheme, as the end of a sentence that starts with its name; undefined: it is. */
+export function secretProblem(scheme: SchemeName, secret: string): string | undefined {
+  return scheme === 'standard' ? standardKeyProblem(secret) : textSecretProblem(secret);
 }
 
 /** A secret and its name in messages. */

@@ -1,12 +1,23 @@
-import { type InferOutput, parse } from 'valibot';
+import type { InferOutput } from 'valibot';
 import { type Given, sluggedOf } from '../../config/schema/given.ts';
 import { readObject } from '../../config/schema/read-object.ts';
-import { schemelessSchema, sourceSchemas } from '../../config/schema/webhook-sources.ts';
+import {
+  type SchemeName,
+  schemelessSchema,
+  schemeNames,
+  sourceSchemas,
+} from '../../config/schema/webhook-sources.ts';
 import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
 import { isRecord } from '../../core/record.ts';
-import { type ChosenScheme, type SchemeName, schemeNames } from '../schemes/schemes.ts';
+import { github } from '../schemes/github.ts';
+import { hmac } from '../schemes/hmac.ts';
+import type { Scheme } from '../schemes/scheme.ts';
+import { slack } from '../schemes/slack.ts';
+import { standard } from '../schemes/standard.ts';
+import { stripe } from '../schemes/stripe.ts';
 import { bodyAlone, timestampAndBody } from '../schemes/template.ts';
 import { DEFAULT_TOLERANCE } from '../schemes/timestamp.ts';
+import { token } from '../schemes/token.ts';
 import { defaultLayout } from './defaults.ts';
 import { hmacSchema } from './hmac-source.ts';
 import { readSecrets } from './read-secrets.ts';
@@ -25,8 +36,8 @@ export function readSources(
   path: string,
   resolve: SecretResolver,
   problems: string[],
-): ReadonlyMap<string, SourceSettings> {
-  const sources = sluggedOf({ value, path }, 'sources', problems).flatMap((entry) => {
+): readonly SourceSettings[] {
+  return sluggedOf({ value, path }, 'sources', problems).flatMap((entry) => {
     const scheme = schemeOf(entry);
     const source =
       scheme === undefined
@@ -34,11 +45,14 @@ export function readSources(
         : readObject(schemas[scheme], entry, problems);
     const secrets = readSecrets(entry, scheme, resolve, problems);
     if (source === undefined) return [];
-    const chosen = chosenScheme(source);
-    const layout = layoutOf(source, defaultLayout(chosen));
-    return [[entry.name, { name: entry.name, chosen, secrets, ...layout }] as const];
+    return {
+      name: entry.name,
+      scheme: source.scheme,
+      signature: signatureOf(source),
+      secrets,
+      ...layoutOf(source),
+    };
   });
-  return new Map(sources);
 }
 
 function schemeOf({ value }: Given): SchemeName | undefined {
@@ -46,34 +60,30 @@ function schemeOf({ value }: Given): SchemeName | undefined {
   return schemeNames.find((name) => name === given);
 }
 
-/** A scheme with its default parameters; `header` is that of the signature or token. */
-export function defaultScheme(scheme: SchemeName, header: string | undefined): ChosenScheme {
-  return chosenScheme(parse(schemas[scheme], { scheme, secrets: 'none', header }));
-}
-
 /** The scheme with its parameters and their defaults. */
-function chosenScheme(source: ReadSource): ChosenScheme {
+function signatureOf(source: ReadSource): Scheme {
   const tolerance = ('tolerance' in source ? source.tolerance : undefined) ?? DEFAULT_TOLERANCE;
   switch (source.scheme) {
     case 'standard':
-      return { scheme: source.scheme, params: { headerPrefix: source.headerPrefix, tolerance } };
+      return standard({ headerPrefix: source.headerPrefix, tolerance });
     case 'github':
-      return { scheme: source.scheme, params: {} };
+      return github;
     case 'stripe':
+      return stripe(tolerance);
     case 'slack':
-      return { scheme: source.scheme, params: { tolerance } };
+      return slack(tolerance);
     case 'hmac': {
-      const { scheme, header, algorithm, encoding, prefix, timestampHeader } = source;
-      const { fill: template } = source.template ?? (timestampHeader ? timestampAndBody : bodyAlone);
-      const params = { header, algorithm, encoding, prefix, timestampHeader, tolerance, template };
-      return { scheme, params };
+      const template = source.template ?? (source.timestampHeader ? timestampAndBody : bodyAlone);
+      return hmac({ ...source, timestampHeader: source.timestampHeader, tolerance, template: template.fill });
     }
     case 'token':
-      return { scheme: source.scheme, params: { header: source.header } };
+      return token(source.header);
   }
 }
 
-function layoutOf({ event, events, data, dedup }: ReadSource, layout: SourceLayout): SourceLayout {
+function layoutOf(source: ReadSource): SourceLayout {
+  const { scheme, event, events, data, dedup } = source;
+  const layout = defaultLayout(scheme, 'headerPrefix' in source ? source.headerPrefix : undefined);
   return {
     event: event ?? layout.event,
     events: new Map([...layout.events, ...(events ?? [])]),

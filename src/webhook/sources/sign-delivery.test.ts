@@ -2,11 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verify } from '../../../test/support/verify-request.ts';
 import type { SourceConfig } from '../../config/schema/webhook-sources.ts';
-import { createSigner } from '../schemes/schemes.ts';
 import { readDelivery } from './read-delivery.ts';
 import { readSources } from './read-sources.ts';
 import { signDelivery } from './sign-delivery.ts';
-import { createSource } from './source.ts';
 
 const NOW = 1_700_000_000;
 const SHARED = `whsec_${Buffer.alloc(32, 9).toString('base64')}`;
@@ -40,23 +38,23 @@ const configs: readonly { config: SourceConfig; body: unknown; id?: string }[] =
 for (const { config, body, id } of configs) {
   test(`${config.scheme}: what is signed like the sender is verified and read like the sender’s`, () => {
     const problems: string[] = [];
-    const settings = readSources(
+    const [source = assert.fail(problems.join())] = readSources(
       { a: config },
       'sources',
       { env: () => undefined, file: assert.fail },
       problems,
     );
-    const source = settings.get('a') ?? assert.fail(problems.join());
     const bytes = Buffer.from(JSON.stringify(body));
-    const headers = signDelivery(source, createSigner(source.chosen, source.secrets), {
+    const headers = signDelivery(source, source.signature.signer(source.secrets), {
       event: 'paid',
       id: 'id-1',
       timestamp: NOW,
       body: bytes,
     });
-    const prepared = createSource(source);
-    assert.deepEqual(verify(prepared.verifier, headers, bytes, NOW * 1000), { ok: true });
-    const read = readDelivery(prepared, headers, body);
+    assert.deepEqual(verify(source.signature.verifier(source.secrets), headers, bytes, NOW * 1000), {
+      ok: true,
+    });
+    const read = readDelivery(source, headers, body);
     assert.ok(read.kind === 'delivery');
     assert.equal(read.event, 'paid');
     assert.equal(read.dedupKey, id ?? null);

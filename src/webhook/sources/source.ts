@@ -1,6 +1,6 @@
+import type { SchemeName } from '../../config/schema/webhook-sources.ts';
 import { type JsonPointer, valueAt } from '../../core/json-pointer.ts';
-import type { RequestHeaders, Verifier } from '../schemes/scheme.ts';
-import { type ChosenScheme, createVerifier } from '../schemes/schemes.ts';
+import type { RequestHeaders, Scheme } from '../schemes/scheme.ts';
 
 /** The place of a value in a request. */
 export type Place =
@@ -20,22 +20,11 @@ export interface SourceLayout {
 /** A configured sender of webhooks, validated. */
 export interface SourceSettings extends SourceLayout {
   readonly name: string;
-  readonly chosen: ChosenScheme;
+  readonly scheme: SchemeName;
+  /** The scheme with its parameters. */
+  readonly signature: Scheme;
   /** At least one. */
   readonly secrets: readonly string[];
-}
-
-/** A source whose keys are prepared. */
-export interface Source extends SourceLayout {
-  readonly name: string;
-  readonly scheme: ChosenScheme['scheme'];
-  readonly verifier: Verifier;
-}
-
-/** Prepares the keys of a source. Throws UnusableSecretError. */
-export function createSource(settings: SourceSettings): Source {
-  const { chosen, secrets, ...rest } = settings;
-  return { ...rest, scheme: chosen.scheme, verifier: createVerifier(chosen, secrets) };
 }
 
 /** The value at a place; undefined when there is none. */

@@ -69,8 +69,8 @@ describe('standardwebhooks', () => {
           'webhook-timestamp': String(timestamp),
           'webhook-signature': new Webhook(shared).sign(message, new Date(timestamp * 1000), payload),
         };
-        assert.deepEqual(standard.signer([shared], params)({ id: message, timestamp, body }), headers);
-        assert.deepEqual(verify(standard.verifier([shared], params), headers, body, now), { ok: true });
+        assert.deepEqual(standard(params).signer([shared])({ id: message, timestamp, body }), headers);
+        assert.deepEqual(verify(standard(params).verifier([shared]), headers, body, now), { ok: true });
         new Webhook(shared).verify(payload, headers, { jsonParse: false });
       }),
     );
@@ -93,7 +93,7 @@ describe('standardwebhooks', () => {
               'webhook-signature': damaged.signature(signature),
             };
             const sent = other ?? payload;
-            const ours = verify(standard.verifier([shared], params), headers, Buffer.from(sent), now);
+            const ours = verify(standard(params).verifier([shared]), headers, Buffer.from(sent), now);
             count(ours.ok);
             const theirs = () => new Webhook(shared).verify(sent, headers, { jsonParse: false });
             if (ours.ok) assert.ok(passes(() => [theirs()]));
@@ -110,9 +110,9 @@ describe('standardwebhooks', () => {
     const timestamp = Math.floor(now / 1000);
     const [body, other] = [0xff, 0xfe].map((byte) => Buffer.from([0x22, byte, 0x22]));
     assert.ok(body && other);
-    const headers = standard.signer([shared], params)({ id: 'msg_1', timestamp, body });
+    const headers = standard(params).signer([shared])({ id: 'msg_1', timestamp, body });
     const check = (sent: typeof headers, bytes: Uint8Array) =>
-      verify(standard.verifier([shared], params), sent, bytes, now);
+      verify(standard(params).verifier([shared]), sent, bytes, now);
     assert.deepEqual(check(headers, body), { ok: true });
     assert.deepEqual(check(headers, other), { ok: false, reason: 'wrong-signature' });
     const junk = { ...headers, 'webhook-timestamp': `${timestamp}junk` };
@@ -122,13 +122,13 @@ describe('standardwebhooks', () => {
 
 describe('@octokit/webhooks-methods', () => {
   const check = (secrets: readonly string[], signature: string, payload: string) =>
-    verify(github.verifier(secrets, {}), { 'x-hub-signature-256': signature }, Buffer.from(payload), 0).ok;
+    verify(github.verifier(secrets), { 'x-hub-signature-256': signature }, Buffer.from(payload), 0).ok;
 
   test('the same signatures, which pass', async () => {
     await fc.assert(
       fc.asyncProperty(secret, text, async (shared, payload) => {
         const signature = await githubSign(shared, payload);
-        const headers = github.signer([shared], {})({ id: '1', timestamp: 0, body: Buffer.from(payload) });
+        const headers = github.signer([shared])({ id: '1', timestamp: 0, body: Buffer.from(payload) });
         assert.deepEqual(headers, { 'x-hub-signature-256': signature });
         assert.ok(check([shared], signature, payload));
       }),
@@ -173,12 +173,8 @@ describe('stripe', () => {
   const NOW = 1_700_000_000;
   const tolerance = 300;
   const check = (shared: string, header: string, payload: string, now: number) =>
-    verify(
-      stripe.verifier([shared], { tolerance }),
-      { 'stripe-signature': header },
-      Buffer.from(payload),
-      now,
-    ).ok;
+    verify(stripe(tolerance).verifier([shared]), { 'stripe-signature': header }, Buffer.from(payload), now)
+      .ok;
   const theirCheck = (shared: string, header: string, payload: string, now: number) =>
     passes(() => webhooks.signature?.verifyHeader(payload, header, shared, tolerance, undefined, now));
 
@@ -186,7 +182,7 @@ describe('stripe', () => {
     fc.assert(
       fc.property(secret, text, (shared, payload) => {
         const header = webhooks.generateTestHeaderString({ payload, secret: shared, timestamp: NOW });
-        const sign = stripe.signer([shared], { tolerance });
+        const sign = stripe(tolerance).signer([shared]);
         assert.deepEqual(sign({ id: '1', timestamp: NOW, body: Buffer.from(payload) }), {
           'stripe-signature': header,
         });
@@ -198,7 +194,7 @@ describe('stripe', () => {
   test('a real event, constructed there and verified here', () => {
     const payload = JSON.stringify({ id: 'evt_1', object: 'event', type: 'charge.succeeded' });
     const [header] = Object.values(
-      stripe.signer(['new', 'old'], { tolerance })({ id: '1', timestamp: NOW, body: Buffer.from(payload) }),
+      stripe(tolerance).signer(['new', 'old'])({ id: '1', timestamp: NOW, body: Buffer.from(payload) }),
     );
     for (const shared of ['old', 'new']) {
       const event = webhooks.constructEvent(payload, header ?? '', shared, tolerance, undefined, NOW * 1000);

@@ -7,9 +7,7 @@ import { sign } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import type { SourcesConfig } from '../../../src/config/schema/webhook-sources.ts';
-import { createSigner } from '../../../src/webhook/schemes/schemes.ts';
 import { readSources } from '../../../src/webhook/sources/read-sources.ts';
-import { createSource, type Source } from '../../../src/webhook/sources/source.ts';
 import { rawHttp } from '../../support/raw-http.ts';
 import { verify } from '../../support/verify-request.ts';
 
@@ -22,11 +20,16 @@ const config: SourcesConfig = {
   token: { scheme: 'token', secrets: 'größer', header: 'X-Gitlab-Token' },
 };
 const settings = readSources(config, 'sources', { env: () => undefined, file: assert.fail }, []);
-const sources = new Map<string, Source>([...settings].map(([name, each]) => [name, createSource(each)]));
+const sources = new Map(settings.map((source) => [source.name, source]));
 
 const server = createServer(async (request, response) => {
   const source = sources.get(request.url?.slice(1) ?? '') ?? assert.fail(request.url);
-  const verdict = verify(source.verifier, request.headers, await buffer(request), Date.now());
+  const verdict = verify(
+    source.signature.verifier(source.secrets),
+    request.headers,
+    await buffer(request),
+    Date.now(),
+  );
   response.writeHead(verdict.ok ? 200 : 401, { connection: 'close' }).end(verdict.ok ? '' : verdict.reason);
 });
 let url = '';
@@ -68,10 +71,10 @@ test('requests that the senders’ libraries signed, and the same with another b
 });
 
 test('a body with other bytes that decode to the same text', async () => {
-  const source = settings.get('standard') ?? assert.fail();
+  const source = sources.get('standard') ?? assert.fail();
   const [body, other] = [0xff, 0xfe].map((byte) => Buffer.from([0x22, byte, 0x22]));
   assert.ok(body && other);
-  const headers = lines(createSigner(source.chosen, source.secrets)({ id: 'msg_1', timestamp: now(), body }));
+  const headers = lines(source.signature.signer(source.secrets)({ id: 'msg_1', timestamp: now(), body }));
   assert.equal(await send('standard', headers, body), '200');
   assert.equal(await send('standard', headers, other), '401 wrong-signature');
 });
@@ -79,8 +82,8 @@ test('a body with other bytes that decode to the same text', async () => {
 test('headers that stand twice', async () => {
   const body = Buffer.from('{}');
   const headersOf = (name: string) => {
-    const { chosen, secrets } = settings.get(name) ?? assert.fail();
-    return lines(createSigner(chosen, secrets)({ id: 'msg_1', timestamp: now(), body }));
+    const { signature, secrets } = sources.get(name) ?? assert.fail();
+    return lines(signature.signer(secrets)({ id: 'msg_1', timestamp: now(), body }));
   };
   const [id = '', timestamp = '', signature = ''] = headersOf('standard');
   assert.equal(await send('standard', [id, id, timestamp, signature], body), '401 malformed-id');

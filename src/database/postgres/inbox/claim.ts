@@ -2,8 +2,7 @@ import type { ClaimedJob } from '../../../inbox/delivery.ts';
 import type { Row, Statement } from '../pool/connection.ts';
 import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
-import { storable } from '../text.ts';
-import { DELIVERY, storedDelivery } from './delivery-row.ts';
+import { storable, stored } from '../text.ts';
 
 /** Which jobs of a target may be claimed, and for how long. */
 export interface Claim {
@@ -33,7 +32,8 @@ const claimDue = (full: string) => `
   claimed AS (
     UPDATE jobs SET owner = $4, due_at = $5, attempts = attempts + 1
     FROM due WHERE jobs.seq = due.seq RETURNING jobs.seq, jobs.attempts, jobs.delivery)
-  SELECT ${full}, claimed.seq, claimed.attempts, ${DELIVERY}
+  SELECT ${full}, claimed.seq, claimed.attempts,
+    d.id, d.source, d.event, d.data_pointer, d.content_type, d.body, d.received_at
   FROM (VALUES (1)) AS always
   LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) ON true
   ORDER BY claimed.seq`;
@@ -120,11 +120,21 @@ async function claimBy(
   return { isFull: false, jobs: [] };
 }
 
-function claimedJob(target: string, [, seq, attempts, ...delivery]: Row): ClaimedJob {
+function claimedJob(target: string, [, seq, attempts, ...columns]: Row): ClaimedJob {
+  type Columns = [string, string, string | null, string, string | null, Uint8Array, number];
+  const [id, source, event, dataPointer, contentType, body, receivedAt] = columns as Columns;
   return {
     job: Number(seq),
     target,
     attempt: Number(attempts),
-    delivery: storedDelivery(delivery),
+    delivery: {
+      id,
+      source: stored(source),
+      event: stored(event),
+      dataPointer: stored(dataPointer),
+      contentType: stored(contentType),
+      body,
+      receivedAt,
+    },
   };
 }

@@ -2,15 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ClaimedJob, NewDelivery } from '../../../inbox/delivery.ts';
 import type { Appended, Backlog, Inbox, Outcome } from '../../../inbox/inbox.ts';
 import type { BatchQueue } from '../../batch-queue.ts';
+import { WAITING_TARGETS } from '../../inbox-sql.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../../observer.ts';
 import type { Notifier } from '../notifier.ts';
 import { sqlState } from '../pool/faults.ts';
-import { type Server, writeFailure } from '../pool/server.ts';
+import type { Server } from '../pool/server.ts';
 import { storable, stored } from '../text.ts';
-import { writeQueue } from '../write-queue.ts';
+import { singleWrite, writeQueue } from '../write-queue.ts';
 import { appendAll, resize } from './append.ts';
 import { claimJobs } from './claim.ts';
-import { expireOrphans, recordHeartbeat } from './heartbeat.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
 
 /** Maximum number of connections on which batches of appends run at the same time. */
@@ -52,6 +52,28 @@ const PRUNE = {
     SELECT count(*) FROM gone`,
 };
 const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_size' };
+
+// Ordered by name, so that concurrent heartbeats do not deadlock.
+const HEARTBEAT = {
+  text: `
+    ${WAITING_TARGETS},
+    mine AS (SELECT DISTINCT name FROM unnest($2::text[]) AS given (name))
+    INSERT INTO targets (name, seen_at)
+    SELECT name, $1::bigint FROM (
+      SELECT name FROM mine UNION
+      SELECT target FROM waiting WHERE target IS NOT NULL AND target NOT IN (SELECT name FROM targets)) AS either
+    ORDER BY name COLLATE "C"
+    ON CONFLICT (name) DO UPDATE SET seen_at = greatest(targets.seen_at, excluded.seen_at)`,
+};
+const EXPIRE_ORPHANS = {
+  text: `
+    WITH orphans AS (
+      SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
+      WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND jobs.due_at <= $1
+      LIMIT $2 FOR UPDATE OF jobs SKIP LOCKED)
+    UPDATE jobs SET status = 'dead', error = $3, finished_at = $4, owner = NULL
+    FROM orphans WHERE jobs.seq = orphans.seq RETURNING jobs.target`,
+};
 
 /** The inbox in PostgreSQL. Appends and settlements are batched into one statement each. */
 export class PostgresInbox implements Inbox, AsyncDisposable {
@@ -100,11 +122,13 @@ export class PostgresInbox implements Inbox, AsyncDisposable {
     now: number,
     leaseEnd: number,
   ): Promise<readonly ClaimedJob[]> {
-    return this.#write(() => claimJobs(this.#server, { target, limit, owner, now, leaseEnd }));
+    return singleWrite(this.#observer, () =>
+      claimJobs(this.#server, { target, limit, owner, now, leaseEnd }),
+    );
   }
 
   async renew(owner: string, jobs: readonly number[], leaseEnd: number): Promise<void> {
-    await this.#write(() => this.#server.write(RENEW, [leaseEnd, owner, jobs]));
+    await singleWrite(this.#observer, () => this.#server.write(RENEW, [leaseEnd, owner, jobs]));
   }
 
   /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
@@ -123,11 +147,14 @@ export class PostgresInbox implements Inbox, AsyncDisposable {
   }
 
   async recordHeartbeat(targets: readonly string[], now: number): Promise<void> {
-    await this.#write(() => recordHeartbeat(this.#server, targets, now));
+    const names = targets.map((target) => storable(target));
+    await singleWrite(this.#observer, () => this.#server.write(HEARTBEAT, [now, names]));
   }
 
-  expireOrphans(before: number, limit: number, error: string, now: number): Promise<readonly string[]> {
-    return this.#write(() => expireOrphans(this.#server, { before, limit, error, now }));
+  async expireOrphans(before: number, limit: number, error: string, now: number): Promise<readonly string[]> {
+    const values = [before, limit, storable(error), now];
+    const rows = await singleWrite(this.#observer, () => this.#server.write(EXPIRE_ORPHANS, values));
+    return rows.map(([target]) => stored(String(target)));
   }
 
   async backlog(): Promise<Backlog> {
@@ -138,7 +165,7 @@ export class PostgresInbox implements Inbox, AsyncDisposable {
 
   async prune(before: number, limit: number, settledOnly: boolean): Promise<number> {
     const values = [before, settledOnly, limit];
-    const [row] = await this.#write(async () => {
+    const [row] = await singleWrite(this.#observer, async () => {
       try {
         return await this.#server.write(PRUNE, values);
       } catch (error) {
@@ -163,20 +190,5 @@ export class PostgresInbox implements Inbox, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true;
     await Promise.all([this.#appends, this.#settlements].map((queue) => queue[Symbol.asyncDispose]()));
-  }
-
-  /** Runs a write that is not batched with others. */
-  async #write<T>(work: () => Promise<T>): Promise<T> {
-    const began = performance.now();
-    let failed = 1;
-    try {
-      const result = await work();
-      failed = 0;
-      return result;
-    } catch (error) {
-      throw writeFailure(error);
-    } finally {
-      this.#observer.batch(1, failed, (performance.now() - began) / 1_000);
-    }
   }
 }

@@ -38,6 +38,9 @@ export interface Statement {
   readonly text: string;
 }
 
+/** The statements of a transaction, with their values. */
+export type Steps = readonly (readonly [Statement, readonly unknown[]])[];
+
 /** A row, column by column. */
 export type Row = readonly unknown[];
 
@@ -45,12 +48,6 @@ export type Row = readonly unknown[];
 export class ReadOnlyServerError extends Error {
   override readonly name = 'ReadOnlyServerError';
   readonly code = 'READ_ONLY_SERVER';
-}
-
-export interface ConnectionOptions {
-  readonly url: string;
-  /** Whether a replica is accepted; default false. */
-  readonly readOnly?: boolean;
 }
 
 /** One connection in pipeline mode: concurrent statements are sent at once and answered in order. */
@@ -75,8 +72,8 @@ export class Connection implements AsyncDisposable {
     client.on('end', () => this.#lose(new Error('The connection was closed')));
   }
 
-  /** Opens a connection. Rejects with what the driver or the server says. */
-  static async open({ url, readOnly = false }: ConnectionOptions): Promise<Connection> {
+  /** Opens a connection, to a replica too if `readOnly`. Rejects with what the driver or the server says. */
+  static async open(url: string, readOnly = false): Promise<Connection> {
     const client = new pg.Client({
       connectionString: url,
       pipeline: true,
@@ -144,9 +141,7 @@ export class Connection implements AsyncDisposable {
   }
 
   /** Runs statements in one transaction, pipelined; resolves to the rows of each. */
-  async transaction(
-    steps: readonly (readonly [Statement, readonly unknown[]])[],
-  ): Promise<readonly (readonly Row[])[]> {
+  async transaction(steps: Steps): Promise<readonly (readonly Row[])[]> {
     const began = this.run({ text: 'BEGIN' }, undefined);
     const results = steps.map(([statement, values]) => this.run(statement, values));
     // In a failed transaction COMMIT rolls back.

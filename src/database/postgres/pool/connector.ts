@@ -13,7 +13,7 @@ export type Connect = () => Promise<Connection>;
  * it starts with the one that was used last. Rejects when none is usable.
  */
 export function connector(url: string, readOnly = false): Connect {
-  const servers = serverUrls(url).map((one) => () => Connection.open({ url: one, readOnly }));
+  const servers = serverUrls(url).map((one) => () => Connection.open(one, readOnly));
   const [only, ...others] = servers;
   if (only !== undefined && others.length === 0) return only;
   let first = 0;

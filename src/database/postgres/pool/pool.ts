@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from '../../../core/store-errors.ts';
-import type { Connection, Row, Statement } from './connection.ts';
+import type { Connection } from './connection.ts';
 import { describeFault } from './faults.ts';
 
 /** Maximum time that a statement waits for a connection, in milliseconds. */
@@ -52,16 +52,35 @@ export class Pool implements AsyncDisposable {
     this.#timeoutCheck.unref();
   }
 
-  /** Runs a statement. Fails as the connection does, or with StoreUnavailableError when there is none. */
-  run(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
-    return this.#use((connection) => connection.run(statement, values));
-  }
-
-  /** Runs statements in one transaction. Fails as `run` does. */
-  transaction(
-    steps: readonly (readonly [Statement, readonly unknown[]])[],
-  ): Promise<readonly (readonly Row[])[]> {
-    return this.#use((connection) => connection.transaction(steps));
+  /**
+   * Works on a connection, at once or when one is free. Fails as the work does, or with StoreUnavailableError when there
+   * is none.
+   */
+  use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    const free = this.#pick();
+    if (free !== undefined) return work(free);
+    if (this.#closed) return Promise.reject(new StoreUnavailableError('The database is closed'));
+    const downFor = this.#down === undefined ? 0 : performance.now() - this.#down.since;
+    if (this.#connections.length === 0 && downFor > MAX_WAIT) return Promise.reject(this.#unavailable());
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const waiting: Waiting = {
+      start(connection) {
+        clearTimeout(timer);
+        work(connection).then(resolve, reject);
+      },
+      refuse(error) {
+        clearTimeout(timer);
+        reject(error);
+      },
+    };
+    const timer = setTimeout(() => {
+      this.#waiting = this.#waiting.filter((other) => other !== waiting);
+      reject(this.#unavailable());
+      // Later statements fail at once.
+      if (this.#down !== undefined) this.#down = { ...this.#down, since: Number.NEGATIVE_INFINITY };
+    }, MAX_WAIT);
+    this.#waiting.push(waiting);
+    return promise;
   }
 
   /** Leaves the state down, because another pool has reached the server. */
@@ -91,34 +110,6 @@ export class Pool implements AsyncDisposable {
     }
     if (best === undefined || best.load >= Math.min(BUSY, this.#options.depth)) this.#grow();
     return best !== undefined && best.load < this.#options.depth ? best : undefined;
-  }
-
-  /** Works on a connection, at once or when one is free. */
-  #use<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
-    const free = this.#pick();
-    if (free !== undefined) return work(free);
-    if (this.#closed) return Promise.reject(new StoreUnavailableError('The database is closed'));
-    const downFor = this.#down === undefined ? 0 : performance.now() - this.#down.since;
-    if (this.#connections.length === 0 && downFor > MAX_WAIT) return Promise.reject(this.#unavailable());
-    const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const waiting: Waiting = {
-      start(connection) {
-        clearTimeout(timer);
-        work(connection).then(resolve, reject);
-      },
-      refuse(error) {
-        clearTimeout(timer);
-        reject(error);
-      },
-    };
-    const timer = setTimeout(() => {
-      this.#waiting = this.#waiting.filter((other) => other !== waiting);
-      reject(this.#unavailable());
-      // Later statements fail at once.
-      if (this.#down !== undefined) this.#down = { ...this.#down, since: Number.NEGATIVE_INFINITY };
-    }, MAX_WAIT);
-    this.#waiting.push(waiting);
-    return promise;
   }
 
   #unavailable(): StoreUnavailableError {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../../core/store-errors.ts';
-import { type Connection, type Row, STATEMENT_TIMEOUT, type Statement } from './connection.ts';
+import { type Connection, type Row, STATEMENT_TIMEOUT, type Statement, type Steps } from './connection.ts';
 import { describeFault, isOutcomeUnknown, isTransient, UnconfirmedError } from './faults.ts';
 import { Pool } from './pool.ts';
 
@@ -47,10 +47,11 @@ export class Server implements AsyncDisposable {
 
   /** A short read, pipelined with others. */
   read(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
-    return this.#readers.run(statement, values).catch((error: unknown) => {
+    const work = (connection: Connection) => connection.run(statement, values);
+    return this.#readers.use(work).catch((error: unknown) => {
       // Reads are safe to retry, and the pool has dropped the lost connection.
       if (!isOutcomeUnknown(error)) throw unavailable('The read failed', error);
-      return this.#readers.run(statement, values).catch((again: unknown) => {
+      return this.#readers.use(work).catch((again: unknown) => {
         throw unavailable('The read failed', again);
       });
     });
@@ -59,7 +60,7 @@ export class Server implements AsyncDisposable {
   /** A long read, on a connection of its own. */
   async readAlone(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
     try {
-      return await this.#writers.run(statement, values);
+      return await this.#writers.use((connection) => connection.run(statement, values));
     } catch (error) {
       throw unavailable('The read failed', error);
     }
@@ -70,14 +71,12 @@ export class Server implements AsyncDisposable {
    * its SQLSTATE; see `writeFailure`.
    */
   write(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
-    return withRetries(() => this.#writers.run(statement, values));
+    return withRetries(() => this.#writers.use((connection) => connection.run(statement, values)));
   }
 
   /** A write in one transaction of several statements. Rejects as `write` does. */
-  transaction(
-    steps: readonly (readonly [Statement, readonly unknown[]])[],
-  ): Promise<readonly (readonly Row[])[]> {
-    return withRetries(() => this.#writers.transaction(steps));
+  transaction(steps: Steps): Promise<readonly (readonly Row[])[]> {
+    return withRetries(() => this.#writers.use((connection) => connection.transaction(steps)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,11 +1,4 @@
-import {
-  type FetcherOptions,
-  failure,
-  isSubscription,
-  type Operation,
-  send,
-  UNREACHABLE,
-} from './operation.ts';
+import { type FetcherOptions, failure, isSubscription, type Operation, UNREACHABLE } from './operation.ts';
 import { streamOperation } from './stream-operation.ts';
 
 const JSON_TYPES = 'application/graphql-response+json, application/json';
@@ -28,7 +21,11 @@ async function postOperation(
 ): Promise<unknown> {
   let response: Response | undefined;
   try {
-    response = await send(endpoint, operation, JSON_TYPES, { headers: options?.headers });
+    response = await fetch(endpoint, {
+      method: 'POST',
+      headers: { accept: JSON_TYPES, 'content-type': 'application/json', ...options?.headers },
+      body: JSON.stringify(operation),
+    });
     // The status does not matter here: a GraphQL result says itself what went wrong.
     return await response.json();
   } catch {

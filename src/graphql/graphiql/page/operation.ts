@@ -3,8 +3,8 @@ import type { DocumentNode, OperationDefinitionNode } from 'graphql';
 /** What GraphiQL asks to be executed. */
 export interface Operation {
   readonly query: string;
-  readonly operationName?: string | null | undefined;
-  readonly variables?: unknown;
+  readonly operationName?: string;
+  readonly variables?: Record<string, unknown>;
 }
 
 /** What GraphiQL passes with the operation. */
@@ -32,18 +32,3 @@ export function failure(message: string): object {
 
 /** The message of a request that got no response. */
 export const UNREACHABLE = 'The server cannot be reached. Check that it runs, then try again.';
-
-/** Sends an operation by POST. */
-export function send(
-  endpoint: string,
-  operation: Operation,
-  accept: string,
-  { headers, signal }: { headers?: FetcherOptions['headers']; signal?: AbortSignal } = {},
-): Promise<Response> {
-  return fetch(endpoint, {
-    method: 'POST',
-    headers: { accept, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(operation),
-    ...(signal && { signal }),
-  });
-}

@@ -1,0 +1,138 @@
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { NewJob } from '../inbox/delivery.ts';
+import type {
+  DeliveryCursor,
+  DeliveryDetail,
+  DeliveryFilter,
+  DeliveryLog,
+  DeliveryPage,
+  DeliverySummary,
+  JobDetail,
+} from '../inbox/delivery-log.ts';
+import { JOB_STATUS, STATUS } from './inbox-sql.ts';
+
+/** A row, column by column. */
+type Row = readonly unknown[];
+
+const SUMMARY = `
+  d.seq, d.id, d.source, d.event, d.received_at, octet_length(d.body), ${STATUS},
+  (SELECT CAST(coalesce(sum(attempts), 0) AS int) FROM jobs WHERE delivery = d.seq)`;
+
+/** The condition of a filter; null parameters match everything. */
+const MATCHES = `
+  (CAST($4 AS text) IS NULL OR event = $4) AND (CAST($5 AS text) IS NULL OR source = $5)
+  AND (CAST($6 AS bigint) IS NULL OR received_at >= $6) AND (CAST($7 AS bigint) IS NULL OR received_at < $7)
+  AND (CAST($8 AS text) IS NULL OR ${STATUS} = $8)`;
+
+/** Maximum number of deliveries that a page scans: reads of SQLite block the event loop. */
+const WINDOW = 5_000;
+
+/** The statements of a page: where its window ends, and the matches in the window. */
+function listing(forward: boolean) {
+  const [beyond, within, last, order] = forward ? ['>', '<=', 'max', 'ASC'] : ['<', '>=', 'min', 'DESC'];
+  return {
+    window: `
+      SELECT ${last}(seq), count(*)
+      FROM (SELECT seq FROM deliveries WHERE seq ${beyond} $1 ORDER BY seq ${order} LIMIT ${WINDOW}) AS looked`,
+    matching: `
+      SELECT ${SUMMARY} FROM deliveries AS d
+      WHERE seq ${beyond} $1 AND seq ${within} $2 AND ${MATCHES} ORDER BY seq ${order} LIMIT $3`,
+  };
+}
+
+const NEWEST_FIRST = listing(false);
+const OLDEST_FIRST = listing(true);
+const JOBS = `
+  SELECT target, ${JOB_STATUS}, attempts, due_at, error, finished_at FROM jobs WHERE delivery = $1 ORDER BY seq`;
+
+/** The delivery log of a database. The engines share the statements that read. */
+export abstract class DatabaseDeliveryLog implements DeliveryLog {
+  readonly #find: string;
+
+  /** `byId` is the condition on the delivery `d` with the id `$1`. */
+  constructor(byId: string) {
+    this.#find = `SELECT ${SUMMARY}, d.data_pointer, d.content_type, d.body FROM deliveries AS d WHERE ${byId}`;
+  }
+
+  /** Runs a statement with the values of `$1`, `$2` and so on. Fails with StoreUnavailableError. */
+  protected abstract read(
+    text: string,
+    values: readonly (string | number | null)[],
+  ): MaybePromise<readonly Row[]>;
+
+  /** The text that the engine stores for a text. */
+  protected encode<T extends string | null>(text: T): T {
+    return text;
+  }
+
+  /** The inverse of `encode`. */
+  protected decode<T extends string | null>(text: T): T {
+    return text;
+  }
+
+  /** Waits until every `seq` below one that was seen before is visible, or will never be. */
+  protected awaitEarlier(): MaybePromise<void> {}
+
+  abstract replay(id: string, jobs: readonly NewJob[], now: number): Promise<boolean>;
+  abstract discard(id: string, now: number): Promise<boolean>;
+
+  list(
+    filter: DeliveryFilter,
+    limit: number,
+    cursor: DeliveryCursor = { before: Number.MAX_SAFE_INTEGER },
+  ): MaybePromise<DeliveryPage> {
+    const forward = 'after' in cursor;
+    const { window, matching } = forward ? OLDEST_FIRST : NEWEST_FIRST;
+    const from = forward ? cursor.after : cursor.before;
+    return whenReady(this.read(window, [from]), ([bounds]) => {
+      const [edge, looked] = (bounds ?? []) as [(number | null)?, number?];
+      if (edge === null || edge === undefined) return { items: [], next: undefined };
+      // In order of arrival, no delivery may be skipped that has a lower `seq` but is not committed yet.
+      return whenReady(forward ? this.awaitEarlier() : undefined, () => {
+        // One more than the limit, to know whether there is another page.
+        const values = [from, edge, limit + 1, ...this.#conditions(filter)];
+        return whenReady(this.read(matching, values), (rows) => {
+          const items = rows.slice(0, limit).map((row) => this.#summary(row));
+          if (rows.length > limit) return { items, next: items.at(-1)?.seq };
+          return { items, next: looked === WINDOW ? edge : undefined };
+        });
+      });
+    });
+  }
+
+  find(id: string): MaybePromise<DeliveryDetail | undefined> {
+    return whenReady(this.read(this.#find, [this.encode(id)]), ([row]) => {
+      if (row === undefined) return undefined;
+      const summary = this.#summary(row);
+      const [dataPointer, contentType, body] = row.slice(8) as [string, string | null, Uint8Array];
+      const texts = { dataPointer: this.decode(dataPointer), contentType: this.decode(contentType) };
+      return whenReady(this.read(JOBS, [summary.seq]), (rows) => {
+        const jobs = rows.map((job) => this.#job(job));
+        return { ...summary, ...texts, body, jobs };
+      });
+    });
+  }
+
+  #conditions({ event, source, since, until, status }: DeliveryFilter) {
+    return [
+      this.encode(event ?? null),
+      this.encode(source ?? null),
+      since ?? null,
+      until ?? null,
+      status ?? null,
+    ];
+  }
+
+  #summary(row: Row): DeliverySummary {
+    type Columns = [number, string, string, string | null, number, number, DeliverySummary['status'], number];
+    const [seq, id, source, event, receivedAt, size, status, attempts] = row as Columns;
+    const texts = { source: this.decode(source), event: this.decode(event) };
+    return { seq, id, ...texts, status, receivedAt, attempts, size };
+  }
+
+  #job(row: Row): JobDetail {
+    type Columns = [string, JobDetail['status'], number, number, string | null, number | null];
+    const [target, status, attempts, dueAt, error, finishedAt] = row as Columns;
+    return { target: this.decode(target), status, attempts, dueAt, error: this.decode(error), finishedAt };
+  }
+}

@@ -127,6 +127,13 @@ export function duration(
   return withDefault(integerKind('ms', spec.min, spec.max, ' (milliseconds)'), spec);
 }
 
+/** A duration in milliseconds, between two bounds, that may be unset. */
+export function optionalDuration(
+  spec: WithoutDefault & { readonly min: number; readonly max: number },
+): Option<number | undefined> {
+  return withoutDefault(integerKind('ms', spec.min, spec.max, ' (milliseconds)'), spec);
+}
+
 const segments = '(?:\\/(?!\\.(?:\\/|$))(?:(?!\\.\\.)[\\w.~-])+)+';
 
 /** A URL path without characters that URLs or routers interpret; `root` allows `/` alone. */

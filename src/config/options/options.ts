@@ -1,4 +1,5 @@
 import { doors } from './door.ts';
+import { httpOptions } from './http-options.ts';
 import { managementOptions } from './management-options.ts';
 import {
   choice,
@@ -6,6 +7,7 @@ import {
   duration,
   list,
   type Option,
+  optionalDuration,
   optionalList,
   optionalText,
   path,
@@ -14,7 +16,6 @@ import {
   text,
   toggle,
 } from './option.ts';
-import { trustedProxies } from './trusted-proxies.ts';
 
 /** The table of all options. Types, sources, help, documentation and /env are derived from it. */
 export const options = {
@@ -32,11 +33,7 @@ export const options = {
     choices: doors,
     description: 'Doors to open.',
   }),
-  'http.trustProxy': trustedProxies({
-    env: 'TRUST_PROXY',
-    description:
-      'Addresses and CIDR ranges of the proxies in front of the doors (also loopback, linklocal, uniquelocal): only their X-Forwarded-For, -Host and -Proto count, for the limit on failed log-ins, links and /httpexchanges. true trusts everybody who connects, so that any client can claim an address unless a proxy replaces these headers.',
-  }),
+  ...httpOptions,
   'database.url': text({
     env: 'DATABASE_URL',
     default: 'sqlite:portico.db',
@@ -68,12 +65,6 @@ export const options = {
     default: true,
     description:
       'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
-  }),
-  'http.fastPath': toggle({
-    env: 'HTTP_FAST_PATH',
-    default: true,
-    description:
-      "Fast path: replies to plain requests without Fastify and Node's HTTP parser, byte for byte the same.",
   }),
   'graphql.port': port({
     env: 'GRAPHQL_PORT',
@@ -253,13 +244,13 @@ export const options = {
     pattern: /^\P{Cc}+$/u,
     description: 'Names that /env shows as activeProfiles.',
   }),
-  'shutdown.linger': duration({
+  'shutdown.linger': optionalDuration({
     env: 'SHUTDOWN_LINGER',
-    default: 300,
     min: 0,
     max: 300_000,
+    unset: '300; where /readyz is probed, three times its interval and 500, at most 10000',
     description:
-      'Delay between the start of a stop and the closing of the doors, which answer with "Connection: close" until then, in milliseconds.',
+      'Delay between the start of a stop and the closing of the doors, which answer with "Connection: close" until then, in milliseconds. A balancer must see /readyz fail within it.',
   }),
 } as const satisfies Readonly<Record<string, Option<unknown>>>;
 

@@ -14,14 +14,16 @@ export const PROBE_PATHS: readonly string[] = Object.keys(PROBES);
  * Adds the probes of an orchestrator: open, and outside the base path. Their clients never authenticate, so they see
  * more than the status only where everybody does.
  */
-export function addProbes(scope: FastifyInstance, { registry, groups, mask, secrets }: HealthView): void {
+export function addProbes(scope: FastifyInstance, view: HealthView): void {
+  const { registry, readiness, groups, mask, secrets } = view;
   for (const [path, name] of Object.entries(PROBES)) {
     const group = groups.get(name);
     if (group === undefined) continue;
     const check = registry.group(group.members);
     const reply = cachedHealthReply({ shown: group.showDetails === 'always', mask, secrets });
-    addReadOperation(scope, path, ({ headers }) =>
-      whenReady(check(), (report) => reply(report, headers.accept)),
-    );
+    addReadOperation(scope, path, ({ headers }) => {
+      if (path === '/readyz') readiness.probed(performance.now());
+      return whenReady(check(), (report) => reply(report, headers.accept));
+    });
   }
 }

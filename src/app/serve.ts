@@ -1,4 +1,5 @@
 import { type Config, loadConfig } from '../config/load.ts';
+import { MAX_LINGER } from '../observability/health/readiness.ts';
 import { readWebhookSettings } from '../webhook/settings.ts';
 import { banner, doorAddresses } from './banner.ts';
 import { exposedDoors } from './exposure-warning.ts';
@@ -56,7 +57,8 @@ function stopReason({ failed, stopRequested }: Service, config: Config): Promise
   const begin = (reason: StopReason) => {
     if (stopping) return;
     stopping = true;
-    setTimeout(() => process.exit(1), config.settings['shutdown.linger'] + FORCED_EXIT).unref();
+    const linger = config.settings['shutdown.linger'] ?? MAX_LINGER;
+    setTimeout(() => process.exit(1), linger + FORCED_EXIT).unref();
     resolve(reason);
   };
   const onSignal = (signal: NodeJS.Signals) => {

@@ -9,6 +9,7 @@ import { KnownSecrets } from '../core/redaction.ts';
 import { databaseMeters } from '../database/database-metrics.ts';
 import { openDatabase } from '../database/open-database.ts';
 import type { Replica } from '../database/open-options.ts';
+import { ReplyBudget } from '../http/body/reply-budget.ts';
 import { timeRequests } from '../http/request-metrics.ts';
 import { listRoutes } from '../http/route-list.ts';
 import { createListener } from '../http/server/listener.ts';
@@ -77,6 +78,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
         }),
       )
     : undefined;
+  const trusted = trustProxy(settings['http.trustProxy']);
+  const replyBudget = new ReplyBudget(settings['http.maxUnreadBytes']);
   const doors = new Map<Door, OpenDoor>();
   const parts: Parts = {
     config,
@@ -103,7 +106,11 @@ export async function createService(config: Config, { logStream }: ServiceOption
           log: log.child({ logger: door }),
           errors,
           fastPath: settings['http.fastPath'],
-          trustProxy: trustProxy(settings['http.trustProxy']),
+          maxConnections: settings['http.maxConnections'],
+          // A proxy has the connections of all of its clients.
+          maxConnectionsPerAddress: trusted !== false ? undefined : settings['http.maxConnectionsPerAddress'],
+          replyBudget,
+          trustProxy: trusted,
         }),
       );
       timeRequests(created.app, door, metrics);
@@ -130,7 +137,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     const managementDoor = doors.get('management');
     const others = [...doors.values()].filter((door) => door !== managementDoor);
     for (const door of others) door.drain();
-    if (served) await delay(settings['shutdown.linger']);
+    if (served) await delay(settings['shutdown.linger'] ?? readiness.linger(performance.now()));
     const deadline = AbortSignal.timeout(STOP_DEADLINE);
     await Promise.all([...others.map((door) => door.close(deadline)), webhookWork?.stop(deadline)]);
     // Probes see the drain to its end.

@@ -49,6 +49,8 @@ export class EventStreams {
     raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...HEADERS });
     raw.flushHeaders();
     raw.on('close', end);
+    // A client that closes its half waits for the reply to a request, which a stream is not.
+    raw.socket?.once('end', () => raw.destroy());
     // The reader may have left before the source was there.
     if (raw.destroyed) end();
     // A result that is there already is still sent.

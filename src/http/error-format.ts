@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { Reply } from './endpoint.ts';
-import { type HttpProblem, toProblem } from './problem.ts';
+import { HttpProblem, toProblem } from './problem.ts';
 import { send } from './send-reply.ts';
 
 /** How a door writes a refusal: its content type and body. Pure; one per door. */
@@ -19,10 +19,13 @@ interface RefusedRequest {
   readonly log: Pick<FastifyBaseLogger, 'error'>;
 }
 
-/** The reply to an error, in the door's format. Errors of our own are logged with the request's id. */
+/** The reply to an error, in the door's format. A failure of ours is logged with the request's id. */
 export function refusal(format: ErrorFormat, error: unknown, request: RefusedRequest): Reply {
   const problem = toProblem(error);
-  if (problem.status >= 500) request.log.error({ reqId: request.id, err: error }, 'request failed');
+  // Under load a refusal is no failure, and an entry for each would be load too.
+  const isBusy = error instanceof HttpProblem && error.headers?.['retry-after'] !== undefined;
+  if (problem.status >= 500 && !isBusy)
+    request.log.error({ reqId: request.id, err: error }, 'request failed');
   return {
     status: problem.status,
     type: format.contentType,

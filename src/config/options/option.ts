@@ -104,10 +104,10 @@ export function toggle(spec: WithDefault<boolean>): Option<boolean> {
 }
 
 /** A duration in milliseconds, between two bounds. */
-export function duration(
-  spec: WithDefault<number> & { readonly min: number; readonly max: number },
-): Option<number> {
-  return option(integerKind('ms', spec.min, spec.max, ' (milliseconds)'), spec);
+export function duration<const S extends Spec<number> & { readonly min: number; readonly max: number }>(
+  spec: S,
+): OptionOf<number, S> {
+  return option<number, S>(integerKind('ms', spec.min, spec.max, ' (milliseconds)'), spec);
 }
 
 const segments = '(?:\\/(?!\\.(?:\\/|$))(?:(?!\\.\\.)[\\w.~-])+)+';

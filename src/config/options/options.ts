@@ -1,7 +1,7 @@
 import { doors } from './door.ts';
+import { httpOptions } from './http-options.ts';
 import { managementOptions } from './management-options.ts';
 import { choice, count, duration, list, type Option, path, port, someOf, text, toggle } from './option.ts';
-import { trustedProxies } from './trusted-proxies.ts';
 
 /** The table of all options. Types, sources, help, documentation and /env are derived from it. */
 export const options = {
@@ -19,13 +19,7 @@ export const options = {
     choices: doors,
     description: 'Doors to open.',
   }),
-  'http.trustProxy': list({
-    ...trustedProxies,
-    env: 'TRUST_PROXY',
-    default: [],
-    description:
-      'Addresses and CIDR ranges of the proxies in front of the doors (also loopback, linklocal, uniquelocal): only their X-Forwarded-For, -Host and -Proto count, for the limit on failed log-ins, links and /httpexchanges. true trusts everybody who connects, so that any client can claim an address unless a proxy replaces these headers.',
-  }),
+  ...httpOptions,
   'database.url': text({
     env: 'DATABASE_URL',
     default: 'sqlite:portico.db',
@@ -57,12 +51,6 @@ export const options = {
     default: true,
     description:
       'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
-  }),
-  'http.fastPath': toggle({
-    env: 'HTTP_FAST_PATH',
-    default: true,
-    description:
-      "Fast path: replies to plain requests without Fastify and Node's HTTP parser, byte for byte the same.",
   }),
   'graphql.port': port({
     env: 'GRAPHQL_PORT',
@@ -244,11 +232,11 @@ export const options = {
   }),
   'shutdown.linger': duration({
     env: 'SHUTDOWN_LINGER',
-    default: 300,
     min: 0,
     max: 300_000,
+    unset: '300; where /readyz is probed, three times its interval and 500, at most 10000',
     description:
-      'Delay between the start of a stop and the closing of the doors, which answer with "Connection: close" until then, in milliseconds.',
+      'Delay between the start of a stop and the closing of the doors, which answer with "Connection: close" until then, in milliseconds. A balancer must see /readyz fail within it.',
   }),
 } as const satisfies Readonly<Record<string, Option<unknown>>>;
 

@@ -266,7 +266,7 @@ test('the last request that a connection may have closes it', async () => {
   });
   client.socket.write(get('a'));
   await waitFor('the last reply', () => left === 0);
-  assert.match(reply, /\r\nConnection: close\r\n[\s\S]*fast: a$/);
+  assert.match(reply, /\r\nconnection: close\r\n[\s\S]*fast: a$/);
   client.socket.end();
   await waitFor('the end', () => client.closed());
 });

@@ -1,13 +1,7 @@
-import type { Socket } from 'node:net';
-import { LIMITS } from '../limits.ts';
-import { type Parse, replyInProgress } from './node-internals.ts';
+import { LARGE_REPLY } from '../body/reply-budget.ts';
+import type { Connection, Leased } from '../connections/connection.ts';
+import type { NodeReader } from './node-reader.ts';
 import { type PlainRequest, PlainRequestReader } from './plain-request.ts';
-
-/** A request that is being answered by the fast path. */
-export interface Leased {
-  /** Called when the client is gone before the reply. */
-  cancel(): void;
-}
 
 /** What answers the plain requests of connections. */
 export interface FastRouter<Route> {
@@ -15,8 +9,6 @@ export interface FastRouter<Route> {
   find(request: PlainRequest): Route | undefined;
   /** Answers a request; `chunk` holds its bytes. Calls `connection.lease` first. */
   answer(connection: FastConnection<Route>, request: PlainRequest, route: Route, chunk: Buffer): void;
-  /** Called when a connection may have become idle. */
-  onIdle(): void;
 }
 
 /** How long the rest of a body may take before Node's parser gets the request, in milliseconds. */
@@ -33,64 +25,56 @@ const MAX_PIECES = 16 * 1024;
  * is final.
  */
 export class FastConnection<Route> {
-  readonly #socket: Socket;
-  readonly #parse: Parse;
+  readonly #connection: Connection;
+  readonly #reader: NodeReader;
   readonly #router: FastRouter<Route>;
   readonly #requestReader = new PlainRequestReader();
   /** Bytes of a body that the parser is still to get. */
   #unparsed = 0;
-  /** Plain requests so far, of both transports. */
-  #requests = 0;
-  #leased: Leased | undefined;
   /** A request whose body is incomplete, and its length when it is complete. */
   #received: { readonly chunk: Buffer; readonly length: number } | undefined;
   #bodyTimer: NodeJS.Timeout | undefined;
-  /** Arrived behind the request that is being answered. */
-  #behind: Buffer | undefined;
-  /** The socket's own timeout, while a longer one is set. */
-  #idleTimeout: number | undefined;
+  #isAside = false;
+  /** The client has closed its half behind the leased request. */
+  #hasEnded = false;
 
-  /** `parse` is Node's own listener for the socket's data, which this connection replaces. */
-  constructor(socket: Socket, parse: Parse, router: FastRouter<Route>) {
-    this.#socket = socket;
-    this.#parse = parse;
+  constructor(connection: Connection, reader: NodeReader, router: FastRouter<Route>) {
+    this.#connection = connection;
+    this.#reader = reader;
     this.#router = router;
+    const { socket } = connection;
     // Node reads past all listeners until there is one that is not its own.
-    socket.on('data', this.#read);
-    socket.off('data', parse);
-    // The parser refuses a request that ends too early.
-    socket.prependListener('end', this.#giveUp);
+    socket.on('data', this.#read).off('data', reader.parse);
+    socket.on('end', this.#end).off('end', reader.end);
     socket.once('close', () => {
       clearTimeout(this.#bodyTimer);
       this.#received = undefined;
-      const leased = this.#leased;
-      this.#leased = undefined;
-      leased?.cancel();
     });
   }
 
-  /** Whether a request is being received or answered here. */
-  get busy(): boolean {
-    return this.#leased !== undefined || this.#received !== undefined;
-  }
-
   /** Whether the reply under way is the connection's last. */
-  get requestLimitReached(): boolean {
-    return this.#requests >= LIMITS.maxRequestsPerConnection;
+  get isLast(): boolean {
+    return this.#hasEnded || this.#connection.requestLimitReached;
   }
 
   /** Begins to answer a request. */
   lease(leased: Leased): void {
-    this.#leased = leased;
+    this.#connection.lease(leased);
   }
 
   /** Gives the leased request to the parser after all. */
   handOver(chunk: Buffer): void {
+    const { leased, socket } = this.#connection;
     // The parser of a destroyed connection serves another one.
-    if (this.#leased === undefined || this.#socket.destroyed) return;
-    this.#release();
-    this.#leaveToParser(chunk);
-    this.#continue();
+    if (leased === undefined || socket.destroyed) return;
+    // The parser has bytes already that came behind this request.
+    if (this.#isAside) {
+      this.cut();
+      return;
+    }
+    this.#connection.handOver();
+    this.#reader.parse(chunk);
+    if (this.#hasEnded) this.#reader.end();
   }
 
   /**
@@ -98,22 +82,22 @@ export class FastConnection<Route> {
    * Calls `done` once the system has it; for a client that is gone nothing happens.
    */
   reply(head: string, body: string | Buffer, last: boolean, done: () => void): void {
-    const socket = this.#socket;
-    if (this.#leased === undefined || !socket.writable) return;
-    if (typeof body === 'string') {
+    const { leased, socket } = this.#connection;
+    if (leased === undefined || !socket.writable) return;
+    if (typeof body === 'string' && body.length < LARGE_REPLY) {
       // A head is ASCII, and Latin-1 is what a text of one byte per character is already.
       socket.write(head + body, Buffer.byteLength(body) === body.length ? 'latin1' : 'utf8');
     } else {
       socket.cork();
       socket.write(head, 'latin1');
-      socket.write(body);
+      // While a client does not read it, Node would hold a text twice.
+      socket.write(typeof body === 'string' ? Buffer.from(body) : body);
       socket.uncork();
     }
     const sent = socket.writableLength === 0;
     const onSent = () => {
       done();
-      this.#release();
-      this.#continue();
+      this.#connection.release();
     };
     // Mostly the system takes it at once, and the stream would say so a tick later.
     if (!sent) {
@@ -127,28 +111,29 @@ export class FastConnection<Route> {
 
   /** Ends the connection without a reply. */
   cut(): void {
-    this.#socket.destroy();
-  }
-
-  /** Gives a leased request the timeout of a reply, not that of an idle connection. */
-  extendTimeout(): void {
-    if (this.#leased === undefined || this.#idleTimeout !== undefined) return;
-    this.#idleTimeout = this.#socket.timeout ?? 0;
-    this.#socket.setTimeout(LIMITS.idleReplyTimeout);
+    this.#connection.socket.destroy();
   }
 
   readonly #read = (chunk: Buffer): void => {
-    if (this.#leased !== undefined) {
-      // The parser may not answer it before the reply that is under way: it gets it behind that, and all that follows.
-      this.#behind = chunk;
-      this.#socket.pause();
+    if (this.#connection.leased !== undefined) {
+      // The server keeps what the parser reads from it waiting until the leased request is answered.
+      this.#stepAside();
+      this.#reader.parse(chunk);
     } else if (this.#unparsed > 0) {
       this.#unparsed -= chunk.length;
       if (this.#unparsed < 0) this.#stepAside();
-      this.#parse(chunk);
+      this.#reader.parse(chunk);
     } else {
       this.#receive(this.#received === undefined ? chunk : Buffer.concat([this.#received.chunk, chunk]));
     }
+  };
+
+  readonly #end = (): void => {
+    // The parser refuses a request that ends too early.
+    this.#giveUp();
+    // Node knows nothing of a leased request, and would close the connection before its reply.
+    if (this.#connection.leased === undefined) this.#reader.end();
+    else this.#hasEnded = true;
   };
 
   #receive(chunk: Buffer): void {
@@ -156,12 +141,11 @@ export class FastConnection<Route> {
     const request = this.#requestReader.read(chunk);
     if (request === undefined) {
       this.#stepAside();
-      this.#leaveToParser(chunk);
+      this.#reader.parse(chunk);
       return;
     }
     const { length } = request;
-    // Until the parser had a whole request it takes the connection for one that is late with its first.
-    const route = this.#requests > 0 && this.#isFree() ? this.#router.find(request) : undefined;
+    const route = this.#isFree() ? this.#router.find(request) : undefined;
     const isComplete = length === chunk.length;
     if (route !== undefined && !isComplete && request.method !== 'GET' && length <= MAX_PIECES) {
       // Many clients send head and body apart.
@@ -173,12 +157,11 @@ export class FastConnection<Route> {
       clearTimeout(this.#bodyTimer);
       this.#bodyTimer = undefined;
     }
-    this.#requests++;
     if (route !== undefined && isComplete) {
       this.#router.answer(this, request, route, chunk);
     } else {
       this.#unparsed = length - chunk.length;
-      this.#leaveToParser(chunk);
+      this.#reader.parse(chunk);
     }
   }
 
@@ -188,40 +171,20 @@ export class FastConnection<Route> {
     const received = this.#received;
     if (received === undefined) return;
     this.#received = undefined;
-    this.#requests++;
     this.#unparsed = received.length - received.chunk.length;
-    this.#leaveToParser(received.chunk);
+    this.#reader.parse(received.chunk);
   };
 
-  #leaveToParser(chunk: Buffer): void {
-    this.#parse(chunk);
-    this.#router.onIdle();
-  }
-
+  /** Until the parser had a whole request it takes the connection for one that is late with its first. */
   #isFree(): boolean {
-    return replyInProgress(this.#socket) === undefined && this.#socket.writable;
+    const { isProven, reply, socket } = this.#connection;
+    return isProven && reply === undefined && socket.writable;
   }
 
   #stepAside(): void {
-    this.#socket.on('data', this.#parse);
-    this.#socket.off('data', this.#read);
-  }
-
-  #release(): void {
-    this.#leased = undefined;
-    if (this.#idleTimeout === undefined) return;
-    this.#socket.setTimeout(this.#idleTimeout);
-    this.#idleTimeout = undefined;
-  }
-
-  #continue(): void {
-    const behind = this.#behind;
-    if (behind !== undefined && this.#socket.writable) {
-      this.#behind = undefined;
-      this.#stepAside();
-      this.#parse(behind);
-      this.#socket.resume();
-    }
-    this.#router.onIdle();
+    this.#isAside = true;
+    const { socket } = this.#connection;
+    socket.on('data', this.#reader.parse).off('data', this.#read);
+    socket.on('end', this.#reader.end).off('end', this.#end);
   }
 }

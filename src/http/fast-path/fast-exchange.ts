@@ -1,15 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
+import { LARGE_REPLY, type ReplyBudget } from '../body/reply-budget.ts';
+import type { Leased } from '../connections/connection.ts';
+import type { Connections } from '../connections/connections.ts';
 import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
 import { type ErrorFormat, refusal } from '../error-format.ts';
 import type { ExchangeLog } from '../exchange-log.ts';
 import { bodyTooLarge } from '../problem.ts';
 import type { ReplyRecorder } from '../request-metrics.ts';
-import type { FastConnection, Leased } from './fast-connection.ts';
+import type { FastConnection } from './fast-connection.ts';
 import { parseReplyHead } from './parse-reply-head.ts';
 import type { PlainRequest } from './plain-request.ts';
-import type { Afterwards, ReplyHeads } from './reply-heads.ts';
+import type { ReplyHeads } from './reply-heads.ts';
 
 /** What all exchanges of a door share. */
 export interface FastExchangeOptions {
@@ -18,6 +21,8 @@ export interface FastExchangeOptions {
   /** Fastify's own logger, whose level can be changed. */
   readonly log: FastifyBaseLogger;
   readonly heads: ReplyHeads;
+  readonly connections: Connections;
+  readonly replyBudget: ReplyBudget;
   /** The id of the next request. */
   nextId(): string;
   /** Whether proxies are trusted to say who the client is. */
@@ -111,6 +116,7 @@ export class FastExchange implements Exchange, Leased {
 
   /** Runs the endpoint and replies. Never throws. */
   run(): void {
+    this.#connection.lease(this);
     const { endpoint } = this.#route;
     const { bodyLimit } = endpoint;
     const bodyLength = bodyLimit === 0 ? 0 : this.#chunk.length - this.#request.head.length;
@@ -143,17 +149,19 @@ export class FastExchange implements Exchange, Leased {
       return;
     }
     if (this.#replied) return;
-    const { heads, isDraining } = this.#options;
+    const { heads, isDraining, replyBudget } = this.#options;
     const connection = this.#connection;
-    const afterwards: Afterwards = isDraining()
-      ? 'drains'
-      : connection.requestLimitReached
-        ? 'limit reached'
-        : 'stays';
+    const closes = isDraining() || connection.isLast;
     const contentLength = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    const head = heads.head({ status, id: this.id, contentType: type, contentLength, headers, afterwards });
+    if (contentLength >= LARGE_REPLY) {
+      replyBudget.take(contentLength, {
+        onClose: (listener) => this.onClose(listener),
+        cut: () => connection.cut(),
+      });
+    }
+    const head = heads.head({ status, id: this.id, contentType: type, contentLength, headers, closes });
     this.#replied = true;
-    const isLast = afterwards !== 'stays' || headers?.connection === 'close';
+    const isLast = closes || headers?.connection === 'close';
     connection.reply(head, body, isLast, () => this.#recordReply(status, head));
   }
 

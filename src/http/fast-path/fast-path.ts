@@ -4,11 +4,10 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { takesEventStream } from '../accept.ts';
-import { LIMITS } from '../limits.ts';
 import { FastConnection, type FastRouter } from './fast-connection.ts';
 import { FastExchange, type FastExchangeOptions, type FastRoute } from './fast-exchange.ts';
 import { HookWatch } from './hook-watch.ts';
-import { type NodeInternals, nodeInternals } from './node-internals.ts';
+import { nodeReader } from './node-reader.ts';
 import type { PlainRequest } from './plain-request.ts';
 import { ReplyHeads } from './reply-heads.ts';
 import { RouteTable } from './route-table.ts';
@@ -25,30 +24,16 @@ const TRACED = ['request.start', 'response.created', 'response.finish'].map((nam
  */
 export class FastPath implements FastRouter<FastRoute> {
   readonly #options: FastExchangeOptions;
-  readonly #internals: NodeInternals;
   readonly #routes = new RouteTable();
   readonly #hooks = new HookWatch();
-  readonly #connections = new Set<FastConnection<FastRoute>>();
-  #closeIdleConnections = (): void => {};
-  /** Idle connections are to be closed once no request is being answered. */
-  #closesIdle = false;
-  /** `unproven` until a request has shown that Node's internals are as known. */
-  #state: 'unproven' | 'open' | 'closed' = 'unproven';
+  #isInstalled = false;
+  /** Node's internals are not as known. */
+  #isClosed = false;
 
   /** Call it before any route is added to the instance. */
-  constructor(
-    app: FastifyInstance,
-    options: Omit<FastExchangeOptions, 'heads'>,
-    internals: NodeInternals = nodeInternals,
-  ) {
-    this.#internals = internals;
+  constructor(app: FastifyInstance, options: Omit<FastExchangeOptions, 'heads'>) {
     this.#options = { ...options, heads: new ReplyHeads() };
     this.#routes.watch(app);
-    // The first request of each connection comes this way.
-    app.addHook('onRequest', (request, _reply, done) => {
-      if (this.#state === 'unproven') this.#prove(request.raw.socket);
-      done();
-    });
   }
 
   /** From now on a hook that is added to the instance, or to a scope of it, closes the fast path for their routes. */
@@ -65,18 +50,17 @@ export class FastPath implements FastRouter<FastRoute> {
     if (server.listenerCount('request') > 1 || server.emit !== EventEmitter.prototype.emit) return;
     this.#routes.build((scope) => this.#hooks.isHooked(scope));
     if (this.#routes.isEmpty) return;
-    this.#spareBusyConnections(server);
-    server.on('connection', (socket: Socket) => this.#attach(socket));
-    server.once('listening', () => {
-      const check = setInterval(() => {
-        for (const connection of this.#connections) connection.extendTimeout();
-      }, LIMITS.checkInterval).unref();
-      server.once('close', () => clearInterval(check));
-    });
+    this.#isInstalled = true;
+    this.serve(server);
+  }
+
+  /** Answers plain requests to a server, if the fast path is installed. Call it before a client connects. */
+  serve(server: Server): void {
+    if (this.#isInstalled) server.on('connection', (socket: Socket) => this.#attach(socket));
   }
 
   find(request: PlainRequest): FastRoute | undefined {
-    if (this.#state !== 'open' || this.#options.isDraining() || isTraced()) return undefined;
+    if (this.#isClosed || this.#options.isDraining() || isTraced()) return undefined;
     // Event streams are Fastify's.
     if (takesEventStream(request.headers.accept)) return undefined;
     if (this.#isRecordedForwarded(request)) return undefined;
@@ -96,54 +80,21 @@ export class FastPath implements FastRouter<FastRoute> {
     route: FastRoute,
     chunk: Buffer,
   ): void {
-    const exchange = new FastExchange(connection, request, route, chunk, this.#options);
-    connection.lease(exchange);
-    exchange.run();
-  }
-
-  onIdle(): void {
-    if (this.#closesIdle) this.#closeIdleConnections();
-  }
-
-  /** Node takes a connection for idle while the fast path answers on it: closing idle ones waits for the reply. */
-  #spareBusyConnections(server: Server): void {
-    const closeIdle = server.closeIdleConnections.bind(server);
-    this.#closeIdleConnections = () => {
-      this.#closesIdle = this.#isBusy();
-      if (!this.#closesIdle) closeIdle();
-    };
-    server.closeIdleConnections = this.#closeIdleConnections;
-  }
-
-  #isBusy(): boolean {
-    for (const { busy } of this.#connections) if (busy) return true;
-    return false;
+    new FastExchange(connection, request, route, chunk, this.#options).run();
   }
 
   #attach(socket: Socket): void {
-    if (this.#state === 'closed') return;
-    const parse = this.#internals.parserOf(socket);
-    if (parse === undefined) {
-      this.#close('a connection is not read by one listener');
-      return;
-    }
-    const connection = new FastConnection<FastRoute>(socket, parse, this);
-    this.#connections.add(connection);
-    socket.once('close', () => {
-      this.#connections.delete(connection);
-      this.onIdle();
-    });
-  }
-
-  #prove(socket: Socket): void {
-    if (this.#internals.replyInProgress(socket) === undefined)
-      this.#close('a connection does not name its reply in progress');
-    else this.#state = 'open';
+    const connection = this.#options.connections.of(socket);
+    // Refused for the limit of connections.
+    if (this.#isClosed || connection === undefined) return;
+    const reader = nodeReader(socket);
+    if (reader === undefined) this.#close('a connection is not read as known');
+    else new FastConnection<FastRoute>(connection, reader, this);
   }
 
   /** Leaves all further requests to Fastify. */
   #close(reason: string): void {
-    this.#state = 'closed';
+    this.#isClosed = true;
     this.#options.log.warn({ reason, node: process.version }, 'fast path off: unknown internals of Node');
   }
 }

@@ -1,9 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { LIMITS } from '../limits.ts';
 
-/** What becomes of the connection behind a reply: it stays, or closes because the door drains or the request limit is reached. */
-export type Afterwards = 'stays' | 'drains' | 'limit reached';
-
 /** What a head says. */
 export interface HeadParts {
   readonly status: number;
@@ -15,14 +12,15 @@ export interface HeadParts {
   readonly contentLength: number;
   /** By name in lower case; they come before the content type. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  readonly afterwards: Afterwards;
+  /** Whether the connection closes behind the reply. */
+  readonly closes: boolean;
 }
 
 const OK = `HTTP/1.1 200 ${STATUS_CODES[200]}`;
 const OK_TO_ID = `${OK}\r\nx-request-id: `;
 /** Every reply of a door has these two first (http/server/listener.ts). */
 const AFTER_ID = '\r\nx-content-type-options: nosniff\r\n';
-const KEEP_ALIVE = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(LIMITS.keepAliveTimeout / 1_000)}, max=${LIMITS.maxRequestsPerConnection}\r\n\r\n`;
+const KEEP_ALIVE = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(LIMITS.keepAliveTimeout / 1_000)}\r\n\r\n`;
 
 /** The heads of replies, byte for byte as Fastify and Node write them. */
 export class ReplyHeads {
@@ -40,8 +38,8 @@ export class ReplyHeads {
   /** The head of one reply, with the blank line behind it. */
   head(parts: HeadParts): string {
     this.#readClock();
-    const { status, id, contentType, contentLength, headers, afterwards } = parts;
-    if (status !== 200 || afterwards !== 'stays') return this.#unusual(parts);
+    const { status, id, contentType, contentLength, headers, closes } = parts;
+    if (status !== 200 || closes) return this.#unusual(parts);
     if (headers !== this.#lastHeaders) {
       this.#lastType = undefined;
       // An object that comes again is a constant of its endpoint.
@@ -58,23 +56,21 @@ export class ReplyHeads {
     return OK_TO_ID + id + this.#lastEnd;
   }
 
-  #unusual({ status, id, contentType, contentLength, headers, afterwards }: HeadParts): string {
+  #unusual({ status, id, contentType, contentLength, headers, closes }: HeadParts): string {
     let text = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}`;
-    const drains = afterwards === 'drains';
-    if (drains) text += '\r\nconnection: close';
+    if (closes) text += '\r\nconnection: close';
     text += `\r\nx-request-id: ${id}${AFTER_ID}`;
-    let closes = drains;
+    let isLast = closes;
     for (const name in headers) {
       if (name === 'x-content-type-options') continue;
       if (name === 'connection') {
-        if (drains) continue;
-        closes = true;
+        if (closes) continue;
+        isLast = true;
       }
       text += `${name}: ${headers[name]}\r\n`;
     }
     if (status !== 204) text += content(contentType, contentLength);
-    if (closes) return `${text}${this.#date}\r\n`;
-    return text + (afterwards === 'stays' ? this.#stays : `${this.#date}Connection: close\r\n\r\n`);
+    return isLast ? `${text}${this.#date}\r\n` : text + this.#stays;
   }
 
   #readClock(): void {

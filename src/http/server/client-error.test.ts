@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { rawHttp } from '../../../test/support/raw-http.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
+import { Connections } from '../connections/connections.ts';
 import type { ErrorFormat } from '../error-format.ts';
 import { clientErrorHandler } from './client-error.ts';
 
@@ -22,13 +23,18 @@ interface Server extends AsyncDisposable {
 }
 
 async function listen(handle: RequestListener, options: ServerOptions = {}): Promise<Server> {
-  const server = createServer({ maxHeaderSize: 1024, ...options }, handle);
+  const connections = new Connections({ max: 10, maxPerAddress: undefined });
+  const server = createServer({ maxHeaderSize: 1024, ...options }, (request, response) => {
+    connections.of(request.socket)?.begin(response);
+    handle(request, response);
+  });
+  connections.watch(server);
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
-  const onClientError = clientErrorHandler(format);
+  const onClientError = clientErrorHandler(format, connections);
   server.on('clientError', (error, socket) => onClientError(error, socket as Socket));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

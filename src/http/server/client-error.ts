@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
+import type { Connection } from '../connections/connection.ts';
+import type { Connections } from '../connections/connections.ts';
 import type { ErrorFormat } from '../error-format.ts';
-import { replyInProgress } from '../fast-path/node-internals.ts';
-import { frameworkCode, HttpProblem, reasonPhrase } from '../problem.ts';
+import { frameworkCode, HttpProblem, type ProblemCode, reasonPhrase } from '../problem.ts';
 
 const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
@@ -15,10 +16,18 @@ type ClientError = Error & { readonly code?: string };
  * Answers bytes that never became a request, in the door's own error format, and closes the connection. Replies to
  * whole requests that came before those bytes come first.
  */
-export function clientErrorHandler(format: ErrorFormat): (error: ClientError, socket: Socket) => void {
+export function clientErrorHandler(
+  format: ErrorFormat,
+  connections: Pick<Connections, 'of'>,
+): (error: ClientError, socket: Socket) => void {
   const waiting = new WeakSet<Socket>();
   return function handle(error, socket) {
-    const reply = replyInProgress(socket);
+    const connection = connections.of(socket);
+    if (connection?.leased !== undefined) {
+      connection.whenFree(() => handle(error, socket));
+      return;
+    }
+    const reply = connection?.reply;
     if (reply?.req.complete && socket.writable && error.code !== 'ECONNRESET') {
       // What comes behind such bytes is none either.
       if (waiting.has(socket)) return;
@@ -37,8 +46,24 @@ export function clientErrorHandler(format: ErrorFormat): (error: ClientError, so
 
 function refuse(error: ClientError, socket: Socket, format: ErrorFormat): void {
   const status = STATUS_BY_CODE[error.code ?? ''] ?? 400;
+  writeRefusal(socket, format, status, frameworkCode(error.code) ?? 'BAD_REQUEST');
+}
+
+/**
+ * Refuses a CONNECT, which Node takes off HTTP: it would close the connection before the replies to the requests in
+ * front of it.
+ */
+export function refuseConnect(format: ErrorFormat, connection: Connection): void {
+  const { socket } = connection;
+  // Node no longer listens.
+  socket.on('error', () => {});
+  connection.whenAnswered(() => {
+    if (socket.writable) writeRefusal(socket, format, 405, 'NO_ROUTE');
+  });
+}
+
+function writeRefusal(socket: Socket, format: ErrorFormat, status: number, code: ProblemCode): void {
   const phrase = reasonPhrase(status);
-  const code = frameworkCode(error.code) ?? 'BAD_REQUEST';
   const body = format.body(new HttpProblem(status, code, phrase), undefined);
   socket.end(
     `HTTP/1.1 ${status} ${phrase}\r\nContent-Type: ${format.contentType}\r\n` +

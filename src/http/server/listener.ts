@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
@@ -8,14 +9,18 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import type { Logger } from 'pino';
+import { ReplyBudget } from '../body/reply-budget.ts';
+import { Connections } from '../connections/connections.ts';
 import { type ErrorFormat, sendProblem } from '../error-format.ts';
 import { type ExchangeLog, recordOf } from '../exchange-log.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
-import { replyInProgress } from '../fast-path/node-internals.ts';
 import { LIMITS } from '../limits.ts';
-import { clientErrorHandler } from './client-error.ts';
+import { clientErrorHandler, refuseConnect } from './client-error.ts';
+import { DoorServer } from './door-server.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
+import { limitUnread } from './limit-unread.ts';
 import { ListenError, type ListenerAddress } from './listen-error.ts';
+import { listenOnOtherAddresses } from './other-addresses.ts';
 import { originForm, refusedFraming } from './request-guard.ts';
 
 /** How a listener is set up. */
@@ -25,6 +30,12 @@ export interface ListenerOptions extends ListenerAddress {
   readonly errors: ErrorFormat;
   /** Whether plain requests are answered without Fastify; default true. */
   readonly fastPath?: boolean;
+  /** Bounds what clients have not read of their replies; default 64 MiB for this listener. */
+  readonly replyBudget?: ReplyBudget;
+  /** Maximum connections; default 10,000. */
+  readonly maxConnections?: number;
+  /** Connections that one address may have; default no limit of its own. */
+  readonly maxConnectionsPerAddress?: number | undefined;
   /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
   readonly trustProxy?: boolean | string[];
 }
@@ -44,16 +55,33 @@ export interface Listener extends AsyncDisposable {
   close(deadline: AbortSignal): Promise<void>;
 }
 
-/** How often a closing listener looks for connections that have become idle, in milliseconds. */
-const SWEEP_INTERVAL = 50;
+const DEFAULT_MAX_UNREAD = 64 * 1024 * 1024;
 
 /** Builds a listener that does not listen yet. */
 export function createListener(options: ListenerOptions): Listener {
-  const { door, host, errors, trustProxy = false } = options;
+  const { door, host, errors, trustProxy = false, maxConnectionsPerAddress: maxPerAddress } = options;
   let draining = false;
   const idPrefix = randomBytes(4).toString('hex');
   let requests = 0;
   const nextId = () => `${idPrefix}-${(++requests).toString(36)}`;
+  const { replyBudget = new ReplyBudget(DEFAULT_MAX_UNREAD) } = options;
+  const connections = new Connections({
+    max: options.maxConnections ?? LIMITS.maxConnections,
+    maxPerAddress,
+  });
+  const servers: DoorServer[] = [];
+  const createServer = (handle: RequestListener) => {
+    const server = new DoorServer(handle, connections);
+    server.on('connect', ({ socket }) => {
+      const connection = connections.of(socket);
+      if (connection !== undefined) refuseConnect(errors, connection);
+    });
+    servers.push(server);
+    return server;
+  };
+
+  let createAnother: () => DoorServer;
+  const onClientError = clientErrorHandler(errors, connections);
 
   const app: FastifyInstance = Fastify({
     loggerInstance: options.log as FastifyBaseLogger,
@@ -70,27 +98,21 @@ export function createListener(options: ListenerOptions): Listener {
       addCommonHeaders(request, reply);
       sendProblem(errors, error, request, reply);
     },
-    clientErrorHandler: clientErrorHandler(errors),
+    clientErrorHandler: onClientError,
     return503OnClosing: false,
     schemaController: { compilersFactory: lazyCompilers() },
     forceCloseConnections: 'idle',
-    requestTimeout: LIMITS.requestTimeout,
-    connectionTimeout: LIMITS.idleReplyTimeout,
-    keepAliveTimeout: LIMITS.keepAliveTimeout,
-    maxRequestsPerSocket: LIMITS.maxRequestsPerConnection,
-    http: {
-      headersTimeout: LIMITS.headersTimeout,
-      connectionsCheckingInterval: LIMITS.checkInterval,
-      maxHeaderSize: LIMITS.maxHeaderBytes,
-      insecureHTTPParser: false,
-      // Refused by us, in the door's own format.
-      requireHostHeader: false,
+    serverFactory(handle) {
+      createAnother = () => createServer(handle);
+      return createAnother();
     },
   });
   let exchangeLog: ExchangeLog | undefined;
   const fastPath = new FastPath(app, {
     errors,
     log: app.log,
+    connections,
+    replyBudget,
     nextId,
     trustsProxies: trustProxy !== false,
     isDraining: () => draining,
@@ -100,14 +122,6 @@ export function createListener(options: ListenerOptions): Listener {
     exchangeLog?.record(recordOf(request, reply));
     done();
   });
-  const sockets = new Set<Socket>();
-  app.server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  app.server.maxHeadersCount = LIMITS.maxHeaders;
-  app.server.maxConnections = LIMITS.maxConnections;
-
   app.addHook('onRequest', (request, reply, done) => {
     addCommonHeaders(request, reply);
     const refused = refusedFraming(request.raw);
@@ -115,11 +129,12 @@ export function createListener(options: ListenerOptions): Listener {
     reply.header('connection', 'close');
     sendProblem(errors, refused, request, reply);
   });
+  limitUnread(app, replyBudget);
   app.setErrorHandler((error, request, reply) => sendProblem(errors, error, request, reply));
   // A caller may close the instance itself.
-  app.addHook('preClose', (done) => {
+  app.addHook('preClose', async () => {
     drain();
-    done();
+    await Promise.all(servers.map((server) => server.stopAccepting()));
   });
 
   function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
@@ -130,27 +145,19 @@ export function createListener(options: ListenerOptions): Listener {
   function drain(): void {
     draining = true;
     // Replies to requests that began before.
-    for (const socket of sockets) {
-      const reply = replyInProgress(socket);
+    for (const { reply } of connections) {
       if (reply?.headersSent === false) reply.setHeader('connection', 'close');
     }
   }
 
   async function close(deadline: AbortSignal): Promise<void> {
     drain();
-    const cut = () => app.server.closeAllConnections();
+    const cut = () => connections.cut();
     deadline.addEventListener('abort', cut, { once: true });
     if (deadline.aborted) cut();
-    // A reply that had begun before the drain leaves its connection open and unused; and while a hook of the user holds
-    // up the close, new connections come after the cut.
-    const sweep = setInterval(() => {
-      if (deadline.aborted) cut();
-      else app.server.closeIdleConnections();
-    }, SWEEP_INTERVAL);
     try {
       await app.close();
     } finally {
-      clearInterval(sweep);
       deadline.removeEventListener('abort', cut);
     }
   }
@@ -170,6 +177,10 @@ export function createListener(options: ListenerOptions): Listener {
       } catch (cause) {
         throw new ListenError(options, cause);
       }
+      const others = await listenOnOtherAddresses(host, app.server, () =>
+        createAnother().on('clientError', (error, socket) => onClientError(error, socket as Socket)),
+      );
+      for (const server of others) fastPath.serve(server);
       return baseUrl(app, host);
     },
     drain,

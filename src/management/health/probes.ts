@@ -14,14 +14,20 @@ export const PROBE_PATHS: readonly string[] = Object.keys(PROBES);
  * Adds the probes of an orchestrator: open, and outside the base path. Their clients never authenticate, so they see
  * more than the status only where everybody does.
  */
-export function addProbes(scope: FastifyInstance, { registry, groups, secrets }: HealthView): void {
+export function addProbes(
+  scope: FastifyInstance,
+  { registry, readiness, groups, secrets }: HealthView,
+): void {
   for (const [path, name] of Object.entries(PROBES)) {
     const group = groups.get(name);
     if (group === undefined) continue;
     const check = registry.group(group.members);
     const reply = cachedHealthReply({ shown: group.showDetails === 'always', secrets });
     addOperations(scope, path, {
-      get: ({ headers }) => whenReady(check(), (report) => reply(report, headers.accept)),
+      get({ headers }) {
+        if (path === '/readyz') readiness.probed(performance.now());
+        return whenReady(check(), (report) => reply(report, headers.accept));
+      },
     });
   }
 }

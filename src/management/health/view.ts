@@ -23,6 +23,7 @@ export interface HealthTarget {
 export interface HealthView {
   /** The checks, and the states of the process. */
   readonly registry: HealthRegistry;
+  readonly readiness: Readiness;
   /** The checks of /health itself. */
   readonly whole: HealthGroup;
   readonly groups: ReadonlyMap<string, HealthGroup>;
@@ -43,6 +44,7 @@ export function healthView(options: HealthViewOptions): HealthView {
   });
   return {
     registry: health.with(states(readiness)),
+    readiness,
     whole,
     groups,
     secrets,

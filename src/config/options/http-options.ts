@@ -1,0 +1,39 @@
+import { count, list, toggle } from './option.ts';
+import { trustedProxies } from './trusted-proxies.ts';
+
+/** The options of all doors' HTTP. */
+export const httpOptions = {
+  'http.trustProxy': list({
+    ...trustedProxies,
+    env: 'TRUST_PROXY',
+    default: [],
+    description:
+      'Addresses and CIDR ranges of the proxies in front of the doors (also loopback, linklocal, uniquelocal): only their X-Forwarded-For, -Host and -Proto count, for the limit on failed log-ins, links and /httpexchanges. true trusts everybody who connects, so that any client can claim an address unless a proxy replaces these headers.',
+  }),
+  'http.fastPath': toggle({
+    env: 'HTTP_FAST_PATH',
+    default: true,
+    description:
+      "Fast path: replies to plain requests without Fastify and Node's HTTP parser, byte for byte the same.",
+  }),
+  'http.maxConnections': count({
+    env: 'HTTP_MAX_CONNECTIONS',
+    default: 10_000,
+    min: 1,
+    description:
+      'Maximum connections per door. Beyond it the ones that are idle for longest, for a second at least, are closed for new ones.',
+  }),
+  'http.maxConnectionsPerAddress': count({
+    env: 'HTTP_MAX_CONNECTIONS_PER_ADDRESS',
+    default: 2_500,
+    min: 1,
+    description:
+      'Maximum connections per door of one address, or one IPv6 network of 64 bits. Not used where http.trustProxy names proxies, which have the connections of all clients.',
+  }),
+  'http.maxUnreadBytes': count({
+    env: 'HTTP_MAX_UNREAD_BYTES',
+    default: 64 * 1024 * 1024,
+    description:
+      'Maximum size of the replies over 16 KiB that clients have not read yet, over all doors, in bytes; a reply that is streamed counts 128 KiB. Beyond it the replies that are unread for longest, for a second at least, are cut; otherwise the request is a 503.',
+  }),
+} as const;

@@ -1,0 +1,103 @@
+import { type RequestListener, Server, type ServerOptions } from 'node:http';
+import { setImmediate as tick } from 'node:timers/promises';
+import type { Connections } from '../connections/connections.ts';
+import { LIMITS } from '../limits.ts';
+
+/** How long nobody may have connected before the port is closed, in milliseconds. */
+const QUIET = 20;
+/** How long the port stays open at most when somebody always connects, in milliseconds. */
+const MAX_WAIT = 250;
+
+/** How often a closing server looks for connections that have become idle, in milliseconds. */
+const SWEEP_INTERVAL = 50;
+
+const OPTIONS: ServerOptions = {
+  requestTimeout: LIMITS.requestTimeout,
+  headersTimeout: LIMITS.headersTimeout,
+  keepAliveTimeout: LIMITS.keepAliveTimeout,
+  connectionsCheckingInterval: LIMITS.checkInterval,
+  maxHeaderSize: LIMITS.maxHeaderBytes,
+  insecureHTTPParser: false,
+  // Refused by us, in the door's own format.
+  requireHostHeader: false,
+};
+
+/**
+ * The HTTP server of a door. Its stop cuts no request: the system resets connections that wait to be accepted when the
+ * port closes, and Node's own server closes those whose first request it has not read.
+ */
+export class DoorServer extends Server {
+  readonly #connections: Connections;
+  /** Set while the port closes: what arrives is answered afterwards, because clients that have a reply connect again. */
+  #held: (() => void)[] | undefined;
+  #stops: Promise<void> | undefined;
+  #state: 'open' | 'closing' | 'closed' = 'open';
+
+  constructor(handle: RequestListener, connections: Connections) {
+    super(OPTIONS);
+    this.timeout = LIMITS.idleReplyTimeout;
+    this.maxHeadersCount = LIMITS.maxHeaders;
+    // Not documented: where Node no longer knows it, a client that closes its half behind a request gets no reply.
+    Object.assign(this, { httpAllowHalfOpen: true });
+    this.#connections = connections;
+    connections.watch(this);
+    this.on('close', () => {
+      this.#state = 'closed';
+    });
+    this.on('request', (request, response) => {
+      const connection = connections.of(request.socket);
+      // Refused, or closed just now.
+      if (connection === undefined) return;
+      connection.begin(response);
+      // Node drops the bytes behind an Upgrade that it ignores, so that later replies would answer other requests.
+      if (connection.requestLimitReached || request.headers.upgrade !== undefined) {
+        response.setHeader('connection', 'close');
+      }
+      const answer = () => connection.whenFree(() => handle(request, response));
+      if (this.#held === undefined) answer();
+      else this.#held.push(answer);
+    });
+  }
+
+  /** Closes the port once nobody connects for a moment. Never rejects. */
+  stopAccepting(): Promise<void> {
+    this.#stops ??= this.#stopAccepting();
+    return this.#stops;
+  }
+
+  async #stopAccepting(): Promise<void> {
+    if (!this.listening) return;
+    const held: (() => void)[] = [];
+    this.#held = held;
+    const started = performance.now();
+    let accepted = this.#connections.accepted;
+    let lastAt = started;
+    // Node accepts one connection per tick.
+    while (performance.now() - lastAt < QUIET && performance.now() - started < MAX_WAIT) {
+      await tick();
+      if (this.#connections.accepted !== accepted) lastAt = performance.now();
+      accepted = this.#connections.accepted;
+    }
+    this.close();
+    this.#held = undefined;
+    for (const answer of held) answer();
+  }
+
+  /** Closes the port, if that is still open, and calls `done` when the last connection is closed. */
+  override close(done: (error?: Error) => void = () => {}): this {
+    if (this.#state === 'open') {
+      this.#state = 'closing';
+      const sweep = setInterval(() => this.closeIdleConnections(), SWEEP_INTERVAL);
+      this.once('close', () => clearInterval(sweep));
+      return super.close(done);
+    }
+    if (this.#state === 'closed') process.nextTick(done);
+    else this.once('close', () => done());
+    return this;
+  }
+
+  /** Spares the connections on which something is in progress; a later call closes what has become idle. */
+  override closeIdleConnections(): void {
+    this.#connections.closeIdle();
+  }
+}

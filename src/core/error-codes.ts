@@ -77,6 +77,10 @@ export const ERROR_CODES = {
     text: 'An HTTP/1.0 request has a Transfer-Encoding; send a Content-Length or use HTTP/1.1.',
   },
 
+  UNKNOWN_EXPECTATION: {
+    status: 417,
+    text: 'The Expect header asks for something other than 100-continue; leave it out.',
+  },
   // GraphQL
   INTERNAL_SERVER_ERROR: { text: 'A resolver failed; find the cause in the log.' },
   LIMIT_EXCEEDED: {

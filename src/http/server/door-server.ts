@@ -44,7 +44,7 @@ export class DoorServer extends Server {
     this.on('close', () => {
       this.#state = 'closed';
     });
-    this.on('request', (request, response) => {
+    const take: RequestListener = (request, response) => {
       const connection = connections.of(request.socket);
       // Refused, or closed just now.
       if (connection === undefined) return;
@@ -56,7 +56,9 @@ export class DoorServer extends Server {
       const answer = () => connection.whenFree(() => handle(request, response));
       if (this.#held === undefined) answer();
       else this.#held.push(answer);
-    });
+    };
+    // Node would answer an unknown expectation itself.
+    this.on('request', take).on('checkExpectation', take);
   }
 
   /** Closes the port once nobody connects for a moment. Never rejects. */

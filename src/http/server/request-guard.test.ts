@@ -140,3 +140,14 @@ test('HTTP/1.0 with Transfer-Encoding is a 400, HTTP/1.1 with it and HTTP/1.0 wi
   assert.equal(refusedFraming(request([['Host', 'a']], 0)), undefined);
   assert.ok(refusedFraming(request([['Transfer-Encoding', '']], 0)), 'an empty one is one');
 });
+
+test('an expectation that nobody knows is a 417', () => {
+  const expecting = (value: string) =>
+    request([
+      ['Host', 'a'],
+      ['Expect', value],
+    ]);
+  assert.equal(refusedFraming(expecting('100-Continue')), undefined);
+  assert.equal(refusedFraming(expecting('more'))?.status, 417);
+  assert.equal(refusedFraming(expecting('more'))?.code, 'UNKNOWN_EXPECTATION');
+});

@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { LIMITS } from '../limits.ts';
-import { HttpProblem } from '../problem.ts';
+import { HttpProblem, reasonPhrase } from '../problem.ts';
 
 /**
  * The framings that Node's parser lets through and that two programs in a row could read differently
- * (RFC 9112 3.2 and 6.1). Returns why the request is refused, or undefined.
+ * (RFC 9112 3.2 and 6.1), and expectations that nobody can meet (RFC 9110 10.1.1). Returns why the request is refused, or undefined.
  */
 export function refusedFraming(request: IncomingMessage): HttpProblem | undefined {
   const raw = request.rawHeaders;
@@ -23,6 +23,10 @@ export function refusedFraming(request: IncomingMessage): HttpProblem | undefine
   }
   if (request.httpVersionMinor === 0 && request.headers['transfer-encoding'] !== undefined) {
     return new HttpProblem(400, 'TRANSFER_ENCODING_1_0', 'HTTP/1.0 has no Transfer-Encoding');
+  }
+  const { expect } = request.headers;
+  if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
+    return new HttpProblem(417, 'UNKNOWN_EXPECTATION', reasonPhrase(417));
   }
   return undefined;
 }

@@ -9,6 +9,7 @@ import { KnownSecrets } from '../core/redaction.ts';
 import { databaseMeters } from '../database/database-metrics.ts';
 import { openDatabase } from '../database/open-database.ts';
 import type { Replica } from '../database/open-options.ts';
+import { accessLog } from '../http/access-log.ts';
 import { ReplyBudget } from '../http/body/reply-budget.ts';
 import { timeRequests } from '../http/request-metrics.ts';
 import { listRoutes } from '../http/route-list.ts';
@@ -117,6 +118,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       // Fastify wraps the logger that it is given.
       loggers.add(door, created.app.log);
       doors.set(door, { ...created, routes: listRoutes(created.app) });
+      if (settings['log.requests']) created.recordExchanges(accessLog(created.app.log));
       created.watchHooks();
       return created.app;
     },

@@ -97,6 +97,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'webhook.lease': fc.integer({ min: 500, max: 600_000 }),
   'webhook.handlerGrace': fc.integer({ min: 0, max: 2_592_000_000 }),
   'log.level': fc.constantFrom('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+  'log.requests': fc.boolean(),
   profiles: fc.array(item, { maxLength: 3 }),
   'shutdown.linger': fc.integer({ min: 0, max: 300_000 }),
 };

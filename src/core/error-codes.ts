@@ -45,6 +45,7 @@ export const ERROR_CODES = {
 
   // Users
   COLLECTION_FULL: { text: 'GraphQL keeps no more users in memory; raise `GRAPHQL_MAX_USERS`.' },
+  USER_NOT_FOUND: { status: 404, text: 'There is no user with this id; it may have been deleted.' },
   INVALID_USER: { status: 400, text: 'A user needs a name and an email of valid text; correct them.' },
   SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what was missed.' },
 
@@ -83,6 +84,10 @@ export const ERROR_CODES = {
   },
   // GraphQL
   INTERNAL_SERVER_ERROR: { text: 'A resolver failed; find the cause in the log.' },
+  INVALID_DOCUMENT: {
+    status: 400,
+    text: 'The document has a syntax error or does not fit the schema, or has no such operation; correct what the errors name.',
+  },
   LIMIT_EXCEEDED: {
     status: 400,
     text: 'The document exceeds the limit that is named; ask for less or raise it.',

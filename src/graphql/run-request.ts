@@ -1,8 +1,9 @@
 import type { ExecutionResult } from 'graphql';
+import type { ErrorCode } from '../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
-import type { FindOperation } from './executor.ts';
+import type { FindOperation, Refused } from './executor.ts';
 import { maskErrors } from './mask-errors.ts';
 import { EVENT_STREAM, negotiateResultType, RESULT_TYPES, type ResultType } from './media-type.ts';
 import type { Operation } from './operation.ts';
@@ -21,7 +22,7 @@ export function runRequest(exchange: Exchange, options: RunOptions): MaybePromis
   if (type === undefined) throw notAcceptable();
   const params = paramsOf(exchange);
   const operation = options.findOperation(params);
-  if ('errors' in operation) return replyWith(operation, type);
+  if ('errors' in operation) return refuseOperation(exchange, operation, type);
   if (operation.definition.operation === 'subscription') {
     throw new HttpProblem(406, 'NEEDS_EVENT_STREAM', `A subscription needs "Accept: ${EVENT_STREAM}"`);
   }
@@ -45,6 +46,16 @@ export function masked({ id, log }: Exchange, result: ExecutionResult): Executio
 function notAcceptable(): HttpProblem {
   const types = Object.values(RESULT_TYPES).join(' or ');
   return new HttpProblem(406, 'NOT_ACCEPTABLE', `This endpoint answers with ${types}`);
+}
+
+/** A refused document has its reasons in the result. */
+function refuseOperation(exchange: Exchange, refused: Refused, type: ResultType): Reply {
+  const reply = replyWith(refused, type);
+  const [first] = refused.errors;
+  const code = String(first?.extensions.code ?? ('INVALID_DOCUMENT' satisfies ErrorCode));
+  const { id: reqId, method, log } = exchange;
+  log.debug({ reqId, method, status: reply.status, code, reason: first?.message }, 'request refused');
+  return { ...reply, headers: { 'x-error-code': code } };
 }
 
 function replyWith(result: ExecutionResult, type: ResultType): Reply {

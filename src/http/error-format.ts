@@ -16,22 +16,36 @@ interface RefusedRequest {
   readonly id: string;
   readonly method: string;
   readonly url: string;
-  readonly log: Pick<FastifyBaseLogger, 'error'>;
+  readonly log: Pick<FastifyBaseLogger, 'error' | 'debug'>;
 }
 
-/** The reply to an error, in the door's format. A failure of ours is logged with the request's id. */
+/**
+ * The reply to an error, in the door's format, with its code in `x-error-code`. A failure of ours is logged with the
+ * request's id, a refusal at debug.
+ */
 export function refusal(format: ErrorFormat, error: unknown, request: RefusedRequest): Reply {
   const problem = toProblem(error);
   // Under load a refusal is no failure, and an entry for each would be load too.
-  const isBusy = error instanceof HttpProblem && error.headers?.['retry-after'] !== undefined;
-  if (problem.status >= 500 && !isBusy)
-    request.log.error({ reqId: request.id, err: error }, 'request failed');
+  const isBusy = error instanceof HttpProblem && error.headers['retry-after'] !== undefined;
+  const { status, code } = problem;
+  const { id: reqId, method, url, log } = request;
+  if (status >= 500 && !isBusy) log.error({ reqId, err: error }, 'request failed');
+  else {
+    // Without the query, which may hold secrets.
+    const [path] = url.split('?', 1);
+    log.debug({ reqId, method, path, status, code, reason: reasonOf(problem) }, 'request refused');
+  }
   return {
-    status: problem.status,
+    status,
     type: format.contentType,
     body: format.body(problem, request),
-    headers: { ...format.headers, ...problem.headers },
+    headers: { 'x-error-code': code, ...format.headers, ...problem.headers },
   };
+}
+
+/** What Fastify or Node refused has its reason in the cause. */
+function reasonOf({ message, cause }: HttpProblem): string {
+  return cause instanceof Error ? cause.message : message;
 }
 
 /** Answers a request of Fastify's with the refusal. */

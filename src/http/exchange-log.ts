@@ -6,6 +6,10 @@ type Headers = Readonly<Record<string, number | string | readonly string[] | und
 
 /** A request and its reply, secrets included: callers redact them before they show it. */
 export interface RecordedExchange {
+  /** The request's id. */
+  readonly id: string;
+  /** The client's address. */
+  readonly client: string;
   /** When the reply was complete, in milliseconds since 1970. */
   readonly endedAt: number;
   /** In milliseconds. */
@@ -25,8 +29,13 @@ export interface RecordedExchange {
   responseHeaders(): Headers;
 }
 
+/** Gets the exchanges of a door. */
+export interface ExchangeRecorder {
+  record(exchange: RecordedExchange): void;
+}
+
 /** Keeps the last exchanges of all doors. */
-export class ExchangeLog {
+export class ExchangeLog implements ExchangeRecorder {
   readonly #capacity: number;
   readonly #ring: RecordedExchange[] = [];
   #next = 0;
@@ -59,6 +68,8 @@ export function recordOf(request: FastifyRequest, reply: FastifyReply): Recorded
   // Now, so that the exchange keeps no request with its body.
   const responseHeaders = reply.getHeaders();
   return {
+    id: request.id,
+    client: request.ip,
     endedAt: Date.now(),
     duration: reply.elapsedTime,
     method: request.method,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { data, done, ENDPOINT_NOT_FOUND, failure, JSON_TYPE, USER_NOT_FOUND } from './envelope.ts';
+import { data, done, failure, JSON_TYPE, USER_NOT_FOUND } from './envelope.ts';
 
 test('the bytes that the contract states', () => {
   assert.equal(data('[]'), '{"status":"success","data":[]}');
@@ -10,7 +10,6 @@ test('the bytes that the contract states', () => {
     '{"status":"success","message":"User created successfully"}',
   );
   assert.equal(USER_NOT_FOUND, '{"status":"error","message":"User not found"}');
-  assert.equal(ENDPOINT_NOT_FOUND, '{"status":"error","message":"Endpoint not found"}');
   assert.equal(JSON_TYPE, 'application/json');
 });
 

@@ -22,14 +22,8 @@ export function failure(message: string): string {
 
 export const CREATED = done('User created successfully');
 export const USER_NOT_FOUND = failure('User not found');
-export const ENDPOINT_NOT_FOUND = failure('Endpoint not found');
 
 /** A reply of this door. */
 export function json(body: Reply['body'], status = 200, headers?: Reply['headers']): Reply {
   return { status, type: JSON_TYPE, body, headers };
-}
-
-/** The reply to another method on a known path, or where an id is missing (contract 4.2). */
-export function emptyReply(allow: string, method: string): Reply {
-  return json('', method === 'OPTIONS' ? 200 : 405, { allow });
 }

@@ -1,6 +1,6 @@
 import type { ErrorFormat } from '../http/error-format.ts';
-import { reasonPhrase } from '../http/problem.ts';
-import { failure, JSON_TYPE } from './envelope.ts';
+import { HttpProblem, reasonPhrase } from '../http/problem.ts';
+import { failure, JSON_TYPE, USER_NOT_FOUND } from './envelope.ts';
 
 /** What a write that fails says (contract 7). */
 const WRITE_FAILED: Readonly<Record<string, string>> = {
@@ -9,8 +9,30 @@ const WRITE_FAILED: Readonly<Record<string, string>> = {
   DELETE: 'Failed to delete user',
 };
 
+/** The bodies of refusals that say the same whatever was asked. */
+const BODIES: Readonly<Record<string, string>> = {
+  // contract 7: an unknown first segment
+  NO_ROUTE: failure('Endpoint not found'),
+  USER_NOT_FOUND,
+  // contract 4.2: another method on a known path, or no id where one is needed
+  METHOD_NOT_ALLOWED: '',
+};
+
 /** Every refusal of this door is the contract's error envelope. */
 export const restErrors: ErrorFormat = {
   contentType: JSON_TYPE,
-  body: (problem, request) => failure(WRITE_FAILED[request?.method ?? ''] ?? reasonPhrase(problem.status)),
+  body: ({ code, status }, request) =>
+    BODIES[code] ?? failure(WRITE_FAILED[request?.method ?? ''] ?? reasonPhrase(status)),
 };
+
+// Created once, because the stack of a refusal is not used.
+/** The refusal of a path that is no resource. */
+export const NO_ROUTE = new HttpProblem(404, 'NO_ROUTE', 'No resource has this path');
+/** The refusal of a write to a user that there is not. */
+export const NO_SUCH_USER = new HttpProblem(404, 'USER_NOT_FOUND', 'There is no user with this id');
+
+/** The refusal of a method that a resource does not take; `allow` lists those that it takes. */
+export function methodNotAllowed(allow: string): HttpProblem {
+  const message = 'The resource does not take this method, or needs an id';
+  return new HttpProblem(405, 'METHOD_NOT_ALLOWED', message, { headers: { allow } });
+}

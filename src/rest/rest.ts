@@ -4,9 +4,9 @@ import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
 import { send } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
-import { ENDPOINT_NOT_FOUND, emptyReply, JSON_TYPE, json } from './envelope.ts';
-import { restErrors } from './rest-errors.ts';
-import { unrouted } from './routing.ts';
+import { JSON_TYPE, json } from './envelope.ts';
+import { methodNotAllowed, NO_ROUTE, restErrors } from './rest-errors.ts';
+import { allowedOf } from './routing.ts';
 import { userEndpoints } from './user-endpoints.ts';
 
 /** The options of the REST door. */
@@ -37,9 +37,8 @@ export const rest: FastifyPluginAsync<RestOptions> = async (app, { users, bodyLi
   }
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const answer = unrouted(request.url.slice(app.prefix.length));
-    // contract 7: an unknown first segment
-    if (answer.kind === 'unknown') return send(reply, json(ENDPOINT_NOT_FOUND, 404));
-    return send(reply, emptyReply(answer.allow, request.method));
+    const allow = allowedOf(request.url.slice(app.prefix.length));
+    if (allow !== undefined && request.method === 'OPTIONS') return send(reply, json('', 200, { allow }));
+    return sendProblem(restErrors, allow === undefined ? NO_ROUTE : methodNotAllowed(allow), request, reply);
   }
 };

@@ -4,11 +4,12 @@ import { refuseCrossSite } from '../http/cross-site.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
-import { readNewUser } from '../users/new-user.ts';
+import { readNewUser, userProblem } from '../users/new-user.ts';
 import type { NewUser } from '../users/user.ts';
 import { readUserId } from '../users/user-id.ts';
-import { CREATED, data, done, emptyReply, json, USER_NOT_FOUND } from './envelope.ts';
+import { CREATED, data, done, json, USER_NOT_FOUND } from './envelope.ts';
 import { listUsers } from './list-users.ts';
+import { methodNotAllowed, NO_SUCH_USER } from './rest-errors.ts';
 
 /** What the endpoints work with. */
 export interface UserEndpointOptions {
@@ -30,7 +31,6 @@ export interface UserEndpoints {
 
 const UPDATED = json(done('User updated successfully'));
 const DELETED = json(done('User deleted successfully'));
-const NOTHING_TO_WRITE = json(USER_NOT_FOUND, 404);
 
 /** The endpoints of contract 4.2. */
 export function userEndpoints({ users, bodyLimit, prefix }: UserEndpointOptions): UserEndpoints {
@@ -77,20 +77,25 @@ export function userEndpoints({ users, bodyLimit, prefix }: UserEndpointOptions)
 
 /** Reads what to write, then writes it to the user that the path names. */
 function written(
-  { method, param }: Exchange,
+  { param }: Exchange,
   success: Reply,
   read: () => (id: number) => MaybePromise<boolean>,
 ): MaybePromise<Reply> {
   // contract 4.2: no id where one is needed
-  if (param === '') return emptyReply('OPTIONS', method);
+  if (param === '') throw methodNotAllowed('OPTIONS');
   const write = read();
   const id = readUserId(param);
-  if (id === undefined) return NOTHING_TO_WRITE;
-  return whenReady(write(id), (found) => (found ? success : NOTHING_TO_WRITE));
+  if (id === undefined) throw NO_SUCH_USER;
+  return whenReady(write(id), (found) => {
+    if (!found) throw NO_SUCH_USER;
+    return success;
+  });
 }
 
 function newUser({ body }: Exchange): NewUser {
-  const user = readNewUser(parseJsonBody(body));
-  if (user === undefined) throw new HttpProblem(400, 'INVALID_USER', 'The body needs a name and an email');
+  const given = parseJsonBody(body);
+  const user = readNewUser(given);
+  // contract 7: the reply does not say why; the log does
+  if (user === undefined) throw new HttpProblem(400, 'INVALID_USER', userProblem(given));
   return user;
 }

@@ -19,6 +19,23 @@ export function readNewUser(body: unknown): NewUser | undefined {
   return { name, email };
 }
 
+/** Why `readNewUser` refuses a body. */
+export function userProblem(body: unknown): string {
+  if (typeof body !== 'object' || body === null) return 'the body is no JSON object';
+  const { name, email } = body as { readonly name?: unknown; readonly email?: unknown };
+  for (const [member, value, max] of [
+    ['name', name, MAX_NAME],
+    ['email', email, MAX_EMAIL],
+  ] as const) {
+    if (value === undefined) return `"${member}" is missing`;
+    if (typeof value !== 'string') return `"${member}" is no string`;
+    if (value.trim() === '') return `"${member}" is empty`;
+    if (value.length > max) return `"${member}" is longer than ${max} characters`;
+    if (!isText(value, max)) return `"${member}" has a character that cannot be stored`;
+  }
+  return '"email" needs an @ between other characters';
+}
+
 function isText(value: unknown, maxLength: number): value is string {
   return (
     typeof value === 'string' &&

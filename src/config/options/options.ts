@@ -223,6 +223,11 @@ export const options = {
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
     description: 'Minimum level of log entries (fatal, error, warn, info, debug, trace, silent).',
   }),
+  'log.requests': toggle({
+    env: 'LOG_REQUESTS',
+    default: false,
+    description: 'An entry for each request at info: client, method, path, status, duration in milliseconds.',
+  }),
   profiles: list({
     env: 'PROFILES',
     default: [],

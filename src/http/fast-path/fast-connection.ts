@@ -57,6 +57,11 @@ export class FastConnection<Route> {
     return this.#hasEnded || this.#connection.requestLimitReached;
   }
 
+  /** The client's address. */
+  get client(): string {
+    return this.#connection.socket.remoteAddress ?? '';
+  }
+
   /** Begins to answer a request. */
   lease(leased: Leased): void {
     this.#connection.lease(leased);

@@ -6,7 +6,7 @@ import type { Leased } from '../connections/connection.ts';
 import type { Connections } from '../connections/connections.ts';
 import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
 import { type ErrorFormat, refusal } from '../error-format.ts';
-import type { ExchangeLog } from '../exchange-log.ts';
+import type { ExchangeRecorder } from '../exchange-log.ts';
 import { bodyTooLarge } from '../problem.ts';
 import type { ReplyRecorder } from '../request-metrics.ts';
 import type { FastConnection } from './fast-connection.ts';
@@ -30,7 +30,7 @@ export interface FastExchangeOptions {
   /** Whether each reply closes its connection. */
   isDraining(): boolean;
   /** Where exchanges are recorded, if they are. */
-  exchangeLog(): ExchangeLog | undefined;
+  recorder(): ExchangeRecorder | undefined;
 }
 
 /** A route as the fast path runs it. */
@@ -170,7 +170,9 @@ export class FastExchange implements Exchange, Leased {
     const { method, headers, url, contentType } = this.#request;
     const duration = performance.now() - this.#began;
     this.#route.record?.(method, status, duration);
-    this.#options.exchangeLog()?.record({
+    this.#options.recorder()?.record({
+      id: this.id,
+      client: this.#connection.client,
       endedAt: Date.now(),
       duration,
       method,

@@ -18,6 +18,8 @@ const TRACED = ['request.start', 'response.created', 'response.finish'].map((nam
   channel(`http.server.${name}`),
 );
 
+const FORWARDED = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'];
+
 /**
  * The second transport of endpoints: it answers plain requests on the socket, without Node's parser and Fastify, byte
  * for byte as they would. Everything else goes to them as it came.
@@ -69,9 +71,9 @@ export class FastPath implements FastRouter<FastRoute> {
 
   /** Whether a proxy may say how the request is to be recorded, which Fastify knows to read. */
   #isRecordedForwarded({ headers }: PlainRequest): boolean {
-    const { trustsProxies, exchangeLog } = this.#options;
-    if (!trustsProxies || exchangeLog() === undefined) return false;
-    return headers['x-forwarded-host'] !== undefined || headers['x-forwarded-proto'] !== undefined;
+    const { trustsProxies, recorder } = this.#options;
+    if (!trustsProxies || recorder() === undefined) return false;
+    return FORWARDED.some((name) => headers[name] !== undefined);
   }
 
   answer(

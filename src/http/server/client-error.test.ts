@@ -34,7 +34,7 @@ async function listen(handle: RequestListener, options: ServerOptions = {}): Pro
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
   });
-  const onClientError = clientErrorHandler(format, connections);
+  const onClientError = clientErrorHandler(format, connections, { debug() {} });
   server.on('clientError', (error, socket) => onClientError(error, socket as Socket));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

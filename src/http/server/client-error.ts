@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { FastifyBaseLogger } from 'fastify';
 import type { Connection } from '../connections/connection.ts';
 import type { Connections } from '../connections/connections.ts';
 import type { ErrorFormat } from '../error-format.ts';
@@ -19,6 +20,7 @@ type ClientError = Error & { readonly code?: string };
 export function clientErrorHandler(
   format: ErrorFormat,
   connections: Pick<Connections, 'of'>,
+  log: Pick<FastifyBaseLogger, 'debug'>,
 ): (error: ClientError, socket: Socket) => void {
   const waiting = new WeakSet<Socket>();
   return function handle(error, socket) {
@@ -40,13 +42,13 @@ export function clientErrorHandler(
     }
     // Bytes in the middle of a reply would pass for its body.
     if (error.code === 'ECONNRESET' || !socket.writable || reply?.headersSent) socket.destroy();
-    else refuse(error, socket, format);
+    else {
+      const status = STATUS_BY_CODE[error.code ?? ''] ?? 400;
+      const code = frameworkCode(error.code) ?? 'BAD_REQUEST';
+      log.debug({ status, code, reason: error.message }, 'request refused');
+      writeRefusal(socket, format, status, code);
+    }
   };
-}
-
-function refuse(error: ClientError, socket: Socket, format: ErrorFormat): void {
-  const status = STATUS_BY_CODE[error.code ?? ''] ?? 400;
-  writeRefusal(socket, format, status, frameworkCode(error.code) ?? 'BAD_REQUEST');
 }
 
 /**
@@ -66,7 +68,7 @@ function writeRefusal(socket: Socket, format: ErrorFormat, status: number, code:
   const phrase = reasonPhrase(status);
   const body = format.body(new HttpProblem(status, code, phrase), undefined);
   socket.end(
-    `HTTP/1.1 ${status} ${phrase}\r\nContent-Type: ${format.contentType}\r\n` +
+    `HTTP/1.1 ${status} ${phrase}\r\nx-error-code: ${code}\r\nContent-Type: ${format.contentType}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
   // A client that never closes its half would otherwise hold the socket.

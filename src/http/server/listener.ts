@@ -12,7 +12,7 @@ import type { Logger } from 'pino';
 import { ReplyBudget } from '../body/reply-budget.ts';
 import { Connections } from '../connections/connections.ts';
 import { type ErrorFormat, sendProblem } from '../error-format.ts';
-import { type ExchangeLog, recordOf } from '../exchange-log.ts';
+import { type ExchangeRecorder, recordOf } from '../exchange-log.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
 import { LIMITS } from '../limits.ts';
 import { clientErrorHandler, refuseConnect } from './client-error.ts';
@@ -45,8 +45,8 @@ export interface Listener extends AsyncDisposable {
   readonly app: FastifyInstance;
   /** From now on a hook that is added to `app`, or to a scope of it, sees all of their requests: the fast path leaves them to Fastify. */
   watchHooks(): void;
-  /** Records the last exchanges in a log. */
-  recordExchanges(log: ExchangeLog): void;
+  /** From now on a recorder gets each exchange, after those that were given before. */
+  recordExchanges(recorder: ExchangeRecorder): void;
   /** Starts to listen and resolves to the base URL; fails with ListenError, or with what keeps the door from being built. */
   listen(): Promise<string>;
   /** From now on every reply closes its connection, so that clients go elsewhere for the next request. */
@@ -81,7 +81,7 @@ export function createListener(options: ListenerOptions): Listener {
   };
 
   let createAnother: () => DoorServer;
-  const onClientError = clientErrorHandler(errors, connections);
+  const onClientError = clientErrorHandler(errors, connections, options.log);
 
   const app: FastifyInstance = Fastify({
     loggerInstance: options.log as FastifyBaseLogger,
@@ -107,7 +107,7 @@ export function createListener(options: ListenerOptions): Listener {
       return createAnother();
     },
   });
-  let exchangeLog: ExchangeLog | undefined;
+  let recorder: ExchangeRecorder | undefined;
   const fastPath = new FastPath(app, {
     errors,
     log: app.log,
@@ -116,10 +116,10 @@ export function createListener(options: ListenerOptions): Listener {
     nextId,
     trustsProxies: trustProxy !== false,
     isDraining: () => draining,
-    exchangeLog: () => exchangeLog,
+    recorder: () => recorder,
   });
   app.addHook('onResponse', (request, reply, done) => {
-    exchangeLog?.record(recordOf(request, reply));
+    recorder?.record(recordOf(request, reply));
     done();
   });
   app.addHook('onRequest', (request, reply, done) => {
@@ -165,8 +165,17 @@ export function createListener(options: ListenerOptions): Listener {
   return {
     app,
     watchHooks: () => fastPath.watchHooks(app),
-    recordExchanges(log) {
-      exchangeLog = log;
+    recordExchanges(next) {
+      const before = recorder;
+      recorder =
+        before === undefined
+          ? next
+          : {
+              record(exchange) {
+                before.record(exchange);
+                next.record(exchange);
+              },
+            };
     },
     async listen() {
       // A door that cannot be built fails with its own error, not with one about the port.

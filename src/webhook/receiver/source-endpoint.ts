@@ -19,7 +19,11 @@ export function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): En
   const usualPointer = formatPointer(source.data);
   const refused = (reason: Refusal): HttpProblem => {
     parts.onRefused(name, reason);
-    return new HttpProblem(401, 'REFUSED', 'Unauthorized', { headers: { connection: 'close' } });
+    return new HttpProblem(401, 'REFUSED', 'Unauthorized', {
+      headers: { connection: 'close' },
+      // For the log: a sender learns no reason.
+      cause: new Error(`source ${name}: ${reason}`),
+    });
   };
 
   /** What checks the body of a request whose headers are in order. */

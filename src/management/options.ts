@@ -25,8 +25,6 @@ import type { GitSource } from './info/git-info.ts';
 import { ManagementOptionsError } from './options-error.ts';
 import type { SpringBootAdminOptions } from './spring-boot-admin/spring-boot-admin.ts';
 
-export { ManagementOptionsError } from './options-error.ts';
-
 /** All options of the management door; the program that registers it gives some of them. */
 export interface DoorOptions {
   /** Such as `/actuator`, or `/` for everything but the probes. */

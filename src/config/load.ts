@@ -74,7 +74,7 @@ export async function loadConfig({ argv, env, cwd, check }: ConfigSource): Promi
     );
   }
   if (problems.length > 0) throw new ConfigError(problems);
-  const sources = propertySources(flags, env, module.file?.name, module.reading);
+  const sources = propertySources(flags, env, environment, module.file?.name, module.reading);
   const fromFile = find(readings, 'webhook.secret')?.origin === 'WEBHOOK_SECRET_FILE';
   const secretFile = fromFile ? resolve(cwd, env.WEBHOOK_SECRET_FILE ?? '') : undefined;
   return { settings, sources, code: module.code, file: module.file?.path, secretFile, resolveSecret };

@@ -1,5 +1,5 @@
 import type { Config } from '../config/load.ts';
-import type { InfoPart } from '../config/options/info-parts.ts';
+import type { InfoPart } from '../config/options/management-options.ts';
 import { optionOf, type Settings, settingsOf } from '../config/options/options.ts';
 import { management } from '../management/management.ts';
 import { managementErrors } from '../management/management-errors.ts';

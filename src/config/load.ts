@@ -63,15 +63,7 @@ export async function loadConfig({ argv, env, cwd, check }: ConfigSource): Promi
   if (module.file !== undefined) check?.(module.code, module.file.name, resolveSecret, problems);
   if (module.complete) {
     const broken = new Set(readings.flatMap((reading) => [...reading.broken]));
-    problems.push(
-      ...crossCheck({
-        settings,
-        broken,
-        setsUsers: module.setsUsers,
-        users: module.code.users,
-        endpoints: module.code.endpoints,
-      }),
-    );
+    problems.push(...crossCheck({ settings, broken, ...module }));
   }
   if (problems.length > 0) throw new ConfigError(problems);
   const sources = propertySources(flags, env, environment, module.file?.name, module.reading);

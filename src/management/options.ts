@@ -1,7 +1,7 @@
 import type { EffectiveOption } from '../config/effective-options.ts';
 import { takenEndpoints } from '../config/options/endpoint-id.ts';
 import type { ShowDetails } from '../config/options/health-names.ts';
-import type { InfoPart } from '../config/options/info-parts.ts';
+import type { InfoPart } from '../config/options/management-options.ts';
 import { readEndpoints } from '../config/schema/custom-endpoint.ts';
 import type { HealthGroupOptions } from '../config/schema/health-code.ts';
 import type { SecretTexts } from '../core/redaction.ts';

@@ -7,7 +7,7 @@ import type { ConfigCode } from './schema/code.ts';
 import { secretTexts } from './secret-texts.ts';
 import { type Environment, readEnvironment } from './sources/environment.ts';
 import { readFlags } from './sources/flags.ts';
-import type { PropertySource } from './sources/property-source.ts';
+import type { PropertySource } from './sources/property-sources.ts';
 import { propertySources } from './sources/property-sources.ts';
 import type { Found, Reading } from './sources/reading.ts';
 import { createSecretResolver, type SecretResolver } from './sources/secret-resolver.ts';

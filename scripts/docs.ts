@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { renderMarkdownTable } from '../src/config/options-table.ts';
-import { ERROR_CODES, type ErrorInfo } from '../src/core/error-codes.ts';
+import { ERROR_CODES } from '../src/core/error-codes.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -33,7 +33,7 @@ function writeSection(path: string, name: string, content: string): void {
   process.exitCode = 1;
 }
 
-const codes = Object.entries<ErrorInfo>(ERROR_CODES)
+const codes = Object.entries<{ status?: number; text: string }>(ERROR_CODES)
   .toSorted(([a], [b]) => (a < b ? -1 : 1))
   .map(([code, { status, text }]) => `| \`${code}\` | ${status ?? ''} | ${text} |`);
 

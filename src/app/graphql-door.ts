@@ -1,4 +1,4 @@
-import type { Settings } from '../config/options/options.ts';
+import { settingsOf } from '../config/options/options.ts';
 import { graphql } from '../graphql/graphql.ts';
 import { graphqlErrors } from '../graphql/graphql-errors.ts';
 import { usersSchema } from '../graphql/users-schema.ts';
@@ -8,32 +8,13 @@ import type { Parts } from './parts.ts';
 
 /** Wires the GraphQL door over users in memory, or over those of the database. */
 export function openGraphqlDoor({ config: { settings }, metrics, database, listener }: Parts): void {
-  const { users, userFeed } = settings['graphql.users'] === 'memory' ? inMemory(settings) : database();
-  listener('graphql', graphqlErrors).register(graphql, {
-    schema: usersSchema(users, userFeed),
-    path: settings['graphql.path'],
-    ...limits(settings),
-    metrics,
-  });
+  const options = settingsOf(settings, 'graphql');
+  const { users, userFeed } = options.users === 'memory' ? inMemory(options.maxUsers) : database();
+  const schema = usersSchema(users, userFeed);
+  listener('graphql', graphqlErrors).register(graphql, { ...options, limits: options, schema, metrics });
 }
 
-function inMemory(settings: Settings) {
+function inMemory(maxUsers: number) {
   const userFeed = new LocalUserFeed();
-  return { users: new MemoryUserStore(userFeed, settings['graphql.maxUsers']), userFeed };
-}
-
-function limits(settings: Settings) {
-  return {
-    limits: {
-      maxTokens: settings['graphql.maxTokens'],
-      maxDepth: settings['graphql.maxDepth'],
-      maxAliases: settings['graphql.maxAliases'],
-      maxDirectives: settings['graphql.maxDirectives'],
-      maxRootFields: settings['graphql.maxRootFields'],
-    },
-    maxBodyBytes: settings['graphql.maxBodyBytes'],
-    maxCachedDocuments: settings['graphql.maxCachedDocuments'],
-    introspection: settings['graphql.introspection'],
-    suggestions: settings['graphql.suggestions'],
-  };
+  return { users: new MemoryUserStore(userFeed, maxUsers), userFeed };
 }

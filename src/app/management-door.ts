@@ -1,6 +1,6 @@
 import type { Config } from '../config/load.ts';
-import type { InfoPart } from '../config/options/info-parts.ts';
-import { optionOf, type Settings } from '../config/options/options.ts';
+import type { InfoPart } from '../config/options/management-options.ts';
+import { optionOf, type Settings, settingsOf } from '../config/options/options.ts';
 import { management } from '../management/management.ts';
 import { managementErrors } from '../management/management-errors.ts';
 import type { SpringBootAdminOptions } from '../management/spring-boot-admin/spring-boot-admin.ts';
@@ -40,17 +40,8 @@ export function openManagementDoor(parts: Parts): void {
 }
 
 function springBootAdmin(settings: Settings): SpringBootAdminOptions | undefined {
-  const url = settings['management.springBootAdmin.url'];
-  if (url === undefined) return undefined;
-  return {
-    url,
-    name: settings['management.springBootAdmin.name'],
-    managementUrl: settings['management.springBootAdmin.managementUrl'],
-    serviceUrl: settings['management.springBootAdmin.serviceUrl'],
-    user: settings['management.springBootAdmin.user'],
-    password: settings['management.springBootAdmin.password'],
-    jvmMetrics: settings['management.springBootAdmin.jvmMetrics'],
-  };
+  const { url, ...options } = settingsOf(settings, 'management.springBootAdmin');
+  return url === undefined ? undefined : { url, ...options };
 }
 
 /** The default include list covers the endpoints of the configuration; a configured list is taken as it is. */

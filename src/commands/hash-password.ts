@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { hashPassword } from '../http/auth/password-hash.ts';
 import { readArguments } from './argv/command-arguments.ts';
 import { UsageError } from './argv/usage-error.ts';
-import { hashPasswordUsage } from './help/hash-password-usage.ts';
+import { usages } from './help/usages.ts';
 import { note, print } from './terminal/output.ts';
 import { readHidden } from './terminal/read-hidden.ts';
 
@@ -11,7 +11,7 @@ import { readHidden } from './terminal/read-hidden.ts';
  * Resolves to the exit code: 0, or 1 when the user cancelled. Rejects with UsageError.
  */
 export async function hashPasswordCommand(argv: readonly string[]): Promise<number> {
-  const args = readArguments(hashPasswordUsage, argv);
+  const args = readArguments(usages.hashPassword, argv);
   if (args.words.length > 0) {
     throw new UsageError([
       'A password is no argument, where others can see it; type it when asked, or send it to standard input',

@@ -1,6 +1,6 @@
 import { migrateDatabase, pendingMigrations } from '../database/migrate-database.ts';
 import { readArguments } from './argv/command-arguments.ts';
-import { migrateUsage } from './help/migrate-usage.ts';
+import { usages } from './help/usages.ts';
 import { counted, endWithReader, print } from './terminal/output.ts';
 
 /** The exit code of --check when migrations are missing; 1 means that the check failed. */
@@ -11,7 +11,7 @@ const PENDING = 3;
  * Rejects with UsageError, ConfigError or DatabaseOpenError.
  */
 export async function migrateCommand(argv: readonly string[]): Promise<number> {
-  const args = readArguments(migrateUsage, argv);
+  const args = readArguments(usages.migrate, argv);
   const { settings } = await args.configuration();
   const url = settings['database.url'];
   if (url === 'sqlite::memory:') {

@@ -2,7 +2,7 @@ import { parseDatabaseUrl } from '../database/database-url.ts';
 import { type MoveReport, moveDatabase } from '../database/move/move-database.ts';
 import { openMoveSource, openMoveTarget } from '../database/move/open-ends.ts';
 import { type CommandArguments, readArguments } from './argv/command-arguments.ts';
-import { moveUsage } from './help/move-usage.ts';
+import { usages } from './help/usages.ts';
 import { INTERRUPTED, interruption } from './terminal/interruption.ts';
 import { counted, endWithReader, note, print } from './terminal/output.ts';
 import { type Progress, showProgress } from './terminal/progress.ts';
@@ -12,7 +12,7 @@ import { type Progress, showProgress } from './terminal/progress.ts';
  * interrupted. Rejects with UsageError, ConfigError, DatabaseOpenError or MoveError.
  */
 export async function moveCommand(argv: readonly string[]): Promise<number> {
-  const args = readArguments(moveUsage, argv);
+  const args = readArguments(usages.move, argv);
   const [from, to] = await databases(args);
   endWithReader();
   using signal = interruption();

@@ -1,6 +1,6 @@
 import { readArguments } from './argv/command-arguments.ts';
 import { countOf } from './argv/filter-arguments.ts';
-import { sendUsage } from './help/send-usage.ts';
+import { usages } from './help/usages.ts';
 import { extraHeaders } from './send/extra-headers.ts';
 import { readContent, readJson } from './send/read-content.ts';
 import { receiverUrl } from './send/receiver-url.ts';
@@ -16,7 +16,7 @@ import { showProgress } from './terminal/progress.ts';
  * answer, 130 when interrupted. Rejects with UsageError or ConfigError.
  */
 export async function sendCommand(argv: readonly string[]): Promise<number> {
-  const args = readArguments(sendUsage, argv);
+  const args = readArguments(usages.send, argv);
   const count = countOf(args, 'count', 1);
   if (args.has('--data') && args.has('--body')) throw args.misuse('--data and --body exclude each other');
   const headers = extraHeaders(args.values('--header'));

@@ -8,7 +8,12 @@ const admin = { user: 'admin', password: 'p', roles: [] };
 
 function check(changed: Partial<Settings>, { users = [admin].slice(1), broken = [] as OptionKey[] } = {}) {
   const settings = { ...defaults, ...changed };
-  return crossCheck({ settings, broken: new Set(broken), setsUsers: users.length > 0, users });
+  return crossCheck({
+    settings,
+    broken: new Set(broken),
+    setsUsers: users.length > 0,
+    code: { users, endpoints: [] },
+  });
 }
 
 test('the defaults are fine', () => {
@@ -74,8 +79,14 @@ test('management.endpointAccess names every endpoint once, and none that is not 
   ]);
   assert.deepEqual(access('heapdump=unrestricted', 'env=none'), []);
   const settings = { ...defaults, 'management.endpointAccess': ['mine=none'] };
-  const given = { settings, broken: new Set<OptionKey>(), setsUsers: false, users: [] };
+  const given = {
+    settings,
+    broken: new Set<OptionKey>(),
+    setsUsers: false,
+    code: { users: [], endpoints: [] },
+  };
+  const mine = { id: 'mine', read: () => '' };
   assert.equal(crossCheck(given).length, 1);
-  assert.deepEqual(crossCheck({ ...given, endpoints: [{ id: 'mine' }] }), []);
+  assert.deepEqual(crossCheck({ ...given, code: { users: [], endpoints: [mine] } }), []);
   assert.deepEqual(crossCheck({ ...given, broken: new Set<OptionKey>(['management.endpointAccess']) }), []);
 });

@@ -2,19 +2,16 @@ import { didYouMean } from '../core/suggest.ts';
 import { type Door, doors } from './options/door.ts';
 import { comparableEndpointId, takenEndpoints } from './options/endpoint-id.ts';
 import { type OptionKey, optionOf, type Settings } from './options/options.ts';
-import type { ManagementUser } from './schema/management-user.ts';
+import type { ConfigCode } from './schema/code.ts';
 
 /** The input of the checks across settings. */
 export interface CrossCheckInput {
   readonly settings: Settings;
   /** Options with an invalid value; a check that needs one of them is skipped. */
   readonly broken: ReadonlySet<OptionKey>;
-  /** Whether the module sets management.users. */
+  /** Whether the module sets management.users, valid or not. */
   readonly setsUsers: boolean;
-  /** The valid ones among them. */
-  readonly users: readonly ManagementUser[];
-  /** The custom endpoints of the module. */
-  readonly endpoints?: readonly { readonly id: string }[];
+  readonly code: Pick<ConfigCode, 'users' | 'endpoints'>;
 }
 
 /** One line for each contradiction between settings. */
@@ -55,9 +52,9 @@ function roles({ settings, broken, setsUsers }: CrossCheckInput): readonly strin
   ];
 }
 
-function userNames({ settings, users }: CrossCheckInput): readonly string[] {
+function userNames({ settings, code }: CrossCheckInput): readonly string[] {
   const user = settings['management.user'];
-  if (!users.some((entry) => entry.user === user)) return [];
+  if (!code.users.some((entry) => entry.user === user)) return [];
   return ['management.user is also in management.users of the module; keep one of them'];
 }
 
@@ -77,9 +74,9 @@ function ports({ settings, broken }: CrossCheckInput): readonly string[] {
 }
 
 /** A typo in an endpoint id would leave that endpoint open. */
-function endpointAccess({ settings, broken, endpoints = [] }: CrossCheckInput): readonly string[] {
+function endpointAccess({ settings, broken, code }: CrossCheckInput): readonly string[] {
   if (broken.has('management.endpointAccess')) return [];
-  const known = [...takenEndpoints, ...endpoints.map(({ id }) => id)];
+  const known = [...takenEndpoints, ...code.endpoints.map(({ id }) => id)];
   const comparable = new Set(known.map(comparableEndpointId));
   const named = new Set<string>();
   return settings['management.endpointAccess'].flatMap((entry) => {

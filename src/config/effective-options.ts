@@ -1,5 +1,5 @@
 import { type OptionKey, optionKeys, optionOf, type Settings } from './options/options.ts';
-import { findProperty, type PropertySource } from './sources/property-source.ts';
+import { findProperty, type PropertySource } from './sources/property-sources.ts';
 
 /** An option with its effective value. */
 export interface EffectiveOption {

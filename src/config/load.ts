@@ -7,7 +7,7 @@ import type { ConfigCode } from './schema/code.ts';
 import { secretTexts } from './secret-texts.ts';
 import { type Environment, readEnvironment } from './sources/environment.ts';
 import { readFlags } from './sources/flags.ts';
-import type { PropertySource } from './sources/property-source.ts';
+import type { PropertySource } from './sources/property-sources.ts';
 import { propertySources } from './sources/property-sources.ts';
 import type { Found, Reading } from './sources/reading.ts';
 import { createSecretResolver, type SecretResolver } from './sources/secret-resolver.ts';
@@ -63,18 +63,10 @@ export async function loadConfig({ argv, env, cwd, check }: ConfigSource): Promi
   if (module.file !== undefined) check?.(module.code, module.file.name, resolveSecret, problems);
   if (module.complete) {
     const broken = new Set(readings.flatMap((reading) => [...reading.broken]));
-    problems.push(
-      ...crossCheck({
-        settings,
-        broken,
-        setsUsers: module.setsUsers,
-        users: module.code.users,
-        endpoints: module.code.endpoints,
-      }),
-    );
+    problems.push(...crossCheck({ settings, broken, ...module }));
   }
   if (problems.length > 0) throw new ConfigError(problems);
-  const sources = propertySources(flags, env, module.file?.name, module.reading);
+  const sources = propertySources(flags, env, environment, module.file?.name, module.reading);
   const fromFile = find(readings, 'webhook.secret')?.origin === 'WEBHOOK_SECRET_FILE';
   const secretFile = fromFile ? resolve(cwd, env.WEBHOOK_SECRET_FILE ?? '') : undefined;
   return { settings, sources, code: module.code, file: module.file?.path, secretFile, resolveSecret };

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { loadConfig } from './load.ts';
 import { doors } from './options/door.ts';
-import { infoParts } from './options/info-parts.ts';
+import { infoParts } from './options/management-options.ts';
 import { flagOf } from './options/option.ts';
 import { type OptionKey, optionKeys, optionOf } from './options/options.ts';
 

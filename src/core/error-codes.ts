@@ -1,14 +1,7 @@
-/** The meaning of an error code. */
-export interface ErrorInfo {
-  /** The usual HTTP status of a refusal with this code; absent where it is the code of no refusal. */
-  readonly status?: number;
-  /** What it means and what to do, in a sentence. */
-  readonly text: string;
-}
-
 /**
- * All error codes of Portico; each is stable. `scripts/docs.ts` writes them into docs/ERRORS.md. Only their names
- * are needed at run time, so import the type.
+ * All error codes of Portico; each is stable. `text` is what one means and what to do, `status` the usual HTTP status of a
+ * refusal with it. `scripts/docs.ts` writes them into docs/ERRORS.md. Only their names are needed at run time, so import
+ * the type.
  */
 export const ERROR_CODES = {
   // Start and commands
@@ -178,7 +171,7 @@ export const ERROR_CODES = {
     status: 401,
     text: 'The token in x-webhook-token is missing or wrong; send the configured one.',
   },
-} as const satisfies Readonly<Record<string, ErrorInfo>>;
+} as const satisfies Readonly<Record<string, { readonly status?: number; readonly text: string }>>;
 
 /** A code of Portico's own. */
 export type ErrorCode = keyof typeof ERROR_CODES;

@@ -4,7 +4,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { managementApp } from '../../test/support/management-app.ts';
 import type { CustomEndpoint } from './endpoints/custom.ts';
 import { type ManagementOptions, management } from './management.ts';
-import { ManagementOptionsError } from './options.ts';
+import { ManagementOptionsError } from './options-error.ts';
 
 // How the door gets on with an application that is not ours.
 

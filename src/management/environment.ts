@@ -1,4 +1,4 @@
-import { findProperty, type PropertySource } from '../config/sources/property-source.ts';
+import { findProperty, type PropertySource } from '../config/sources/property-sources.ts';
 import type { ShowValue } from './access/masking.ts';
 
 /** The configuration of the process, by source. */

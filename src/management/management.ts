@@ -6,9 +6,8 @@ import { withDefaults } from './defaults.ts';
 import { addDiscovery } from './discovery/discovery.ts';
 import { addProbes } from './health/probes.ts';
 import { healthView } from './health/view.ts';
-import { prepareScope } from './management-scope.ts';
 import { answerUnknownPaths } from './not-found.ts';
-import { addRoutes } from './operations.ts';
+import { addRoutes, prepareScope } from './operations.ts';
 import { basePrefix, checkCustomEndpoints, type ManagementOptions } from './options.ts';
 import { registerWithAdmin } from './spring-boot-admin/spring-boot-admin.ts';
 

@@ -46,14 +46,9 @@ function merge(matching: readonly Series[]): ReadonlyMap<Statistic, number> {
 }
 
 function openTags(matching: readonly Series[], given: ReadonlySet<string>) {
-  const values = new Map<string, Set<string>>();
-  for (const { tags } of matching) {
-    for (const { key, value } of tags) {
-      if (given.has(key)) continue;
-      const known = values.get(key);
-      if (known === undefined) values.set(key, new Set([value]));
-      else known.add(value);
-    }
-  }
-  return Array.from(values, ([tag, found]) => ({ tag, values: [...found].sort() }));
+  const open = matching.flatMap(({ tags }) => tags).filter(({ key }) => !given.has(key));
+  return Array.from(
+    Map.groupBy(open, ({ key }) => key),
+    ([tag, found]) => ({ tag, values: [...new Set(found.map(({ value }) => value))].sort() }),
+  );
 }

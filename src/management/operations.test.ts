@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type InjectOptions } from 'fastify';
 import type { Reply } from '../http/endpoint.ts';
-import { prepareScope } from './management-scope.ts';
-import { addOperations, type Operations } from './operations.ts';
+import { addOperations, type Operations, prepareScope } from './operations.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'] as const;
 

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
+import { readRawBodies } from '../http/body/read-bodies.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
 import { COMMON_HEADERS } from './replies.ts';
@@ -65,6 +66,12 @@ export function addOperations(
     scope.supportedMethods.filter((method) => !methods.includes(method)),
     answerOthers,
   );
+}
+
+/** Prepares a scope for operations: errors in the door's format, bodies byte for byte. */
+export function prepareScope(scope: FastifyInstance): void {
+  scope.setErrorHandler(refuse);
+  readRawBodies(scope);
 }
 
 /** Adds the paths of an endpoint. */

@@ -1,11 +1,9 @@
 import type { EffectiveOption } from '../config/effective-options.ts';
-import { comparableEndpointId, takenEndpoints } from '../config/options/endpoint-id.ts';
+import { takenEndpoints } from '../config/options/endpoint-id.ts';
 import type { ShowDetails } from '../config/options/health-names.ts';
-import type { InfoPart } from '../config/options/info-parts.ts';
-import { endpointSchema } from '../config/schema/custom-endpoint.ts';
+import type { InfoPart } from '../config/options/management-options.ts';
+import { readEndpoints } from '../config/schema/custom-endpoint.ts';
 import type { HealthGroupOptions } from '../config/schema/health-code.ts';
-import { check, problemLines } from '../config/schema/read-object.ts';
-import { quote } from '../core/quote.ts';
 import type { SecretTexts } from '../core/redaction.ts';
 import type { BasicUser } from '../http/auth/basic-auth.ts';
 import type { ExchangeLog } from '../http/exchange-log.ts';
@@ -24,8 +22,6 @@ import { PROBE_PATHS } from './health/probes.ts';
 import type { GitSource } from './info/git-info.ts';
 import { ManagementOptionsError } from './options-error.ts';
 import type { SpringBootAdminOptions } from './spring-boot-admin/spring-boot-admin.ts';
-
-export { ManagementOptionsError } from './options-error.ts';
 
 /** All options of the management door; the program that registers it gives some of them. */
 export interface DoorOptions {
@@ -95,14 +91,11 @@ export function basePrefix(basePath: string): string {
 /** Refuses custom endpoints that cannot be reached, or have the id of another one. */
 export function checkCustomEndpoints(endpoints: readonly CustomEndpoint[], prefix: string): void {
   const probes = prefix === '' ? PROBE_PATHS.map((path) => path.slice(1)) : [];
-  const taken = new Set([...takenEndpoints, ...probes].map(comparableEndpointId));
-  const problems = endpoints.flatMap(({ id, path, query, read, write, delete: remove }, index) => {
-    const comparable = comparableEndpointId(String(id));
-    const clash = taken.has(comparable) ? [`endpoints[${index}].id ${quote(id)} is taken; rename it`] : [];
-    taken.add(comparable);
-    // Field by field: an instance of a class has its operations from its prototype.
-    const { issues } = check(endpointSchema, { id, path, query, read, write, delete: remove });
-    return [...clash, ...problemLines(issues, `endpoints[${index}]`)];
+  // Field by field: an instance of a class has its operations from its prototype.
+  const value = endpoints.map(({ id, path, query, read, write, delete: remove }) => {
+    return { id, path, query, read, write, delete: remove };
   });
+  const problems: string[] = [];
+  readEndpoints({ value, path: 'endpoints' }, problems, [...takenEndpoints, ...probes]);
   if (problems.length > 0) throw new ManagementOptionsError(problems.join('\n'));
 }

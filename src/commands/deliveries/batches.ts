@@ -8,41 +8,30 @@ const MAX_BYTES = 8 * 1024 * 1024;
 /** Number of ids in one batch when the sizes of the deliveries are not known. */
 const NAMED = 10;
 
-/** The deliveries that match a filter and had arrived when it was made. It can be read more than once. */
-export interface Selection {
-  /** Their number, undefined when interrupted; `onCounted` is called with each intermediate count. */
-  count(signal: AbortSignal, onCounted: (count: number) => void): Promise<number | undefined>;
-  /** Their ids, oldest first. */
-  batches(): AsyncIterable<readonly string[]>;
-}
+/** Deliveries, page by page, oldest first. */
+export type Pages = AsyncIterable<readonly DeliverySummary[]>;
 
-/** Selects up to the newest delivery of this moment: later arrivals are not part of it. */
+/**
+ * Selects the deliveries that match a filter up to the newest delivery of this moment: later arrivals are not part of it.
+ * What it resolves to reads them anew at each call.
+ */
 export async function select(
   log: DeliveryLog,
   filter: DeliveryFilter,
   eligible: (delivery: DeliverySummary) => boolean,
-): Promise<Selection> {
+): Promise<() => Pages> {
   const newest = (await log.list({}, 1)).items[0]?.seq ?? 0;
-  async function* pages() {
+  return async function* () {
     for await (const { items } of deliveryPages(log, filter, { cursor: { after: 0 } })) {
       yield items.filter((item) => item.seq <= newest && eligible(item));
       if ((items.at(-1)?.seq ?? 0) > newest) return;
     }
-  }
-  return {
-    async count(signal, onCounted) {
-      let count = 0;
-      for await (const page of pages()) {
-        if (signal.aborted) return undefined;
-        count += page.length;
-        onCounted(count);
-      }
-      return count;
-    },
-    async *batches() {
-      for await (const page of pages()) yield* split(page);
-    },
   };
+}
+
+/** Batches of the ids of deliveries. */
+export async function* batchesOf(pages: Pages): AsyncIterable<readonly string[]> {
+  for await (const page of pages) yield* split(page);
 }
 
 function* split(page: readonly DeliverySummary[]): Iterable<readonly string[]> {

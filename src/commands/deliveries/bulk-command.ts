@@ -7,7 +7,7 @@ import { confirmed } from '../terminal/confirm.ts';
 import { INTERRUPTED, interruption } from '../terminal/interruption.ts';
 import { counted, note } from '../terminal/output.ts';
 import { showProgress } from '../terminal/progress.ts';
-import { namedBatches, type Selection, select } from './batches.ts';
+import { batchesOf, namedBatches, type Pages, select } from './batches.ts';
 import { type Batches, type BulkAction, type BulkResult, runBulk } from './bulk.ts';
 import { reportBulk } from './bulk-report.ts';
 import { openExisting } from './open-deliveries.ts';
@@ -75,10 +75,10 @@ async function choose(
   yes: boolean,
   signal: AbortSignal,
 ): Promise<{ readonly batches: Batches; readonly matched: number } | number> {
-  const selection = await select(log, filter, ({ status }) => action.eligible(status));
-  const matched = await countMatching(selection, signal);
+  const pages = await select(log, filter, ({ status }) => action.eligible(status));
+  const matched = await countMatching(pages(), signal);
   if (matched === undefined) return INTERRUPTED;
-  const chosen = { batches: selection.batches(), matched };
+  const chosen = { batches: batchesOf(pages()), matched };
   if (matched === 0 || yes) return chosen;
   const question = `${action.verb} ${counted(matched, 'delivery', 'deliveries')}?`;
   if (await confirmed(question, signal)) return chosen;
@@ -86,7 +86,14 @@ async function choose(
   return signal.aborted ? INTERRUPTED : 1;
 }
 
-async function countMatching(selection: Selection, signal: AbortSignal): Promise<number | undefined> {
+/** Undefined when it was interrupted. */
+async function countMatching(pages: Pages, signal: AbortSignal): Promise<number | undefined> {
   using progress = showProgress('Counting', undefined);
-  return await selection.count(signal, progress.update);
+  let count = 0;
+  for await (const page of pages) {
+    if (signal.aborted) return undefined;
+    count += page.length;
+    progress.update(count);
+  }
+  return count;
 }

@@ -28,12 +28,6 @@ export interface BulkAction {
 /** Lists of ids, one transaction each. */
 export type Batches = Iterable<readonly string[]> | AsyncIterable<readonly string[]>;
 
-/** A delivery that was not changed. */
-export interface Refused {
-  readonly id: string;
-  readonly reason: Refusal;
-}
-
 /** The result of a bulk operation. */
 export interface BulkResult {
   /** Number of deliveries that were changed. */
@@ -41,7 +35,7 @@ export interface BulkResult {
   /** Number of deliveries that were not changed, by reason. */
   readonly refused: ReadonlyMap<Refusal, number>;
   /** The first 10,000 of them. */
-  readonly examples: readonly Refused[];
+  readonly examples: readonly { readonly id: string; readonly reason: Refusal }[];
   /** Why it stopped early; undefined when it is complete. */
   readonly stopped: 'interrupted' | StoreUnavailableError | undefined;
 }
@@ -59,7 +53,7 @@ export async function runBulk(
   let done = 0;
   let seen = 0;
   const refused = new Map<Refusal, number>();
-  const examples: Refused[] = [];
+  const examples: BulkResult['examples'][number][] = [];
   let stopped: BulkResult['stopped'];
 
   const run = async (batch: readonly string[]) => {

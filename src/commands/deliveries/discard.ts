@@ -1,10 +1,10 @@
 import { discardDelivery, isDiscardable } from '../../inbox/replay-delivery.ts';
-import { discardUsage } from '../help/deliveries-usages.ts';
+import { usages } from '../help/usages.ts';
 import { bulkCommand } from './bulk-command.ts';
 
 /** `portico deliveries discard`. Resolves to the exit code. */
 export function discardDeliveries(argv: readonly string[]): Promise<number> {
-  return bulkCommand(discardUsage, argv, () => ({
+  return bulkCommand(usages.discard, argv, () => ({
     verb: 'Discard',
     done: 'discarded',
     eligible: isDiscardable,

@@ -4,14 +4,14 @@ import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { formatSpan } from '../../inbox/moment.ts';
 import { readArguments } from '../argv/command-arguments.ts';
 import { countOf, filterOf, filterWords } from '../argv/filter-arguments.ts';
-import { listUsage } from '../help/deliveries-usages.ts';
+import { usages } from '../help/usages.ts';
 import { note, print } from '../terminal/output.ts';
 import { openExisting } from './open-deliveries.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** `portico deliveries list`. Resolves to the exit code. */
 export async function listDeliveries(argv: readonly string[]): Promise<number> {
-  const args = readArguments(listUsage, argv);
+  const args = readArguments(usages.list, argv);
   const filter = filterOf(args);
   const limit = countOf(args, 'limit', 20);
   const before = countOf(args, 'before', undefined);

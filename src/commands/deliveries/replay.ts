@@ -1,11 +1,11 @@
 import { jobPlanOf } from '../../app/webhook-door.ts';
 import { isOpen, replayDelivery } from '../../inbox/replay-delivery.ts';
-import { replayUsage } from '../help/deliveries-usages.ts';
+import { usages } from '../help/usages.ts';
 import { bulkCommand } from './bulk-command.ts';
 
 /** `portico deliveries replay`. Resolves to the exit code. */
 export function replayDeliveries(argv: readonly string[]): Promise<number> {
-  return bulkCommand(replayUsage, argv, (config) => {
+  return bulkCommand(usages.replay, argv, (config) => {
     const plan = jobPlanOf(config);
     return {
       verb: 'Replay',

@@ -2,7 +2,7 @@ import { detailJson, jsonText } from '../../inbox/delivery-json.ts';
 import type { DeliveryDetail, JobDetail } from '../../inbox/delivery-log.ts';
 import { formatSpan } from '../../inbox/moment.ts';
 import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
-import { showUsage } from '../help/deliveries-usages.ts';
+import { usages } from '../help/usages.ts';
 import { counted, note, plain, print } from '../terminal/output.ts';
 import { pad } from './cells.ts';
 import { openExisting } from './open-deliveries.ts';
@@ -10,7 +10,7 @@ import { prettyJson } from './pretty-json.ts';
 
 /** `portico deliveries show`. Resolves to the exit code: 0, or 1 when there is no such delivery. */
 export async function showDelivery(argv: readonly string[]): Promise<number> {
-  const args = readArguments(showUsage, argv);
+  const args = readArguments(usages.show, argv);
   const [id] = args.words;
   if (id === undefined) throw args.misuse('show needs the id of a delivery');
   if (args.has('--raw') && args.has('--json')) throw args.misuse('--raw and --json exclude each other');

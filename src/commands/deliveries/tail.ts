@@ -5,7 +5,7 @@ import type { DeliveryFilter, DeliveryLog, DeliverySummary } from '../../inbox/d
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { readArguments } from '../argv/command-arguments.ts';
 import { filterOf } from '../argv/filter-arguments.ts';
-import { tailUsage } from '../help/deliveries-usages.ts';
+import { usages } from '../help/usages.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { note, plain, print } from '../terminal/output.ts';
 import { pad } from './cells.ts';
@@ -18,7 +18,7 @@ const WATCHED = 5_000;
 
 /** `portico deliveries tail`. Resolves to exit code 0 on Ctrl+C. */
 export async function tailDeliveries(argv: readonly string[]): Promise<number> {
-  const args = readArguments(tailUsage, argv);
+  const args = readArguments(usages.tail, argv);
   const filter = filterOf(args);
   await using database = await openExisting(await args.configuration());
   using signal = interruption();

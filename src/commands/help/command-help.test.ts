@@ -1,22 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { help } from '../help.ts';
-import { deliveriesUsages } from './deliveries-usages.ts';
-import { migrateUsage } from './migrate-usage.ts';
-import { moveUsage } from './move-usage.ts';
-import { sendUsage } from './send-usage.ts';
+import { usages } from './usages.ts';
 
 test('a command is described with its options, a part of one alone', () => {
   const all = help(['deliveries'], 100);
-  for (const { topic, options } of deliveriesUsages) {
+  for (const { topic, options } of [usages.list, usages.show, usages.tail, usages.replay, usages.discard]) {
     assert.ok(all.includes(`Usage: portico ${topic} `), topic);
     const alone = help(topic.split(' '), 100);
     assert.equal(alone.split('Usage: ').length, 2);
     for (const { flag } of options) assert.ok(alone.includes(`\n  ${flag} `), `${topic} ${flag}`);
   }
   const send = help(['send', 'anything'], 100);
-  for (const { flag } of sendUsage.options) assert.ok(send.includes(`\n  ${flag} `), flag);
-  for (const usage of [migrateUsage, moveUsage]) {
+  for (const { flag } of usages.send.options) assert.ok(send.includes(`\n  ${flag} `), flag);
+  for (const usage of [usages.migrate, usages.move]) {
     const page = help([usage.topic], 100);
     for (const { flag } of usage.options) assert.ok(page.includes(`\n  ${flag} `), flag);
   }

@@ -1,12 +1,6 @@
 import type { CommandUsage } from './command-usage.ts';
-import { deliveriesUsages } from './deliveries-usages.ts';
-import { hashPasswordUsage } from './hash-password-usage.ts';
-import { migrateUsage } from './migrate-usage.ts';
-import { moveUsage } from './move-usage.ts';
 import type { HelpSection } from './render-help.ts';
-import { sendUsage } from './send-usage.ts';
-
-const usages = [...deliveriesUsages, sendUsage, migrateUsage, moveUsage, hashPasswordUsage];
+import { usages } from './usages.ts';
 
 /**
  * The sections of `portico help <command>`: of the part that `words` name, or of all parts of the command. Empty for
@@ -14,7 +8,7 @@ const usages = [...deliveriesUsages, sendUsage, migrateUsage, moveUsage, hashPas
  */
 export function commandHelp(words: readonly string[]): readonly HelpSection[] {
   const [command, part] = words;
-  const parts = usages.filter(({ topic }) => topic.split(' ')[0] === command);
+  const parts = Object.values<CommandUsage>(usages).filter(({ topic }) => topic.split(' ')[0] === command);
   const exact = parts.filter(({ topic }) => topic === `${command} ${part}`);
   const chosen = exact.length > 0 ? exact : parts;
   const configured = chosen.some(({ standalone }) => standalone !== true);

@@ -1,7 +1,7 @@
 import { UsageError } from '../argv/usage-error.ts';
-import { sendUsage } from '../help/send-usage.ts';
+import { usages } from '../help/usages.ts';
 
 /** The error for options that `portico send` cannot follow. */
 export function misuse(problem: string): UsageError {
-  return new UsageError([problem], sendUsage.topic);
+  return new UsageError([problem], usages.send.topic);
 }

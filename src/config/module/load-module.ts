@@ -1,4 +1,4 @@
-import { type CodeKey, type ConfigCode, dataKeys } from '../schema/code.ts';
+import type { ConfigCode } from '../schema/code.ts';
 import { readModuleCode } from '../schema/module-code.ts';
 import { type Reading, startReading } from '../sources/reading.ts';
 import { importModule } from './import-module.ts';
@@ -57,23 +57,12 @@ function unusable(file: ModuleFile | undefined, problem: string): LoadedModule {
 function readModule(exported: Readonly<Record<string, unknown>>, file: ModuleFile): LoadedModule {
   const { code: given, ...reading } = readModuleSettings(exported, file.name);
   const problems = [...reading.problems];
-  const usable = file.path.endsWith('.json') ? dataOf(given, file.name, problems) : given;
-  const code = readModuleCode(usable, file.name, problems);
-  const setsUsers = given.has('management.users');
-  return { file, reading: { ...reading, problems }, code, setsUsers, complete: true };
-}
-
-/** What a JSON file may hold beside settings; each other key goes to `problems`. */
-function dataOf(
-  given: ReadonlyMap<CodeKey, unknown>,
-  name: string,
-  problems: string[],
-): ReadonlyMap<CodeKey, unknown> {
-  const data = new Map(given);
-  for (const key of given.keys()) {
-    if (dataKeys.has(key)) continue;
-    data.delete(key);
-    problems.push(`${name}: ${key} needs a .ts or .js module; .json holds settings only`);
-  }
-  return data;
+  const code = readModuleCode(given, file.name, problems);
+  return {
+    file,
+    reading: { ...reading, problems },
+    code,
+    setsUsers: given.has('management.users'),
+    complete: true,
+  };
 }

@@ -2,7 +2,7 @@ import { describeKind } from '../../core/quote.ts';
 import { entriesOf, isRecord, unknownKey } from '../../core/record.ts';
 import { isOptionKey, optionKeys, optionOf } from '../options/options.ts';
 import { parseValue } from '../options/parse.ts';
-import { type CodeKey, codeKeys } from '../schema/code.ts';
+import { type CodeKey, codeKeys, dataKeys } from '../schema/code.ts';
 import { type Reading, startReading, take } from '../sources/reading.ts';
 
 const isCodeKey = (key: string): key is CodeKey => codeKeys.some((code) => code.key === key);
@@ -30,6 +30,8 @@ export function readModuleSettings(exported: Readonly<Record<string, unknown>>, 
         );
       } else if (isOptionKey(key)) {
         take(reading, key, place.name, parseValue(optionOf(key), place, value));
+      } else if (isCodeKey(key) && name.endsWith('.json') && !dataKeys.has(key)) {
+        reading.problems.push(`${place.name} needs a .ts or .js module; .json holds settings only`);
       } else if (isCodeKey(key)) {
         code.set(key, value);
       } else if (!isSection(key)) {

@@ -1,10 +1,15 @@
 import { accessLevels, endpointAccessPattern } from './access.ts';
 import { builtInEndpoints } from './endpoint-id.ts';
 import { showDetailsChoices } from './health-names.ts';
-import { infoParts } from './info-parts.ts';
 import { choice, count, duration, list, path, port, someOf, text } from './option.ts';
 import { expectedPassword, isPassword } from './password-option.ts';
 import { springBootAdminOptions } from './spring-boot-admin-options.ts';
+
+/** The parts of the info endpoint. */
+export const infoParts = ['build', 'git', 'node', 'os', 'process'] as const;
+
+/** One of them. */
+export type InfoPart = (typeof infoParts)[number];
 
 const endpointNames = {
   expected: 'a list of endpoint names, or *',

@@ -253,6 +253,18 @@ export type Settings = {
   readonly [K in OptionKey]: (typeof options)[K] extends Option<infer T> ? T : never;
 };
 
+/** The settings of a section, by their names in it. */
+type SectionSettings<S extends string> = {
+  readonly [K in OptionKey as K extends `${S}.${infer Name}` ? Name : never]: Settings[K];
+};
+
+/** The settings whose keys begin with a section, such as `graphql`. */
+export function settingsOf<S extends string>(settings: Settings, section: S): SectionSettings<S> {
+  const own = optionKeys.filter((key) => key.startsWith(`${section}.`));
+  const named = own.map((key) => [key.slice(section.length + 1), settings[key]]);
+  return Object.fromEntries(named) as SectionSettings<S>;
+}
+
 /** The keys of all options, in the order of the documentation. */
 export const optionKeys = Object.keys(options) as readonly OptionKey[];
 

@@ -22,7 +22,7 @@ export interface EndpointWrite extends EndpointRequest {
 const PARAMETER = 'a name of letters, digits and "_", with "?" behind it when it may be left out';
 const parameterPattern = /^([A-Za-z]\w*)(\??)$/;
 
-export const endpointSchema = v.pipe(
+const endpointSchema = v.pipe(
   v.object(
     {
       /** Its path under the base path: a lower-case letter, then letters, digits, "." and "-". */
@@ -83,18 +83,22 @@ function areParameters(value: unknown): boolean {
   return !names.includes(undefined) && new Set(names).size === names.length;
 }
 
-/** Reads `management.endpoints`: an array of custom endpoints. */
-export function readEndpoints(given: Given, problems: string[]): readonly CustomEndpoint[] {
+/** Reads `management.endpoints`: an array of custom endpoints, none with an id of the `reserved` ones. */
+export function readEndpoints(
+  given: Given,
+  problems: string[],
+  reserved = takenEndpoints,
+): readonly CustomEndpoint[] {
   const items = itemsOf(given, problems);
   const endpoints = items.flatMap((item) => readObject(endpointSchema, item, problems) ?? []);
-  problems.push(...sharedIds(items));
+  problems.push(...sharedIds(items, reserved));
   // The schema checks for an operation, which its type cannot express.
   return endpoints as readonly CustomEndpoint[];
 }
 
 /** One line for each id that another endpoint has already. */
-function sharedIds(items: readonly Given[]): readonly string[] {
-  const taken = new Map(takenEndpoints.map((id) => [comparableEndpointId(id), `the built-in ${id}`]));
+function sharedIds(items: readonly Given[], reserved: readonly string[]): readonly string[] {
+  const taken = new Map(reserved.map((id) => [comparableEndpointId(id), `the built-in ${id}`]));
   return items.flatMap(({ value, path }) => {
     const id = isRecord(value) && Object.hasOwn(value, 'id') ? value.id : undefined;
     if (typeof id !== 'string' || !endpointIdPattern.test(id)) return [];

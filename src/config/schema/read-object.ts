@@ -33,25 +33,17 @@ export function readObject<S extends ObjectSchema>(
   const unknown = given.filter(([key]) => !known.includes(key));
   // valibot reports a missing key with the object's message; as undefined it gets the key's own.
   const required = known.filter((key) => schema.entries[key]?.type !== 'optional');
-  const { output, issues } = check(schema, {
+  const fields = {
     ...Object.fromEntries(required.map((key) => [key, undefined])),
     ...Object.fromEntries(given),
-  });
-  problems.push(...unknown.map(([key]) => unknownKey(path, key, known)), ...problemLines(issues, path));
-  return unknown.length === 0 && issues === undefined ? (output as v.InferOutput<S>) : undefined;
-}
-
-/** Runs a schema. valibot's default messages quote the value, which may be a secret, so they are replaced. */
-export function check<S extends v.GenericSchema>(schema: S, value: unknown): v.SafeParseResult<S> {
-  return v.safeParse(schema, value, { message: 'is not valid' });
-}
-
-/** One line for each issue; `path` is the place of the value. */
-export function problemLines(
-  issues: readonly v.BaseIssue<unknown>[] | undefined,
-  path: string,
-): readonly string[] {
-  return (issues ?? []).map((issue) => `${(issue.path ?? []).reduce(stepInto, path)} ${issue.message}`);
+  };
+  // valibot's default messages quote the value, which may be a secret.
+  const { output, issues = [] } = v.safeParse(schema, fields, { message: 'is not valid' });
+  problems.push(
+    ...unknown.map(([key]) => unknownKey(path, key, known)),
+    ...issues.map((issue) => `${(issue.path ?? []).reduce(stepInto, path)} ${issue.message}`),
+  );
+  return unknown.length === 0 && issues.length === 0 ? (output as v.InferOutput<S>) : undefined;
 }
 
 function stepInto(path: string, { type, key }: v.IssuePathItem): string {

@@ -1,8 +1,29 @@
 import { moduleOption, optionKeys, optionOf } from '../options/options.ts';
 import type { Environment } from './environment.ts';
 import type { Flags } from './flags.ts';
-import type { PropertySource } from './property-source.ts';
 import type { Reading } from './reading.ts';
+
+/** A value of a source, and whether it is secret. */
+export interface Property {
+  readonly value: unknown;
+  readonly origin: string;
+  readonly secret: boolean;
+}
+
+/** A source of configuration with its properties. */
+export interface PropertySource {
+  readonly name: string;
+  readonly properties: ReadonlyMap<string, Property>;
+  /** The name of an option in this source, by its key, where the two differ. */
+  readonly aliases?: ReadonlyMap<string, string>;
+}
+
+/** A property by its name in this source, or by the name of the option that it sets: `rest.port` is REST_PORT. */
+export function findProperty({ properties, aliases }: PropertySource, name: string) {
+  const key = properties.has(name) ? name : aliases?.get(name);
+  const property = key === undefined ? undefined : properties.get(key);
+  return key === undefined || property === undefined ? undefined : { ...property, key };
+}
 
 type Properties = PropertySource['properties'];
 
@@ -10,12 +31,13 @@ type Properties = PropertySource['properties'];
 export function propertySources(
   flags: Flags,
   env: Environment,
+  environment: Reading,
   file: string | undefined,
   module: Reading,
 ): readonly PropertySource[] {
   const sources: PropertySource[] = [
     { name: 'commandLineArgs', properties: flagProperties(flags) },
-    { name: 'systemEnvironment', properties: environmentProperties(env), aliases: variableNames(env) },
+    { name: 'systemEnvironment', properties: environmentProperties(env), aliases: originsOf(environment) },
   ];
   if (file !== undefined) {
     sources.push({ name: `Config resource "${file}"`, properties: readProperties(module) });
@@ -35,6 +57,10 @@ function readProperties({ found }: Reading): Properties {
   return new Map([...found].map(([key, entry]) => [key, { ...entry, secret: optionOf(key).secret }]));
 }
 
+function originsOf({ found }: Reading): ReadonlyMap<string, string> {
+  return new Map(Array.from(found, ([key, { origin }]) => [key, origin]));
+}
+
 /** All variables, since operators look for PATH and HOME here too. */
 export function environmentProperties(env: Environment): Properties {
   const secrets = new Set(optionKeys.filter((key) => optionOf(key).secret).map((key) => optionOf(key).env));
@@ -45,17 +71,6 @@ export function environmentProperties(env: Environment): Properties {
       return [name, { value, origin, secret: secrets.has(name) }];
     }),
   );
-}
-
-/** The variables that set options, by option key. */
-function variableNames(env: Environment): ReadonlyMap<string, string> {
-  const names = new Map<string, string>();
-  for (const key of optionKeys) {
-    const { env: name, secret } = optionOf(key);
-    const found = [name, ...(secret ? [`${name}_FILE`] : [])].find((each) => env[each] !== undefined);
-    if (found !== undefined) names.set(key, found);
-  }
-  return names;
 }
 
 function defaultProperties(): Properties {

@@ -2,9 +2,9 @@
 const MAX_ADDRESS = 64;
 
 export interface AttemptLimitOptions {
-  /** Maximum failures within a window. */
+  /** Maximum failures of an address within a window. */
   readonly max: number;
-  /** Length of a window, from the first failure on, in milliseconds. */
+  /** Length of a window, from the first failure in it on, in milliseconds. */
   readonly windowMs: number;
   /** Maximum addresses; a new one replaces the one that failed first. */
   readonly maxAddresses: number;
@@ -12,16 +12,11 @@ export interface AttemptLimitOptions {
   readonly now: () => number;
 }
 
-interface Window {
-  readonly endsAt: number;
-  failures: number;
-}
-
-/** Counts the failed attempts of each address, in a window of its own. */
+/** Counts the failed attempts of each address, in one window for all. */
 export class AttemptLimit {
   readonly #options: AttemptLimitOptions;
-  /** In the order of their ends, because every window is equally long. */
-  readonly #windows = new Map<string, Window>();
+  readonly #failures = new Map<string, number>();
+  #windowEnd = 0;
 
   constructor(options: AttemptLimitOptions) {
     this.#options = options;
@@ -29,45 +24,34 @@ export class AttemptLimit {
 
   /** The time until the address may try again, in milliseconds; 0 when it may now. */
   waitOf(address: string): number {
-    const window = this.#current(address);
-    if (window === undefined || window.failures < this.#options.max) return 0;
-    return window.endsAt - this.#options.now();
+    return this.#failuresOf(address) < this.#options.max ? 0 : this.#windowEnd - this.#options.now();
   }
 
   /** Counts a failure; true when it is the one that reaches the limit. */
   fail(address: string): boolean {
-    let window = this.#current(address);
-    if (window === undefined) {
-      this.#makeRoom();
-      window = { endsAt: this.#options.now() + this.#options.windowMs, failures: 0 };
-      this.#windows.set(address, window);
-    }
-    window.failures++;
-    return window.failures === this.#options.max;
+    const { max, windowMs, maxAddresses, now } = this.#options;
+    const failures = this.#failuresOf(address) + 1;
+    if (this.#failures.size === 0) this.#windowEnd = now() + windowMs;
+    const [first] = this.#failures.keys();
+    if (failures === 1 && this.#failures.size >= maxAddresses) this.#failures.delete(first ?? '');
+    this.#failures.set(address, failures);
+    return failures === max;
   }
 
   /** Uncounts a failure. */
   forgive(address: string): void {
-    const window = this.#windows.get(address);
-    if (window !== undefined && window.failures > 0) window.failures--;
+    const failures = this.#failures.get(address) ?? 0;
+    if (failures > 1) this.#failures.set(address, failures - 1);
+    else this.#failures.delete(address);
   }
 
   get size(): number {
-    return this.#windows.size;
+    return this.#failures.size;
   }
 
-  #current(address: string): Window | undefined {
-    const window = this.#windows.get(address);
-    if (window === undefined || window.endsAt > this.#options.now()) return window;
-    this.#windows.delete(address);
-    return undefined;
-  }
-
-  #makeRoom(): void {
-    for (const [address, { endsAt }] of this.#windows) {
-      if (endsAt > this.#options.now() && this.#windows.size < this.#options.maxAddresses) return;
-      this.#windows.delete(address);
-    }
+  #failuresOf(address: string): number {
+    if (this.#windowEnd <= this.#options.now()) this.#failures.clear();
+    return this.#failures.get(address) ?? 0;
   }
 }
 

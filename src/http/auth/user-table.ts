@@ -17,17 +17,6 @@ export class UserNameError extends ExpectedError {
   readonly code = 'USER_NAME';
 }
 
-/** A fixed list of users, some with a password and some with its hash. */
-export interface UserTable {
-  /**
-   * The user of a password. Every user is compared, name and password at once, so that the time reveals neither which
-   * users exist nor how close a guess was.
-   */
-  byPassword(credentials: Credentials): Principal | undefined;
-  /** The user of a hashed password; an unknown name takes as long. Undefined when there are no hashes. */
-  readonly byHash: ((credentials: Credentials) => Promise<Principal | undefined>) | undefined;
-}
-
 interface HashedUser {
   readonly name: string;
   readonly hash: PasswordHash;
@@ -38,7 +27,7 @@ interface HashedUser {
  * Reads the users. Throws UserNameError, EmptySecretError or PasswordHashError for a user that could not log in, or as
  * whom everybody could.
  */
-export function userTable(users: readonly BasicUser[]): UserTable {
+export function userTable(users: readonly BasicUser[]) {
   const plain: { readonly digest: Buffer; readonly principal: Principal }[] = [];
   const hashed: HashedUser[] = [];
   for (const { user, password, roles } of users) {
@@ -53,12 +42,17 @@ export function userTable(users: readonly BasicUser[]): UserTable {
     else plain.push({ digest: digestPair({ user, password }), principal });
   }
   return {
-    byPassword(credentials) {
+    /**
+     * The user of a password. Every user is compared, name and password at once, so that the time reveals neither which
+     * users exist nor how close a guess was.
+     */
+    byPassword(credentials: Credentials): Principal | undefined {
       const digest = digestPair(credentials);
       let found: Principal | undefined;
       for (const known of plain) if (timingSafeEqual(known.digest, digest)) found = known.principal;
       return found;
     },
+    /** The user of a hashed password; an unknown name takes as long. Undefined when there are no hashes. */
     byHash: hashed.length === 0 ? undefined : hashCheck(hashed),
   };
 }

@@ -1,4 +1,4 @@
-import type { Property } from '../../config/sources/property-source.ts';
+import type { Property } from '../../config/sources/property-sources.ts';
 import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
 
 /** Replaces a value that may not be shown. */

@@ -1,7 +1,6 @@
 import type { Exchange, Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
-import { fileHead, fileReply } from '../dumps/file-reply.ts';
-import { neverIdle } from '../dumps/never-idle.ts';
+import { fileHead, fileReply, neverIdle } from '../dumps/file-reply.ts';
 import { recordCpuProfile } from '../dumps/record-cpu-profile.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 

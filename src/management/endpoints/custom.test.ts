@@ -4,8 +4,7 @@ import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify';
 import type { Access } from '../access/access.ts';
 import { exposedEndpoints } from '../access/exposure.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { prepareScope } from '../management-scope.ts';
-import { addRoutes } from '../operations.ts';
+import { addRoutes, prepareScope } from '../operations.ts';
 import { type CustomEndpoint, customEndpoint } from './custom.ts';
 
 const V3 = 'application/vnd.spring-boot.actuator.v3+json';

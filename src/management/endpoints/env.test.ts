@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { managementApp } from '../../../test/support/management-app.ts';
-import type { PropertySource } from '../../config/sources/property-source.ts';
+import type { PropertySource } from '../../config/sources/property-sources.ts';
 
 const property = (value: unknown, origin: string, secret = false) => ({ value, origin, secret });
 const propertySources: readonly PropertySource[] = [

@@ -52,9 +52,7 @@ export function healthEndpoint(view: HealthView): ManagementEndpoint {
 }
 
 function componentAt(whole: HealthResult, path: readonly string[]): HealthResult | undefined {
-  const [name, ...rest] = path;
-  if (name === undefined) return whole;
-  const parts = new Map(Object.entries(whole.components ?? {}));
-  const part = parts.get(name);
-  return part && componentAt(part, rest);
+  const part = (at: HealthResult | undefined, name: string) =>
+    new Map(Object.entries(at?.components ?? {})).get(name);
+  return path.reduce(part, whole);
 }

@@ -2,8 +2,7 @@ import type { Readable } from 'node:stream';
 import { getHeapSnapshot, getHeapStatistics } from 'node:v8';
 import type { Exchange, Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
-import { fileHead, fileReply } from '../dumps/file-reply.ts';
-import { neverIdle } from '../dumps/never-idle.ts';
+import { fileHead, fileReply, neverIdle } from '../dumps/file-reply.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 
 /** The most memory that a snapshot takes, as a multiple of the used heap. */

@@ -1,4 +1,4 @@
-import type { InfoPart } from '../../config/options/info-parts.ts';
+import type { InfoPart } from '../../config/options/management-options.ts';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import type { GitInfo } from '../info/git-info.ts';
 import { nodeInfo } from '../info/node.ts';

@@ -17,10 +17,11 @@ export function prometheusEndpoint(metrics: Metrics): ManagementEndpoint {
       const exposition = new Exposition(metrics, (meter) =>
         scope.log.warn({ meter }, 'meter not exposed to Prometheus: name taken by another one'),
       );
-      const head = ({ accept }: IncomingHttpHeaders) => ({
-        type: formatFor(accept).contentType,
-        headers: NEGOTIATED_HEADERS,
-      });
+      const head = ({ accept }: IncomingHttpHeaders) => {
+        const { mediaType, version } = formatFor(accept);
+        // Prometheus 3 refuses a scrape without a content type that it knows.
+        return { type: `${mediaType}; version=${version}; charset=utf-8`, headers: NEGOTIATED_HEADERS };
+      };
       const get: Operation = ({ headers, query }) => {
         const chunks = exposition.chunks(formatFor(headers.accept), includedNames(query));
         return { status: 200, ...head(headers), body: scrapeStream(chunks) };

@@ -8,8 +8,7 @@ import { healthGroups } from './groups.ts';
 const CHECKS = ['db', 'writer', 'mine'];
 
 function groupsOf(groups: Readonly<Record<string, HealthGroupOptions>>, checks: readonly string[] = CHECKS) {
-  const source = { checks, groups: new Map(Object.entries(groups)), showDetails: 'when-authorized' as const };
-  return Object.fromEntries(healthGroups(source));
+  return Object.fromEntries(healthGroups(checks, new Map(Object.entries(groups)), 'when-authorized'));
 }
 
 const membersOf = (group: HealthGroupOptions) => groupsOf({ group }).group?.members;

@@ -11,36 +11,29 @@ export interface HealthGroup {
 /** The states of the process; in groups only, since contract 2.4 has no other whole than UP and DOWN. */
 export const [LIVENESS_STATE, READINESS_STATE] = processStates;
 
-/** What groups are built from. */
-export interface GroupSource {
-  /** The checks of /health. */
-  readonly checks: readonly string[];
-  readonly groups: ReadonlyMap<string, HealthGroupOptions>;
-  readonly showDetails: ShowDetails;
-}
-
 /**
- * All groups by name, sorted: those that are configured, `liveness` and `readiness`.
+ * All groups by name, sorted: those that are configured, `liveness` and `readiness`; `checks` are those of /health.
  * Throws ManagementOptionsError for a member that is no check, and for a group with the name of a check.
  */
-export function healthGroups(source: GroupSource): ReadonlyMap<string, HealthGroup> {
-  const { checks, groups, showDetails } = source;
-  const known = new Set([...checks, LIVENESS_STATE, READINESS_STATE]);
-  const all = new Map([...builtInGroups(checks), ...groups]);
-  const names = [...all.keys()].sort();
+export function healthGroups(
+  checks: readonly string[],
+  configured: ReadonlyMap<string, HealthGroupOptions>,
+  showDetails: ShowDetails,
+): ReadonlyMap<string, HealthGroup> {
+  const groups = [...new Map([...builtInGroups(checks), ...configured])];
+  const known = [...checks, LIVENESS_STATE, READINESS_STATE];
   return new Map(
-    names.map((name) => {
-      if (known.has(name)) {
-        throw new ManagementOptionsError(
-          `The health group ${JSON.stringify(name)} has the name of a health check. Rename one of them.`,
-        );
-      }
-      const options = all.get(name) ?? { include: [] };
-      return [
-        name,
-        { members: members(name, options, source), showDetails: options.showDetails ?? showDetails },
-      ];
-    }),
+    groups
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, options]) => {
+        if (known.includes(name)) {
+          throw new ManagementOptionsError(
+            `The health group ${JSON.stringify(name)} has the name of a health check. Rename one of them.`,
+          );
+        }
+        const shown = options.showDetails ?? showDetails;
+        return [name, { members: members(name, options, checks, known), showDetails: shown }];
+      }),
   );
 }
 
@@ -56,9 +49,9 @@ function builtInGroups(checks: readonly string[]): ReadonlyMap<string, HealthGro
 function members(
   group: string,
   { include, exclude = [] }: HealthGroupOptions,
-  { checks }: GroupSource,
+  checks: readonly string[],
+  known: readonly string[],
 ): readonly string[] {
-  const known = [...checks, LIVENESS_STATE, READINESS_STATE];
   for (const name of [...include, ...exclude]) {
     if (name === '*' || known.includes(name)) continue;
     throw new ManagementOptionsError(

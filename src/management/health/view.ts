@@ -1,4 +1,3 @@
-import type { ShowDetails } from '../../config/options/health-names.ts';
 import type { SecretTexts } from '../../core/redaction.ts';
 import type { HealthIndicator, HealthResult } from '../../observability/health/health.ts';
 import type { Readiness } from '../../observability/health/readiness.ts';
@@ -12,11 +11,9 @@ export type HealthViewOptions = Pick<
 >;
 
 /** Where a path below /health leads: to some checks, and to one place in their results. */
-export interface HealthTarget {
-  readonly members: readonly string[];
+export interface HealthTarget extends HealthGroup {
   /** The names that lead from there to one component; none for the whole. */
   readonly path: readonly string[];
-  readonly showDetails: ShowDetails;
 }
 
 /** Health as clients read it: all checks, the groups, and the components of both. */
@@ -37,11 +34,7 @@ export interface HealthView {
 export function healthView(options: HealthViewOptions): HealthView {
   const { health, readiness, showDetails = 'when-authorized', secrets } = options;
   const whole: HealthGroup = { members: health.names, showDetails };
-  const groups = healthGroups({
-    checks: health.names,
-    groups: options.healthGroups ?? new Map(),
-    showDetails,
-  });
+  const groups = healthGroups(health.names, options.healthGroups ?? new Map(), showDetails);
   return {
     registry: health.with(states(readiness)),
     readiness,

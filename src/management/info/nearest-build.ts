@@ -4,8 +4,9 @@ import type { Build } from '../endpoints/info.ts';
 
 /** Name and version from the package.json nearest to the program; from the working folder's when it has none. */
 export function nearestBuild(program = process.argv[1], cwd = process.cwd()): Build {
+  const folders = [...folderOf(program), cwd].flatMap(withParents);
   const { name = 'application', version = '0.0.0' } =
-    packageAbove(folderOf(program)) ?? packageAbove(cwd) ?? {};
+    folders.map(readPackage).find((found) => found !== undefined) ?? {};
   return { name, artifact: name, version };
 }
 
@@ -14,29 +15,26 @@ interface Package {
   readonly version?: string;
 }
 
-function folderOf(program: string | undefined): string | undefined {
-  if (program === undefined) return undefined;
+/** None for a program that is no file. */
+function folderOf(program = ''): readonly string[] {
   try {
     // node_modules/.bin holds links to programs.
-    return dirname(realpathSync(program));
+    return [dirname(realpathSync(program))];
   } catch {
-    return undefined;
+    return [];
   }
+}
+
+function withParents(folder: string): readonly string[] {
+  const parent = dirname(folder);
+  return parent === folder ? [folder] : [folder, ...withParents(parent)];
 }
 
 /** A package.json without a name only sets the module type of the files beside it. */
-function packageAbove(folder: string | undefined): Package | undefined {
-  for (let at = folder; at !== undefined; at = dirname(at) === at ? undefined : dirname(at)) {
-    const found = readPackage(join(at, 'package.json'));
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function readPackage(file: string): Package | undefined {
+function readPackage(folder: string): Package | undefined {
   let parsed: unknown;
   try {
-    parsed = JSON.parse(readFileSync(file, 'utf8'));
+    parsed = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   } catch {
     return undefined;
   }

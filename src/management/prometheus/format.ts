@@ -7,8 +7,6 @@ import { helpText } from './text.ts';
 export interface Format {
   readonly mediaType: string;
   readonly version: string;
-  /** Prometheus 3 refuses a scrape without a content type that it knows. */
-  readonly contentType: string;
   /** The lines before the samples of a family. */
   head(family: Family): string;
   /** The last line. */
@@ -19,7 +17,6 @@ export interface Format {
 export const TEXT: Format = {
   mediaType: 'text/plain',
   version: '0.0.4',
-  contentType: 'text/plain; version=0.0.4; charset=utf-8',
   head({ textName, type, meter }) {
     return `# HELP ${textName} ${helpText(meter.description, false)}\n# TYPE ${textName} ${type}\n`;
   },
@@ -30,7 +27,6 @@ export const TEXT: Format = {
 export const OPEN_METRICS: Format = {
   mediaType: 'application/openmetrics-text',
   version: '1.0.0',
-  contentType: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
   head({ name, type, unit, meter }) {
     const unitLine = unit === undefined ? '' : `# UNIT ${name} ${unit}\n`;
     return `# TYPE ${name} ${type}\n${unitLine}# HELP ${name} ${helpText(meter.description, true)}\n`;

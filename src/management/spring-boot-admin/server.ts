@@ -17,19 +17,13 @@ export class AdminServerError extends Error {
   readonly code = 'SPRING_BOOT_ADMIN';
 }
 
-/** The two requests to a Spring Boot Admin server. They fail with AdminServerError, or as `fetch` does. */
-export interface AdminServer {
-  /** Without credentials: for logs. */
-  readonly url: string;
-  /** Resolves to the id of the registration; the same for the same application. */
-  register(application: AdminApplication, signal: AbortSignal): Promise<string>;
-  deregister(id: string, signal: AbortSignal): Promise<void>;
-}
-
 const MAX_REPLY_BYTES = 64 * 1024;
 
-/** The server at a URL, whose user and password are sent as Basic credentials. */
-export function adminServer(url: string): AdminServer {
+/**
+ * The two requests to the server at a URL, whose user and password are sent as Basic credentials. They fail with
+ * AdminServerError, or as `fetch` does.
+ */
+export function adminServer(url: string) {
   const base = new URL(url);
   const { username, password } = base;
   base.username = '';
@@ -51,13 +45,15 @@ export function adminServer(url: string): AdminServer {
   }
 
   return {
+    /** Without credentials: for logs. */
     url: base.href,
-    async register(application, signal) {
+    /** Resolves to the id of the registration; the same for the same application. */
+    async register(application: AdminApplication, signal: AbortSignal): Promise<string> {
       const init = { method: 'POST', body: JSON.stringify(application), signal };
       const text = await ask('', { ...init, headers: { ...headers, 'content-type': 'application/json' } });
       return idOf(text);
     },
-    async deregister(id, signal) {
+    async deregister(id: string, signal: AbortSignal): Promise<void> {
       // Not registered any more.
       await ask(`/${encodeURIComponent(id)}`, { method: 'DELETE', headers, signal }, 404);
     },

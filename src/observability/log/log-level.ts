@@ -3,8 +3,3 @@ export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 
 
 /** The name of a level, in lower case. */
 export type LogLevel = (typeof LOG_LEVELS)[number];
-
-/** Whether a text is a level. */
-export function isLogLevel(text: string): text is LogLevel {
-  return (LOG_LEVELS as readonly string[]).includes(text);
-}

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { isLogLevel, type LogLevel } from './log-level.ts';
+import { LOG_LEVELS, type LogLevel } from './log-level.ts';
 
 /** A logger whose level can be changed while it is used, such as one of pino. */
 export interface Leveled {
@@ -42,7 +42,7 @@ export class Loggers implements Disposable {
 
   constructor(root: Logger) {
     this.#root = root;
-    this.#start = isLogLevel(root.level) ? root.level : 'info';
+    this.#start = LOG_LEVELS.find((level) => level === root.level) ?? 'info';
     this.#named.set(ROOT, { logger: root, lasting: undefined, temporary: undefined });
   }
 

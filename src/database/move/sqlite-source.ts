@@ -24,16 +24,16 @@ export function openEnd<T extends object>(
   which: 'source' | 'target',
   use: (db: DatabaseSync) => T,
 ): T & AsyncDisposable {
-  let db: DatabaseSync | undefined;
   try {
     if (which === 'source' && !file.startsWith('file:') && !existsSync(file)) {
       throw new DatabaseOpenError('there is no such file.');
     }
-    db = openExclusiveConnection(file);
-    const opened = db;
-    return { ...use(opened), [Symbol.asyncDispose]: async () => opened.close() };
+    using opening = new DisposableStack();
+    const db = opening.use(openExclusiveConnection(file));
+    const end = use(db);
+    opening.move();
+    return { ...end, [Symbol.asyncDispose]: async () => db.close() };
   } catch (cause) {
-    db?.close();
     if (isBusy(cause)) throw inUse(which);
     throw cause instanceof MoveError ? cause : openFailure(file, cause);
   }

@@ -6,7 +6,7 @@ import { send } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import { ENDPOINT_NOT_FOUND, emptyReply, JSON_TYPE, json } from './envelope.ts';
 import { restErrors } from './rest-errors.ts';
-import { unrouted } from './routing.ts';
+import { allowedAt } from './routing.ts';
 import { userEndpoints } from './user-endpoints.ts';
 
 /** The options of the REST door. */
@@ -18,7 +18,7 @@ export interface RestOptions {
 
 /** The REST door (contract 4.2) as a Fastify plugin. */
 export const rest: FastifyPluginAsync<RestOptions> = async (app, { users, bodyLimit = 64 * 1024 }) => {
-  const { list, read, create, update, remove } = userEndpoints({ users, bodyLimit, prefix: app.prefix });
+  const { list, read, create, update, remove } = userEndpoints(users, bodyLimit, app.prefix);
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
   app.setErrorHandler((error, request, reply) =>
@@ -37,9 +37,9 @@ export const rest: FastifyPluginAsync<RestOptions> = async (app, { users, bodyLi
   }
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const answer = unrouted(request.url.slice(app.prefix.length));
+    const allow = allowedAt(request.url.slice(app.prefix.length));
     // contract 7: an unknown first segment
-    if (answer.kind === 'unknown') return send(reply, json(ENDPOINT_NOT_FOUND, 404));
-    return send(reply, emptyReply(answer.allow, request.method));
+    if (allow === undefined) return send(reply, json(ENDPOINT_NOT_FOUND, 404));
+    return send(reply, emptyReply(allow, request.method));
   }
 };

@@ -8,20 +8,16 @@ const RESOURCES: Readonly<Record<string, readonly [bare: string, withId: string]
   delete: ['OPTIONS', 'DELETE, OPTIONS'],
 };
 
-/** What a request that matches no endpoint gets. */
-export type Unrouted = { readonly kind: 'unknown' } | { readonly kind: 'empty'; readonly allow: string };
-
 /**
- * Decides for a request target that no endpoint took: an unknown first segment is `unknown`
- * (contract 7), a known one gets the `empty` reply (contract 4.2, second rule) with the methods it would take.
- * A deeper path than the contract's shapes is no resource.
+ * The methods that a request target would take which no endpoint took, as in Allow (contract 4.2, second rule); undefined
+ * for an unknown first segment (contract 7). A deeper path than the contract's shapes is no resource.
  */
-export function unrouted(target: string): Unrouted {
+export function allowedAt(target: string): string | undefined {
   const path = target.split('?', 1)[0] ?? '/';
   const [, first = '', second = '', ...deeper] = decode(path).split('/');
   const resource = Object.hasOwn(RESOURCES, first) ? RESOURCES[first] : undefined;
-  if (resource === undefined || deeper.some((segment) => segment !== '')) return { kind: 'unknown' };
-  return { kind: 'empty', allow: second === '' ? resource[0] : resource[1] };
+  if (deeper.some((segment) => segment !== '')) return undefined;
+  return second === '' ? resource?.[0] : resource?.[1];
 }
 
 function decode(path: string): string {

@@ -6,8 +6,8 @@ import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
 import type { Row, Step, StepRows } from '../writer/batch.ts';
 import type { WriteQueue } from '../writer/write-queue.ts';
-import { type DeliveryRow, jobsJson, storedDelivery } from './delivery-row.ts';
 import { ZONE } from './delivery-zones.ts';
+import { jobsJson } from './jobs-json.ts';
 
 const alwaysStored = (): Appended => 'stored';
 
@@ -46,8 +46,9 @@ export class SqliteInbox implements Inbox {
       SELECT value AS target FROM json_each(?)
       WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND due_at <= ?)`);
     this.#deliveries = reads.prepare(`
-      SELECT seq, id, source, event, data_pointer, content_type, body, received_at FROM deliveries
-      WHERE seq IN (SELECT value FROM json_each(?))`);
+      SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, body,
+        received_at AS receivedAt
+      FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))`);
     // "+" makes SQLite use the index of open jobs; in the index of all jobs it would scan the done ones.
     this.#backlog = reads.prepare(`
       SELECT (SELECT count(*) FROM jobs WHERE status = 'open') AS open,
@@ -185,7 +186,14 @@ export class SqliteInbox implements Inbox {
   /** Reads the deliveries of claimed jobs. */
   #readDeliveries(claimed: readonly Row[]): ReadonlyMap<number, StoredDelivery> {
     const seqs = JSON.stringify([...new Set(claimed.map(([, , delivery]) => Number(delivery)))]);
-    const rows = counted(this.#tallies.deliveries, () => readRows<DeliveryRow>(this.#deliveries, seqs));
-    return new Map(rows.map((row) => [row.seq, storedDelivery(row)]));
+    const rows = counted(this.#tallies.deliveries, () =>
+      readRows<StoredDelivery & { seq: number }>(this.#deliveries, seqs),
+    );
+    return new Map(
+      rows.map(({ seq, id, source, event, dataPointer, contentType, body, receivedAt }) => [
+        seq,
+        { id, source, event, dataPointer, contentType, body, receivedAt },
+      ]),
+    );
   }
 }

@@ -27,7 +27,7 @@ export interface BatchQueueOptions<W, R> {
   readonly send: SendBatch<W, R>;
   /** Called once, when no later write can be durable. */
   onFatal?(error: StoreUnavailableError): void;
-  readonly observer?: DatabaseObserver | undefined;
+  readonly observer?: DatabaseObserver;
   /** Maximum number of batches in flight; default 1. */
   readonly concurrency?: number;
   /** Minimum size of a batch that is sent while another one is in flight; default 1. */
@@ -37,6 +37,8 @@ export interface BatchQueueOptions<W, R> {
   /** Maximum time that a write waits before it is sent, in milliseconds; then it is refused. Default: no limit. */
   readonly maxWait?: number;
 }
+
+const DEFAULTS = { observer: unobserved, concurrency: 1, minBatch: 1 };
 
 interface Waiting<W, R> {
   readonly write: W;
@@ -51,13 +53,7 @@ interface Waiting<W, R> {
  * writes are also sent at the end of a tick, if there are `minBatch` of them.
  */
 export class BatchQueue<W, R> implements AsyncDisposable {
-  readonly #send: SendBatch<W, R>;
-  readonly #onFatal: ((error: StoreUnavailableError) => void) | undefined;
-  readonly #observer: DatabaseObserver;
-  readonly #concurrency: number;
-  readonly #minBatch: number;
-  readonly #eagerBatch: number | undefined;
-  readonly #maxWait: number | undefined;
+  readonly #options: BatchQueueOptions<W, R> & typeof DEFAULTS;
   #waiting: Waiting<W, R>[] = [];
   /** The totals so far of a commit that spans several batches. */
   #commit: { writes: number; failed: number; readonly began: number } | undefined;
@@ -68,22 +64,8 @@ export class BatchQueue<W, R> implements AsyncDisposable {
   #idle: PromiseWithResolvers<void> | undefined;
   #waitTimer: NodeJS.Timeout | undefined;
 
-  constructor({
-    send,
-    onFatal,
-    observer = unobserved,
-    concurrency = 1,
-    minBatch = 1,
-    eagerBatch,
-    maxWait,
-  }: BatchQueueOptions<W, R>) {
-    this.#send = send;
-    this.#onFatal = onFatal;
-    this.#observer = observer;
-    this.#concurrency = concurrency;
-    this.#minBatch = minBatch;
-    this.#eagerBatch = eagerBatch;
-    this.#maxWait = maxWait;
+  constructor(options: BatchQueueOptions<W, R>) {
+    this.#options = { ...DEFAULTS, ...options };
   }
 
   /** Resolves once the write is durable, to its rows mapped by `read`; rejects with StoreUnavailableError. */
@@ -91,24 +73,25 @@ export class BatchQueue<W, R> implements AsyncDisposable {
   submit<T>(write: W, read: (rows: R) => T): Promise<T>;
   submit(write: W, read: (rows: R) => unknown = (rows) => rows): Promise<unknown> {
     if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
+    const { concurrency, minBatch, eagerBatch, maxWait } = this.#options;
     const { promise, resolve: fulfil, reject } = Promise.withResolvers<unknown>();
     const resolve = (rows: R) => fulfil(read(rows));
-    const since = this.#maxWait === undefined ? 0 : performance.now();
+    const since = maxWait === undefined ? 0 : performance.now();
     this.#waiting.push({ write, since, resolve, reject });
     if (
       !this.#scheduled &&
-      this.#inFlight < this.#concurrency &&
-      (this.#inFlight === 0 || this.#waiting.length >= this.#minBatch)
+      this.#inFlight < concurrency &&
+      (this.#inFlight === 0 || this.#waiting.length >= minBatch)
     ) {
       this.#scheduled = true;
       this.#inFlight++;
       // The writes of one tick share the first batch.
       setImmediate(this.#flushScheduled);
-    } else if (this.#scheduled && this.#inFlight === 1 && this.#waiting.length === this.#eagerBatch) {
+    } else if (this.#scheduled && this.#inFlight === 1 && this.#waiting.length === eagerBatch) {
       this.#scheduled = false;
       this.#flush();
     }
-    if (this.#maxWait !== undefined) this.#waitTimer ??= setTimeout(this.#refuseLate, this.#maxWait);
+    if (maxWait !== undefined) this.#waitTimer ??= setTimeout(this.#refuseLate, maxWait);
     return promise;
   }
 
@@ -116,7 +99,7 @@ export class BatchQueue<W, R> implements AsyncDisposable {
   fail(error: StoreUnavailableError): void {
     if (this.#refusal !== undefined) return;
     this.#refuse(error);
-    this.#onFatal?.(error);
+    this.#options.onFatal?.(error);
   }
 
   /** Waits for the accepted writes, then refuses later ones. */
@@ -157,7 +140,7 @@ export class BatchQueue<W, R> implements AsyncDisposable {
       return;
     }
     const began = performance.now();
-    this.#send(
+    this.#options.send(
       batch.map(({ write }) => write),
       (result) => this.#settle(batch, result, began),
     );
@@ -190,14 +173,14 @@ export class BatchQueue<W, R> implements AsyncDisposable {
     commit.failed += failed;
     this.#commit = commitContinues ? commit : undefined;
     if (commitContinues) return;
-    this.#observer.batch(commit.writes, commit.failed, (performance.now() - commit.began) / 1_000);
+    this.#options.observer.batch(commit.writes, commit.failed, (performance.now() - commit.began) / 1_000);
   }
 
   /** Refuses the writes that waited for `maxWait`; none of them was sent. */
   readonly #refuseLate = (): void => {
     this.#waitTimer = undefined;
     const oldest = this.#waiting[0];
-    const maxWait = this.#maxWait;
+    const { maxWait } = this.#options;
     if (oldest === undefined || maxWait === undefined) return;
     const now = performance.now();
     const firstInTime = this.#waiting.findIndex(({ since }) => now - since < maxWait);

@@ -6,7 +6,6 @@ const COMMIT_BUCKETS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5];
 
 /** Declares the meters of the database: reads, writes and commits. */
 export function databaseMeters(metrics: Metrics): DatabaseObserver {
-  const tallies = new Map<string, ReadTally>();
   const times = metrics.timer('database.read.sample', {
     description: `Read duration by operation, from a sample of one in ${READ_SAMPLE} reads`,
     tags: ['operation'],
@@ -24,11 +23,8 @@ export function databaseMeters(metrics: Metrics): DatabaseObserver {
 
   return {
     reads(operation) {
-      const known = tallies.get(operation);
-      if (known !== undefined) return known;
       const series = times.with('operation', operation);
       const tally: ReadTally = { count: 0, timed: (seconds) => series.record(seconds) };
-      tallies.set(operation, tally);
       const options = { description: 'Reads by operation', tags: { operation } };
       metrics.counter('database.reads', options, () => tally.count);
       return tally;

@@ -8,7 +8,7 @@ export interface ReadTally {
 
 /** Receives counts and durations from a database. It is called on the hot path, so it only counts. */
 export interface DatabaseObserver {
-  /** The tally of an operation such as `user.read`, the same object for each call. */
+  /** Makes the tally of an operation such as `user.read`; called once for each. */
   reads(operation: string): ReadTally;
   /** Called after each commit, or failed commit, with its number of writes, how many of them failed, and its seconds. */
   batch(writes: number, failed: number, seconds: number): void;

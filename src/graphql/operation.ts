@@ -11,7 +11,12 @@ import {
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { execute } from './execution/execute.ts';
 import { Plans } from './execution/plans.ts';
-import { type Inputs, MAX_VARIABLE_ERRORS, VariableReader } from './execution/variables.ts';
+import {
+  type Inputs,
+  MAX_VARIABLE_ERRORS,
+  type ReadVariables,
+  variableReader,
+} from './execution/variables.ts';
 import type { OperationMeter } from './operation-meters.ts';
 
 /** What the operations of a door share. */
@@ -27,7 +32,7 @@ export class Operation {
   readonly definition: OperationDefinitionNode;
   readonly #document: DocumentNode;
   readonly #options: OperationOptions;
-  readonly #variables: VariableReader;
+  readonly #readVariables: ReadVariables;
   /** Made by the first run. */
   #plans: Plans | undefined;
   #meter: OperationMeter | undefined;
@@ -37,7 +42,7 @@ export class Operation {
     this.#document = document;
     this.definition = definition;
     this.#options = options;
-    this.#variables = new VariableReader(schema, definition.variableDefinitions ?? [], !suggestions);
+    this.#readVariables = variableReader(schema, definition.variableDefinitions ?? [], !suggestions);
   }
 
   /** Runs a query or a mutation; the result comes at once when no resolver is asynchronous. */
@@ -79,7 +84,7 @@ export class Operation {
   }
 
   #run(inputs: Inputs = {}, context: unknown): MaybePromise<ExecutionResult> {
-    const variables = this.#variables.read(inputs);
+    const variables = this.#readVariables(inputs);
     return 'errors' in variables ? variables : this.#execute(variables, context, undefined);
   }
 

@@ -1,4 +1,5 @@
 import {
+  GraphQLError,
   GraphQLID,
   GraphQLList,
   GraphQLNonNull,
@@ -6,10 +7,10 @@ import {
   GraphQLSchema,
   GraphQLString,
 } from 'graphql';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { NewUser, User } from '../users/user.ts';
 import type { UserFeed } from '../users/user-feed.ts';
-import type { UserStore } from '../users/user-store.ts';
-import { showErrors } from './show-errors.ts';
+import { UserRefusedError, type UserStore } from '../users/user-store.ts';
 
 /** The schema of contract 4.1 over a store of users and the feed of those that are created in it. */
 export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
@@ -56,4 +57,19 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
     },
   });
   return new GraphQLSchema({ query, mutation, subscription });
+}
+
+/** Runs a resolver whose refusals are the client's business; all other errors stay hidden from it. */
+function showErrors<T>(resolve: () => MaybePromise<T>): MaybePromise<T> {
+  try {
+    const value = resolve();
+    return value instanceof Promise ? value.catch(rethrow) : value;
+  } catch (error) {
+    return rethrow(error);
+  }
+}
+
+function rethrow(error: unknown): never {
+  if (!(error instanceof UserRefusedError)) throw error;
+  throw new GraphQLError(error.message, { extensions: { code: error.code } });
 }

@@ -16,21 +16,11 @@ const [HEAD = '', TAIL = ''] = data('[|]').split('|');
  * users created after the start of a long list are not in it.
  */
 export function listUsers(users: DatabaseUserStore): MaybePromise<string | Readable> {
-  return whenReady(
-    firstPage(users),
-    (first) =>
-      shortList(first) ?? Readable.from(pieces(users, first), { objectMode: false, highWaterMark: 1 }),
+  return whenReady(users.page(0, Number.MAX_SAFE_INTEGER, PAGE), (first) =>
+    first.count < PAGE
+      ? data(`[${first.json}]`)
+      : Readable.from(pieces(users, first), { objectMode: false, highWaterMark: 1 }),
   );
-}
-
-/** Where every list begins. */
-function firstPage(users: DatabaseUserStore): MaybePromise<UserPage> {
-  return users.page(0, Number.MAX_SAFE_INTEGER, PAGE);
-}
-
-/** The whole list, if its first page is all of it. */
-function shortList(first: UserPage): string | undefined {
-  return first.count < PAGE ? data(`[${first.json}]`) : undefined;
 }
 
 async function* pieces(users: DatabaseUserStore, first: UserPage): AsyncGenerator<string> {

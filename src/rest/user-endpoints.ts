@@ -11,29 +11,13 @@ import { CREATED, data, done, json, USER_NOT_FOUND } from './envelope.ts';
 import { listUsers } from './list-users.ts';
 import { methodNotAllowed, NO_SUCH_USER } from './rest-errors.ts';
 
-/** What the endpoints work with. */
-export interface UserEndpointOptions {
-  readonly users: DatabaseUserStore;
-  /** Largest body in bytes. */
-  readonly bodyLimit: number;
-  /** What stands before the paths that clients see. */
-  readonly prefix: string;
-}
-
-/** One endpoint per operation of contract 4.2. */
-export interface UserEndpoints {
-  readonly list: Endpoint;
-  readonly read: Endpoint;
-  readonly create: Endpoint;
-  readonly update: Endpoint;
-  readonly remove: Endpoint;
-}
-
 const UPDATED = json(done('User updated successfully'));
 const DELETED = json(done('User deleted successfully'));
 
-/** The endpoints of contract 4.2. */
-export function userEndpoints({ users, bodyLimit, prefix }: UserEndpointOptions): UserEndpoints {
+/**
+ * One endpoint per operation of contract 4.2. `bodyLimit` is in bytes; `prefix` stands before the paths that clients see.
+ */
+export function userEndpoints(users: DatabaseUserStore, bodyLimit: number, prefix: string) {
   const write = { bodyLimit, admit: refuseCrossSite };
   return {
     list: { bodyLimit: 0, handle: () => whenReady(listUsers(users), (list) => json(list)) },
@@ -72,7 +56,7 @@ export function userEndpoints({ users, bodyLimit, prefix }: UserEndpointOptions)
           return (id) => users.remove(id);
         }),
     },
-  };
+  } satisfies Record<string, Endpoint>;
 }
 
 /** Reads what to write, then writes it to the user that the path names. */

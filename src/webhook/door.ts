@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { Dispatcher } from '../inbox/dispatch/dispatcher.ts';
 import { Heartbeat } from '../inbox/dispatch/heartbeat.ts';
-import { Retention } from '../inbox/dispatch/retention.ts';
+import { retention } from '../inbox/dispatch/retention.ts';
 import type { HandlerLog } from '../inbox/handler.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { Events } from '../inbox/inbox-events.ts';
@@ -63,7 +63,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     }),
   ];
   const dispatcher = new Dispatcher({ inbox, targets, lease: numbers.lease, events });
-  const heartbeat = new Heartbeat({
+  const { task: heartbeat } = new Heartbeat({
     inbox,
     targets: targets.map(({ name }) => name),
     grace: numbers.handlerGrace,
@@ -75,7 +75,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     },
     onError: events.storeFailed,
   });
-  const retention = new Retention({
+  const removal = retention({
     inbox,
     maxAge: numbers.retention * DAY,
     maxBytes: numbers.retentionBytes,
@@ -103,11 +103,11 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     start() {
       dispatcher.start();
       heartbeat.start();
-      retention.start();
+      removal.start();
     },
     async stop(deadline) {
       using _ = posters;
-      await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), retention.stop()]);
+      await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop()]);
     },
   };
 }

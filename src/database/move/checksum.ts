@@ -9,19 +9,19 @@ export interface Checksum {
   readonly sha256: string;
 }
 
-/** Reads a whole table; undefined when interrupted. `onRows` is called with the number of rows of each batch. */
+/** Reads a whole table; rejects when the signal aborts. `onRows` is called with the number of rows of each batch. */
 export async function checksumOf(
   end: MoveEnd,
   table: MovedTable,
   signal: AbortSignal,
   onRows: (rows: number) => void,
-): Promise<Checksum | undefined> {
+): Promise<Checksum> {
   const hash = createHash('sha256');
   let rows = 0;
   for (let after = 0; ; ) {
     // Signals are handled between two batches, even while a file is read synchronously.
     await nextTick();
-    if (signal.aborted) return undefined;
+    signal.throwIfAborted();
     const batch = await end.read(table, after);
     const last = batch.at(-1);
     if (last === undefined) return { rows, sha256: hash.digest('hex') };

@@ -28,19 +28,41 @@ export interface MoveReport {
 export async function moveDatabase(
   source: MoveEnd,
   target: MoveTarget,
-  options: MoveOptions,
+  { signal, restart, onProgress }: MoveOptions,
 ): Promise<MoveReport> {
-  const place: Place = { where: '' };
+  /** The progress, for error messages. */
+  let where = '';
+  let resumed = false;
   try {
-    return await move(source, target, options, place);
+    resumed = await prepare(source, target, restart);
+    const total = await countAll(source);
+    let done = await countAll(target);
+    for (const table of movedTables) {
+      await copy(source, target, table, signal, (rows, after) => {
+        done += rows;
+        where = ` in ${table.name}, after key ${after}`;
+        onProgress('copy', done, total);
+      });
+      await target.setCounter(table, await source.counter(table));
+    }
+    where = ' during the comparison';
+    let compared = 0;
+    const tables = await compare(source, target, signal, (rows) => {
+      compared += rows;
+      onProgress('compare', compared, 2 * total);
+    });
+    // A service on the source would handle the open deliveries a second time.
+    await source.checkAlone();
+    await target.finish();
+    return { resumed, tables };
   } catch (error) {
-    throw isFault(error) ? stopped(error, place) : error;
+    if (signal.aborted && error === signal.reason) return { resumed, tables: undefined };
+    if (!isFault(error)) throw error;
+    throw new MoveError(
+      `The move stopped${where}: ${error.message || error.name}. The copied rows stay; fix the cause and run it again to continue.`,
+      { cause: error },
+    );
   }
-}
-
-/** The progress of the move, for error messages. */
-interface Place {
-  where: string;
 }
 
 /** Whether an engine or its connection failed; everything else is a bug or a refusal. */
@@ -48,45 +70,6 @@ function isFault(error: unknown): error is Error {
   return (
     error instanceof Error && 'code' in error && !(error instanceof MoveError || error instanceof TypeError)
   );
-}
-
-function stopped(cause: Error, { where }: Place): MoveError {
-  return new MoveError(
-    `The move stopped${where}: ${cause.message || cause.name}. The copied rows stay; fix the cause and run it again to continue.`,
-    { cause },
-  );
-}
-
-async function move(
-  source: MoveEnd,
-  target: MoveTarget,
-  { signal, restart, onProgress }: MoveOptions,
-  place: Place,
-): Promise<MoveReport> {
-  const resumed = await prepare(source, target, restart);
-  const total = await countAll(source);
-  let done = await countAll(target);
-  const report = { resumed, tables: undefined };
-  for (const table of movedTables) {
-    const copied = await copy(source, target, table, signal, (rows, after) => {
-      done += rows;
-      place.where = ` in ${table.name}, after key ${after}`;
-      onProgress('copy', done, total);
-    });
-    if (!copied) return report;
-    await target.setCounter(table, await source.counter(table));
-  }
-  place.where = ' during the comparison';
-  let compared = 0;
-  const tables = await compare(source, target, signal, (rows) => {
-    compared += rows;
-    onProgress('compare', compared, 2 * total);
-  });
-  if (tables === undefined) return report;
-  // A service on the source would handle the open deliveries a second time.
-  await source.checkAlone();
-  await target.finish();
-  return { resumed, tables };
 }
 
 /** Checks and marks the target; resolves to whether this continues an interrupted move. */
@@ -119,20 +102,20 @@ async function countAll(end: MoveEnd): Promise<number> {
   return rows;
 }
 
-/** Copies the rows that the target lacks; resolves to false when interrupted. */
+/** Copies the rows that the target lacks; rejects when the signal aborts. */
 async function copy(
   source: MoveEnd,
   target: MoveTarget,
   table: MovedTable,
   signal: AbortSignal,
   onRows: (rows: number, after: number) => void,
-): Promise<boolean> {
+): Promise<void> {
   let after = await target.last(table);
   onRows(0, after);
   let rows = await source.read(table, after);
   while (rows.length > 0) {
     await nextTick();
-    if (signal.aborted) return false;
+    signal.throwIfAborted();
     after = Number(rows.at(-1)?.[0]);
     // The next rows are read while these are written.
     const written = rows.length;
@@ -142,10 +125,9 @@ async function copy(
     ]);
     onRows(written, after);
   }
-  return true;
 }
 
-/** Compares the checksums of both databases; undefined when interrupted. Fails with MoveError when they differ. */
+/** Compares the checksums of both databases. Fails with MoveError when they differ. */
 async function compare(
   source: MoveEnd,
   target: MoveTarget,
@@ -155,10 +137,10 @@ async function compare(
   const found: [MovedTable['name'], Checksum][] = [];
   const differences: string[] = [];
   for (const table of movedTables) {
-    const [from, to] = await Promise.all(
-      [source, target].map((end) => checksumOf(end, table, signal, onRows)),
-    );
-    if (from === undefined || to === undefined) return undefined;
+    const [from, to] = await Promise.all([
+      checksumOf(source, table, signal, onRows),
+      checksumOf(target, table, signal, onRows),
+    ]);
     found.push([table.name, from]);
     if (from.rows !== to.rows) {
       differences.push(`${table.name}: ${from.rows} rows in the source, ${to.rows} in the target`);

@@ -5,7 +5,7 @@ import { migrate } from '../postgres/migrate.ts';
 import type { Connection } from '../postgres/pool/connection.ts';
 import { storable } from '../postgres/text.ts';
 import type { MoveTarget } from './move-end.ts';
-import { moveReads, openEnd } from './postgres-reads.ts';
+import { moveReads, openEnd } from './postgres-source.ts';
 import { type MovedRow, type MovedTable, movedTables } from './tables.ts';
 
 /** The advisory lock of a move, to which the oid of the table `migrations` is added; an arbitrary number. */

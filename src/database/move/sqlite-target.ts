@@ -4,7 +4,7 @@ import { ADD_ZONES } from '../sqlite/inbox/delivery-zones.ts';
 import { migrate } from '../sqlite/migrate.ts';
 import { rewriteWal } from '../sqlite/writer/rewrite-wal.ts';
 import type { MoveTarget } from './move-end.ts';
-import { moveReads, openEnd } from './sqlite-reads.ts';
+import { moveReads, openEnd } from './sqlite-source.ts';
 import { type MovedRow, type MovedTable, movedTables } from './tables.ts';
 
 /** Batches between two checkpoints of the WAL. */
@@ -19,7 +19,7 @@ export function openSqliteTarget(file: string): MoveTarget {
   });
 }
 
-function targetOn(db: DatabaseSync): MoveTarget {
+function targetOn(db: DatabaseSync): Omit<MoveTarget, keyof AsyncDisposable> {
   const reads = moveReads(db);
   const [mark] = db.prepare('SELECT name FROM migrations WHERE name GLOB ?').all(`${MOVING}*`);
   let batches = 0;
@@ -57,9 +57,6 @@ function targetOn(db: DatabaseSync): MoveTarget {
       // All rows are in the file and synced before the mark is removed.
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       db.exec(`DELETE FROM migrations WHERE name GLOB '${MOVING}*'`);
-    },
-    async [Symbol.asyncDispose]() {
-      db.close();
     },
   };
 }

@@ -3,7 +3,7 @@ import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
 import { PostgresDeliveryLog } from './inbox/delivery-log.ts';
-import { PostgresInbox } from './inbox/inbox.ts';
+import { postgresInbox } from './inbox/inbox.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { Notifier } from './notifier.ts';
 import { connector } from './pool/connector.ts';
@@ -44,7 +44,7 @@ export async function openPostgres(
       notifier.notify('users');
     },
   });
-  const inbox = new PostgresInbox(server, notifier, observer);
+  const inbox = postgresInbox(server, notifier, observer);
   return {
     users,
     userFeed,

@@ -6,7 +6,7 @@ import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
 import { openFailure, openReadConnection, openWriteConnection } from './connection.ts';
 import { SqliteDeliveryLog } from './inbox/delivery-log.ts';
-import { SqliteInbox } from './inbox/inbox.ts';
+import { sqliteInbox } from './inbox/inbox.ts';
 import { migrate } from './migrate.ts';
 import { pendingInFile } from './migrate-file.ts';
 import { readRow } from './read-row.ts';
@@ -53,7 +53,7 @@ export function openSqlite(
     return {
       users: new SqliteUserStore({ reads, writes: writer.queue, observer, feed: userFeed, snapshot }),
       userFeed,
-      inbox: new SqliteInbox(reads, writer.queue, observer),
+      inbox: sqliteInbox(reads, writer.queue, observer),
       deliveries: new SqliteDeliveryLog(reads, writer.queue),
       ping() {
         failed.signal.throwIfAborted();

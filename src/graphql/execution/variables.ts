@@ -16,50 +16,40 @@ export type Inputs = Readonly<Record<string, unknown>>;
 /** Maximum errors listed for the variables of one request. */
 export const MAX_VARIABLE_ERRORS = 10;
 
-/** Coerces the variables of one operation. Strings and Booleans stay as they are, without a call of GraphQL.js. */
-export class VariableReader {
-  readonly #schema: GraphQLSchema;
-  readonly #definitions: readonly VariableDefinitionNode[];
-  readonly #hideSuggestions: boolean;
+/** Coerces what a client sent for the variables of an operation. */
+export type ReadVariables = (inputs: Inputs) => VariableValues | { readonly errors: readonly GraphQLError[] };
+
+/** Prepares the variables of one operation. Strings and Booleans stay as they are, without a call of GraphQL.js. */
+export function variableReader(
+  schema: GraphQLSchema,
+  definitions: readonly VariableDefinitionNode[],
+  hideSuggestions: boolean,
+): ReadVariables {
   /** By variable, the JavaScript type whose values stay as they are; undefined where there is none. */
-  readonly #unchanged: readonly (readonly [name: string, type: string | undefined])[];
+  const unchanged = definitions.map(
+    (definition) => [definition.variable.name.value, unchangedType(schema, definition)] as const,
+  );
   /** The variables as GraphQL.js described them when it first read them all. */
-  #sources: VariableValues['sources'] | undefined;
+  let known: VariableValues['sources'] | undefined;
 
-  constructor(
-    schema: GraphQLSchema,
-    definitions: readonly VariableDefinitionNode[],
-    hideSuggestions: boolean,
-  ) {
-    this.#schema = schema;
-    this.#definitions = definitions;
-    this.#hideSuggestions = hideSuggestions;
-    this.#unchanged = definitions.map((definition) => [
-      definition.variable.name.value,
-      unchangedType(schema, definition),
-    ]);
-  }
-
-  read(inputs: Inputs): VariableValues | { readonly errors: readonly GraphQLError[] } {
-    const unchanged = this.#readUnchanged(inputs);
-    if (unchanged !== undefined) return unchanged;
-    const { variableValues, errors } = getVariableValues(this.#schema, this.#definitions, inputs, {
+  return (inputs) => {
+    const read = known && readUnchanged(known, inputs);
+    if (read !== undefined) return read;
+    const { variableValues, errors } = getVariableValues(schema, definitions, inputs, {
       maxErrors: MAX_VARIABLE_ERRORS,
-      hideSuggestions: this.#hideSuggestions,
+      hideSuggestions,
     });
     if (errors !== undefined) return { errors };
-    this.#sources = variableValues.sources;
+    known = variableValues.sources;
     return variableValues;
-  }
+  };
 
-  #readUnchanged(inputs: Inputs): VariableValues | undefined {
-    const known = this.#sources;
-    if (known === undefined) return undefined;
+  function readUnchanged(described: VariableValues['sources'], inputs: Inputs): VariableValues | undefined {
     const sources: Record<string, VariableValues['sources'][string]> = Object.create(null);
     const coerced: Record<string, unknown> = Object.create(null);
-    for (const [name, type] of this.#unchanged) {
+    for (const [name, type] of unchanged) {
       const value = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
-      const source = known[name];
+      const source = described[name];
       if (source === undefined || type === undefined || typeof value !== type) return undefined;
       sources[name] = { signature: source.signature, value };
       coerced[name] = value;

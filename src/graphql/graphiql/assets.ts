@@ -1,4 +1,4 @@
-import { createReadStream, type Stats } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { FastifyPluginCallback } from 'fastify';
 import { chooseCoding, storedName } from './content-coding.ts';
@@ -12,14 +12,6 @@ const headers = {
   // A worker is bound by the policy of its own script: ours need nothing from any network.
   'content-security-policy': "default-src 'none'",
 } as const;
-
-async function statIfThere(file: URL): Promise<Stats | undefined> {
-  try {
-    return await stat(file);
-  } catch {
-    return undefined;
-  }
-}
 
 /**
  * Serves the built files below `{path}/assets/`. Nothing is kept in memory: a file is streamed from
@@ -41,7 +33,7 @@ export function graphiqlAssets(path: string, manifest: Manifest, directory: URL)
 
         const coding = chooseCoding(request.headers['accept-encoding'], file.codings);
         const stored = new URL(storedName(name, coding), directory);
-        const stats = await statIfThere(stored);
+        const stats = await stat(stored).catch(() => undefined);
         if (stats === undefined) return reply.callNotFound();
 
         reply.headers(headers).headers({ 'content-type': file.contentType, 'content-length': stats.size });

@@ -145,8 +145,8 @@ test('without a grace period nothing expires, and heartbeats are still recorded'
 test('it tells at once when it starts, and ends when it is stopped', async () => {
   await using store = await opened();
   const { heartbeat } = store.process(['mine']);
-  heartbeat.start();
-  await heartbeat.stop();
+  heartbeat.task.start();
+  await heartbeat.task.stop();
   const gone = await store.append('mine', 0);
   assert.deepEqual(await store.inbox.expireOrphans(NOW, 10, 'x', NOW), [], 'it was seen by the real clock');
   assert.equal(await store.status(gone), 'pending');

@@ -27,7 +27,8 @@ const MAX_INTERVAL = 60_000;
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   readonly #interval: number;
-  readonly #task: PeriodicTask;
+  /** Runs `beat` at the interval. */
+  readonly task: PeriodicTask;
   /** The unbroken series of own heartbeats: the first and the last one, in milliseconds since the epoch. */
   #series: { readonly first: number; readonly last: number } | undefined;
 
@@ -35,16 +36,7 @@ export class Heartbeat {
     this.#options = options;
     const { grace, interval } = options;
     this.#interval = interval ?? (grace === 0 ? MAX_INTERVAL : Math.min(MAX_INTERVAL, Math.ceil(grace / 3)));
-    this.#task = new PeriodicTask(this.#interval, () => this.beat(Date.now()));
-  }
-
-  start(): void {
-    this.#task.start();
-  }
-
-  /** Resolves once the current write has ended. */
-  stop(): Promise<void> {
-    return this.#task.stop();
+    this.task = new PeriodicTask(this.#interval, () => this.beat(Date.now()));
   }
 
   /** Records one heartbeat and expires orphaned jobs; `now` is in milliseconds since the epoch. */
@@ -70,7 +62,7 @@ export class Heartbeat {
     const { inbox, grace } = this.#options;
     const error = `no process has run this handler or forward address for ${grace / 1_000} s; put it back and replay`;
     const jobs = new Map<string, number>();
-    for (let full = true; full && !this.#task.stopped; ) {
+    for (let full = true; full && !this.task.stopped; ) {
       const expired = await inbox.expireOrphans(now - grace, BATCH, error, now);
       for (const target of expired) jobs.set(target, (jobs.get(target) ?? 0) + 1);
       full = expired.length === BATCH;

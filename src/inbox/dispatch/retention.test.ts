@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { test } from 'node:test';
 import { openDatabase } from '../../database/open-database.ts';
 import type { NewDelivery } from '../delivery.ts';
-import { Retention } from './retention.ts';
+import { prune, retention } from './retention.ts';
 
 const NOW = 1_700_000_000_000;
 
@@ -24,7 +24,7 @@ function delivery(receivedAt: number, target: string | undefined, size = 10): Ne
 async function opened(maxAge: number, maxBytes: number) {
   const database = openDatabase('sqlite::memory:');
   const { inbox, deliveries } = database;
-  const retention = new Retention({ inbox, maxAge, maxBytes, onPruned() {}, onError: assert.fail });
+  const task = retention({ inbox, maxAge, maxBytes, onPruned() {}, onError: assert.fail });
   const settle = async (target: string, kind: 'done' | 'dead') => {
     for (const job of await inbox.claim(target, 10_000, 'me', NOW * 2, NOW * 3)) {
       await inbox.settle(job, 'me', kind === 'done' ? { kind } : { kind, error: 'x' }, NOW);
@@ -34,7 +34,8 @@ async function opened(maxAge: number, maxBytes: number) {
     database,
     inbox,
     deliveries,
-    retention,
+    task,
+    prune: (now: number) => prune({ inbox, maxAge, maxBytes }, now),
     settle,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
@@ -42,7 +43,7 @@ async function opened(maxAge: number, maxBytes: number) {
 
 test('old deliveries go, open ones and young ones stay', async () => {
   await using setup = await opened(1_000, 0);
-  const { inbox, deliveries, retention, settle } = setup;
+  const { inbox, deliveries, settle } = setup;
   const old = NOW - 1_001;
   for (let i = 0; i < 1_200; i++) await inbox.append(delivery(old, 'done'));
   await inbox.append(delivery(old, 'dead'));
@@ -53,7 +54,7 @@ test('old deliveries go, open ones and young ones stay', async () => {
   await inbox.append(young);
   await settle('done', 'done');
   await settle('dead', 'dead');
-  assert.equal(await retention.prune(NOW), 1_202);
+  assert.equal(await setup.prune(NOW), 1_202);
   assert.deepEqual(
     (await deliveries.list({}, 10)).items.map(({ id }) => id),
     [young.id, open.id],
@@ -62,14 +63,14 @@ test('old deliveries go, open ones and young ones stay', async () => {
 
 test('a store that is too large loses its oldest done deliveries, and no other', async () => {
   await using setup = await opened(0, 2_000_000);
-  const { inbox, deliveries, retention, settle } = setup;
+  const { inbox, deliveries, settle } = setup;
   const kept = [delivery(NOW - 9, 'dead', 100_000), delivery(NOW - 9, undefined, 100_000)];
   for (const each of kept) await inbox.append(each);
   await settle('dead', 'dead');
   for (let i = 0; i < 700; i++) await inbox.append(delivery(NOW - 8, 'done', 10_000));
   await settle('done', 'done');
   assert.ok((await inbox.size()) > 6_000_000);
-  assert.ok((await retention.prune(NOW)) >= 500);
+  assert.ok((await setup.prune(NOW)) >= 500);
   assert.ok((await inbox.size()) < 3_000_000);
   for (const { id } of kept) assert.ok(await deliveries.find(id));
 });
@@ -77,11 +78,11 @@ test('a store that is too large loses its oldest done deliveries, and no other',
 test('a prune ends when nothing can be removed, however large the inbox is', async () => {
   await using setup = await opened(0, 1);
   await setup.inbox.append(delivery(NOW - 8, 'open'));
-  assert.equal(await setup.retention.prune(NOW), 0);
+  assert.equal(await setup.prune(NOW), 0);
 });
 
 test('a stop ends it', async () => {
   await using setup = await opened(1, 0);
-  setup.retention.start();
-  await setup.retention.stop();
+  setup.task.start();
+  await setup.task.stop();
 });

@@ -17,50 +17,34 @@ export interface RetentionOptions {
 /** Deliveries removed per write, so that no other write waits long behind it. */
 const BATCH = 500;
 
-/** Removes old deliveries. Open ones are never removed, dead and unhandled ones only by age. */
-export class Retention {
-  readonly #options: RetentionOptions;
-  readonly #task: PeriodicTask;
+/** Removes old deliveries, at an interval. Open ones are never removed, dead and unhandled ones only by age. */
+export function retention(options: RetentionOptions): PeriodicTask {
+  const { interval = 60_000, onPruned, onError } = options;
+  const task = new PeriodicTask(interval, () =>
+    prune(options, Date.now(), () => task.stopped).then((removed) => {
+      if (removed > 0) onPruned(removed);
+    }, onError),
+  );
+  return task;
+}
 
-  constructor(options: RetentionOptions) {
-    this.#options = options;
-    const { interval = 60_000, onPruned, onError } = options;
-    this.#task = new PeriodicTask(interval, () =>
-      this.prune(Date.now()).then((removed) => {
-        if (removed > 0) onPruned(removed);
-      }, onError),
-    );
-  }
-
-  start(): void {
-    this.#task.start();
-  }
-
-  /** Resolves once the current batch has ended. */
-  stop(): Promise<void> {
-    return this.#task.stop();
-  }
-
-  /** Removes everything that is due at `now`; resolves to the number of removed deliveries. */
-  async prune(now: number): Promise<number> {
-    const { inbox, maxAge, maxBytes } = this.#options;
-    let removed = 0;
-    if (maxAge > 0) removed += await this.#inBatches(() => inbox.prune(now - maxAge, BATCH, false));
-    if (maxBytes > 0) {
-      removed += await this.#inBatches(async () =>
-        (await inbox.size()) > maxBytes ? inbox.prune(now, BATCH, true) : 0,
-      );
-    }
-    return removed;
-  }
-
-  async #inBatches(prune: () => Promise<number>): Promise<number> {
-    let removed = 0;
-    while (!this.#task.stopped) {
-      const batch = await prune();
+/** Removes everything that is due at `now`, until `stopped`; resolves to the number of removed deliveries. */
+export async function prune(
+  { inbox, maxAge, maxBytes }: Pick<RetentionOptions, 'inbox' | 'maxAge' | 'maxBytes'>,
+  now: number,
+  stopped = () => false,
+): Promise<number> {
+  let removed = 0;
+  const inBatches = async (pruneBatch: () => Promise<number>) => {
+    while (!stopped()) {
+      const batch = await pruneBatch();
+      if (batch === 0) return;
       removed += batch;
-      if (batch === 0) break;
     }
-    return removed;
+  };
+  if (maxAge > 0) await inBatches(() => inbox.prune(now - maxAge, BATCH, false));
+  if (maxBytes > 0) {
+    await inBatches(async () => ((await inbox.size()) > maxBytes ? inbox.prune(now, BATCH, true) : 0));
   }
+  return removed;
 }

@@ -8,8 +8,8 @@ export class AttemptError extends Error {
   /** Minimum wait in milliseconds; undefined: the backoff decides; never: no retry. */
   readonly retryAfter: number | 'never' | undefined;
 
-  constructor(message: string, retryAfter?: number | 'never', options?: ErrorOptions) {
-    super(message, options);
+  constructor(message: string, retryAfter?: number | 'never') {
+    super(message);
     this.retryAfter = retryAfter;
   }
 }

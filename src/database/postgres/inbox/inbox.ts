@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ClaimedJob, NewDelivery } from '../../../inbox/delivery.ts';
-import type { Appended, Backlog, Inbox, Outcome } from '../../../inbox/inbox.ts';
-import type { BatchQueue } from '../../batch-queue.ts';
+import type { NewDelivery } from '../../../inbox/delivery.ts';
+import type { Appended, Inbox } from '../../../inbox/inbox.ts';
 import { WAITING_TARGETS } from '../../inbox-sql.ts';
-import { counted, type DatabaseObserver, type ReadTally } from '../../observer.ts';
+import { counted, type DatabaseObserver } from '../../observer.ts';
 import type { Notifier } from '../notifier.ts';
+import type { Statement } from '../pool/connection.ts';
 import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, stored } from '../text.ts';
@@ -76,119 +76,99 @@ const EXPIRE_ORPHANS = {
 };
 
 /** The inbox in PostgreSQL. Appends and settlements are batched into one statement each. */
-export class PostgresInbox implements Inbox, AsyncDisposable {
-  readonly #server: Server;
-  readonly #notifier: Notifier;
-  readonly #observer: DatabaseObserver;
-  readonly #appends: BatchQueue<NewDelivery, Appended>;
-  readonly #settlements: BatchQueue<Settlement, boolean>;
-  #closed = false;
-  readonly #tallies: Readonly<Record<'due' | 'backlog', ReadTally>>;
+export function postgresInbox(
+  server: Server,
+  notifier: Notifier,
+  observer: DatabaseObserver,
+): Inbox & AsyncDisposable {
+  const appends = writeQueue<NewDelivery, Appended>((deliveries) => appendAll(server, deliveries), {
+    concurrency: APPEND_CONCURRENCY,
+    observer,
+    sizeOf: ({ body }) => body.byteLength,
+  });
+  const settlements = writeQueue<Settlement, boolean>((all) => settleAll(server, all), { observer });
+  const dueTally = observer.reads('inbox.due');
+  const backlogTally = observer.reads('inbox.backlog');
+  let closed = false;
+  const write = (statement: Statement, values: readonly unknown[]) =>
+    singleWrite(observer, () => server.write(statement, values));
 
-  constructor(server: Server, notifier: Notifier, observer: DatabaseObserver) {
-    this.#server = server;
-    this.#notifier = notifier;
-    this.#observer = observer;
-    this.#appends = writeQueue((deliveries) => appendAll(server, deliveries), {
-      concurrency: APPEND_CONCURRENCY,
-      observer,
-      sizeOf: ({ body }) => body.byteLength,
-    });
-    this.#settlements = writeQueue((settlements) => settleAll(server, settlements), { observer });
-    this.#tallies = {
-      due: observer.reads('inbox.due'),
-      backlog: observer.reads('inbox.backlog'),
-    };
-  }
+  return {
+    async append(delivery) {
+      const appended = await appends.submit(delivery);
+      if (appended === 'revived' || (appended === 'stored' && delivery.jobs.length > 0))
+        notifier.notify('work');
+      return appended;
+    },
 
-  async append(delivery: NewDelivery): Promise<Appended> {
-    const appended = await this.#appends.submit(delivery);
-    if (appended === 'revived' || (appended === 'stored' && delivery.jobs.length > 0))
-      this.#notifier.notify('work');
-    return appended;
-  }
+    async due(targets, now) {
+      const values = [targets.map((target) => storable(target)), now];
+      const rows = await counted(dueTally, () => server.read(DUE, values));
+      return rows.map(([target]) => stored(String(target)));
+    },
 
-  async due(targets: readonly string[], now: number): Promise<readonly string[]> {
-    const rows = await counted(this.#tallies.due, () =>
-      this.#server.read(DUE, [targets.map((target) => storable(target)), now]),
-    );
-    return rows.map(([target]) => stored(String(target)));
-  }
+    claim: (target, limit, owner, now, leaseEnd) =>
+      singleWrite(observer, () => claimJobs(server, { target, limit, owner, now, leaseEnd })),
 
-  claim(
-    target: string,
-    limit: number,
-    owner: string,
-    now: number,
-    leaseEnd: number,
-  ): Promise<readonly ClaimedJob[]> {
-    return singleWrite(this.#observer, () =>
-      claimJobs(this.#server, { target, limit, owner, now, leaseEnd }),
-    );
-  }
+    async renew(owner, jobs, leaseEnd) {
+      await write(RENEW, [leaseEnd, owner, jobs]);
+    },
 
-  async renew(owner: string, jobs: readonly number[], leaseEnd: number): Promise<void> {
-    await singleWrite(this.#observer, () => this.#server.write(RENEW, [leaseEnd, owner, jobs]));
-  }
-
-  /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
-  async settle({ job, attempt }: ClaimedJob, owner: string, outcome: Outcome, now: number): Promise<boolean> {
-    const settlement = { job, owner, attempt, outcome, now };
-    const deadline = performance.now() + SETTLE_TIMEOUT;
-    for (let first = true; ; first = false) {
-      try {
-        if (await this.#settlements.submit(settlement)) return true;
-        return !first && (await isSettled(this.#server, settlement));
-      } catch (error) {
-        if (this.#closed || performance.now() > deadline) throw error;
-        await delay(Math.random() * SETTLE_PAUSE);
+    /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
+    async settle({ job, attempt }, owner, outcome, now) {
+      const settlement = { job, owner, attempt, outcome, now };
+      const deadline = performance.now() + SETTLE_TIMEOUT;
+      for (let first = true; ; first = false) {
+        try {
+          if (await settlements.submit(settlement)) return true;
+          return !first && (await isSettled(server, settlement));
+        } catch (error) {
+          if (closed || performance.now() > deadline) throw error;
+          await delay(Math.random() * SETTLE_PAUSE);
+        }
       }
-    }
-  }
+    },
 
-  async recordHeartbeat(targets: readonly string[], now: number): Promise<void> {
-    const names = targets.map((target) => storable(target));
-    await singleWrite(this.#observer, () => this.#server.write(HEARTBEAT, [now, names]));
-  }
+    async recordHeartbeat(targets, now) {
+      await write(HEARTBEAT, [now, targets.map((target) => storable(target))]);
+    },
 
-  async expireOrphans(before: number, limit: number, error: string, now: number): Promise<readonly string[]> {
-    const values = [before, limit, storable(error), now];
-    const rows = await singleWrite(this.#observer, () => this.#server.write(EXPIRE_ORPHANS, values));
-    return rows.map(([target]) => stored(String(target)));
-  }
+    async expireOrphans(before, limit, error, now) {
+      const rows = await write(EXPIRE_ORPHANS, [before, limit, storable(error), now]);
+      return rows.map(([target]) => stored(String(target)));
+    },
 
-  async backlog(): Promise<Backlog> {
-    const [row] = await counted(this.#tallies.backlog, () => this.#server.readAlone(BACKLOG, []));
-    const [open = 0, dead = 0, oldestAt] = (row ?? []) as [number?, number?, (number | null)?];
-    return { open, dead, oldestAt: oldestAt ?? undefined };
-  }
+    async backlog() {
+      const [row] = await counted(backlogTally, () => server.readAlone(BACKLOG, []));
+      const [open = 0, dead = 0, oldestAt] = (row ?? []) as [number?, number?, (number | null)?];
+      return { open, dead, oldestAt: oldestAt ?? undefined };
+    },
 
-  async prune(before: number, limit: number, settledOnly: boolean): Promise<number> {
-    const values = [before, settledOnly, limit];
-    const [row] = await singleWrite(this.#observer, async () => {
-      try {
-        return await this.#server.write(PRUNE, values);
-      } catch (error) {
-        // A job of one of the deliveries was reopened concurrently.
-        if (sqlState(error) !== FOREIGN_KEY_VIOLATION) throw error;
-        return this.#server.write(PRUNE, values);
-      }
-    });
-    return Number(row?.[0] ?? 0);
-  }
+    async prune(before, limit, settledOnly) {
+      const values = [before, settledOnly, limit];
+      const [row] = await singleWrite(observer, async () => {
+        try {
+          return await server.write(PRUNE, values);
+        } catch (error) {
+          // A job of one of the deliveries was reopened concurrently.
+          if (sqlState(error) !== FOREIGN_KEY_VIOLATION) throw error;
+          return server.write(PRUNE, values);
+        }
+      });
+      return Number(row?.[0] ?? 0);
+    },
 
-  async size(): Promise<number> {
-    const [row] = await this.#server.readAlone(SIZE, []);
-    return Number(row?.[0] ?? 0);
-  }
+    async size() {
+      const [row] = await server.readAlone(SIZE, []);
+      return Number(row?.[0] ?? 0);
+    },
 
-  onWork(listener: () => void): Disposable {
-    return this.#notifier.listen('work', listener);
-  }
+    onWork: (listener) => notifier.listen('work', listener),
 
-  /** Waits for the accepted writes, then refuses later ones. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#closed = true;
-    await Promise.all([this.#appends, this.#settlements].map((queue) => queue[Symbol.asyncDispose]()));
-  }
+    /** Waits for the accepted writes, then refuses later ones. */
+    async [Symbol.asyncDispose]() {
+      closed = true;
+      await Promise.all([appends[Symbol.asyncDispose](), settlements[Symbol.asyncDispose]()]);
+    },
+  };
 }

@@ -4,8 +4,8 @@ import { DatabaseDeliveryLog } from '../../database-delivery-log.ts';
 import { readRow, readRows } from '../read-row.ts';
 import type { Row } from '../writer/batch.ts';
 import type { WriteQueue } from '../writer/write-queue.ts';
-import { jobsJson } from './delivery-row.ts';
 import { SEQ_OF_ID } from './delivery-zones.ts';
+import { jobsJson } from './jobs-json.ts';
 
 /** The delivery log in SQLite. */
 export class SqliteDeliveryLog extends DatabaseDeliveryLog {

@@ -18,7 +18,7 @@ export interface RestOptions {
 
 /** The REST door (contract 4.2) as a Fastify plugin. */
 export const rest: FastifyPluginAsync<RestOptions> = async (app, { users, bodyLimit = 64 * 1024 }) => {
-  const { list, read, create, update, remove } = userEndpoints({ users, bodyLimit, prefix: app.prefix });
+  const { list, read, create, update, remove } = userEndpoints(users, bodyLimit, app.prefix);
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
   app.setErrorHandler((error, request, reply) =>

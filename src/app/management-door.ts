@@ -1,8 +1,10 @@
+import type { FastifyInstance } from 'fastify';
 import type { Config } from '../config/load.ts';
 import type { InfoPart } from '../config/options/management-options.ts';
 import { optionOf, type Settings, settingsOf } from '../config/options/options.ts';
+import { addFrontPage } from '../http/front-page.ts';
 import { management } from '../management/management.ts';
-import { managementErrors } from '../management/management-errors.ts';
+import { managementErrors, NOT_FOUND, refuse } from '../management/management-errors.ts';
 import type { SpringBootAdminOptions } from '../management/spring-boot-admin/spring-boot-admin.ts';
 import { HealthRegistry } from '../observability/health/registry.ts';
 import { readBuildInfo } from './build-info.ts';
@@ -17,12 +19,17 @@ export function openManagementDoor(parts: Parts): void {
   const { config, readiness, metrics, listener } = parts;
   const { settings, code } = config;
   const app = listener('management', managementErrors);
+  const basePath = settings['management.basePath'];
+  const isRoot = basePath === '/';
+  // Else the endpoints refuse all other paths.
+  if (!isRoot) app.setNotFoundHandler((request, reply) => refuse(NOT_FOUND, request, reply));
+  addManagementPage(app, isRoot ? '/health' : basePath);
   app.register(management, {
     ...managementViews(parts, {
       include: includeList(config),
       exclude: settings['management.exclude'],
     }),
-    basePath: settings['management.basePath'],
+    basePath,
     showValues: settings['management.showValues'],
     users: users(config),
     role: settings['management.role'],
@@ -36,6 +43,18 @@ export function openManagementDoor(parts: Parts): void {
     environment: { activeProfiles: settings.profiles, propertySources: config.sources },
     endpoints: code.endpoints,
     springBootAdmin: springBootAdmin(settings),
+  });
+}
+
+function addManagementPage(app: FastifyInstance, first: string): void {
+  addFrontPage(app, {
+    title: 'Portico: management',
+    about: 'The management door: health, metrics and the inside of the service.',
+    paths: {
+      [first]: 'The management endpoints.',
+      '/livez': 'Whether the process lives, for an orchestrator.',
+      '/readyz': 'Whether it takes requests, for a balancer.',
+    },
   });
 }
 

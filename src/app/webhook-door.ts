@@ -2,6 +2,7 @@ import { ConfigError } from '../config/config-error.ts';
 import { liveSecrets } from '../config/live-secret.ts';
 import type { Config } from '../config/load.ts';
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
+import { addFrontPage } from '../http/front-page.ts';
 import { unroutedHandler } from '../http/unrouted.ts';
 import { addBacklogMetrics } from '../inbox/backlog-metrics.ts';
 import { contractHandlers } from '../webhook/contract-handlers.ts';
@@ -50,6 +51,17 @@ export function openWebhookDoor({
   const app = listener('webhook', webhookErrors);
   app.setNotFoundHandler(unroutedHandler(app, webhookErrors));
   door.addRoutes(app);
+  addFrontPage(app, {
+    title: 'Portico: webhooks',
+    about: 'The webhook door. Senders POST their deliveries to these paths.',
+    linked: false,
+    paths: {
+      '/webhook': 'Deliveries with an event and its data as JSON.',
+      ...Object.fromEntries(
+        sources.map(({ name }) => [`/webhook/${name}`, `Signed deliveries of the source ${name}.`]),
+      ),
+    },
+  });
   return door;
 }
 

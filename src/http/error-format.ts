@@ -39,7 +39,7 @@ export function refusal(format: ErrorFormat, error: unknown, request: RefusedReq
     status,
     type: format.contentType,
     body: format.body(problem, request),
-    headers: { 'x-error-code': code, ...format.headers, ...problem.headers },
+    headers: { ...format.headers, ...problem.headers, 'x-error-code': code },
   };
 }
 

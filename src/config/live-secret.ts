@@ -7,11 +7,6 @@ import { parseSecretFile } from './sources/secret-file.ts';
 /** Polling interval of the file, in milliseconds. */
 const INTERVAL = 1_000;
 
-/** The secrets of /webhook, which follow changes of their file. */
-interface LiveSecrets extends Disposable {
-  readonly current: readonly string[];
-}
-
 /**
  * The value of `webhook.secret`. If it comes from the file that WEBHOOK_SECRET_FILE names, it follows changes of that
  * file, so that a secret can be rotated without a restart. An unreadable file or invalid value changes nothing.
@@ -21,7 +16,7 @@ interface LiveSecrets extends Disposable {
 export function liveSecrets(
   { settings, secretFile: path }: Config,
   onChange: (problem: string | undefined) => void,
-): LiveSecrets {
+) {
   let current = settings['webhook.secret'] ?? [];
   if (path === undefined) return { current, [Symbol.dispose]() {} };
 

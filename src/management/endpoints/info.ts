@@ -1,9 +1,8 @@
 import type { InfoPart } from '../../config/options/management-options.ts';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import type { GitInfo } from '../info/git-info.ts';
-import { nodeInfo } from '../info/node.ts';
-import { osInfo } from '../info/os.ts';
 import { processInfo } from '../info/process.ts';
+import { nodeInfo, osInfo } from '../info/runtime.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import type { DoorOptions } from '../options.ts';
 import { jsonTextReply } from '../replies.ts';

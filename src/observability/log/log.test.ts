@@ -142,3 +142,12 @@ test('an error is logged with its code, its stack and its cause', async () => {
   assert.match(err.message, /outer/);
   assert.match(err.stack, /inner/);
 });
+
+test('all logs to standard output share one listener for the end of the process', {
+  skip: process.stdout.isTTY && 'a terminal has another stream',
+}, async () => {
+  await openLog({ level: 'silent' });
+  const listeners = process.listenerCount('exit');
+  await openLog({ level: 'silent' });
+  assert.equal(process.listenerCount('exit'), listeners);
+});

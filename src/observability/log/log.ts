@@ -2,7 +2,7 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import { describeError } from '../../core/describe-error.ts';
 import type { SecretTexts } from '../../core/redaction.ts';
 import { lineCleaner } from './clean-line.ts';
-import { gatherWrites } from './gather-writes.ts';
+import { type GatheringStream, gatherWrites } from './gather-writes.ts';
 import { isoTimestamp } from './log-time.ts';
 
 interface LogOptions {
@@ -47,11 +47,15 @@ export async function openLog(options: LogOptions): Promise<Logger> {
   );
 }
 
+let gathering: GatheringStream | undefined;
+
 async function standardOutput(): Promise<DestinationStream> {
   if (!process.stdout.isTTY) {
-    const gathering = gatherWrites(pino.destination({ dest: 1, sync: true }));
-    // Also when an uncaught error ends the process.
-    process.once('exit', () => gathering.flushSync());
+    if (gathering === undefined) {
+      gathering = gatherWrites(pino.destination({ dest: 1, sync: true }));
+      // Also when an uncaught error ends the process.
+      process.once('exit', gathering.flushSync);
+    }
     return gathering;
   }
   // Loaded for a terminal only.

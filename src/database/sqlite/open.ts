@@ -10,6 +10,7 @@ import { SqliteInbox } from './inbox/inbox.ts';
 import { migrate } from './migrate.ts';
 import { pendingIn } from './migrate-file.ts';
 import { readRow } from './read-row.ts';
+import { lockForService } from './service-lock.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
 import { SqliteUserStore } from './user-store.ts';
 import { rewriteWal } from './writer/rewrite-wal.ts';
@@ -21,13 +22,14 @@ import { openInlineWriter, openThreadWriter, type Writer } from './writer/writer
  */
 export function openSqlite(
   file: string,
-  { observer = unobserved, mayMigrate = true }: OpenOptions = {},
+  { observer = unobserved, mayMigrate = true, forService = false }: OpenOptions = {},
 ): Database {
   const failed = new AbortController();
   const onFatal = (error: Error) => failed.abort(error);
   let reads: DatabaseSync;
   let writer: Writer;
   let snapshot: TickSnapshot | undefined;
+  using opened = new DisposableStack();
   try {
     if (file === ':memory:') {
       reads = new DatabaseSync(file);
@@ -37,6 +39,9 @@ export function openSqlite(
       if (!mayMigrate) requireNothingPending(pendingIn(file));
       // Closed after the writer has opened its own: the last connection to close would delete the WAL.
       using migrating = openWriteConnection(file);
+      // Before the schema changes under a service that runs. A database in memory has no location.
+      const path = forService ? migrating.location() : null;
+      if (path) opened.use(lockForService(path));
       rewriteWal(migrating);
       if (mayMigrate) migrate(migrating);
       reads = openReadConnection(file);
@@ -47,6 +52,7 @@ export function openSqlite(
     throw openFailure(file, cause);
   }
 
+  const resources = opened.move();
   let closed: Promise<void> | undefined;
   const userFeed = new LocalUserFeed();
   const ping = reads.prepare('SELECT 1 FROM users LIMIT 1');
@@ -74,5 +80,6 @@ export function openSqlite(
     if (file !== ':memory:') reads.close();
     await writer[Symbol.asyncDispose]();
     if (file === ':memory:') reads.close();
+    resources.dispose();
   }
 }

@@ -1,5 +1,4 @@
 import { DatabaseSync } from 'node:sqlite';
-import { DatabaseOpenError } from '../../core/store-errors.ts';
 import { retryWhileBusy } from './busy.ts';
 
 /** How long a connection waits for the lock of another process, in milliseconds. */
@@ -46,10 +45,4 @@ export function openExclusiveConnection(file: string): DatabaseSync {
       throw error;
     }
   });
-}
-
-/** The error of a file that cannot be opened. */
-export function openFailure(file: string, cause: unknown): DatabaseOpenError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new DatabaseOpenError(`The database ${file} cannot be opened: ${reason}`, { cause });
 }

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { openFailure, openReadConnection, openWriteConnection } from './connection.ts';
+import { openReadConnection, openWriteConnection } from './connection.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
+import { openFailure } from './open-failure.ts';
 import { rewriteWal } from './writer/rewrite-wal.ts';
 
 /** Migrates a file; returns the applied migrations. Throws DatabaseOpenError. */

@@ -4,15 +4,17 @@ import type { Database } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
-import { openFailure, openReadConnection, openWriteConnection } from './connection.ts';
+import { openReadConnection, openWriteConnection } from './connection.ts';
 import { SqliteDeliveryLog } from './inbox/delivery-log.ts';
 import { SqliteInbox } from './inbox/inbox.ts';
 import { migrate } from './migrate.ts';
 import { pendingIn } from './migrate-file.ts';
+import { openFailure, requireAccess } from './open-failure.ts';
 import { readRow } from './read-row.ts';
 import { lockForService } from './service-lock.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
 import { SqliteUserStore } from './user-store.ts';
+import { proveWritable } from './writer/prove-writable.ts';
 import { rewriteWal } from './writer/rewrite-wal.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from './writer/writer.ts';
 
@@ -36,6 +38,7 @@ export function openSqlite(
       migrate(reads);
       writer = openInlineWriter(reads, onFatal, observer);
     } else {
+      if (forService) requireAccess(file);
       if (!mayMigrate) requireNothingPending(pendingIn(file));
       // Closed after the writer has opened its own: the last connection to close would delete the WAL.
       using migrating = openWriteConnection(file);
@@ -44,6 +47,7 @@ export function openSqlite(
       if (path) opened.use(lockForService(path));
       rewriteWal(migrating);
       if (mayMigrate) migrate(migrating);
+      if (path) proveWritable(migrating);
       reads = openReadConnection(file);
       snapshot = new TickSnapshot(reads);
       writer = openThreadWriter(file, { onFatal, observer, onBatchEnd: snapshot.refresh });

@@ -75,12 +75,13 @@ test('a wrong configuration: every problem at once, exit code 2, nothing started
   await using portico = startPortico({
     cwd: folder.path,
     args: ['serve', '--rest-prot', '1'],
-    env: { GRAPHQL_PORT: 'many', LOG_LEVEL: 'loud' },
+    env: { GRAPHQL_PORT: 'many', LOG_LEVEL: 'loud', MANAGEMENT_INCLUDE: 'helth,*' },
   });
   assert.equal(await portico.exited(), 2);
   assert.match(portico.stderr, /--rest-port/);
   assert.match(portico.stderr, /GRAPHQL_PORT/);
   assert.match(portico.stderr, /LOG_LEVEL/);
+  assert.match(portico.stderr, /management\.include names helth, .* did you mean health\?/);
   assert.equal(portico.stdout, '');
   assert.deepEqual(await readdir(folder.path), []);
 });

@@ -1,5 +1,6 @@
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/door.ts';
+import { type OptionKey, optionOf } from '../config/options/options.ts';
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
 
@@ -11,4 +12,22 @@ export function exposedDoors({ settings, code }: Config): readonly Door[] {
     webhook: settings['webhook.secret'] !== undefined,
   };
   return settings.interfaces.filter((door) => secured[door] !== true);
+}
+
+/** The options that secure a door; a door without any needs a proxy that asks for credentials. */
+const SECURED_BY: Readonly<Record<Door, readonly OptionKey[]>> = {
+  graphql: [],
+  rest: [],
+  management: ['management.user', 'management.password'],
+  webhook: ['webhook.secret'],
+};
+
+/** How each of these doors can be secured, by the names of the environment. */
+export function securityAdvice(doors: readonly Door[]): Readonly<Partial<Record<Door, string>>> {
+  return Object.fromEntries(
+    doors.map((door) => {
+      const names = SECURED_BY[door].map((key) => optionOf(key).env);
+      return [door, names.length === 0 ? 'no option: put a proxy in front' : `set ${names.join(' and ')}`];
+    }),
+  );
 }

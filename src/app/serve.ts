@@ -2,7 +2,7 @@ import { type Config, loadConfig } from '../config/load.ts';
 import { MAX_LINGER } from '../observability/health/readiness.ts';
 import { readWebhookSettings } from '../webhook/settings.ts';
 import { banner, doorAddresses } from './banner.ts';
-import { exposedDoors } from './exposure-warning.ts';
+import { exposedDoors, securityAdvice } from './exposure-warning.ts';
 import { readPackageInfo } from './package-info.ts';
 import { createService, type Service } from './service.ts';
 
@@ -31,8 +31,8 @@ export async function serve(argv: readonly string[]): Promise<number> {
   const exposed = exposedDoors(config);
   if (exposed.length > 0) {
     service.log.warn(
-      { host: config.settings.host, doors: exposed },
-      'doors reachable without credentials; secure them or put a proxy in front',
+      { host: config.settings.host, doors: exposed, secure: securityAdvice(exposed) },
+      'doors reachable without credentials',
     );
   }
 

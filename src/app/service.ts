@@ -76,6 +76,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           observer: databaseMeters(metrics),
           replica: replicaOf(settings),
           mayMigrate: settings['database.migrate'],
+          forService: true,
         }),
       )
     : undefined;

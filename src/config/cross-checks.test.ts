@@ -6,13 +6,16 @@ import { type OptionKey, optionKeys, optionOf, type Settings } from './options/o
 const defaults = Object.fromEntries(optionKeys.map((key) => [key, optionOf(key).default])) as Settings;
 const admin = { user: 'admin', password: 'p', roles: [] };
 
-function check(changed: Partial<Settings>, { users = [admin].slice(1), broken = [] as OptionKey[] } = {}) {
+function check(
+  changed: Partial<Settings>,
+  { users = [admin].slice(1), broken = [] as OptionKey[], endpoints = [] as { id: string }[] } = {},
+) {
   const settings = { ...defaults, ...changed };
   return crossCheck({
     settings,
     broken: new Set(broken),
     setsUsers: users.length > 0,
-    code: { users, endpoints: [] },
+    code: { users, endpoints: endpoints.map(({ id }) => ({ id, read: () => '' })) },
   });
 }
 
@@ -70,6 +73,20 @@ test('two open doors do not share a port', () => {
   assert.deepEqual(check({ 'rest.port': 4000 }, { broken: ['interfaces'] }), []);
   assert.deepEqual(check({ 'rest.port': 4000 }, { broken: ['graphql.port'] }), []);
 });
+
+for (const key of ['management.include', 'management.exclude'] as const) {
+  test(`${key} names endpoints that are there`, () => {
+    assert.deepEqual(check({ [key]: ['helth', 'Thread-Dump', '*', 'beans'] }), [
+      `${key} names helth, which is no endpoint; did you mean health?`,
+      `${key} names beans, which is no endpoint`,
+    ]);
+    assert.deepEqual(check({ [key]: ['greeting'] }, { endpoints: [{ id: 'greeting' }] }), []);
+    assert.deepEqual(check({ [key]: ['greting'] }, { endpoints: [{ id: 'greeting' }] }), [
+      `${key} names greting, which is no endpoint; did you mean greeting?`,
+    ]);
+    assert.deepEqual(check({ [key]: ['helth'] }, { broken: [key] }), []);
+  });
+}
 
 test('management.endpointAccess names every endpoint once, and none that is not there', () => {
   const access = (...entries: string[]) => check({ 'management.endpointAccess': entries });

@@ -21,6 +21,7 @@ export function crossCheck(input: CrossCheckInput): readonly string[] {
     ...roles(input),
     ...userNames(input),
     ...ports(input),
+    ...endpointNames(input),
     ...endpointAccess(input),
     ...replica(input),
   ];
@@ -73,18 +74,32 @@ function ports({ settings, broken }: CrossCheckInput): readonly string[] {
   return problems;
 }
 
+/** A typo would hide an endpoint, or leave it open. */
+function endpointNames(input: CrossCheckInput): readonly string[] {
+  return (['management.include', 'management.exclude'] as const).flatMap((key) => {
+    if (input.broken.has(key)) return [];
+    return input.settings[key].filter((id) => id !== '*').flatMap((id) => unknownEndpoint(input, key, id));
+  });
+}
+
+/** The problem with an id that no endpoint has, if it is one. */
+function unknownEndpoint({ code }: CrossCheckInput, key: OptionKey, id: string): readonly string[] {
+  const known = [...takenEndpoints, ...code.endpoints.map((endpoint) => endpoint.id)];
+  const same = comparableEndpointId(id);
+  if (known.some((each) => comparableEndpointId(each) === same)) return [];
+  return [`${key} names ${id}, which is no endpoint${didYouMean(id, known)}`];
+}
+
 /** A typo in an endpoint id would leave that endpoint open. */
-function endpointAccess({ settings, broken, code }: CrossCheckInput): readonly string[] {
+function endpointAccess(input: CrossCheckInput): readonly string[] {
+  const { settings, broken } = input;
   if (broken.has('management.endpointAccess')) return [];
-  const known = [...takenEndpoints, ...code.endpoints.map(({ id }) => id)];
-  const comparable = new Set(known.map(comparableEndpointId));
   const named = new Set<string>();
   return settings['management.endpointAccess'].flatMap((entry) => {
     const [id = ''] = entry.split('=', 1);
+    const unknown = unknownEndpoint(input, 'management.endpointAccess', id);
+    if (unknown.length > 0) return unknown;
     const same = comparableEndpointId(id);
-    if (!comparable.has(same)) {
-      return [`management.endpointAccess names ${id}, which is no endpoint${didYouMean(id, known)}`];
-    }
     if (named.has(same)) return [`management.endpointAccess names ${id} twice; keep one of them`];
     named.add(same);
     return [];

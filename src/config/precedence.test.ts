@@ -10,7 +10,6 @@ import { infoParts } from './options/management-options.ts';
 import { flagOf } from './options/option.ts';
 import { type OptionKey, optionKeys, optionOf } from './options/options.ts';
 
-const name = fc.stringMatching(/^[a-z][a-zA-Z0-9.-]{0,8}$/);
 const path = fc
   .array(fc.stringMatching(/^[\w~-]{1,6}$/), { minLength: 1, maxLength: 3 })
   .map((parts) => `/${parts.join('/')}`);
@@ -54,8 +53,8 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'rest.port': fc.integer({ min: 16_001, max: 32_000 }),
   'management.port': fc.integer({ min: 32_001, max: 48_000 }),
   'management.basePath': fc.oneof(path, fc.constant('/')),
-  'management.include': fc.array(fc.oneof(name, fc.constant('*')), { maxLength: 4 }),
-  'management.exclude': fc.array(name, { maxLength: 4 }),
+  'management.include': fc.subarray(['health', 'Thread-Dump', '*', 'shutdown']),
+  'management.exclude': fc.subarray(['info', 'heapdump', '*']),
   'management.access': fc.constantFrom('none', 'read-only', 'unrestricted'),
   'management.endpointAccess': fc.constantFrom(
     [],

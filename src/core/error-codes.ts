@@ -7,7 +7,9 @@ export const ERROR_CODES = {
   // Start and commands
   CANNOT_LISTEN: { text: 'A door cannot open its port; free the port or configure another address.' },
   CONFIG_INVALID: { text: 'The configuration cannot be used; correct every problem that is listed.' },
-  DATABASE_OPEN: { text: 'The database cannot be opened; check its URL, its permissions and its schema.' },
+  DATABASE_OPEN: {
+    text: 'The database cannot be opened or written to, or another service runs on it; do what the message says.',
+  },
   EMPTY_SECRET: { text: 'A configured secret is empty; give it a value or remove it.' },
   HEALTH_CHECK_NAME: { text: 'A health check has no name or that of another one; give each its own name.' },
   MANAGEMENT_OPTIONS: { text: 'The management door cannot be built from its options; change the one named.' },

@@ -13,7 +13,7 @@ export interface Database extends AsyncDisposable {
   readonly deliveries: DeliveryLog;
   /** One read from the engine; throws or rejects when it does not answer. */
   ping(): MaybePromise<void>;
-  /** An empty commit through the write queue, as slow as a real write; throws or rejects when writes fail. */
+  /** A commit through the write queue that stores nothing, as slow as a real one; throws or rejects when writes fail. */
   pingWriter(): MaybePromise<void>;
   /**
    * Aborts once durability is lost (a failed fsync); its reason is the error. Every later write fails, and the process

@@ -1,6 +1,6 @@
 import { databaseAt } from './database-url.ts';
-import { opening } from './sqlite/connection.ts';
 import { migrateFile, pendingInFile } from './sqlite/migrate-file.ts';
+import { opening } from './sqlite/open-failure.ts';
 
 /** Brings the schema of a database up to date; resolves to the applied migrations. Fails with DatabaseOpenError. */
 export async function migrateDatabase(url: string): Promise<readonly string[]> {

@@ -7,6 +7,11 @@ export interface OpenOptions {
   readonly replica?: Replica | undefined;
   /** Whether to bring the schema up to date; default true. With false an outdated schema is an error. */
   readonly mayMigrate?: boolean;
+  /**
+   * Whether a service runs on the database: then it must be writable, and an SQLite file takes no second service, in
+   * this process neither. Who opens the file without this is not held up. Default false.
+   */
+  readonly forService?: boolean;
 }
 
 /** A read replica of the database. */

@@ -8,31 +8,47 @@ export interface Environment {
   readonly propertySources: readonly PropertySource[];
 }
 
-/** The properties of all sources, or those whose names are wanted. */
+/**
+ * The properties of all sources, or those whose names are wanted. One that a stronger source sets too, under its own name
+ * or that of its option, has the name of that source as `overriddenBy`.
+ */
 export function describeEnvironment(
   { activeProfiles, propertySources }: Environment,
   show: ShowValue,
   wanted: (name: string) => boolean = () => true,
 ) {
+  const winners = new Map<string, string>();
   return {
     activeProfiles,
     defaultProfiles: [],
-    propertySources: propertySources.map(({ name, properties }) => ({
-      name,
-      properties: Object.fromEntries(
-        Array.from(properties)
-          .filter(([key]) => wanted(key))
-          .map(([key, { origin, ...property }]) => [key, { value: show(key, property), origin }] as const),
-      ),
-    })),
+    propertySources: propertySources.map(({ name, properties, aliases }) => {
+      const keys = optionKeys(aliases);
+      const described = Array.from(properties, ([own, { origin, ...property }]) => {
+        const key = keys.get(own) ?? own;
+        const winner = winners.get(key);
+        if (winner === undefined) winners.set(key, name);
+        if (!wanted(own)) return undefined;
+        const value = show(own, property);
+        return [own, { value, origin, ...(winner !== undefined && { overriddenBy: winner }) }] as const;
+      });
+      return { name, properties: Object.fromEntries(described.filter((each) => each !== undefined)) };
+    }),
   };
+}
+
+/** The keys of options, by the names that a source has for them. */
+function optionKeys(aliases: PropertySource['aliases'] = new Map()): ReadonlyMap<string, string> {
+  return new Map(Array.from(aliases, ([key, own]) => [own, key]));
 }
 
 /** One property: its value, and the one of every source. Undefined when no source has it. */
 export function describeProperty(environment: Environment, name: string, show: ShowValue) {
   const { activeProfiles, propertySources } = environment;
+  // REST_PORT is rest.port, which other sources may set.
+  const keys = propertySources.map(({ aliases }) => optionKeys(aliases).get(name));
+  const key = keys.find((each) => each !== undefined) ?? name;
   const sources = propertySources.map((source) => {
-    const found = findProperty(source, name);
+    const found = findProperty(source, key);
     if (found === undefined) return { name: source.name };
     return { name: source.name, property: { value: show(found.key, found), origin: found.origin } };
   });

@@ -75,12 +75,13 @@ test('a wrong configuration: every problem at once, exit code 2, nothing started
   await using portico = startPortico({
     cwd: folder.path,
     args: ['serve', '--rest-prot', '1'],
-    env: { GRAPHQL_PORT: 'many', LOG_LEVEL: 'loud' },
+    env: { GRAPHQL_PORT: 'many', LOG_LEVEL: 'loud', MANAGEMENT_INCLUDE: 'helth,*' },
   });
   assert.equal(await portico.exited(), 2);
   assert.match(portico.stderr, /--rest-port/);
   assert.match(portico.stderr, /GRAPHQL_PORT/);
   assert.match(portico.stderr, /LOG_LEVEL/);
+  assert.match(portico.stderr, /management\.include names helth, .* did you mean health\?/);
   assert.equal(portico.stdout, '');
   assert.deepEqual(await readdir(folder.path), []);
 });
@@ -97,9 +98,21 @@ test('--help and --version answer at once', async () => {
 
 test('an unsecured door that listens elsewhere than on loopback is warned of', async () => {
   await using folder = await temporaryFolder();
+  const proxy = 'no option: put a proxy in front';
+  {
+    await using portico = startPortico({ cwd: folder.path, env: { HOST: '0.0.0.0' } });
+    await portico.ready();
+    assert.deepEqual(portico.logs().find(({ level }) => level === 'warn')?.secure, {
+      graphql: proxy,
+      rest: proxy,
+      management: 'set MANAGEMENT_USER and MANAGEMENT_PASSWORD',
+      webhook: 'set WEBHOOK_SECRET',
+    });
+  }
   const env = { HOST: '0.0.0.0', WEBHOOK_SECRET: 'a', MANAGEMENT_USER: 'u', MANAGEMENT_PASSWORD: 'p' };
   await using portico = startPortico({ cwd: folder.path, env });
   await portico.ready();
   const warning = portico.logs().find(({ level }) => level === 'warn');
   assert.deepEqual(warning?.doors, ['graphql', 'rest']);
+  assert.deepEqual(warning?.secure, { graphql: proxy, rest: proxy });
 });

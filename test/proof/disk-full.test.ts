@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { earlyAcknowledgement } from '../support/early-acknowledgement.ts';
 import { startPortico } from '../support/portico-process.ts';
-import { openSmallDisk, type SmallDisk, withoutSmallDisk } from '../support/small-disk.ts';
+import { fillDisk, openSmallDisk, type SmallDisk, withoutSmallDisk } from '../support/small-disk.ts';
 import { copySource } from '../support/source-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -14,17 +14,6 @@ import { readStore } from './kill/store-reader.ts';
 
 const skip = withoutSmallDisk();
 const MEGABYTE = 2 ** 20;
-
-/** Takes all the room that is left. */
-async function fill(file: string): Promise<void> {
-  for (let size = MEGABYTE / 2; size >= 512; size /= 2) {
-    try {
-      for (;;) await appendFile(file, Buffer.alloc(size));
-    } catch (error) {
-      assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC');
-    }
-  }
-}
 
 /** Writes until a write is refused. */
 async function writeUntilRefused(write: () => Promise<boolean>): Promise<void> {
@@ -69,7 +58,7 @@ async function fillAndFree(byOthers: boolean, main?: string): Promise<void> {
     await probe.healthIs({ whole: 'UP' });
 
     if (byOthers) {
-      await fill(filler);
+      await fillDisk(disk);
       assert.equal(await probe.create(), false);
       assert.equal(await probe.update(), false);
       assert.equal(await probe.deliver(10_000), false, 'a delivery is refused');

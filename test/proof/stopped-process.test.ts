@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
@@ -49,6 +49,8 @@ async function stopAndGoOn(main?: string): Promise<Outcome> {
   await waitFor('both attempts to begin', () => effects().length === 2);
   first.child.kill('SIGSTOP');
 
+  // The lock of the stopped service would refuse a second one.
+  rmSync(join(folder.path, 'portico.db-service'));
   await using second = start('second');
   await second.ready();
   const done = await waitFor('the other process to do both', () => {

@@ -1,5 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { appendFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { temporaryFolder } from './temporary-folder.ts';
 
 const NAMESPACE = ['--map-root-user', '--mount'];
@@ -44,4 +46,17 @@ export async function openSmallDisk(size: number): Promise<SmallDisk> {
     wrapper: ['nsenter', '--target', String(keeper.pid), '--user', '--preserve-credentials', '--mount'],
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
   };
+}
+
+/** Takes all the room that is left; resolves to the file that has it. */
+export async function fillDisk({ outside }: SmallDisk): Promise<string> {
+  const file = join(outside, 'filler');
+  for (let size = 2 ** 19; size >= 512; size /= 2) {
+    try {
+      for (;;) await appendFile(file, Buffer.alloc(size));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+    }
+  }
+  return file;
 }

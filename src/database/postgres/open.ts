@@ -11,7 +11,7 @@ import { onFirst } from './pool/first-connection.ts';
 import { Server } from './pool/server.ts';
 import { PostgresUserFeed } from './user-feed.ts';
 import { UserReads } from './user-reads.ts';
-import { PostgresUserStore } from './user-store.ts';
+import { COMMIT_NOTHING, PostgresUserStore } from './user-store.ts';
 
 const PING = { name: 'ping', text: 'SELECT 1 FROM users LIMIT 1' };
 
@@ -21,11 +21,12 @@ const PING = { name: 'ping', text: 'SELECT 1 FROM users LIMIT 1' };
  */
 export async function openPostgres(
   url: string,
-  { observer = unobserved, replica, mayMigrate = true }: OpenOptions,
+  { observer = unobserved, replica, mayMigrate = true, forService = false }: OpenOptions,
 ): Promise<Database> {
   await onFirst(url, async (connection) => {
     if (mayMigrate) await migrate(connection);
     else requireNothingPending(await pendingMigrations(connection));
+    if (forService) await connection.run(COMMIT_NOTHING, []);
   });
 
   const connect = connector(url);

@@ -27,8 +27,14 @@ const CREATE = {
     SELECT name, email FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (name, email, nth) ORDER BY nth
     RETURNING id`,
 };
-/** A commit that stores nothing, but waits for the WAL because it writes a message to it. */
-const COMMIT_ONLY = { name: 'commit-only', text: `SELECT pg_logical_emit_message(true, 'portico', '')` };
+/**
+ * A commit that stores nothing. It waits for the WAL because it writes a message to it, which a read-only transaction may
+ * do; an insert may not, not even one of no rows.
+ */
+export const COMMIT_NOTHING = {
+  name: 'commit-nothing',
+  text: `INSERT INTO users (name, email) SELECT '', '' WHERE pg_logical_emit_message(true, 'portico', '') IS NULL`,
+};
 // Locks rows in the order of their ids, so that two updates at the same time cannot deadlock.
 const UPDATE = {
   name: 'user-update',
@@ -141,7 +147,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   async #create(users: readonly (NewUser | undefined)[]): Promise<readonly number[]> {
     const given = users.filter((user) => user !== undefined);
     if (given.length === 0) {
-      await this.#server.write(COMMIT_ONLY, []);
+      await this.#server.write(COMMIT_NOTHING, []);
       return users.map(() => 0);
     }
     const columns = [given.map(({ name }) => name), given.map(({ email }) => email)];

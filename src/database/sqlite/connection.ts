@@ -1,5 +1,4 @@
 import { DatabaseSync } from 'node:sqlite';
-import { DatabaseOpenError } from '../../core/store-errors.ts';
 import { retryWhileBusy } from './busy.ts';
 
 /** How long a connection waits for the lock of another process, in milliseconds. */
@@ -51,19 +50,4 @@ function prepared(db: DatabaseSync, prepare: (db: DatabaseSync) => void): Databa
     db.close();
     throw error;
   }
-}
-
-/** Runs `open`, which opens a file. Throws DatabaseOpenError. */
-export function opening<T>(file: string, open: () => T): T {
-  try {
-    return open();
-  } catch (cause) {
-    throw openFailure(file, cause);
-  }
-}
-
-/** The error of a file that cannot be opened. */
-export function openFailure(file: string, cause: unknown): DatabaseOpenError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new DatabaseOpenError(`The database ${file} cannot be opened: ${reason}`, { cause });
 }

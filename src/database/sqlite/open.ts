@@ -4,14 +4,17 @@ import type { Database } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
-import { openFailure, openReadConnection, openWriteConnection } from './connection.ts';
+import { openReadConnection, openWriteConnection } from './connection.ts';
 import { SqliteDeliveryLog } from './inbox/delivery-log.ts';
 import { sqliteInbox } from './inbox/inbox.ts';
 import { migrate } from './migrate.ts';
 import { pendingInFile } from './migrate-file.ts';
+import { openFailure, requireAccess } from './open-failure.ts';
 import { readRow } from './read-row.ts';
+import { lockForService } from './service-lock.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
 import { SqliteUserStore } from './user-store.ts';
+import { proveWritable } from './writer/prove-writable.ts';
 import { rewriteWal } from './writer/rewrite-wal.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from './writer/writer.ts';
 
@@ -21,7 +24,7 @@ import { openInlineWriter, openThreadWriter, type Writer } from './writer/writer
  */
 export function openSqlite(
   file: string,
-  { observer = unobserved, mayMigrate = true }: OpenOptions = {},
+  { observer = unobserved, mayMigrate = true, forService = false }: OpenOptions = {},
 ): Database {
   const resources = new AsyncDisposableStack();
   const failed = new AbortController();
@@ -37,11 +40,16 @@ export function openSqlite(
       migrate(reads);
       writer = resources.use(openInlineWriter(reads, onFatal, observer));
     } else {
+      if (forService) requireAccess(file);
       if (!mayMigrate) requireNothingPending(pendingInFile(file));
       // Closed after the others have been opened: the last connection to close would delete the WAL.
       using migrating = openWriteConnection(file);
+      // Before the schema changes under a service that runs. A database in memory has no location.
+      const path = forService ? migrating.location() : null;
+      if (path) resources.use(lockForService(path));
       rewriteWal(migrating);
       if (mayMigrate) migrate(migrating);
+      if (path) proveWritable(migrating);
       writer = resources.use(
         openThreadWriter(file, { onFatal, observer, onBatchEnd: () => snapshot?.refresh() }),
       );

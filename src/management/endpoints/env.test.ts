@@ -39,6 +39,40 @@ test('one property: what holds, and what every source says of it', async () => {
   assert.equal((await app.inject('/actuator/env/a%2Fb')).json().property.value, 'odd');
 });
 
+test('a property that several sources set says which of them wins', async () => {
+  const [flags, variables, ...weaker] = propertySources;
+  assert.ok(flags && variables);
+  const set = { ...flags, properties: new Map([['rest.port', property('7000', '--rest-port')]]) };
+  await using app = await managementApp({
+    environment: { activeProfiles: [], propertySources: [set, variables, ...weaker] },
+    showValues: 'always',
+  });
+  const { propertySources: sources } = (await app.inject('/actuator/env')).json();
+  assert.deepEqual(
+    sources.map(({ properties }: { properties: object }) => properties),
+    [
+      { 'rest.port': { value: '7000', origin: '--rest-port' } },
+      {
+        REST_PORT: {
+          value: '9000',
+          origin: 'System Environment Property "REST_PORT"',
+          overriddenBy: 'commandLineArgs',
+        },
+        HOME: { value: '/home/me', origin: 'System Environment Property "HOME"' },
+        WEBHOOK_SECRET: { value: '******', origin: 'System Environment Property "WEBHOOK_SECRET"' },
+        'a/b': { value: 'odd', origin: 'odd' },
+      },
+      { 'rest.port': { value: 8000, origin: 'default', overriddenBy: 'commandLineArgs' } },
+    ],
+  );
+  const matching = (await app.inject('/actuator/env?pattern=rest_')).json();
+  assert.equal(matching.propertySources[1].properties.REST_PORT.overriddenBy, 'commandLineArgs');
+  // The variable is the option: what it is set to does not hold.
+  const byVariable = (await app.inject('/actuator/env/REST_PORT')).json();
+  assert.deepEqual(byVariable, (await app.inject('/actuator/env/rest.port')).json());
+  assert.deepEqual(byVariable.property, { source: 'commandLineArgs', value: '7000' });
+});
+
 test('a property that no source has is 404', async () => {
   await using app = await managementApp({ environment });
   for (const name of ['nope', 'home', 'rest', 'rest.port.x', '', '__proto__', 'constructor', 'HOME/x']) {

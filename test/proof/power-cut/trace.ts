@@ -27,6 +27,8 @@ export const TRACE_WORDS = [
 const LINE = /^(\d+) +(?:<\.\.\. (\w+) resumed>|(\w+)\()(.*)$/s;
 /** What strace says of a call in which the process ended. */
 const NEVER_RETURNED = / = \?$/;
+/** The files of the lock of a service, which hold no data. */
+const LOCK = /-service(?:\.json)?$/;
 const FD_PATH = /^\d+<([^>]*)>/;
 const TEXT = /"((?:\\x[0-9a-f]{2})*)"/g;
 
@@ -84,7 +86,7 @@ function readCall(name: string, rest: string, folder: string): Call | undefined 
   if (Number.isNaN(returned)) throw new Error(`no result: ${name}(${rest.slice(-200)}`);
   if (name === 'openat' || name === 'unlink' || name === 'rename') {
     const path = bytes(rest).toString();
-    if (returned < 0 || !path.startsWith(`${folder}/`)) return undefined;
+    if (returned < 0 || !path.startsWith(`${folder}/`) || LOCK.test(path)) return undefined;
     if (name === 'rename') throw new Error(`nobody renames database files, but ${path} was`);
     if (name === 'unlink') return { kind: 'unlink', path };
     return rest.includes('O_CREAT') ? { kind: 'create', path } : undefined;
@@ -94,7 +96,7 @@ function readCall(name: string, rest: string, folder: string): Call | undefined 
     const [, requestId] = /^x-request-id: (\S+)\r$/m.exec(bytes(rest).toString('latin1')) ?? [];
     return requestId === undefined ? undefined : { kind: 'reply', requestId };
   }
-  if (path !== folder && !path.startsWith(`${folder}/`)) return undefined;
+  if ((path !== folder && !path.startsWith(`${folder}/`)) || LOCK.test(path)) return undefined;
   if (name === 'fsync' || name === 'fdatasync') return { kind: 'sync', path, failed: returned < 0 };
   if (returned < 0) return undefined;
   const last = Number(/, (\d+) ?\) *$/.exec(rest.slice(Math.max(0, equals - 60), equals))?.[1]);

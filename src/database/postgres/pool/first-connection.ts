@@ -1,19 +1,22 @@
 import { DatabaseOpenError } from '../../../core/store-errors.ts';
 import type { Connection } from './connection.ts';
 import { connector } from './connector.ts';
-import { describeFault, sqlState } from './faults.ts';
+import { describeFault } from './faults.ts';
 
 /** The oldest supported version of the server. */
 const OLDEST = 130_000;
 
-/** Advice for the errors of a first start, by SQLSTATE. */
+/** Advice for the errors of a first start, by SQLSTATE or code. */
 const ADVICE: Readonly<Record<string, string>> = {
   '28000': 'Check the user and how the server lets it in (pg_hba.conf).',
   '28P01': 'Check the user and the password.',
+  '25006': 'Name the primary in the URL, or turn default_transaction_read_only off.',
   '3D000': 'Create the database first.',
-  '42501': 'The user must be allowed to create tables: make it the owner of the database.',
+  '42501':
+    'The user must be allowed to create tables and to write to them: make it the owner of the database.',
   '53300': 'Raise max_connections of the server; each process takes up to ten.',
   '57P03': 'Start again when the server is ready.',
+  READ_ONLY_SERVER: 'Name the primary in the URL.',
 };
 
 /** Opens a connection to a primary of a supported version. Rejects with the error that `openFailure` describes. */
@@ -30,7 +33,7 @@ export async function openFirst(url: string): Promise<Connection> {
 
 /** The error of a database that cannot be opened, with advice, without the URL: it can hold a password. */
 export function openFailure(cause: unknown): DatabaseOpenError {
-  const advice = ADVICE[sqlState(cause) ?? ''];
+  const advice = ADVICE[String((cause as { readonly code?: unknown } | undefined)?.code)];
   return new DatabaseOpenError(
     `The PostgreSQL database cannot be opened: ${describeFault(cause)}${advice === undefined ? '' : `. ${advice}`}`,
     { cause },

@@ -178,6 +178,21 @@ test('an empty batch is no error', () => {
   assert.deepEqual(new BatchExecutor(db).execute([]), { results: [] });
 });
 
+test('an empty write reaches the WAL and changes nothing', async () => {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, 'test.db');
+  using db = openWriteConnection(file);
+  migrate(db);
+  const executor = new BatchExecutor(db);
+  const before = statSync(`${file}-wal`).size;
+  const state = () =>
+    db.prepare('SELECT (SELECT count(*) FROM users) AS users, * FROM pragma_user_version').get();
+  const was = state();
+  assert.deepEqual(executor.execute([[]]).results.map(rowsOf), [[]]);
+  assert.equal(statSync(`${file}-wal`).size, before + 4096 + 24, 'one page');
+  assert.deepEqual(state(), was);
+});
+
 test('statements are prepared when the connection opens, and never again', () => {
   using db = open();
   const executor = new BatchExecutor(db);

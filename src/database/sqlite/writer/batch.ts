@@ -42,8 +42,6 @@ export class BatchExecutor {
   readonly #checkpoint: StatementSync;
   readonly #touch: StatementSync;
   #bytesSinceCheckpoint = 0;
-  /** Whether the last batch failed to commit. */
-  #failed = false;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -66,10 +64,8 @@ export class BatchExecutor {
       this.#begin.run();
       const results = this.#together(writes) ?? this.#oneByOne(writes);
       this.#commit.run();
-      this.#failed = false;
       return { results };
     } catch (error) {
-      this.#failed = true;
       if (this.#db.isTransaction) this.#rollback.run();
       const message = String(error);
       const results = writes.map(() => ({ error: message }));
@@ -128,8 +124,9 @@ export class BatchExecutor {
 
   #run(steps: Write): StepRows {
     const rows = steps.map(({ statement, values }) => this.#statements.get(statement)?.(values) ?? []);
-    // An empty write is a health check; after a failed commit it must write something to find out.
-    if (steps.length === 0 && this.#failed) this.#touch.run();
+    // An empty write is a health check: only a page in the WAL proves that the file can be written to.
+    if (steps.length === 0) this.#touch.run();
+
     return rows;
   }
 

@@ -20,10 +20,8 @@ export function openManagementDoor(parts: Parts): void {
   const { settings, code } = config;
   const app = listener('management', managementErrors);
   const basePath = settings['management.basePath'];
-  const isRoot = basePath === '/';
-  // Else the endpoints refuse all other paths.
-  if (!isRoot) app.setNotFoundHandler((request, reply) => refuse(NOT_FOUND, request, reply));
-  addManagementPage(app, isRoot ? '/health' : basePath);
+  // contract 5: at the root everything is the endpoints' own
+  if (basePath !== '/') addOutside(app, basePath);
   app.register(management, {
     ...managementViews(parts, {
       include: includeList(config),
@@ -46,12 +44,14 @@ export function openManagementDoor(parts: Parts): void {
   });
 }
 
-function addManagementPage(app: FastifyInstance, first: string): void {
+/** What is outside the base path. */
+function addOutside(app: FastifyInstance, basePath: string): void {
+  app.setNotFoundHandler((request, reply) => refuse(NOT_FOUND, request, reply));
   addFrontPage(app, {
     title: 'Portico: management',
     about: 'The management door: health, metrics and the inside of the service.',
     paths: {
-      [first]: 'The management endpoints.',
+      [basePath]: 'The management endpoints.',
       '/livez': 'Whether the process lives, for an orchestrator.',
       '/readyz': 'Whether it takes requests, for a balancer.',
     },

@@ -39,16 +39,6 @@ test('the root of a door says what is behind it: a page for a browser, JSON for 
   );
 });
 
-test('where the management endpoints are at the root, it leads to health', async () => {
-  await using place = await temporaryFolder();
-  await using portico = startPortico({
-    cwd: place.path,
-    env: { MANAGEMENT_BASE_PATH: '/', INTERFACES: 'management' },
-  });
-  await portico.ready();
-  assert.match(await (await fetch(portico.urls.management ?? '')).text(), /"\/health"/);
-});
-
 test('every path that a door does not have is refused alike', async () => {
   await using place = await temporaryFolder();
   await using portico = startPortico({ cwd: place.path });

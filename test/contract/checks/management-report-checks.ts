@@ -200,7 +200,6 @@ export const managementReportChecks: readonly Check[] = [
     async run(subject) {
       assertReport(await get(subject, `${base}/health`), 'health');
       for (const path of [
-        '/',
         '/health',
         '/users',
         '/graphql',

@@ -235,7 +235,8 @@ export const webhookReceiptChecks: readonly Check[] = [
       const options = { headers: json, body: JSON.stringify({ event, data: {} }) };
       for (const path of ['/', '/Webhook', '/webhooks', '/webhook/github', '/users', '/health']) {
         assert.equal((await subject.webhook.send('POST', path, options)).status, 404, path);
-        assert.equal((await subject.webhook.send('GET', path)).status, 404, path);
+        // A service may say at its root what it is.
+        if (path !== '/') assert.equal((await subject.webhook.send('GET', path)).status, 404, path);
       }
       const last = unique('after');
       await deliver(subject, { event: last, data: {} });

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startPortico } from '../support/portico-process.ts';
@@ -14,21 +15,6 @@ const USERS = 4_500;
 /** Requests of good clients in each measurement. */
 const ASKED = 2_000;
 const GOOD_CLIENTS = 8;
-
-const HEAD = 'HTTP/1.1\r\nHost: x\r\n';
-
-/** Opens connections from addresses of this machine, `perAddress` of each, and sends a text on each. */
-async function dial(port: number, count: number, network: number, text: string): Promise<readonly Socket[]> {
-  const sockets: Socket[] = [];
-  for (let i = 0; i < count; i++) {
-    const socket = connect({ port, host: '127.0.0.1', localAddress: `127.0.${network}.${1 + (i % 20)}` });
-    socket.on('error', () => {});
-    sockets.push(socket);
-    socket.write(text);
-    if (i % 50 === 49) await once(socket, 'connect').catch(() => {});
-  }
-  return sockets;
-}
 
 /** The p99 of good clients' requests, in milliseconds; each must be answered. */
 async function p99(port: number): Promise<number> {
@@ -80,17 +66,14 @@ test('hostile clients shut nobody out and hold bounded memory', { timeout: 280_0
   const before = await p99(port);
   const memory = megabytes(portico.child.pid);
 
-  const readers = await dial(port, 100 * SCALE, 1, `GET /users ${HEAD}\r\n`.repeat(20));
-  const senders = await dial(port, 200 * SCALE, 2, `POST /users ${HEAD}Content-Length: 1000\r\n\r\n`);
-  const idle = await dial(port, 500 * SCALE, 3, `GET /users/1 ${HEAD}\r\n`);
-  for (const socket of [...senders, ...idle]) socket.resume();
-  const drip = setInterval(() => {
-    for (const socket of senders) socket.write('x');
-  }, 1_000);
+  const script = join(import.meta.dirname, 'hostile/attack.ts');
+  const attack = spawn(process.execPath, [script, String(port), String(SCALE)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => attack.kill('SIGKILL'));
+  await once(attack.stdout, 'data');
   const during = await p99(port);
   const held = megabytes(portico.child.pid);
-  clearInterval(drip);
-  for (const socket of [...readers, ...senders, ...idle]) socket.destroy();
   t.diagnostic(
     `p99 ${before.toFixed(1)} ms before, ${during.toFixed(1)} during; ${memory.toFixed(0)} MB before, ${held.toFixed(0)} during`,
   );

@@ -104,6 +104,33 @@ test('show: the delivery, its jobs, and its body as it came', async () => {
   assert.match(unknown.stderr, /^There is no delivery nothing/);
 });
 
+test('a delivery is named by the beginning of its id too, and by the id of its sender', async () => {
+  const ids = ['0199aaaa-1', '0199aaab-2', '0199bbbb-3'];
+  await using folder = await folderWith(async (database) => {
+    for (const [i, id] of ids.entries()) {
+      const source = i === 0 ? 'shop' : '';
+      await storeDeliveries(database, 'paid', 1, { id, source, dedupKey: i < 2 ? 'order-7' : 'order-8' });
+    }
+  });
+  const show = (name: string) => folder.portico('deliveries', 'show', name);
+  for (const name of ['0199b', 'order-8'])
+    assert.match((await show(name)).stdout, /^Delivery {2}0199bbbb-3\n/);
+  for (const name of ['0199aaa', 'order-7']) {
+    const { code, stdout, stderr } = await show(name);
+    assert.deepEqual([code, stdout], [2, '']);
+    const [title, ...lines] = stderr.trimEnd().split('\n');
+    assert.equal(title, `portico: "${name}" names more than one delivery:`);
+    assert.deepEqual(lines.map((line) => line.replace(/ {2}2\d{3}-\S+Z {2}/, ' ')).sort(), [
+      '  0199aaaa-1 paid',
+      '  0199aaab-2 paid',
+    ]);
+  }
+  const mixed = await folder.portico('deliveries', 'discard', 'order-8', '0199aaa');
+  assert.deepEqual([mixed.code, mixed.stdout], [2, ''], 'then nothing is changed');
+  const twice = await folder.portico('deliveries', 'discard', '0199b', 'order-8');
+  assert.deepEqual(twice, { code: 0, stdout: '1 delivery discarded.\n', stderr: '' });
+});
+
 test('show: when the next attempt is', async () => {
   let id = '';
   await using folder = await folderWith(async (database) => {

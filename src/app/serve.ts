@@ -1,8 +1,10 @@
 import { type Config, loadConfig } from '../config/load.ts';
 import { describeError } from '../core/describe-error.ts';
+import { paintFor } from '../core/paint.ts';
 import { MAX_LINGER } from '../observability/health/readiness.ts';
+import { terminalLog } from '../observability/log/terminal-log.ts';
 import { readWebhookSettings } from '../webhook/settings.ts';
-import { banner, doorAddresses } from './banner.ts';
+import { banner, doorAddresses, networkAddress } from './banner.ts';
 import { exposedDoors } from './exposure-warning.ts';
 import { readPackageInfo } from './package-info.ts';
 import { createService, type Service } from './service.ts';
@@ -26,14 +28,20 @@ export async function serve(argv: readonly string[]): Promise<number> {
     cwd: process.cwd(),
     check: readWebhookSettings,
   });
-  await using service = await createService(config);
+  // Where the banner and the log meet, the banner comes first.
+  const terminal = process.stdout.isTTY && process.stderr.isTTY ? await terminalLog() : undefined;
+  await using service = await createService(config, { logStream: terminal });
   const stopped = stopReason(service, config);
 
   const addresses = doorAddresses(await service.listen(), config);
   const { version } = readPackageInfo();
   // Standard output belongs to the log.
-  process.stderr.write(`\n${banner(version, performance.now(), addresses)}\n`);
+  const paint = paintFor(process.stderr);
+  process.stderr.write(
+    `\n${banner(version, performance.now(), addresses, { paint, network: networkAddress() })}\n`,
+  );
   service.log.info({ version, doors: Object.fromEntries(addresses) }, 'ready');
+  terminal?.begin();
   const exposed = exposedDoors(config);
   if (exposed.length > 0) {
     service.log.warn(

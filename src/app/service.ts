@@ -35,7 +35,7 @@ const STOP_DEADLINE = 8_000;
 /** What a program that embeds the service may set beside the configuration. */
 export interface ServiceOptions {
   /** Gets one JSON line per log entry; standard output when absent. */
-  readonly logStream?: DestinationStream;
+  readonly logStream?: DestinationStream | undefined;
 }
 
 /** The whole program: disposing of it stops it. */

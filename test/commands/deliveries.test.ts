@@ -45,6 +45,17 @@ test('list: a table, the newest first, with a way to more of it', async () => {
   assert.equal(rest.stderr, '');
 });
 
+test('list: FORCE_COLOR sets the title off, and NO_COLOR does not', async () => {
+  await using folder = await folderWith(async (database) => {
+    await storeDeliveries(database, 'paid', 1);
+  });
+  const list = (env: Readonly<Record<string, string>>) =>
+    runPortico(['deliveries', 'list'], { cwd: folder.path, env });
+  const [title = ''] = (await list({ FORCE_COLOR: '1' })).stdout.split('\n');
+  assert.ok(title.startsWith('\x1b[1mID ') && title.endsWith('BYTES\x1b[22m'), title);
+  assert.match((await list({ NO_COLOR: '1' })).stdout, /^ID /);
+});
+
 test('list --json: one document, in pages as the table', async () => {
   let ids: readonly string[] = [];
   await using folder = await folderWith(async (database) => {

@@ -71,3 +71,16 @@ test('a closed door is not in the banner', async () => {
   const { rest } = URLS;
   assert.doesNotMatch(banner('1.2.3', 1, await addresses({ rest })), /GraphQL|Management|Webhook/);
 });
+
+test('an address that nobody can open is shown as one that can be opened', async () => {
+  const urls = { rest: 'http://0.0.0.0:8000', management: 'http://[::]:8080' };
+  const text = banner('1.2.3', 1, await addresses(urls, { MANAGEMENT_BASE_PATH: '/manage' }), {
+    network: '10.0.0.7',
+  });
+  assert.match(text, /^ {2}REST {7}http:\/\/localhost:8000\/users$/m);
+  assert.match(text, /^ {2}Management http:\/\/localhost:8080\/manage$/m);
+  assert.match(text, /^ {2}Network {4}the same ports at 10\.0\.0\.7$/m);
+  assert.match(text, /^ {2}Try: {7}curl http:\/\/localhost:8000\/users$/m);
+  const loopback = banner('1.2.3', 1, await addresses(URLS), { network: '10.0.0.7' });
+  assert.doesNotMatch(loopback, /Network/);
+});

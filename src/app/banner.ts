@@ -1,5 +1,7 @@
+import { networkInterfaces } from 'node:os';
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/door.ts';
+import { type Paint, plainly } from '../core/paint.ts';
 
 type Urls = Readonly<Partial<Record<Door, string>>>;
 
@@ -31,11 +33,29 @@ export function commandToTry(addresses: ReadonlyMap<Door, string>): string {
   return `curl -d '{"event":"new_commit","data":{}}' ${webhook}`;
 }
 
+/** How a banner looks. */
+interface BannerLook {
+  readonly paint?: Paint;
+  /** The address of this machine for others, shown where the doors listen on all of its interfaces. */
+  readonly network?: string | undefined;
+}
+
 /** What the start prints once all doors listen. `startedIn` is in milliseconds. */
-export function banner(version: string, startedIn: number, addresses: ReadonlyMap<Door, string>): string {
-  const lines = [...addresses].map(([door, address]) => `  ${TITLES[door].padEnd(11)}${address}`);
+export function banner(
+  version: string,
+  startedIn: number,
+  listening: ReadonlyMap<Door, string>,
+  { paint = plainly, network }: BannerLook = {},
+): string {
+  const addresses = new Map([...listening].map(([door, address]) => [door, openable(address)]));
+  const isOpenToAll = [...listening].some(([door, address]) => addresses.get(door) !== address);
+  const lines = [...addresses].map(
+    ([door, address]) => `  ${TITLES[door].padEnd(11)}${paint('cyan', address)}`,
+  );
+  if (isOpenToAll && network !== undefined)
+    lines.push(`  ${'Network'.padEnd(11)}the same ports at ${network}`);
   return [
-    `Portico ${version} is ready (${Math.round(startedIn)} ms)`,
+    `${paint('bold', `Portico ${version} is ready`)} (${Math.round(startedIn)} ms)`,
     '',
     ...lines,
     '',
@@ -43,4 +63,15 @@ export function banner(version: string, startedIn: number, addresses: ReadonlyMa
     '  Stop:      Ctrl+C',
     '',
   ].join('\n');
+}
+
+/** An address that a browser can open: nobody can connect to "all interfaces". */
+function openable(address: string): string {
+  return address.replace(/^http:\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, 'http://localhost');
+}
+
+/** The first address of this machine that others may reach; undefined without a network. */
+export function networkAddress(): string | undefined {
+  const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address;
 }

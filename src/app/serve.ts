@@ -1,13 +1,21 @@
 import { type Config, loadConfig } from '../config/load.ts';
+import { describeError } from '../core/describe-error.ts';
+import { paintFor } from '../core/paint.ts';
 import { MAX_LINGER } from '../observability/health/readiness.ts';
+import { terminalLog } from '../observability/log/terminal-log.ts';
 import { readWebhookSettings } from '../webhook/settings.ts';
-import { banner, doorAddresses } from './banner.ts';
+import { banner, doorAddresses, networkAddress } from './banner.ts';
 import { exposedDoors, securityAdvice } from './exposure-warning.ts';
 import { readPackageInfo } from './package-info.ts';
 import { createService, type Service } from './service.ts';
+import { onNpmGone } from './started-by-npm.ts';
+import { describeUnfinished, reportUnfinished } from './unfinished.ts';
 
 /** A stop that takes longer than its own deadlines is ended, this many milliseconds after the linger. */
 const FORCED_EXIT = 10_000;
+
+/** A second signal within so many milliseconds is the first one: npm passes on what a terminal has sent to all. */
+const ECHO = 300;
 
 /**
  * Runs the service until it receives a signal or fails; resolves to the exit code.
@@ -20,14 +28,20 @@ export async function serve(argv: readonly string[]): Promise<number> {
     cwd: process.cwd(),
     check: readWebhookSettings,
   });
-  await using service = await createService(config);
+  // Where the banner and the log meet, the banner comes first.
+  const terminal = process.stdout.isTTY && process.stderr.isTTY ? await terminalLog() : undefined;
+  await using service = await createService(config, { logStream: terminal });
   const stopped = stopReason(service, config);
 
   const addresses = doorAddresses(await service.listen(), config);
   const { version } = readPackageInfo();
   // Standard output belongs to the log.
-  process.stderr.write(`\n${banner(version, performance.now(), addresses)}\n`);
+  const paint = paintFor(process.stderr);
+  process.stderr.write(
+    `\n${banner(version, performance.now(), addresses, { paint, network: networkAddress() })}\n`,
+  );
   service.log.info({ version, doors: Object.fromEntries(addresses) }, 'ready');
+  terminal?.begin();
   const exposed = exposedDoors(config);
   if (exposed.length > 0) {
     service.log.warn(
@@ -40,33 +54,68 @@ export async function serve(argv: readonly string[]): Promise<number> {
   if (reason === 'failed') {
     service.log.fatal({ err: service.failed.reason }, 'store failed, stopping');
   } else {
-    service.log.info(reason === 'asked' ? {} : { signal: reason }, 'stopping');
+    service.log.info(STOPPING[reason] ?? { signal: reason }, 'stopping');
   }
-  await service.stop();
-  return reason === 'failed' ? 1 : 0;
+  {
+    using _ = reportUnfinished(service.log, service.unfinished, FORCE[reason] ?? '');
+    await service.stop();
+  }
+  if (reason !== 'failed') return 0;
+  explain(`Stopped because the store failed: ${describeError(service.failed.reason)}.`);
+  return 1;
 }
 
-/** Why the service stops: a signal, its own failure, or a request to the management door. */
-type StopReason = NodeJS.Signals | 'failed' | 'asked';
+/** Why the service stops: a signal, its own failure, a request to the management door, or the end of npm. */
+type StopReason = 'SIGTERM' | 'SIGINT' | 'failed' | 'asked' | 'npm';
+
+const STOPPING: Readonly<Partial<Record<StopReason, object>>> = {
+  asked: { by: 'management door' },
+  npm: { by: 'end of the npm script' },
+};
+
+/** What ends a stop at once. */
+const FORCE: Readonly<Partial<Record<StopReason, string>>> = {
+  SIGINT: '; Ctrl+C again to force',
+  SIGTERM: '; a second signal forces the end',
+};
+
+/** Says in one sentence why the process ends with 1. */
+function explain(why: string): void {
+  process.stderr.write(`portico: ${why} Exit code 1.\n`);
+}
 
 /** Resolves when the process is asked to stop or has to; a second signal ends it at once. */
-function stopReason({ failed, stopRequested }: Service, config: Config): Promise<StopReason> {
+function stopReason(service: Service, config: Config): Promise<StopReason> {
+  const { failed, stopRequested } = service;
   const { promise, resolve } = Promise.withResolvers<StopReason>();
   let stopping = false;
-  let signalled = false;
+  let signalledAt: number | undefined;
+  const end = (why: string): never => {
+    const left = describeUnfinished(service.unfinished());
+    explain(left === '' ? `${why}.` : `${why}, with ${left} unfinished; open deliveries run again.`);
+    process.exit(1);
+  };
   const begin = (reason: StopReason) => {
     if (stopping) return;
     stopping = true;
-    const linger = config.settings['shutdown.linger'] ?? MAX_LINGER;
-    setTimeout(() => process.exit(1), linger + FORCED_EXIT).unref();
+    const longest = (config.settings['shutdown.linger'] ?? MAX_LINGER) + FORCED_EXIT;
+    const overdue = () => {
+      if (service.stopped)
+        end('The service has stopped, but code of the configuration module keeps the process running');
+      end(`The stop took longer than ${longest / 1_000} s`);
+    };
+    setTimeout(overdue, longest).unref();
     resolve(reason);
   };
-  const onSignal = (signal: NodeJS.Signals) => {
-    if (signalled || failed.aborted) process.exit(1);
-    signalled = true;
+  const onSignal = (signal: 'SIGTERM' | 'SIGINT') => {
+    if (failed.aborted) end(`Ended by ${signal} after the store had failed`);
+    if (signalledAt === undefined) signalledAt = performance.now();
+    else if (performance.now() - signalledAt > ECHO)
+      end(`Ended by a second signal, ${signal}, during the stop`);
     begin(signal);
   };
   process.on('SIGTERM', onSignal).on('SIGINT', onSignal);
+  onNpmGone(process.env, () => begin('npm'));
   if (failed.aborted) begin('failed');
   failed.addEventListener('abort', () => begin('failed'), { once: true });
   stopRequested.addEventListener('abort', () => begin('asked'), { once: true });

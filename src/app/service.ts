@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { DestinationStream, Logger } from 'pino';
 import type { Config } from '../config/load.ts';
@@ -24,8 +23,10 @@ import { rest } from '../rest/rest.ts';
 import { restErrors } from '../rest/rest-errors.ts';
 import { configuredSecrets } from './configured-secrets.ts';
 import { openGraphqlDoor } from './graphql-door.ts';
+import { linger } from './linger.ts';
 import { openManagementDoor } from './management-door.ts';
 import type { OpenDoor, Parts } from './parts.ts';
+import { describeUnfinished, type Unfinished } from './unfinished.ts';
 import { openWebhookDoor } from './webhook-door.ts';
 
 /** How long running requests and handlers may take once the stop began, in milliseconds. */
@@ -34,7 +35,7 @@ const STOP_DEADLINE = 8_000;
 /** What a program that embeds the service may set beside the configuration. */
 export interface ServiceOptions {
   /** Gets one JSON line per log entry; standard output when absent. */
-  readonly logStream?: DestinationStream;
+  readonly logStream?: DestinationStream | undefined;
 }
 
 /** The whole program: disposing of it stops it. */
@@ -51,6 +52,10 @@ export interface Service extends AsyncDisposable {
   readonly stopRequested: AbortSignal;
   /** Opens all doors or none; resolves to their base URLs. Fails with ListenError. */
   listen(): Promise<Readonly<Partial<Record<Door, string>>>>;
+  /** What a stop still waits for once it closes the doors; nothing before. */
+  unfinished(): Unfinished;
+  /** Whether a stop has ended. */
+  readonly stopped: boolean;
   /** Fails readiness, drains the doors, settles or releases deliveries, closes the database. */
   stop(): Promise<void>;
 }
@@ -133,6 +138,14 @@ export async function createService(config: Config, { logStream }: ServiceOption
 
   const resources = opening.move();
   let stopping: Promise<void> | undefined;
+  let closing = false;
+  let stopped = false;
+
+  function unfinished(): Unfinished {
+    if (!closing) return { requests: new Map(), jobs: new Map() };
+    const requests = new Map([...doors].map(([door, { inProgress }]) => [door, inProgress()]));
+    return { requests, jobs: webhookWork?.running() ?? new Map() };
+  }
 
   async function stop(): Promise<void> {
     const served = readiness.accepting;
@@ -140,12 +153,18 @@ export async function createService(config: Config, { logStream }: ServiceOption
     const managementDoor = doors.get('management');
     const others = [...doors.values()].filter((door) => door !== managementDoor);
     for (const door of others) door.drain();
-    if (served) await delay(settings['shutdown.linger'] ?? readiness.linger(performance.now()));
+    if (served) await linger(settings['shutdown.linger'], readiness, log);
+    closing = true;
     const deadline = AbortSignal.timeout(STOP_DEADLINE);
+    deadline.addEventListener('abort', () => {
+      const left = describeUnfinished(unfinished());
+      if (left !== '') log.warn({ seconds: STOP_DEADLINE / 1_000 }, `stop deadline reached, ending ${left}`);
+    });
     await Promise.all([...others.map((door) => door.close(deadline)), webhookWork?.stop(deadline)]);
     // Probes see the drain to its end.
     await managementDoor?.close(deadline);
     await resources.disposeAsync();
+    stopped = true;
     log.info('stopped');
   }
 
@@ -168,6 +187,10 @@ export async function createService(config: Config, { logStream }: ServiceOption
       webhookWork?.start();
       readiness.accept();
       return Object.fromEntries(urls);
+    },
+    unfinished,
+    get stopped() {
+      return stopped;
     },
     stop() {
       stopping ??= stop();

@@ -1,3 +1,4 @@
+import { type Paint, paintFor } from '../core/paint.ts';
 import { parseCommandLine } from './argv/command-line.ts';
 import { commandHelp } from './help/command-help.ts';
 import { renderHelp } from './help/render-help.ts';
@@ -6,7 +7,7 @@ import { print } from './terminal/output.ts';
 
 /** `portico help [command]` and `--help`. Rejects with UsageError for a command that does not exist. */
 export async function helpCommand(words: readonly string[]): Promise<number> {
-  await print(help(words, process.stdout.columns ?? 100));
+  await print(help(words, process.stdout.columns ?? 100, paintFor(process.stdout)));
   return 0;
 }
 
@@ -14,9 +15,9 @@ export async function helpCommand(words: readonly string[]): Promise<number> {
  * The help on the command that `words` name, or on everything; for a terminal of so many columns.
  * Throws UsageError for a command that does not exist.
  */
-export function help(words: readonly string[], columns: number): string {
+export function help(words: readonly string[], columns: number, paint?: Paint): string {
   // Called for its error.
   parseCommandLine(words);
   const sections = commandHelp(words);
-  return renderHelp(sections.length === 0 ? serviceHelp() : sections, columns);
+  return renderHelp(sections.length === 0 ? serviceHelp() : sections, columns, paint);
 }

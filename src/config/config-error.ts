@@ -7,11 +7,9 @@ export class ConfigError extends ExpectedError {
   /** All problems, one line each; none shows a secret. */
   readonly problems: readonly string[];
 
-  constructor(problems: readonly string[], options?: ErrorOptions) {
-    super(
-      `The configuration is not valid:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
-      options,
-    );
+  /** `what` is not valid: the configuration, unless the problems are those of the command line alone. */
+  constructor(problems: readonly string[], options?: ErrorOptions, what = 'configuration') {
+    super(`The ${what} is not valid:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`, options);
     this.problems = problems;
   }
 }

@@ -65,7 +65,10 @@ export async function loadConfig({ argv, env, cwd, check }: ConfigSource): Promi
     const broken = new Set(readings.flatMap((reading) => [...reading.broken]));
     problems.push(...crossCheck({ settings, broken, ...module }));
   }
-  if (problems.length > 0) throw new ConfigError(problems);
+  if (problems.length > 0) {
+    const isCall = problems.length === flags.problems.length;
+    throw new ConfigError(problems, undefined, isCall ? 'command line' : undefined);
+  }
   const sources = propertySources(flags, env, environment, module.file?.name, module.reading);
   const fromFile = find(readings, 'webhook.secret')?.origin === 'WEBHOOK_SECRET_FILE';
   const secretFile = fromFile ? resolve(cwd, env.WEBHOOK_SECRET_FILE ?? '') : undefined;

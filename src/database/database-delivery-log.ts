@@ -10,6 +10,7 @@ import type {
   JobDetail,
 } from '../inbox/delivery-log.ts';
 import { JOB_STATUS, STATUS } from './inbox-sql.ts';
+import { storedKey } from './stored-key.ts';
 
 /** A row, column by column. */
 type Row = readonly unknown[];
@@ -23,6 +24,9 @@ const MATCHES = `
   (CAST($4 AS text) IS NULL OR event = $4) AND (CAST($5 AS text) IS NULL OR source = $5)
   AND (CAST($6 AS bigint) IS NULL OR received_at >= $6) AND (CAST($7 AS bigint) IS NULL OR received_at < $7)
   AND (CAST($8 AS text) IS NULL OR ${STATUS} = $8)`;
+
+/** Sorts behind every character of an id. */
+const LAST = '\u{10ffff}';
 
 /** Maximum number of deliveries that a page scans: reads of SQLite block the event loop. */
 const WINDOW = 5_000;
@@ -45,13 +49,33 @@ const OLDEST_FIRST = listing(true);
 const JOBS = `
   SELECT target, ${JOB_STATUS}, attempts, due_at, error, finished_at FROM jobs WHERE delivery = $1 ORDER BY seq`;
 
+/** The ids of the deliveries with the dedup key $1: one index lookup per source, of which there are few. */
+const BY_SENDER = `
+  WITH RECURSIVE senders (source) AS (
+    SELECT min(source) FROM deliveries WHERE dedup_key IS NOT NULL
+    UNION ALL
+    SELECT (SELECT min(source) FROM deliveries WHERE dedup_key IS NOT NULL AND deliveries.source > senders.source)
+    FROM senders WHERE senders.source IS NOT NULL)
+  SELECT d.id FROM senders, deliveries AS d WHERE d.source = senders.source AND d.dedup_key = $1`;
+
+/** Where an engine finds deliveries by their ids. */
+export interface ById {
+  /** The condition on the delivery `d` with the id `$1`. */
+  readonly exact: string;
+  /** Selects up to `$3` ids from `$1` to below `$2`. */
+  readonly range: string;
+}
+
 /** The delivery log of a database. The engines share the statements that read. */
 export abstract class DatabaseDeliveryLog implements DeliveryLog {
   readonly #find: string;
+  readonly #exact: string;
+  readonly #range: string;
 
-  /** `byId` is the condition on the delivery `d` with the id `$1`. */
-  constructor(byId: string) {
-    this.#find = `SELECT ${SUMMARY}, d.data_pointer, d.content_type, d.body FROM deliveries AS d WHERE ${byId}`;
+  constructor({ exact, range }: ById) {
+    this.#find = `SELECT ${SUMMARY}, d.data_pointer, d.content_type, d.body FROM deliveries AS d WHERE ${exact}`;
+    this.#exact = `SELECT d.id FROM deliveries AS d WHERE ${exact}`;
+    this.#range = range;
   }
 
   /** Runs a statement with the values of `$1`, `$2` and so on. Fails with StoreUnavailableError. */
@@ -63,6 +87,11 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
   /** The text that the engine stores for a text. */
   protected encode<T extends string | null>(text: T): T {
     return text;
+  }
+
+  /** A dedup key as the engine stores it. */
+  protected encodeKey(key: string): string {
+    return storedKey(key);
   }
 
   /** The inverse of `encode`. */
@@ -110,6 +139,19 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
         const jobs = rows.map((job) => this.#job(job));
         return { ...summary, ...texts, body, jobs };
       });
+    });
+  }
+
+  resolve(name: string, limit: number): MaybePromise<readonly string[]> {
+    if (name === '') return [];
+    const text = this.encode(name);
+    return whenReady(this.read(this.#exact, [text]), (exact) => {
+      if (exact.length > 0) return [name];
+      return whenReady(this.read(BY_SENDER, [this.encodeKey(name)]), (sent) =>
+        whenReady(this.read(this.#range, [text, text + LAST, limit]), (begun) => [
+          ...new Set([...sent, ...begun].map(([id]) => String(id))),
+        ]),
+      );
     });
   }
 

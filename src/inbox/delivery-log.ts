@@ -66,6 +66,11 @@ export interface DeliveryLog {
   list(filter: DeliveryFilter, limit: number, cursor?: DeliveryCursor): MaybePromise<DeliveryPage>;
   find(id: string): MaybePromise<DeliveryDetail | undefined>;
   /**
+   * The ids that a name may mean: the one that it is; otherwise those that begin with it, at most `limit`, and those of
+   * the deliveries whose sender calls them so.
+   */
+  resolve(name: string, limit: number): MaybePromise<readonly string[]>;
+  /**
    * Reopens the jobs of a delivery that have a target of `jobs`, each with its attempts reset; an unhandled delivery
    * gets `jobs` as new ones. Resolves to false when nothing was reopened: there is no such delivery, one of its jobs is
    * already open, or none has such a target.

@@ -29,6 +29,8 @@ export interface Backlog {
 export interface Inbox {
   /** Stores a delivery and its jobs; resolves only once they are durable. */
   append(delivery: NewDelivery): Promise<Appended>;
+  /** The id of the delivery that a source has stored with a dedup key; undefined when it was removed. */
+  idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
   /** Those of `targets` that have a due job. */
   due(targets: readonly string[], now: number): MaybePromise<readonly string[]>;
   /** Claims up to `limit` due jobs of a target, oldest first, until `leaseEnd`. */

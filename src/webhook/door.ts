@@ -33,6 +33,8 @@ export interface WebhookDoor {
   addRoutes(app: FastifyInstance): void;
   /** Starts the work. */
   start(): void;
+  /** The number of running attempts by target: `handler:<event>`, `forward:<name>`. */
+  running(): ReadonlyMap<string, number>;
   /** Waits for running attempts; `deadline` aborts them and releases their jobs. */
   stop(deadline: AbortSignal): Promise<void>;
 }
@@ -105,6 +107,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       heartbeat.start();
       removal.start();
     },
+    running: () => dispatcher.running,
     async stop(deadline) {
       using _ = posters;
       await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop()]);

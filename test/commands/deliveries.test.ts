@@ -45,6 +45,17 @@ test('list: a table, the newest first, with a way to more of it', async () => {
   assert.equal(rest.stderr, '');
 });
 
+test('list: FORCE_COLOR sets the title off, and NO_COLOR does not', async () => {
+  await using folder = await folderWith(async (database) => {
+    await storeDeliveries(database, 'paid', 1);
+  });
+  const list = (env: Readonly<Record<string, string>>) =>
+    runPortico(['deliveries', 'list'], { cwd: folder.path, env });
+  const [title = ''] = (await list({ FORCE_COLOR: '1' })).stdout.split('\n');
+  assert.ok(title.startsWith('\x1b[1mID ') && title.endsWith('BYTES\x1b[22m'), title);
+  assert.match((await list({ NO_COLOR: '1' })).stdout, /^ID /);
+});
+
 test('list --json: one document, in pages as the table', async () => {
   let ids: readonly string[] = [];
   await using folder = await folderWith(async (database) => {
@@ -102,6 +113,33 @@ test('show: the delivery, its jobs, and its body as it came', async () => {
   const unknown = await folder.portico('deliveries', 'show', 'nothing');
   assert.deepEqual([unknown.code, unknown.stdout], [1, '']);
   assert.match(unknown.stderr, /^There is no delivery nothing/);
+});
+
+test('a delivery is named by the beginning of its id too, and by the id of its sender', async () => {
+  const ids = ['0199aaaa-1', '0199aaab-2', '0199bbbb-3'];
+  await using folder = await folderWith(async (database) => {
+    for (const [i, id] of ids.entries()) {
+      const source = i === 0 ? 'shop' : '';
+      await storeDeliveries(database, 'paid', 1, { id, source, dedupKey: i < 2 ? 'order-7' : 'order-8' });
+    }
+  });
+  const show = (name: string) => folder.portico('deliveries', 'show', name);
+  for (const name of ['0199b', 'order-8'])
+    assert.match((await show(name)).stdout, /^Delivery {2}0199bbbb-3\n/);
+  for (const name of ['0199aaa', 'order-7']) {
+    const { code, stdout, stderr } = await show(name);
+    assert.deepEqual([code, stdout], [2, '']);
+    const [title, ...lines] = stderr.trimEnd().split('\n');
+    assert.equal(title, `portico: "${name}" names more than one delivery:`);
+    assert.deepEqual(lines.map((line) => line.replace(/ {2}2\d{3}-\S+Z {2}/, ' ')).sort(), [
+      '  0199aaaa-1 paid',
+      '  0199aaab-2 paid',
+    ]);
+  }
+  const mixed = await folder.portico('deliveries', 'discard', 'order-8', '0199aaa');
+  assert.deepEqual([mixed.code, mixed.stdout], [2, ''], 'then nothing is changed');
+  const twice = await folder.portico('deliveries', 'discard', '0199b', 'order-8');
+  assert.deepEqual(twice, { code: 0, stdout: '1 delivery discarded.\n', stderr: '' });
 });
 
 test('show: when the next attempt is', async () => {

@@ -38,6 +38,9 @@ test('the same commands on PostgreSQL', { skip: withoutPostgres ?? false }, asyn
   assert.equal((await portico('replay', '--dead', '--json')).code, 0);
   const [one = ''] = dead;
   assert.match((await portico('show', one)).stdout, /^Status {4}pending$/m);
+  await storeDeliveries(database, 'named', 1, { id: 'ffff-1', dedupKey: 'order-7' });
+  for (const name of ['ffff', 'order-7'])
+    assert.match((await portico('show', name)).stdout, /^Delivery {2}ffff-1$/m);
   assert.equal((await portico('discard', one)).stdout, '1 delivery discarded.\n');
   const open = JSON.parse(
     (await portico('list', '--status', 'pending', '--event', 'new_commit', '--json', '--limit', '1000'))

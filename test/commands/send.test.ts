@@ -178,6 +178,16 @@ describe('send', () => {
     assert.doesNotMatch(stdout + stderr, /wrong/);
   });
 
+  test('what to do next is said, and can be done', async () => {
+    const { stderr } = await send(['--id', 'next-1']);
+    const [, id = ''] = /^Next: portico deliveries show ([0-9a-f-]{36})$/m.exec(stderr) ?? [];
+    const show = (name: string) => runPortico(['deliveries', 'show', name], { cwd: folder.path });
+    assert.ok((await show(id)).stdout.startsWith(`Delivery  ${id}\n`), stderr);
+    assert.ok((await show('next-1')).stdout.startsWith(`Delivery  ${id}\n`));
+    assert.equal(JSON.parse((await send(['--id', 'next-1', '--json'])).stdout).delivery, id);
+    assert.doesNotMatch((await send(['--secret', 'wrong'])).stderr, /Next:/);
+  });
+
   test('an unknown path is explained', async () => {
     const { code, stderr } = await send(['--url', `http://127.0.0.1:${port}/webhook/nobody`]);
     assert.equal(code, 1);

@@ -68,6 +68,7 @@ test('after a failed sync nothing is acknowledged, health is DOWN and the proces
   assert.equal((await fetch(`${management}/readyz`)).status, 503);
   assert.equal((await fetch(`${rest}/users/1`)).status, 200, 'reads go on');
   assert.equal(await portico.exited(), 1);
+  assert.match(portico.stderr, /\nportico: Stopped because the store failed: .+\. Exit code 1\.\n$/);
 
   await using next = startPortico({ cwd: folder.path });
   await next.ready();

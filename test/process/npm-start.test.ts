@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { cp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const COPIED = [
@@ -67,4 +70,33 @@ test('without the development packages npm ci goes on and npm start says what is
   const { stderr } = await copy.npm('run', 'prepare');
   assert.match(stderr, /^Portico: not built, because the development packages/);
   await assert.rejects(copy.npm('start'), { code: 1, stderr: /the build needs the development packages/ });
+});
+
+test('SIGTERM to npm stops the service behind it, whatever shell is between', async () => {
+  await using copy = await checkout();
+  await copy.npm('run', 'prepare');
+  const ports = { PORT: '0', REST_PORT: '0', GRAPHQL_PORT: '0', MANAGEMENT_PORT: '0' };
+  const npm = spawn('npm', ['--silent', 'start'], {
+    cwd: copy.path,
+    env: { ...process.env, ...ports, MANAGEMENT_INCLUDE: 'info', MANAGEMENT_INFO: 'process' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  npm.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  // Closed only once the service has ended too, which holds the other end.
+  const closed = once(npm, 'close');
+  await waitFor('the service to be ready', () => output.includes('"msg":"ready"'), 20_000);
+  const [, management = ''] = /"management":"([^"]+)"/.exec(output) ?? [];
+  const { process: service } = (await (await fetch(`${management}/info`)).json()) as {
+    process: { pid: number };
+  };
+  using cleanup = new DisposableStack();
+  cleanup.defer(() => {
+    if (existsSync(`/proc/${service.pid}`)) process.kill(service.pid, 'SIGKILL');
+  });
+  npm.kill('SIGTERM');
+  await waitFor('the service to stop', () => output.includes('"msg":"stopped"'), 10_000);
+  await closed;
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -191,4 +191,15 @@ test('the package holds no sources and no tests, and the licence of each package
   assert.match(readFileSync(join(built, 'build/graphiql/LICENSES.txt'), 'utf8'), /^react \d/m);
   const { peerDependencies } = JSON.parse(readFileSync(join(built, 'package.json'), 'utf8'));
   assert.deepEqual(Object.keys(peerDependencies), ['fastify', 'graphql']);
+});
+
+test('an old Node gets one sentence from the package too', () => {
+  const old = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.0.0' } });
+    delete process.getBuiltinModule;`;
+  const preload = ['--import', `data:text/javascript,${encodeURIComponent(old)}`];
+  const run = spawnSync(process.execPath, [...preload, join(built, 'bin/portico.js')], { encoding: 'utf8' });
+  assert.equal(run.status, 1);
+  assert.match(run.stderr, /^portico: Portico needs Node 24 or newer, and this is Node 18\.0\.0 \(.*\)\.\n$/);
+  const { engines } = JSON.parse(readFileSync(join(built, 'package.json'), 'utf8'));
+  assert.equal(engines.node, '>=24');
 });

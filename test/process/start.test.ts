@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { startPortico } from '../support/portico-process.ts';
+import { MAIN, startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 test('the start prints the URL of each door and one curl that works; standard output is log lines only', async () => {
@@ -91,9 +91,38 @@ test('--help and --version answer at once', async () => {
   await using help = startPortico({ cwd: folder.path, args: ['--help'] });
   assert.equal(await help.exited(), 0);
   assert.match(help.stdout, /--webhook-secret.*WEBHOOK_SECRET/);
-  await using version = startPortico({ cwd: folder.path, args: ['--version'] });
-  assert.equal(await version.exited(), 0);
-  assert.match(version.stdout, /^\d+\.\d+\.\d+\n$/);
+  for (const flag of ['--version', '-v']) {
+    await using version = startPortico({ cwd: folder.path, args: [flag] });
+    assert.equal(await version.exited(), 0);
+    assert.match(version.stdout, /^\d+\.\d+\.\d+\n$/);
+  }
+});
+
+test('a wrong call is headed as one, with every option that may be meant', async () => {
+  await using folder = await temporaryFolder();
+  const call = async (...args: readonly string[]) => {
+    await using portico = startPortico({ cwd: folder.path, args });
+    assert.equal(await portico.exited(), 2);
+    return portico.stderr;
+  };
+  assert.equal(
+    await call('--port', '80'),
+    'portico: The command line is not valid:\n' +
+      '  - "--port" is not an option; did you mean --graphql-port, --rest-port, --management-port or --webhook-port?\n',
+  );
+  assert.match(await call('serve', 'deliveries'), /^portico: The command line is not valid:\n/);
+  assert.match(await call('--rest-port', 'many'), /^portico: The command line is not valid:\n/);
+});
+
+test('an old Node gets one sentence', async () => {
+  await using folder = await temporaryFolder();
+  const old = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`;
+  const preload = ['--import', `data:text/javascript,${encodeURIComponent(old)}`];
+  const { code, stderr } = await promisify(execFile)(process.execPath, [...preload, MAIN], {
+    cwd: folder.path,
+  }).catch((error) => error);
+  assert.equal(code, 1);
+  assert.match(stderr, /^portico: Portico needs Node 24 or newer, and this is Node 20\.20\.2 \(.*\)\.\n$/);
 });
 
 test('an unsecured door that listens elsewhere than on loopback is warned of', async () => {

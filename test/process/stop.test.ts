@@ -100,8 +100,45 @@ test('a second signal ends the process at once', async () => {
   await fetch(`${portico.urls.webhook}/webhook`, { method: 'POST', body: '{"event":"slow"}' });
   await waitFor('the handler to begin', () => portico.logs().some(({ msg }) => msg === 'begun'));
   portico.child.kill('SIGTERM');
-  await waitFor('the stop to begin', () => portico.logs().some(({ msg }) => msg === 'stopping'));
+  const said = (text: string) => portico.logs().some(({ msg }) => msg === text);
+  const waiting = 'waiting for 1 handler: slow; a second signal forces the end';
+  await waitFor('what it waits for', () => said(waiting), 5_000);
   portico.child.kill('SIGTERM');
   assert.equal(await portico.exited(), 1);
-  assert.ok(!portico.logs().some(({ msg }) => msg === 'stopped'));
+  assert.ok(!said('stopped'));
+  assert.match(
+    portico.stderr,
+    /\nportico: Ended by a second signal, SIGTERM, during the stop, with 1 handler: slow unfinished; open deliveries run again\. Exit code 1\.\n$/,
+  );
+});
+
+test('the same signal twice in a row, as npm passes on what a terminal sends to all, is one', async () => {
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, 'portico.config.ts'), SLOW_MODULE);
+  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_LINGER: '100' } });
+  await portico.ready();
+  portico.child.kill('SIGINT');
+  portico.child.kill('SIGTERM');
+  assert.equal(await portico.exited(), 0);
+});
+
+test('a stop says why it goes on answering, which requests it waits for, and what it ends at the deadline', async () => {
+  await using folder = await temporaryFolder();
+  await writeFile(join(folder.path, 'portico.config.ts'), SLOW_MODULE);
+  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_LINGER: '1200' } });
+  await portico.ready();
+  const { management } = portico.urls;
+  const cut = fetch(`${management}/actuator/slow`).catch(() => 'cut');
+  await fetch(`${management}/readyz`);
+  portico.child.kill('SIGINT');
+  const said = (text: string) => portico.logs().some(({ msg }) => msg === text);
+  await waitFor('the linger', () => said('answering for 1.2 s more: shutdown.linger says so'), 5_000);
+  const waiting = 'waiting for 1 request: management; Ctrl+C again to force';
+  await waitFor('what it waits for', () => said(waiting), 5_000);
+  assert.equal(await cut, 'cut');
+  assert.equal(await portico.exited(), 1);
+  assert.ok(said('stop deadline reached, ending 1 request: management'));
+  // The endpoint polls for ever.
+  const kept = 'The service has stopped, but code of the configuration module keeps the process running';
+  assert.ok(portico.stderr.endsWith(`portico: ${kept}. Exit code 1.\n`), portico.stderr);
 });

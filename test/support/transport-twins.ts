@@ -101,5 +101,6 @@ function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): 
 function alike(text: string): string {
   return text
     .replace(/(?<=\r\nx-request-id: )[0-9a-f]{8}-[0-9a-z]+(?=\r\n)/g, 'ID')
+    .replace(/(?<=\r\nx-delivery-id: )[0-9a-f-]{36}(?=\r\n)/g, 'DELIVERY')
     .replace(/(?<=\r\nDate: )[^\r]+ GMT(?=\r\n)/g, 'DATE');
 }

@@ -17,7 +17,7 @@ test('help and version can be asked for in every usual way', () => {
   for (const argv of [['help'], ['--help'], ['-h'], ['serve', '--help'], ['--rest-port', '1', '-h']]) {
     assert.equal(parseCommandLine(argv).command, 'help', argv.join(' '));
   }
-  for (const argv of [['version'], ['--version'], ['-V'], ['serve', '-V']]) {
+  for (const argv of [['version'], ['--version'], ['-V'], ['-v'], ['serve', '-V']]) {
     assert.equal(parseCommandLine(argv).command, 'version', argv.join(' '));
   }
   assert.equal(parseCommandLine(['-V', '-h']).command, 'version');

@@ -28,6 +28,7 @@ const shortcuts = new Map<string, CommandName>([
   ['-h', 'help'],
   ['--version', 'version'],
   ['-V', 'version'],
+  ['-v', 'version'],
 ]);
 
 /**

@@ -10,6 +10,7 @@ import { showProgress } from '../terminal/progress.ts';
 import { batchesOf, namedBatches, type Pages, select } from './batches.ts';
 import { type Batches, type BulkAction, type BulkResult, runBulk } from './bulk.ts';
 import { reportBulk } from './bulk-report.ts';
+import { idNamed } from './named.ts';
 import { openExisting } from './open-deliveries.ts';
 
 /**
@@ -29,7 +30,9 @@ export async function bulkCommand(
   await using database = await openExisting(config);
   using signal = interruption();
   const log = database.deliveries;
-  const ids = new Set(args.words);
+  const ids = new Set<string>();
+  // All before the first is touched: one that is ambiguous changes nothing.
+  for (const word of args.words) ids.add((await idNamed(log, word)) ?? word);
   const named = ids.size > 0;
   const chosen = named
     ? { batches: namedBatches(ids), matched: ids.size }

@@ -1,3 +1,4 @@
+import { paintFor } from '../../core/paint.ts';
 import { summaryJson } from '../../inbox/delivery-json.ts';
 import type { DeliveryPage, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
@@ -44,7 +45,10 @@ async function printTable(pages: AsyncIterable<DeliveryPage>) {
   const printBlock = async () => {
     if (block.length === 0) return;
     const lines = renderTable(columns, block, process.stdout.isTTY ? process.stdout.columns : undefined);
-    await print(`${lines.slice(shown === 0 ? 0 : 1).join('\n')}\n`);
+    const [title = '', ...rows] = lines;
+    await print(
+      `${[...(shown === 0 ? [paintFor(process.stdout)('bold', title)] : []), ...rows].join('\n')}\n`,
+    );
     shown += block.length;
     block = [];
   };

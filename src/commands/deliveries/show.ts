@@ -5,19 +5,21 @@ import { type CommandArguments, readArguments } from '../argv/command-arguments.
 import { usages } from '../help/usages.ts';
 import { counted, note, plain, print } from '../terminal/output.ts';
 import { pad } from './cells.ts';
+import { idNamed } from './named.ts';
 import { openExisting } from './open-deliveries.ts';
 import { prettyJson } from './pretty-json.ts';
 
 /** `portico deliveries show`. Resolves to the exit code: 0, or 1 when there is no such delivery. */
 export async function showDelivery(argv: readonly string[]): Promise<number> {
   const args = readArguments(usages.show, argv);
-  const [id] = args.words;
-  if (id === undefined) throw args.misuse('show needs the id of a delivery');
+  const [word] = args.words;
+  if (word === undefined) throw args.misuse('show needs the id of a delivery');
   if (args.has('--raw') && args.has('--json')) throw args.misuse('--raw and --json exclude each other');
   await using database = await openExisting(await args.configuration());
-  const found = await database.deliveries.find(id);
+  const id = await idNamed(database.deliveries, word);
+  const found = id === undefined ? undefined : await database.deliveries.find(id);
   if (found === undefined) {
-    note(`There is no delivery ${plain(id)}; it may have been deleted at the end of its retention.`);
+    note(`There is no delivery ${plain(word)}; it may have been deleted at the end of its retention.`);
     return 1;
   }
   await print(output(found, args));

@@ -1,3 +1,5 @@
+import { type Paint, plainly } from '../../core/paint.ts';
+
 /** One thing that help explains. */
 export interface HelpLine {
   /** The command, or the option with its value. */
@@ -19,16 +21,20 @@ export interface HelpSection {
 const HEAD = 32;
 
 /** A help page for a terminal of so many columns; between 72 and 100 of them are used, 80 when that is not known. */
-export function renderHelp(sections: readonly HelpSection[], width: number): string {
+export function renderHelp(sections: readonly HelpSection[], width: number, paint: Paint = plainly): string {
   const columns = Math.min(100, Math.max(72, Math.floor(width) || 80));
-  return `${sections.map((section) => renderSection(section, columns).join('\n')).join('\n\n')}\n`;
+  return `${sections.map((section) => renderSection(section, columns, paint).join('\n')).join('\n\n')}\n`;
 }
 
-function renderSection({ title, about, lines = [] }: HelpSection, columns: number): readonly string[] {
+function renderSection(
+  { title, about, lines = [] }: HelpSection,
+  columns: number,
+  paint: Paint,
+): readonly string[] {
   const heads = lines.filter(({ text }) => text !== '').map(({ head }) => head.length);
   const width = Math.max(0, ...heads);
   return [
-    title,
+    paint('bold', title),
     ...(about === undefined ? [] : hang('  ', about, columns)),
     ...lines.flatMap((line) => renderLine(line, width, columns)),
   ];

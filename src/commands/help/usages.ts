@@ -32,6 +32,7 @@ const dead: CommandOption = {
   flag: '--dead',
   description: 'All dead deliveries; the same as --status dead.',
 };
+const naming = "its id, the beginning of one, or the sender's own id";
 const bulk = { words: '[id...] [options]', maxWords: Number.POSITIVE_INFINITY };
 
 /** Every command that takes options of its own, in the order of the help. */
@@ -57,7 +58,7 @@ export const usages = {
     topic: 'deliveries show',
     words: '<id> [options]',
     maxWords: 1,
-    about: 'Shows one delivery: its jobs, their attempts and errors, and the body.',
+    about: `Shows one delivery, named by ${naming}: its jobs, their attempts and errors, and the body.`,
     options: [{ flag: '--raw', description: 'Writes the body alone, byte for byte as received.' }, json],
   },
   tail: {
@@ -75,7 +76,7 @@ export const usages = {
     topic: 'deliveries replay',
     ...bulk,
     about:
-      'Replays deliveries, named by id or matched by options. Replaying a dead delivery retries only its failed jobs, ' +
+      `Replays deliveries, each named by ${naming}, or matched by options. Replaying a dead delivery retries only its failed jobs, ` +
       'replaying any other runs all its jobs. Open deliveries are not replayed. A running service starts the jobs ' +
       'within a second, a stopped one when it starts.',
     options: [dead, ...filters, ...times, yes, json],
@@ -85,7 +86,7 @@ export const usages = {
     topic: 'deliveries discard',
     ...bulk,
     about:
-      'Discards the open and dead jobs of deliveries, named by id or matched by options. The deliveries stay in the ' +
+      `Discards the open and dead jobs of deliveries, each named by ${naming}, or matched by options. The deliveries stay in the ` +
       'list and can be replayed.',
     options: [dead, ...filters, ...times, yes, json],
     examples: ['portico deliveries discard --dead --until 30d'],

@@ -1,10 +1,12 @@
-import { Agent as HttpAgent, request as httpRequest } from 'node:http';
+import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 
 /** The answer of a receiver. */
 export interface Reply {
   readonly status: number;
   readonly statusText: string;
+  /** What the receiver calls the delivery; undefined when it does not say. */
+  readonly delivery: string | undefined;
   /** Its first 64 KiB. */
   readonly body: string;
   /** Milliseconds from the request to the end of the reply. */
@@ -45,8 +47,9 @@ export function createSender(url: URL): Sender {
         });
         response.on('end', () => {
           const text = Buffer.concat(chunks).subarray(0, MAX_REPLY).toString();
-          const { statusCode: status = 0, statusMessage: statusText = '' } = response;
-          resolve({ status, statusText, body: text, took: performance.now() - began });
+          const { statusCode: status = 0, statusMessage: statusText = '', headers } = response;
+          const delivery = deliveryOf(headers);
+          resolve({ status, statusText, delivery, body: text, took: performance.now() - began });
         });
       });
       request.end(body);
@@ -54,4 +57,9 @@ export function createSender(url: URL): Sender {
     },
     [Symbol.dispose]: () => agent.destroy(),
   };
+}
+
+/** The id is printed as part of a command, so what does not look like one is none. */
+function deliveryOf({ 'x-delivery-id': id }: IncomingHttpHeaders): string | undefined {
+  return typeof id === 'string' && /^[\w-]{1,64}$/.test(id) ? id : undefined;
 }

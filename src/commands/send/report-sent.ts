@@ -17,6 +17,7 @@ export async function reportSent(
     const { reply } = last;
     note(`${url}, id ${last.id}, ${Math.round(reply.took)} ms`);
     await print(`${reply.status} ${plain(reply.statusText)}\n${shown(reply.body)}`);
+    if (reply.delivery !== undefined) note(`Next: portico deliveries show ${reply.delivery}`);
   }
   if (problem !== undefined) note(`portico: ${problem}`);
   const accepted = [...statuses.keys()].every((status) => status >= 200 && status < 300);
@@ -39,8 +40,15 @@ function summaryOf({ statuses, last, problem }: Sent, { url, count }: Pick<Sendi
   const common = { url: url.href, ...(problem !== undefined && { problem }) };
   if (count > 1) return { ...common, statuses: Object.fromEntries(statuses) };
   if (last === undefined) return common;
-  const { status, body, took } = last.reply;
-  return { ...common, id: last.id, status, body, took: Math.round(took) };
+  const { status, delivery, body, took } = last.reply;
+  return {
+    ...common,
+    id: last.id,
+    ...(delivery !== undefined && { delivery }),
+    status,
+    body,
+    took: Math.round(took),
+  };
 }
 
 /** A reply's text without control characters, except for its line breaks. */

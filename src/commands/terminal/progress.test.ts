@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { plainly } from '../../core/paint.ts';
 import { showProgress } from './progress.ts';
 
 function screen(isTTY: boolean) {
@@ -11,7 +12,7 @@ test('on a terminal one line changes, not more often than people can read, and g
   const terminal = screen(true);
   let at = 0;
   {
-    using progress = showProgress('Replaying', 2_000, terminal, () => at);
+    using progress = showProgress('Replaying', 2_000, terminal, () => at, plainly);
     progress.update(100);
     at = 50;
     progress.update(200);
@@ -30,7 +31,7 @@ test('elsewhere there is a line every three seconds, and none for what is short'
   const file = screen(false);
   let at = 0;
   {
-    using progress = showProgress('Counting', undefined, file, () => at);
+    using progress = showProgress('Counting', undefined, file, () => at, plainly);
     for (const [time, done] of [
       [0, 1],
       [2_999, 10],

@@ -1,3 +1,4 @@
+import { type Paint, paintFor } from '../../core/paint.ts';
 import { formatSpan } from '../../inbox/moment.ts';
 
 /** The stream that progress is written to. */
@@ -25,6 +26,7 @@ export function showProgress(
   total: number | undefined,
   screen: ProgressScreen = process.stderr,
   now: () => number = () => performance.now(),
+  paint: Paint = paintFor(screen),
 ): Progress {
   const began = now();
   const terminal = screen.isTTY === true;
@@ -34,7 +36,7 @@ export function showProgress(
       const at = now();
       if (at - last < (terminal ? REFRESH : REPORT)) return;
       last = at;
-      const line = `${doing} ${progressText(done, total, at - began)}`;
+      const line = `${paint('dim', doing)} ${progressText(done, total, at - began)}`;
       screen.write(terminal ? `\r\x1b[K${line}` : `${line}\n`);
     },
     [Symbol.dispose]() {

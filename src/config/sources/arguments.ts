@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { quote } from '../../core/quote.ts';
-import { didYouMean, nearest } from '../../core/suggest.ts';
+import { nearest } from '../../core/suggest.ts';
 
 /** How one option is written. */
 export interface OptionRule {
@@ -56,7 +56,7 @@ export function parseArguments(
       continue;
     }
     // An unknown option is read as the one that it probably means, so that its value is not taken for a word.
-    const rule = rules.get(flag) ?? rules.get(nearest(flag, rules.keys()) ?? '') ?? UNKNOWN;
+    const rule = rules.get(flag) ?? rules.get(meant(flag, rules)[0] ?? '') ?? UNKNOWN;
     const next = tokens[at + 1];
     const written = [word];
     let value = inline;
@@ -68,12 +68,28 @@ export function parseArguments(
     }
     const problem = rules.has(flag)
       ? faultOf(flag, rule, value, seen.has(flag))
-      : `${quote(flag)} is not an option${topic === undefined ? '' : ` of ${topic}`}${didYouMean(flag, rules.keys())}`;
+      : `${quote(flag)} is not an option${topic === undefined ? '' : ` of ${topic}`}${suggest(flag, rules)}`;
     found.push({ flag, value: value ?? '', problem, written });
     seen.add(flag);
     behind = flag;
   }
   return found;
+}
+
+/** The options that an unknown one may mean: those that end with it, as `--rest-port` ends with `--port`, or the nearest. */
+function meant(flag: string, rules: OptionRules): readonly string[] {
+  const end = flag.slice(1);
+  const longer = /^-[a-z]/.test(end) ? [...rules.keys()].filter((each) => each.endsWith(end)) : [];
+  const best = nearest(flag, rules.keys());
+  if (longer.length > 0) return longer;
+  return best === undefined ? [] : [best];
+}
+
+function suggest(flag: string, rules: OptionRules): string {
+  const flags = meant(flag, rules);
+  const last = flags.at(-1);
+  if (last === undefined) return '';
+  return `; did you mean ${flags.length === 1 ? last : `${flags.slice(0, -1).join(', ')} or ${last}`}?`;
 }
 
 /** A word is shown only when no option in front of it may have a secret. */

@@ -59,6 +59,12 @@ export class Connection {
     return this.#leased;
   }
 
+  /** The number of requests whose replies have not ended, or are not read yet. */
+  get inProgress(): number {
+    const requests = this.#replies.length + (this.#leased === undefined ? 0 : 1);
+    return requests > 0 || this.socket.writableLength === 0 ? requests : 1;
+  }
+
   /** Notes a request that Node's parser has read, until its reply ends. */
   begin(reply: ServerResponse): void {
     this.#requests++;

@@ -49,6 +49,8 @@ export interface Listener extends AsyncDisposable {
   recordExchanges(recorder: ExchangeRecorder): void;
   /** Starts to listen and resolves to the base URL; fails with ListenError, or with what keeps the door from being built. */
   listen(): Promise<string>;
+  /** The number of requests in progress. */
+  inProgress(): number;
   /** From now on every reply closes its connection, so that clients go elsewhere for the next request. */
   drain(): void;
   /** Takes no new connection, lets running requests finish until `deadline` fires, then cuts them. */
@@ -192,6 +194,7 @@ export function createListener(options: ListenerOptions): Listener {
       for (const server of others) fastPath.serve(server);
       return baseUrl(app, host);
     },
+    inProgress: () => [...connections].reduce((sum, connection) => sum + connection.inProgress, 0),
     drain,
     close,
     [Symbol.asyncDispose]: () => close(AbortSignal.abort()),

@@ -54,6 +54,7 @@ async function append(inbox: Inbox, orderKey: string | null = null): Promise<str
 function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
   return {
     append: (delivery) => current().append(delivery),
+    idOf: (...args) => current().idOf(...args),
     due: (targets, now) => current().due(targets, now),
     claim: (...args) => current().claim(...args),
     renew: (owner, jobs, leaseEnd) => current().renew(owner, jobs, leaseEnd),

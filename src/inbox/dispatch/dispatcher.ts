@@ -55,6 +55,11 @@ export class Dispatcher {
     this.#workers.get(target)?.wake();
   }
 
+  /** The number of running attempts by target. */
+  get running(): ReadonlyMap<string, number> {
+    return new Map([...this.#workers].map(([target, { leased }]) => [target, leased.length]));
+  }
+
   /** Stops claiming and waits for running attempts; `deadline` aborts them and releases their jobs. */
   async stop(deadline: AbortSignal): Promise<void> {
     // Not awaited, nor is a renewal: while the database hangs they outlast the deadline.

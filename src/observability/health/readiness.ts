@@ -35,12 +35,18 @@ export class Readiness {
     this.#probedAt = now;
   }
 
+  /** The time between the last two probes, in milliseconds; undefined when nobody probes readiness now. */
+  interval(now: number): number | undefined {
+    return now - this.#probedAt > PROBER_GONE || this.#interval > PROBER_GONE ? undefined : this.#interval;
+  }
+
   /**
    * How long a stop should go on answering so that whoever probes readiness sees it fail and sends requests elsewhere,
    * in milliseconds: the time of three probes, at most ten seconds.
    */
   linger(now: number): number {
-    if (now - this.#probedAt > PROBER_GONE || this.#interval > PROBER_GONE) return USUAL_LINGER;
-    return Math.min(Math.max(PROBES * this.#interval + PROBE_TIME, USUAL_LINGER), MAX_LINGER);
+    const interval = this.interval(now);
+    if (interval === undefined) return USUAL_LINGER;
+    return Math.min(Math.max(PROBES * interval + PROBE_TIME, USUAL_LINGER), MAX_LINGER);
   }
 }

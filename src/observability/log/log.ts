@@ -4,6 +4,7 @@ import type { SecretTexts } from '../../core/redaction.ts';
 import { lineCleaner } from './clean-line.ts';
 import { type GatheringStream, gatherWrites } from './gather-writes.ts';
 import { isoTimestamp } from './log-time.ts';
+import { terminalLog } from './terminal-log.ts';
 
 interface LogOptions {
   /** A pino level, or `silent`. */
@@ -58,7 +59,7 @@ async function standardOutput(): Promise<DestinationStream> {
     }
     return gathering;
   }
-  // Loaded for a terminal only.
-  const { default: pretty } = await import('pino-pretty');
-  return pretty({ colorize: true, sync: true, translateTime: 'SYS:HH:MM:ss.l' });
+  const terminal = await terminalLog();
+  terminal.begin();
+  return terminal;
 }

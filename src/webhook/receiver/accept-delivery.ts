@@ -1,3 +1,4 @@
+import { whenReady } from '../../core/maybe-promise.ts';
 import type { ByteBudget } from '../../http/body/byte-budget.ts';
 import type { Reply } from '../../http/endpoint.ts';
 import type { NewDelivery } from '../../inbox/delivery.ts';
@@ -25,15 +26,28 @@ export interface ReceiverParts {
 /** What a request says, read by the rules of its source. */
 type Received = Omit<NewDelivery, 'id' | 'receivedAt' | 'jobs'>;
 
-const ACCEPTED: Reply = { status: 200, type: TEXT_TYPE, body: ACKNOWLEDGED };
+/** Names the stored delivery in the reply that acknowledges it. */
+const ID_HEADER = 'x-delivery-id';
 
-/** Stores a delivery and only then acknowledges it (contract 4.4), a duplicate as well. `parsed` is what its body says. */
+const accepted = (id: string | undefined): Reply => ({
+  status: 200,
+  type: TEXT_TYPE,
+  body: ACKNOWLEDGED,
+  headers: id === undefined ? undefined : { [ID_HEADER]: id },
+});
+
+/**
+ * Stores a delivery and only then acknowledges it (contract 4.4), a duplicate as well: with the id of the first, unless
+ * that was removed meanwhile. `parsed` is what its body says.
+ */
 export function acceptDelivery(parts: ReceiverParts, received: Received, parsed: unknown): Promise<Reply> {
   const receivedAt = Date.now();
   const id = parts.ids.next(receivedAt);
   const delivery = { ...received, id, receivedAt, jobs: parts.plan(received.event, parsed) };
   return parts.inbox.append(delivery).then((appended) => {
     parts.onAppended(delivery, appended);
-    return ACCEPTED;
+    const { source, dedupKey } = received;
+    if (appended === 'stored' || dedupKey === null) return accepted(id);
+    return whenReady(parts.inbox.idOf(source, dedupKey), accepted);
   });
 }

@@ -257,6 +257,24 @@ test('a delivery that its sender repeats under its own id is acknowledged again 
   }
 });
 
+test('the reply says what the stored delivery is called; to a repeated one, what the first is', async () => {
+  await using door = await receive();
+  const idOf = async (headers: Record<string, string> = {}) => {
+    const request = { method: 'POST', url: '/webhook', payload: '{"event":"paid"}', headers } as const;
+    return (await door.app.inject(request)).headers['x-delivery-id'];
+  };
+  const plain = [await idOf(), await idOf()];
+  assert.deepEqual(
+    plain,
+    door.stored.map(({ id }) => id),
+  );
+  const first = await idOf({ 'webhook-id': 'w1' });
+  assert.equal(first, door.stored.at(-1)?.id);
+  assert.equal(await idOf({ 'webhook-id': 'w1' }), first);
+  assert.equal(await idOf({ 'idempotency-key': 'w1' }), first);
+  assert.notEqual(await idOf({ 'webhook-id': 'w2' }), first);
+});
+
 test('other methods and other paths', async () => {
   await using door = await receive();
   for (const method of ['GET', 'HEAD', 'PUT', 'DELETE'] as const) {

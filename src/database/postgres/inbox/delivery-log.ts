@@ -34,13 +34,17 @@ const DISCARD = {
 /** The delivery log in PostgreSQL. */
 export class PostgresDeliveryLog extends DatabaseDeliveryLog {
   protected override readonly encode = storable;
+  protected override readonly encodeKey = storableKey<string>;
   protected override readonly decode = stored;
   readonly #server: Server;
   readonly #notifier: Notifier;
   readonly #observer: DatabaseObserver;
 
   constructor(server: Server, notifier: Notifier, observer: DatabaseObserver) {
-    super('d.id = $1');
+    super({
+      exact: 'd.id = $1',
+      range: 'SELECT id FROM deliveries WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3',
+    });
     this.#server = server;
     this.#notifier = notifier;
     this.#observer = observer;

@@ -7,7 +7,7 @@ import type { Notifier } from '../notifier.ts';
 import type { Statement } from '../pool/connection.ts';
 import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
-import { storable, stored } from '../text.ts';
+import { storable, storableKey, stored } from '../text.ts';
 import { singleWrite, writeQueue } from '../write-queue.ts';
 import { appendAll, resize } from './append.ts';
 import { claimJobs } from './claim.ts';
@@ -26,6 +26,10 @@ const DUE = {
   text: `
     SELECT target FROM unnest($1::text[]) AS wanted (target)
     WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= $2)`,
+};
+const ID_OF = {
+  name: 'id of',
+  text: 'SELECT id FROM deliveries WHERE source = $1 AND dedup_key = $2',
 };
 const RENEW = {
   name: 'renew',
@@ -99,6 +103,11 @@ export function postgresInbox(
       if (appended === 'revived' || (appended === 'stored' && delivery.jobs.length > 0))
         notifier.notify('work');
       return appended;
+    },
+
+    async idOf(source, dedupKey) {
+      const [row] = await server.read(ID_OF, [storable(source), storableKey(dedupKey)]);
+      return row === undefined ? undefined : String(row[0]);
     },
 
     async due(targets, now) {

@@ -4,7 +4,7 @@ import { DatabaseDeliveryLog } from '../../database-delivery-log.ts';
 import { readRow, readRows } from '../read-row.ts';
 import type { Row } from '../writer/batch.ts';
 import type { WriteQueue } from '../writer/write-queue.ts';
-import { SEQ_OF_ID } from './delivery-zones.ts';
+import { IDS_BETWEEN, SEQ_OF_ID } from './delivery-zones.ts';
 import { jobsJson } from './jobs-json.ts';
 
 /** The delivery log in SQLite. */
@@ -16,7 +16,7 @@ export class SqliteDeliveryLog extends DatabaseDeliveryLog {
   readonly #seqOfId: StatementSync;
 
   constructor(reads: DatabaseSync, writes: WriteQueue) {
-    super(`d.seq = (${SEQ_OF_ID})`);
+    super({ exact: `d.seq = (${SEQ_OF_ID})`, range: IDS_BETWEEN });
     this.#reads = reads;
     this.#writes = writes;
     this.#seqOfId = reads.prepare(SEQ_OF_ID);

@@ -7,7 +7,7 @@ import { newDelivery } from '../../../../test/support/new-delivery.ts';
 import { temporaryFolder } from '../../../../test/support/temporary-folder.ts';
 import { migrate } from '../migrate.ts';
 import { openSqlite } from '../open.ts';
-import { ADD_ZONES, PRUNE_ZONES, SEQ_OF_ID, ZONE } from './delivery-zones.ts';
+import { ADD_ZONES, IDS_BETWEEN, PRUNE_ZONES, SEQ_OF_ID, ZONE } from './delivery-zones.ts';
 
 function openDeliveries() {
   const db = new DatabaseSync(':memory:');
@@ -16,7 +16,9 @@ function openDeliveries() {
     `INSERT INTO deliveries (seq, id, source, data_pointer, body, received_at) VALUES (?, ?, '', '', x'', 0)`,
   );
   const remove = db.prepare('DELETE FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))');
-  const [addZones, pruneZones, seqOfId] = [ADD_ZONES, PRUNE_ZONES, SEQ_OF_ID].map((sql) => db.prepare(sql));
+  const [addZones, pruneZones, seqOfId, between] = [ADD_ZONES, PRUNE_ZONES, SEQ_OF_ID, IDS_BETWEEN].map(
+    (sql) => db.prepare(sql),
+  );
   return {
     insert: (seq: number, id: string) => void insert.run(seq, id),
     addZones: () => void addZones?.run(),
@@ -25,6 +27,7 @@ function openDeliveries() {
       pruneZones?.run(JSON.stringify(seqs));
     },
     find: (id: string) => seqOfId?.get(id)?.seq,
+    begun: (start: string) => between?.all(start, `${start}~`, 1_000).map(({ id }) => String(id)),
     zones: () => Number(db.prepare('SELECT count(*) AS n FROM delivery_zones').get()?.n),
     [Symbol.dispose]: () => db.close(),
   };
@@ -60,7 +63,13 @@ test('whatever was stored and removed, each delivery is found by its id and no o
           for (const seq of seqs) stored.delete(seq);
         }
       }
-      for (const [seq, id] of stored) assert.equal(deliveries.find(id), seq);
+      for (const [seq, id] of stored) {
+        assert.equal(deliveries.find(id), seq);
+        for (const start of [id.slice(0, 7), id.slice(0, 9)]) {
+          const expected = [...stored.values()].filter((each) => each.startsWith(start));
+          assert.deepEqual(deliveries.begun(start)?.sort(), expected.sort());
+        }
+      }
       for (const id of ['', '00001000-0', '~']) assert.equal(deliveries.find(id), undefined);
       deliveries.prune([...stored.keys()]);
       assert.equal(deliveries.zones(), 0);
@@ -95,10 +104,12 @@ test('the inbox adds its deliveries to zones, and those of an earlier process to
     ],
   );
   // Nothing is looked at beyond the zones and the deliveries between two of them.
-  const plan = db.prepare(`EXPLAIN QUERY PLAN ${SEQ_OF_ID}`).all('0');
-  const [tail, zone] = plan
-    .map(({ detail }) => String(detail))
-    .filter((detail) => / deliveries/.test(detail));
-  assert.match(tail ?? '', /USING INTEGER PRIMARY KEY \(rowid>\?\)/);
-  assert.match(zone ?? '', /USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/);
+  for (const text of [SEQ_OF_ID, IDS_BETWEEN]) {
+    const plan = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all();
+    const [tail, zone] = plan
+      .map(({ detail }) => String(detail))
+      .filter((detail) => / deliveries/.test(detail));
+    assert.match(tail ?? '', /USING INTEGER PRIMARY KEY \(rowid>\?\)/);
+    assert.match(zone ?? '', /USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)/);
+  }
 });

@@ -26,3 +26,11 @@ export const SEQ_OF_ID = `
   SELECT seq FROM delivery_zones CROSS JOIN deliveries ON seq BETWEEN first_seq AND last_seq
   WHERE ?1 BETWEEN first_id AND last_id AND +id = ?1
   LIMIT 1`;
+
+/** Up to `?3` ids from `?1` to below `?2`, found as SEQ_OF_ID finds one: of the zones that overlap most hold a match. */
+export const IDS_BETWEEN = `
+  SELECT id FROM deliveries WHERE seq > ${END} AND id >= ?1 AND id < ?2
+  UNION ALL
+  SELECT id FROM delivery_zones CROSS JOIN deliveries ON seq BETWEEN first_seq AND last_seq
+  WHERE last_id >= ?1 AND first_id < ?2 AND +id >= ?1 AND +id < ?2
+  LIMIT ?3`;

@@ -30,6 +30,7 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
   const dueTally = observer.reads('inbox.due');
   const deliveriesTally = observer.reads('inbox.deliveries');
   const backlogTally = observer.reads('inbox.backlog');
+  const idOfKey = reads.prepare('SELECT id FROM deliveries WHERE source = ? AND dedup_key = ?');
   const dueTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
     WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND due_at <= ?)`);
@@ -113,6 +114,8 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
       const read = dedupKey === null ? alwaysStored : readAppended;
       return writes.submit(steps, seqKnown ? read : afterPrune(read));
     },
+
+    idOf: (source, dedupKey) => readRow<{ id: string }>(idOfKey, source, storedKey(dedupKey))?.id,
 
     due(targets, now) {
       const rows = counted(dueTally, () =>

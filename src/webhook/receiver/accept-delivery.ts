@@ -26,14 +26,12 @@ export interface ReceiverParts {
 /** What a request says, read by the rules of its source. */
 type Received = Omit<NewDelivery, 'id' | 'receivedAt' | 'jobs'>;
 
-/** Names the stored delivery in the reply that acknowledges it. */
-const ID_HEADER = 'x-delivery-id';
-
+/** Acknowledges a delivery, and names the stored one. */
 const accepted = (id: string | undefined): Reply => ({
   status: 200,
   type: TEXT_TYPE,
   body: ACKNOWLEDGED,
-  headers: id === undefined ? undefined : { [ID_HEADER]: id },
+  headers: id === undefined ? undefined : { 'x-delivery-id': id },
 });
 
 /**

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import type { DeliveryFilter } from '../../src/inbox/delivery-log.ts';
@@ -202,7 +203,7 @@ test('5,000 dead deliveries, while a service handles them and takes new ones', {
   const { code, screen } = await onTerminal(folder.path, ['deliveries', 'replay', '--dead', '--yes']);
   assert.equal(code, 0);
   assert.match(screen, /Replaying 5,000 deliveries\.\r\n/);
-  const lines = screen.split('\r\x1b[K');
+  const lines = screen.split('\r\x1b[K').map(stripVTControlCharacters);
   assert.ok(lines.filter((line) => /^Replaying [\d,]+ of 5,000 \(\d+ %/.test(line)).length > 1, screen);
   assert.equal(lines.at(-1), '5,000 deliveries replayed.\r\n');
   await waitFor(

@@ -34,6 +34,6 @@ export const httpOptions = {
     env: 'HTTP_MAX_UNREAD_BYTES',
     default: 64 * 1024 * 1024,
     description:
-      'Maximum size of the replies over 16 KiB that clients have not read yet, over all doors, in bytes; a reply that is streamed counts 128 KiB. Beyond it the replies that are unread for longest, for a second at least, are cut; otherwise the request is a 503.',
+      'Maximum size of the replies over 16 KiB that clients have not read yet, over all doors, in bytes; a reply that is streamed counts 128 KiB. Beyond it the oldest of those of which nothing was read for a second are cut; without such the request is a 503.',
   }),
 } as const;

@@ -10,6 +10,8 @@ function reply() {
   const listeners: (() => void)[] = [];
   const sent = {
     cuts: 0,
+    bytes: 0,
+    taken: () => sent.bytes,
     onClose: (listener: () => void) => void listeners.push(listener),
     cut() {
       sent.cuts++;
@@ -65,4 +67,16 @@ test('the replies that are unread for longest are cut for a new one, as many as 
   );
   assert.throws(() => budget.take(3 * MIB, reply()), busy);
   assert.equal(young.cuts, 0);
+});
+
+test('a reply that its client reads, however slowly, is not cut', async () => {
+  const budget = new ReplyBudget(2 * MIB);
+  const [slow, stalled] = [reply(), reply()];
+  budget.take(MIB, slow);
+  budget.take(MIB, stalled);
+  await delay(1_050);
+  slow.bytes++;
+  budget.take(MIB, reply());
+  assert.deepEqual([slow.cuts, stalled.cuts], [0, 1]);
+  assert.throws(() => budget.take(MIB, reply()), busy);
 });

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { LARGE_REPLY } from '../body/reply-budget.ts';
 import type { Connection, Leased } from '../connections/connection.ts';
 import type { NodeReader } from './node-reader.ts';
@@ -57,9 +58,8 @@ export class FastConnection<Route> {
     return this.#hasEnded || this.#connection.requestLimitReached;
   }
 
-  /** The client's address. */
-  get client(): string {
-    return this.#connection.socket.remoteAddress ?? '';
+  get socket(): Socket {
+    return this.#connection.socket;
   }
 
   /** Begins to answer a request. */

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
-import { LARGE_REPLY, type ReplyBudget } from '../body/reply-budget.ts';
+import { LARGE_REPLY, type ReplyBudget, takenBy } from '../body/reply-budget.ts';
 import type { Leased } from '../connections/connection.ts';
 import type { Connections } from '../connections/connections.ts';
 import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
@@ -156,6 +156,7 @@ export class FastExchange implements Exchange, Leased {
     if (contentLength >= LARGE_REPLY) {
       replyBudget.take(contentLength, {
         onClose: (listener) => this.onClose(listener),
+        taken: () => takenBy(connection.socket),
         cut: () => connection.cut(),
       });
     }
@@ -172,7 +173,7 @@ export class FastExchange implements Exchange, Leased {
     this.#route.record?.(method, status, duration);
     this.#options.recorder()?.record({
       id: this.id,
-      client: this.#connection.client,
+      client: this.#connection.socket.remoteAddress ?? '',
       endedAt: Date.now(),
       duration,
       method,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { LARGE_REPLY, type ReplyBudget, type SentReply } from '../body/reply-budget.ts';
+import { LARGE_REPLY, type ReplyBudget, type SentReply, takenBy } from '../body/reply-budget.ts';
 
 /** What a stream holds for a client that does not read, about, in bytes. */
 const STREAM_BYTES = 128 * 1024;
@@ -10,6 +10,7 @@ export function limitUnread(app: FastifyInstance, budget: ReplyBudget): void {
   app.addHook('onSend', (_request, { raw }, payload, done) => {
     const sent: SentReply = {
       onClose: (listener) => raw.once('close', listener),
+      taken: () => takenBy(raw.socket),
       cut: () => raw.destroy(),
     };
     try {

@@ -61,7 +61,7 @@ test('on a terminal the banner stands alone, then each entry has a line', { skip
   const [warning = '', ...rest] = entries.map((line) => line.replace(/^(?:\^C)?\[[\d:.]{12}\] /, ''));
   assert.match(
     warning,
-    /^WARN: doors reachable without credentials.* \{"host":"0\.0\.0\.0","doors":\[.*\]\}$/,
+    /^WARN: doors reachable without credentials.* \{"host":"0\.0\.0\.0","doors":\[.*\],"secure":\{.*\}\}$/,
   );
   assert.deepEqual(rest, ['INFO: stopping {"signal":"SIGINT"}', 'INFO: stopped']);
 });

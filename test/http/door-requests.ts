@@ -3,7 +3,7 @@ import type { OddRequests } from '../support/odd-requests.ts';
 export const JSON_LABEL = 'Content-Type: application/json';
 
 /** Bodies that no door takes for JSON, or for good JSON. */
-const brokenBodies = [
+export const brokenBodies = [
   '',
   ' ',
   '\ufeff{"query":"{hello}"}',
@@ -112,7 +112,7 @@ export const graphql: OddRequests = {
       '/graphql/x',
       '/GraphQL',
     ],
-    ...['/%67raphql', 'http://h/graphql', '/', '/x', '*'],
+    ...['/%67raphql', 'http://h/graphql', '/graphql/assets/no', '/', '/x', '*'],
   ],
   headers: [
     ...[
@@ -181,75 +181,4 @@ export const mutations: OddRequests = {
     '{"query":"mutation{createUser(name:\\"\\",email:\\"\\"){id}}"}',
     '{"query":"mutation($n:String!){createUser(name:$n,email:\\"a@x.y\\"){id}}","variables":{"n":7}}',
   ],
-};
-
-export const webhook: OddRequests = {
-  methods: ['POST', 'GET', 'HEAD', 'PUT', 'OPTIONS'],
-  targets: [
-    '/webhook',
-    '/webhook/',
-    '/webhook?x=1',
-    '/webhook/x',
-    '/Webhook',
-    'http://h/webhook',
-    '/',
-    '/x',
-    '*',
-  ],
-  headers: [
-    'X-Webhook-Token: sesame',
-    'x-webhook-token: wrong',
-    'x-webhook-token:',
-    'Webhook-Id: 7',
-    `Idempotency-Key: ${'k'.repeat(256)}`,
-    'Content-Type: text/plain',
-    'Content-Type: nonsense',
-    'Content-Type:',
-    'Accept: text/html',
-  ],
-  usual: ['X-Webhook-Token: sesame', JSON_LABEL],
-  bodies: [
-    '{"event":"nobody.knows","data":{"a":1}}',
-    '{"event":7}',
-    '{}',
-    `{"event":"x"${' '.repeat(300 - 13)}}`,
-    `{"event":"x"${' '.repeat(301 - 13)}}`,
-    `{"event":"x"${' '.repeat(250 - 12)}`,
-    ...brokenBodies,
-  ],
-};
-
-/** Deliveries of the signed source `shop`. */
-export const signed: OddRequests = {
-  ...webhook,
-  targets: ['/webhook/shop', '/webhook/shop/', '/webhook/shop?x', '/webhook/sho', '/webhook/%73hop'],
-  headers: ['X-Shop: sesame', 'x-shop: wrong', 'x-shop:', 'Content-Type: text/plain', 'Content-Type:'],
-  usual: ['X-Shop: sesame', JSON_LABEL],
-};
-
-/** Reads of the management door whose replies do not change by themselves. */
-export const probes: OddRequests = {
-  methods: ['GET', 'HEAD', 'POST', 'OPTIONS'],
-  targets: [
-    ...['/livez', '/readyz', '/livez/', '/livez?x', '/lives'],
-    ...['/actuator', '/actuator/', '/actuator/nothing', '/actuator/health/liveness', '/actuator/health/no'],
-    ...['/actuator/loggers', '/actuator/loggers/inbox', '/actuator/loggers/no', '/actuator/loggers/%69nbox'],
-  ],
-  headers: ['Accept: text/html', 'Accept: application/json', 'Accept: */*;q=0'],
-  usual: [],
-  bodies: ['', 'x'],
-};
-
-/** Changes of a log level. */
-export const levels: OddRequests = {
-  methods: ['POST', 'GET', 'DELETE', 'OPTIONS'],
-  targets: [
-    '/actuator/loggers/inbox',
-    '/actuator/loggers/inbox/',
-    '/actuator/loggers/no',
-    '/actuator/loggers',
-  ],
-  headers: ['Content-Type: text/plain', 'Content-Type:', 'Origin: http://x'],
-  usual: [JSON_LABEL],
-  bodies: ['{"configuredLevel":"info"}', '{"configuredLevel":"loud"}', '{}', ...brokenBodies],
 };

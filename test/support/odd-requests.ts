@@ -6,13 +6,16 @@ export interface OddRequest {
   readonly body: Uint8Array;
 }
 
+/** A header line, or some; a signature depends on the body. */
+export type Line = string | ((body: Uint8Array) => string);
+
 export interface OddRequests {
   readonly methods: readonly string[];
   readonly targets: readonly string[];
-  /** Header lines; each request has some of them. */
-  readonly headers: readonly string[];
+  /** Each request has some of them. */
+  readonly headers: readonly Line[];
   /** Lines that most requests have. */
-  readonly usual: readonly string[];
+  readonly usual: readonly Line[];
   readonly bodies: readonly (string | Uint8Array)[];
 }
 
@@ -43,9 +46,12 @@ const framingHeaders = [
 
 const firstOf = <T>(items: readonly T[]) => items.slice(0, 1);
 
-/** Mostly the first item, sometimes another one. */
+/** Mostly the first item, sometimes another one; the others have their turn in a long list too. */
 function mostly<T>(items: readonly T[]): fc.Arbitrary<T> {
-  return fc.oneof({ weight: 2, arbitrary: fc.constantFrom(...firstOf(items)) }, fc.constantFrom(...items));
+  return fc.oneof(
+    { weight: 2, arbitrary: fc.constantFrom(...firstOf(items)) },
+    { weight: 1 + Math.floor(items.length / 16), arbitrary: fc.constantFrom(...items) },
+  );
 }
 
 function some<T>(items: readonly T[], maxLength: number): fc.Arbitrary<readonly T[]> {
@@ -102,14 +108,18 @@ interface Parts {
   readonly method: string;
   readonly target: string;
   readonly version: string;
-  readonly lines: readonly string[];
+  readonly lines: readonly Line[];
   readonly body: string | Uint8Array;
   readonly framing: Framing;
 }
 
+function textOf(line: Line, body: string | Uint8Array): string {
+  return typeof line === 'string' ? line : line(Buffer.from(body as string));
+}
+
 function request({ method, target, version, lines, body, framing }: Parts): OddRequest {
   const [length, written] = framed(Buffer.from(body as string), framing);
-  const all = [...lines, ...length].filter((line) => line !== '');
+  const all = [...lines.map((line) => textOf(line, body)), ...length].filter((line) => line !== '');
   return {
     head: `${method} ${target} HTTP/${version}\r\n${all.map((line) => `${line}\r\n`).join('')}\r\n`,
     body: written,
@@ -143,7 +153,7 @@ export function almostPlain(of: OddRequests): readonly OddRequest[] {
   const [method = '', target = '', body = ''] = [of.methods[0], of.targets[0], of.bodies[0]];
   const lines = ['Host: x', ...of.usual];
   const plain: Parts = { method, target, version: '1.1', lines, body, framing: 'length' };
-  const nameOf = (line: string) => line.replace(/:.*/s, '').toLowerCase();
+  const nameOf = (line: Line) => textOf(line, body).replace(/:.*/s, '').toLowerCase();
   const changes: Partial<Parts>[] = [
     {},
     { version: '1.0' },

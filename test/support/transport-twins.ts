@@ -1,8 +1,10 @@
+import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Door } from '../../src/config/options/door.ts';
 import { type Setup, startTestService, type TestService } from './service.ts';
+import { withoutMoment } from './volatile-replies.ts';
 import { WARM_UP_PATH, warmUp } from './warm-up.ts';
 
 /** What a connection brought back, without what differs between any two replies. */
@@ -20,6 +22,8 @@ export interface TransportTwins extends AsyncDisposable {
    * resolves to what came until the doors closed the connection or were silent.
    */
   ask(door: Door, pieces: readonly Piece[], options?: AskOptions): Promise<TwinReplies>;
+  /** The same, and fails unless the replies are the same. */
+  agree(door: Door, pieces: readonly Piece[], options?: AskOptions): Promise<void>;
   /** How many requests Fastify of the first has handled. */
   readonly slowly: number;
 }
@@ -31,15 +35,23 @@ export interface AskOptions {
   readonly silence?: number;
   /** What the client does after its last piece; default nothing. */
   readonly ending?: 'end' | 'reset';
+  /** Whether the replies are about their moment, which then is taken out of them; default false. */
+  readonly volatile?: boolean;
+  /** What each of the two gets in the place of DELIVERY: the ids of deliveries differ. */
+  readonly delivery?: TwinReplies | undefined;
 }
+
+/** Stands for the id of a delivery in what is asked. */
+export const DELIVERY = '{delivery}';
 
 /** Starts both; `env` is what they are configured with. */
 export async function startTransportTwins(setup: Setup = {}): Promise<TransportTwins> {
   await using cleanup = new AsyncDisposableStack();
-  const fast = cleanup.use(await startTestService(setup));
-  const fastify = cleanup.use(
-    await startTestService({ ...setup, env: { ...setup.env, HTTP_FAST_PATH: 'false' } }),
-  );
+  // Both have the setting: the management door shows which ones there are.
+  const start = (fastPath: boolean) =>
+    startTestService({ ...setup, env: { ...setup.env, HTTP_FAST_PATH: String(fastPath) } });
+  const fast = cleanup.use(await start(true));
+  const fastify = cleanup.use(await start(false));
   await Promise.all([fast.listen(), fastify.listen()]);
   let slowly = 0;
   // What the fast path answers is no request to Node.
@@ -48,17 +60,34 @@ export async function startTransportTwins(setup: Setup = {}): Promise<TransportT
   };
   for (const { server } of Object.values(fast.current.doors)) server.on('request', count);
   const all = cleanup.move();
+
+  async function ask(door: Door, pieces: readonly Piece[], options: AskOptions = {}): Promise<TwinReplies> {
+    const { volatile = false, delivery = { fast: DELIVERY, fastify: DELIVERY } } = options;
+    const askOne = async ({ urls }: TestService, id: string) => {
+      const text = await talk(
+        urls[door] ?? '',
+        pieces.map((piece) => withDelivery(piece, id)),
+        options,
+      );
+      return volatile ? withoutMoment(text) : text;
+    };
+    const [byFast, byFastify] = await Promise.all([
+      askOne(fast, delivery.fast),
+      askOne(fastify, delivery.fastify),
+    ]);
+    return { fast: byFast, fastify: byFastify };
+  }
+
   return {
     fast,
     fastify,
     get slowly() {
       return slowly;
     },
-    async ask(door, pieces, options) {
-      const [byFast, byFastify] = await Promise.all(
-        [fast, fastify].map(({ urls }) => talk(urls[door] ?? '', pieces, options)),
-      );
-      return { fast: byFast ?? '', fastify: byFastify ?? '' };
+    ask,
+    async agree(door, pieces, options) {
+      const { fast: byFast, fastify: byFastify } = await ask(door, pieces, options);
+      assert.equal(byFast, byFastify);
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
@@ -67,7 +96,7 @@ export async function startTransportTwins(setup: Setup = {}): Promise<TransportT
 /** One connection: each piece is written when the one before has gone. */
 function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): Promise<string> {
   const { silence = 400, ending } = options;
-  const { hostname, port } = new URL(url);
+  const { host, hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
     const chunks: Buffer[] = [];
@@ -76,7 +105,7 @@ function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): 
     socket.on('end', () => socket.destroy());
     socket.on('close', () => {
       clearTimeout(pause);
-      resolve(alike(Buffer.concat(chunks).toString('latin1')));
+      resolve(alike(Buffer.concat(chunks).toString('latin1'), host));
     });
     socket.on('connect', async () => {
       await warmUp(socket);
@@ -97,9 +126,15 @@ function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): 
   });
 }
 
-/** What is of this reply alone is taken out, its place is kept. */
-function alike(text: string): string {
+function withDelivery(piece: Piece, id: string): Piece {
+  const text = typeof piece === 'string' ? piece : Buffer.from(piece).toString('latin1');
+  return text.includes(DELIVERY) ? Buffer.from(text.replaceAll(DELIVERY, id), 'latin1') : piece;
+}
+
+/** What is of this reply alone is taken out, and the door's own address; their places are kept, the lengths of bodies too. */
+function alike(text: string, host: string): string {
   return text
     .replace(/(?<=\r\nx-request-id: )[0-9a-f]{8}-[0-9a-z]+(?=\r\n)/g, 'ID')
-    .replace(/(?<=\r\nDate: )[^\r]+ GMT(?=\r\n)/g, 'DATE');
+    .replace(/(?<=\r\nDate: )[^\r]+ GMT(?=\r\n)/g, 'DATE')
+    .replaceAll(host, 'HOST'.padEnd(host.length, '.'));
 }

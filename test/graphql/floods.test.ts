@@ -7,7 +7,7 @@ import { createFindOperation } from '../../src/graphql/executor.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../src/users/local-user-feed.ts';
 import { MemoryUserStore } from '../../src/users/memory-user-store.ts';
-import { heapInUse } from './support/collect-garbage.ts';
+import { heapInUse } from '../support/collect-garbage.ts';
 
 const FLOOD = 10_000;
 /** Milliseconds of CPU that a refusal may cost. */

@@ -7,9 +7,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import fastify from 'fastify';
 import { GraphQLObjectType, GraphQLSchema, GraphQLString } from 'graphql';
 import { graphql } from '../../src/graphql/graphql.ts';
+import { heapInUse } from '../support/collect-garbage.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { heapInUse } from './support/collect-garbage.ts';
 import { startFeedApp } from './support/feed-app.ts';
 import { rawSubscription } from './support/raw-stream.ts';
 

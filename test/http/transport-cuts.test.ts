@@ -3,6 +3,8 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Door } from '../../src/config/options/door.ts';
+import { buffersInUse } from '../support/collect-garbage.ts';
+import { keepConnection } from '../support/kept-connection.ts';
 import type { TestService } from '../support/service.ts';
 import { startTransportTwins } from '../support/transport-twins.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -126,4 +128,19 @@ test('where exchanges are shown, those of plain requests are too', async () => {
     const reply = await fetch(`${twins.fast.urls.management}/actuator/httpexchanges`);
     return (await reply.text()).includes('/users/77');
   });
+});
+
+test('what is recorded of an exchange does not hold its body, whichever transport brought it', async () => {
+  await using twins = await startTransportTwins({ env: { MANAGEMENT_INCLUDE: 'httpexchanges' } });
+  const body = `${good.graphql}${' '.repeat(15_000)}`;
+  const asked = { method: 'POST', headers: { 'content-type': 'application/json' }, body };
+  const recorded = 100;
+  for (const { urls } of [twins.fast, twins.fastify]) {
+    using connection = await keepConnection(urls.graphql ?? '');
+    const slowly = twins.slowly;
+    const before = buffersInUse();
+    for (let i = 0; i < recorded; i++) assert.equal((await connection.ask('/graphql', asked)).status, 200);
+    assert.equal(twins.slowly, slowly, 'one went by Fastify');
+    await waitFor('the bodies to be gone', () => buffersInUse() - before < (recorded * body.length) / 4);
+  }
 });

@@ -10,3 +10,10 @@ export function heapInUse(): number {
   collect();
   return process.memoryUsage().heapUsed;
 }
+
+/** Bytes of buffers that are in use once all garbage is gone. */
+export function buffersInUse(): number {
+  collect();
+  collect();
+  return process.memoryUsage().arrayBuffers;
+}

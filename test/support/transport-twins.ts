@@ -96,7 +96,7 @@ export async function startTransportTwins(setup: Setup = {}): Promise<TransportT
 /** One connection: each piece is written when the one before has gone. */
 function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): Promise<string> {
   const { silence = 400, ending } = options;
-  const { hostname, port } = new URL(url);
+  const { host, hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
     const chunks: Buffer[] = [];
@@ -105,7 +105,7 @@ function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): 
     socket.on('end', () => socket.destroy());
     socket.on('close', () => {
       clearTimeout(pause);
-      resolve(alike(Buffer.concat(chunks).toString('latin1')));
+      resolve(alike(Buffer.concat(chunks).toString('latin1'), host));
     });
     socket.on('connect', async () => {
       await warmUp(socket);
@@ -131,11 +131,11 @@ function withDelivery(piece: Piece, id: string): Piece {
   return text.includes(DELIVERY) ? Buffer.from(text.replaceAll(DELIVERY, id), 'latin1') : piece;
 }
 
-/** What is of this reply alone is taken out, its place is kept. */
-function alike(text: string): string {
+/** What is of this reply alone is taken out, and the door's own address; their places are kept, the lengths of bodies too. */
+function alike(text: string, host: string): string {
   return text
     .replace(/(?<=\r\nx-request-id: )[0-9a-f]{8}-[0-9a-z]+(?=\r\n)/g, 'ID')
-    .replace(/(?<=\r\nx-delivery-id: )[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=\r\n)/g, 'ID')
     .replace(/(?<=\r\nx-delivery-id: )[0-9a-f-]{36}(?=\r\n)/g, 'DELIVERY')
-    .replace(/(?<=\r\nDate: )[^\r]+ GMT(?=\r\n)/g, 'DATE');
+    .replace(/(?<=\r\nDate: )[^\r]+ GMT(?=\r\n)/g, 'DATE')
+    .replaceAll(host, 'HOST'.padEnd(host.length, '.'));
 }

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openFastDoor } from '../support/fast-door.ts';
+import { warmUp } from '../support/warm-up.ts';
+
+const post = (body: string) =>
+  `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+/** A connection behind its first request, and all that it brings from then on. */
+async function dial(url: string): Promise<{ socket: Socket; text: () => string; closed: Promise<unknown> }> {
+  const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', allowHalfOpen: true });
+  await warmUp(socket);
+  let text = '';
+  socket.on('data', (piece: Buffer) => {
+    text += piece.toString('latin1');
+  });
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.once('end', () => socket.end());
+  return { socket, text: () => text, closed };
+}
+
+const statuses = (text: string) => text.match(/(?<=HTTP\/1\.1 )\d{3}/g);
+
+for (const fastPath of [true, false]) {
+  const by = fastPath ? 'by the fast path' : 'by Fastify';
+
+  test(`an error in a body is refused behind the reply that did not wait for the body, ${by}`, async () => {
+    await using door = await openFastDoor({ fastPath });
+    const { socket, text, closed } = await dial(door.url);
+    // Nobody has this route.
+    socket.write('POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxx');
+    await closed;
+    assert.deepEqual(statuses(text()), ['404', '400']);
+  });
+
+  test(`a client that closes its half behind garbage has the replies to the requests before, ${by}`, async () => {
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<string>();
+    const echo = () => {
+      asked.resolve();
+      return answer.promise;
+    };
+    await using door = await openFastDoor({ fastPath, echo });
+    const { socket, text, closed } = await dial(door.url);
+    socket.write(post('1'));
+    await asked.promise;
+    socket.end('GET /things/a HTTP/1.1\r\n : y\r\n\r\n');
+    await delay(50);
+    answer.resolve('stored');
+    await closed;
+    assert.match(text(), /^HTTP\/1\.1 200 [\s\S]+?\r\n\r\nstored/);
+  });
+}

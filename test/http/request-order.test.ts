@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { openFastDoor } from '../support/fast-door.ts';
 import { warmUp } from '../support/warm-up.ts';
 
+const GET = 'GET /things/a HTTP/1.1\r\nHost: x\r\n\r\n';
 const post = (body: string) =>
   `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
@@ -25,6 +26,27 @@ const statuses = (text: string) => text.match(/(?<=HTTP\/1\.1 )\d{3}/g);
 
 for (const fastPath of [true, false]) {
   const by = fastPath ? 'by the fast path' : 'by Fastify';
+
+  test(`a request behind a reply that closes the connection is not run, ${by}`, async () => {
+    const echoed: string[] = [];
+    const echo = ({ body }: { readonly body: Buffer }) => {
+      echoed.push(String(body));
+      return '';
+    };
+    await using door = await openFastDoor({ fastPath, echo });
+    for (const closing of [
+      GET.replace('Host: x', 'Host: x\r\nHost: y'),
+      post('y'.repeat(99)),
+      'PLAY /things/a RTSP/1.0\r\nHost: x\r\n\r\n',
+    ]) {
+      const { socket, text, closed } = await dial(door.url);
+      socket.write(closing + post('x'));
+      await closed;
+      assert.match(text(), /^HTTP\/1\.1 4\d\d [\s\S]+\r\nconnection: close\r\n/i);
+      assert.equal(statuses(text())?.length, 1);
+    }
+    assert.deepEqual(echoed, []);
+  });
 
   test(`an error in a body is refused behind the reply that did not wait for the body, ${by}`, async () => {
     await using door = await openFastDoor({ fastPath });
@@ -51,5 +73,18 @@ for (const fastPath of [true, false]) {
     answer.resolve('stored');
     await closed;
     assert.match(text(), /^HTTP\/1\.1 200 [\s\S]+?\r\n\r\nstored/);
+  });
+
+  test(`a method of another protocol is refused as an unknown one, and not logged, ${by}`, async () => {
+    await using door = await openFastDoor({ fastPath });
+    const { socket, text, closed } = await dial(door.url);
+    socket.write(`${GET}DESCRIBE /things/a RTSP/1.0\r\nHost: x\r\n\r\n`);
+    await closed;
+    assert.deepEqual(statuses(text()), ['200', '400']);
+    assert.ok(text().endsWith('\r\n\r\nHPE_INVALID_METHOD'));
+    assert.deepEqual(
+      door.log.entries.filter(({ level }) => level === 'warn'),
+      [],
+    );
   });
 }

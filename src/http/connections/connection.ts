@@ -22,6 +22,7 @@ export class Connection {
   /** The replies of Node's own transport that have not ended, oldest first. */
   readonly #replies: ServerResponse[] = [];
   #leased: Leased | undefined;
+  #isClosing = false;
   #whenFree: (() => void)[] = [];
   /** The socket's own timeout, while a longer one is set. */
   #idleTimeout: number | undefined;
@@ -53,6 +54,16 @@ export class Connection {
   /** The oldest reply of Node's own transport that has not ended. */
   get reply(): ServerResponse | undefined {
     return this.#replies[0];
+  }
+
+  /** Whether a reply that closes the connection is sent: what comes behind it is not processed (RFC 9112 9.6). */
+  get isClosing(): boolean {
+    return this.#isClosing || !this.socket.writable;
+  }
+
+  /** A reply that closes the connection is about to be sent. */
+  closeBehindReply(): void {
+    this.#isClosing = true;
   }
 
   get leased(): Leased | undefined {

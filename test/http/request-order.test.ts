@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openFastDoor } from '../support/fast-door.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { warmUp } from '../support/warm-up.ts';
 
 const GET = 'GET /things/a HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -46,6 +47,30 @@ for (const fastPath of [true, false]) {
       assert.equal(statuses(text())?.length, 1);
     }
     assert.deepEqual(echoed, []);
+  });
+
+  test(`a client is told to continue behind the replies to the requests before, ${by}`, async () => {
+    await using door = await openFastDoor({ fastPath, echo: () => delay(50, 'late') });
+    const { socket, text, closed } = await dial(door.url);
+    socket.write(post('1'));
+    await delay(20);
+    socket.write(post('2').replace('\r\n\r\n', '\r\nExpect: 100-continue\r\n\r\n').slice(0, -1));
+    await waitFor('the word to continue', () => text().includes('100 Continue'));
+    socket.end('2');
+    await closed;
+    assert.deepEqual(statuses(text()), ['200', '100', '200']);
+  });
+
+  test(`the word to continue stands between replies, ${by}`, async () => {
+    const large = Buffer.alloc(20_000, 'y');
+    await using door = await openFastDoor({
+      fastPath,
+      echo: ({ body }) => (String(body) === '1' ? delay(20, large) : large),
+    });
+    const { socket, text, closed } = await dial(door.url);
+    socket.end(post('1') + post('2').replace('\r\n\r\n', '\r\nExpect: 100-continue\r\n\r\n') + GET);
+    await closed;
+    assert.deepEqual(statuses(text()), ['200', '100', '200', '200']);
   });
 
   test(`an error in a body is refused behind the reply that did not wait for the body, ${by}`, async () => {

@@ -126,6 +126,15 @@ export class Connection {
     else last.once('close', again);
   }
 
+  /** Calls a listener once a reply of Node's own transport is the next one; never when the client is gone before. */
+  whenNext(reply: ServerResponse, listener: () => void): void {
+    const again = () => this.whenNext(reply, listener);
+    if (this.socket.destroyed) return;
+    if (this.#leased !== undefined) this.whenFree(again);
+    else if (this.reply === reply) listener();
+    else this.reply?.once('close', again);
+  }
+
   /** For how long nothing has arrived, as far as was looked, and nothing was in progress; in milliseconds. */
   idleFor(now: number): number {
     const { bytesRead, writableLength } = this.socket;

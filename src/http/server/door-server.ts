@@ -42,6 +42,8 @@ class UnknownMethodError extends Error {
  */
 export class DoorServer extends Server {
   readonly #connections: Connections;
+  /** Replies to requests whose clients wait to be told to send the body. */
+  readonly #awaited = new WeakSet<ServerResponse>();
   /** Set while the port closes: what arrives is answered afterwards, because clients that have a reply connect again. */
   #held: (() => void)[] | undefined;
   #stops: Promise<void> | undefined;
@@ -59,8 +61,13 @@ export class DoorServer extends Server {
       this.#state = 'closed';
     });
     const take: RequestListener = (request, response) => this.#take(handle, request, response);
-    // Node would answer an unknown expectation itself.
-    this.on('request', take).on('checkExpectation', take);
+    // Node would answer expectations at once: in front of what the fast path has not sent, and within a reply that waits.
+    this.on('request', take)
+      .on('checkExpectation', take)
+      .on('checkContinue', (request, response) => {
+        this.#awaited.add(response);
+        this.emit('request', request, response);
+      });
   }
 
   #take(handle: RequestListener, request: IncomingMessage, response: ServerResponse): void {
@@ -78,7 +85,13 @@ export class DoorServer extends Server {
     if (connection.requestLimitReached || request.headers.upgrade !== undefined) {
       response.setHeader('connection', 'close');
     }
-    const answer = () => connection.whenFree(() => handle(request, response));
+    const answer = () => {
+      if (!this.#awaited.has(response)) return connection.whenFree(() => handle(request, response));
+      connection.whenNext(response, () => {
+        response.writeContinue();
+        handle(request, response);
+      });
+    };
     if (this.#held === undefined) answer();
     else this.#held.push(answer);
   }

@@ -22,6 +22,7 @@ export class Connection {
   /** The replies of Node's own transport that have not ended, oldest first. */
   readonly #replies: ServerResponse[] = [];
   #leased: Leased | undefined;
+  #isClosing = false;
   #whenFree: (() => void)[] = [];
   /** The socket's own timeout, while a longer one is set. */
   #idleTimeout: number | undefined;
@@ -53,6 +54,16 @@ export class Connection {
   /** The oldest reply of Node's own transport that has not ended. */
   get reply(): ServerResponse | undefined {
     return this.#replies[0];
+  }
+
+  /** Whether a reply that closes the connection is sent: what comes behind it is not processed (RFC 9112 9.6). */
+  get isClosing(): boolean {
+    return this.#isClosing || !this.socket.writable;
+  }
+
+  /** A reply that closes the connection is about to be sent. */
+  closeBehindReply(): void {
+    this.#isClosing = true;
   }
 
   get leased(): Leased | undefined {
@@ -119,6 +130,15 @@ export class Connection {
     if (this.#leased !== undefined) this.whenFree(again);
     else if (last === undefined) listener();
     else last.once('close', again);
+  }
+
+  /** Calls a listener once a reply of Node's own transport is the next one; never when the client is gone before. */
+  whenNext(reply: ServerResponse, listener: () => void): void {
+    const again = () => this.whenNext(reply, listener);
+    if (this.socket.destroyed) return;
+    if (this.#leased !== undefined) this.whenFree(again);
+    else if (this.reply === reply) listener();
+    else this.reply?.once('close', again);
   }
 
   /** For how long nothing has arrived, as far as was looked, and nothing was in progress; in milliseconds. */

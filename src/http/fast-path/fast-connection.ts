@@ -55,7 +55,8 @@ export class FastConnection<Route> {
 
   /** Whether the reply under way is the connection's last. */
   get isLast(): boolean {
-    return this.#hasEnded || this.#connection.requestLimitReached;
+    // What the parser has got since then is still to be answered.
+    return (this.#hasEnded && !this.#isAside) || this.#connection.requestLimitReached;
   }
 
   get socket(): Socket {
@@ -79,7 +80,7 @@ export class FastConnection<Route> {
     }
     this.#connection.handOver();
     this.#reader.parse(chunk);
-    if (this.#hasEnded) this.#reader.end();
+    if (this.#hasEnded) this.#passEnd();
   }
 
   /**
@@ -136,10 +137,21 @@ export class FastConnection<Route> {
   readonly #end = (): void => {
     // The parser refuses a request that ends too early.
     this.#giveUp();
+    if (this.#connection.leased === undefined) {
+      this.#passEnd();
+      return;
+    }
     // Node knows nothing of a leased request, and would close the connection before its reply.
-    if (this.#connection.leased === undefined) this.#reader.end();
-    else this.#hasEnded = true;
+    this.#hasEnded = true;
+    if (this.#isAside) this.#connection.whenFree(() => this.#passEnd());
   };
+
+  #passEnd(): void {
+    const { socket } = this.#connection;
+    // The parser of a destroyed connection, or of one that is no longer HTTP, serves another one.
+    const listeners: readonly unknown[] = socket.listeners('data');
+    if (!socket.destroyed && (!this.#isAside || listeners.includes(this.#reader.parse))) this.#reader.end();
+  }
 
   #receive(chunk: Buffer): void {
     this.#received = undefined;
@@ -190,6 +202,5 @@ export class FastConnection<Route> {
     this.#isAside = true;
     const { socket } = this.#connection;
     socket.on('data', this.#reader.parse).off('data', this.#read);
-    socket.on('end', this.#reader.end).off('end', this.#end);
   }
 }

@@ -15,7 +15,7 @@ type ClientError = Error & { readonly code?: string };
 
 /**
  * Answers bytes that never became a request, in the door's own error format, and closes the connection. Replies to
- * whole requests that came before those bytes come first.
+ * whole requests that came before those bytes come first, and one that was made before its request was whole.
  */
 export function clientErrorHandler(
   format: ErrorFormat,
@@ -30,7 +30,8 @@ export function clientErrorHandler(
       return;
     }
     const reply = connection?.reply;
-    if (reply?.req.complete && socket.writable && error.code !== 'ECONNRESET') {
+    const isWhole = reply !== undefined && (reply.req.complete || reply.writableEnded);
+    if (isWhole && socket.writable && error.code !== 'ECONNRESET') {
       // What comes behind such bytes is none either.
       if (waiting.has(socket)) return;
       waiting.add(socket);

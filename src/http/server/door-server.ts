@@ -1,4 +1,11 @@
-import { type RequestListener, Server, type ServerOptions } from 'node:http';
+import {
+  type IncomingMessage,
+  METHODS,
+  type RequestListener,
+  Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
 import { setImmediate as tick } from 'node:timers/promises';
 import type { Connections } from '../connections/connections.ts';
 import { LIMITS } from '../limits.ts';
@@ -22,12 +29,21 @@ const OPTIONS: ServerOptions = {
   requireHostHeader: false,
 };
 
+const KNOWN_METHODS: ReadonlySet<string | undefined> = new Set(METHODS);
+
+/** What Node's parser says of a method that it does not know. */
+class UnknownMethodError extends Error {
+  readonly code = 'HPE_INVALID_METHOD';
+}
+
 /**
  * The HTTP server of a door. Its stop cuts no request: the system resets connections that wait to be accepted when the
  * port closes, and Node's own server closes those whose first request it has not read.
  */
 export class DoorServer extends Server {
   readonly #connections: Connections;
+  /** Replies to requests whose clients wait to be told to send the body. */
+  readonly #awaited = new WeakSet<ServerResponse>();
   /** Set while the port closes: what arrives is answered afterwards, because clients that have a reply connect again. */
   #held: (() => void)[] | undefined;
   #stops: Promise<void> | undefined;
@@ -44,21 +60,40 @@ export class DoorServer extends Server {
     this.on('close', () => {
       this.#state = 'closed';
     });
-    const take: RequestListener = (request, response) => {
-      const connection = connections.of(request.socket);
-      // Refused, or closed just now.
-      if (connection === undefined) return;
-      connection.begin(response);
-      // Node drops the bytes behind an Upgrade that it ignores, so that later replies would answer other requests.
-      if (connection.requestLimitReached || request.headers.upgrade !== undefined) {
-        response.setHeader('connection', 'close');
-      }
-      const answer = () => connection.whenFree(() => handle(request, response));
-      if (this.#held === undefined) answer();
-      else this.#held.push(answer);
+    const take: RequestListener = (request, response) => this.#take(handle, request, response);
+    // Node would answer expectations at once: in front of what the fast path has not sent, and within a reply that waits.
+    this.on('request', take)
+      .on('checkExpectation', take)
+      .on('checkContinue', (request, response) => {
+        this.#awaited.add(response);
+        this.emit('request', request, response);
+      });
+  }
+
+  #take(handle: RequestListener, request: IncomingMessage, response: ServerResponse): void {
+    const connection = this.#connections.of(request.socket);
+    // Refused, or closed just now.
+    if (connection === undefined || connection.isClosing) return;
+    // Node's parser knows those of RTSP too. Fastify would log each.
+    if (!KNOWN_METHODS.has(request.method)) {
+      connection.closeBehindReply();
+      this.emit('clientError', new UnknownMethodError(), request.socket);
+      return;
+    }
+    connection.begin(response);
+    // Node drops the bytes behind an Upgrade that it ignores, so that later replies would answer other requests.
+    if (connection.requestLimitReached || request.headers.upgrade !== undefined) {
+      response.setHeader('connection', 'close');
+    }
+    const answer = () => {
+      if (!this.#awaited.has(response)) return connection.whenFree(() => handle(request, response));
+      connection.whenNext(response, () => {
+        response.writeContinue();
+        handle(request, response);
+      });
     };
-    // Node would answer an unknown expectation itself.
-    this.on('request', take).on('checkExpectation', take);
+    if (this.#held === undefined) answer();
+    else this.#held.push(answer);
   }
 
   /** Closes the port once nobody connects for a moment. Never rejects. */

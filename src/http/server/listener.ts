@@ -131,6 +131,10 @@ export function createListener(options: ListenerOptions): Listener {
     reply.header('connection', 'close');
     sendProblem(errors, refused, request, reply);
   });
+  app.addHook('onSend', ({ raw }, reply, _payload, done) => {
+    if (reply.getHeader('connection') === 'close') connections.of(raw.socket)?.closeBehindReply();
+    done();
+  });
   limitUnread(app, replyBudget);
   app.setErrorHandler((error, request, reply) => sendProblem(errors, error, request, reply));
   // A caller may close the instance itself.

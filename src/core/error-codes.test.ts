@@ -23,7 +23,8 @@ test('every code in the sources is in the catalogue', () => {
   const given = new Set(sources.flatMap(codesIn));
   assert.ok(given.size > 60, `${given.size} codes were found`);
   assert.deepEqual(
-    [...given].filter((code) => !catalogue.has(code)),
+    // What is refused in the parser's place has the parser's code.
+    [...given].filter((code) => !catalogue.has(code) && !code.startsWith('HPE_')),
     [],
   );
 });

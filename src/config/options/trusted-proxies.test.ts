@@ -17,9 +17,20 @@ test('addresses, ranges and names are taken, and Fastify takes them too', async 
   }
 });
 
-test('true stands for every address', () => {
+test('true stands for every address that connects, and for no other in X-Forwarded-For', async () => {
   for (const value of ['true', ['true']]) assert.deepEqual(kind.fromValue(value), ['true']);
-  assert.equal(trustProxy(['true']), true);
+  await using app = Fastify({ trustProxy: trustProxy(['true']) });
+  app.get('/', ({ ip, host, protocol }) => [ip, host, protocol]);
+  const headers = {
+    'x-forwarded-for': '203.0.113.9, 198.51.100.1',
+    'x-forwarded-host': 'a.example',
+    'x-forwarded-proto': 'https',
+  };
+  const reply = await app.inject({ url: '/', headers, remoteAddress: '192.0.2.1' });
+  assert.deepEqual(reply.json(), ['198.51.100.1', 'a.example', 'https']);
+});
+
+test('a list is Fastify’s, and none is false', () => {
   assert.deepEqual(trustProxy(['10.0.0.1']), ['10.0.0.1']);
   assert.equal(trustProxy([]), false);
 });

@@ -18,7 +18,14 @@ export const trustedProxies = {
   pattern: { test: isProxy },
 } as const;
 
-/** The option's value as Fastify takes it; false when empty, as Fastify parses proxy headers for any list. */
-export function trustProxy(proxies: readonly string[]): boolean | string[] {
-  return proxies.includes(EVERY) || (proxies.length > 0 && [...proxies]);
+/** Who may say which address a client has, as Fastify takes it. */
+export type TrustProxy = false | string[] | ((address: string, hop: number) => boolean);
+
+/**
+ * The option's value as Fastify takes it; false when empty, as Fastify parses proxy headers for any list. Its own `true`
+ * would take the first address of X-Forwarded-For, which a client writes itself where its proxy adds to that.
+ */
+export function trustProxy(proxies: readonly string[]): TrustProxy {
+  if (proxies.includes(EVERY)) return (_address, hop) => hop === 0;
+  return proxies.length > 0 && [...proxies];
 }

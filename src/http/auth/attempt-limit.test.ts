@@ -83,7 +83,7 @@ test('the address that failed first is forgotten for a new one', () => {
   assert.equal(limit.size, 1);
 });
 
-test('IPv6 addresses of one network are one source', () => {
+test('IPv6 addresses of one network are one source, and a port makes no other one', () => {
   for (const [address, source] of [
     ['192.0.2.1', '192.0.2.1'],
     ['::ffff:192.0.2.1', '192.0.2.1'],
@@ -96,8 +96,14 @@ test('IPv6 addresses of one network are one source', () => {
     ['2001:db8:0:8::1', '2001:db8:0:8::/64'],
     ['2001:db8::1:2:3:4:5', '2001:db8:0:1::/64'],
     ['1:2:3:4:5:6:7::', '1:2:3:4::/64'],
+    ['192.0.2.1:50123', '192.0.2.1'],
+    ['[2001:db8:0:7::1]:50123', '2001:db8:0:7::/64'],
+    ['[2001:db8:0:7::1]', '2001:db8:0:7::/64'],
+    ['unix:', 'unknown'],
+    ['192.0.2.1:x', 'unknown'],
     ['x'.repeat(1_000), 'unknown'],
+    [undefined, 'unknown'],
   ] as const) {
-    assert.equal(attemptSource(address), source, address);
+    assert.equal(attemptSource(address), source, String(address));
   }
 });

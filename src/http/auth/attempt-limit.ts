@@ -1,5 +1,4 @@
-/** The longest address, with room for the zone of a link-local one. */
-const MAX_ADDRESS = 64;
+import { isIP, isIPv4 } from 'node:net';
 
 export interface AttemptLimitOptions {
   /** Maximum failures of an address within a window. */
@@ -55,14 +54,22 @@ export class AttemptLimit {
   }
 }
 
-/** What attempts are counted by: of an IPv6 address the network, since a host has a whole one to choose from. */
-export function attemptSource(address: string): string {
+const UNKNOWN = 'unknown';
+
+/**
+ * What attempts are counted by: of an IPv6 address the network, since a host has a whole one to choose from. Some proxies
+ * forward the port too, which is another one for each connection.
+ */
+export function attemptSource(address: string | undefined): string {
+  // A client that is gone.
+  if (address === undefined) return UNKNOWN;
+  const host = /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1');
   // A trusted proxy may forward anything.
-  if (address.length > MAX_ADDRESS) return 'unknown';
-  if (!address.includes(':')) return address;
-  const mapped = /^::ffff:(\d+(?:\.\d+){3})$/i.exec(address)?.[1];
+  if (isIP(host) === 0) return UNKNOWN;
+  if (isIPv4(host)) return host;
+  const mapped = /^::ffff:(\d+(?:\.\d+){3})$/i.exec(host)?.[1];
   if (mapped !== undefined) return mapped;
-  const [head = '', tail] = address.replace(/%.*$/, '').toLowerCase().split('::');
+  const [head = '', tail] = host.replace(/%.*$/, '').toLowerCase().split('::');
   const before = groupsOf(head);
   const after = groupsOf(tail ?? '');
   const missing = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);

@@ -6,6 +6,7 @@ import Fastify, {
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
+  type FastifyServerOptions,
   LogController,
 } from 'fastify';
 import type { Logger } from 'pino';
@@ -37,7 +38,7 @@ export interface ListenerOptions extends ListenerAddress {
   /** Connections that one address may have; default no limit of its own. */
   readonly maxConnectionsPerAddress?: number | undefined;
   /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
-  readonly trustProxy?: boolean | string[];
+  readonly trustProxy?: FastifyServerOptions['trustProxy'];
 }
 
 /** One HTTP listener: a Fastify instance with the limits, refusals and draining that all doors share. */

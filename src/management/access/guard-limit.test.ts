@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import Fastify from 'fastify';
 import { captureLog } from '../../../test/support/log-capture.ts';
 import { managementApp } from '../../../test/support/management-app.ts';
+import { trustProxy } from '../../config/options/trusted-proxies.ts';
 import { hashPassword } from '../../http/auth/password-hash.ts';
 
 const basic = (user: string, password: string) => ({
@@ -57,6 +58,26 @@ test('behind a trusted proxy the client is counted, not the proxy', async () => 
   assert.equal(await ask('203.0.113.9, 198.51.100.1', 'right'), 429);
   for (let i = 0; i < 10; i++) assert.equal(await ask(`203.0.113.${i}`, `${i}`, '198.51.100.3'), 401);
   assert.equal(await ask('203.0.113.10', 'right', '198.51.100.3'), 429);
+});
+
+test('neither a port that the proxy forwards nor a list that its client has begun makes another client', async () => {
+  for (const [trusted, forwarded] of [
+    [['192.0.2.1'], (i: number) => `198.51.100.1:${50_000 + i}`],
+    [['192.0.2.1'], (i: number) => `203.0.113.${i}, 198.51.100.1`],
+    [['true'], (i: number) => `203.0.113.${i}, 198.51.100.1`],
+    // The proxies in a row are named, the client is none of them.
+    [['192.0.2.1', '10.0.0.0/8'], (i: number) => `10.0.0.${i}, 203.0.113.${i}, 198.51.100.1, 10.0.0.1`],
+    [['192.0.2.1'], (i: number) => `unknown-${i}`],
+  ] as const) {
+    await using app = await managementApp({ users: USERS }, Fastify({ trustProxy: trustProxy(trusted) }));
+    const ask = async (client: string, password: string) => {
+      const headers = { ...basic('ann', password), 'x-forwarded-for': client };
+      return (await app.inject({ url: '/actuator/info', headers, remoteAddress: '192.0.2.1' })).statusCode;
+    };
+    for (let i = 0; i < 10; i++) assert.equal(await ask(forwarded(i), `${i}`), 401);
+    assert.equal(await ask(forwarded(10), 'right'), 429, forwarded(10));
+    assert.equal(await ask('198.51.100.2', 'right'), 200);
+  }
 });
 
 test('without a trusted proxy a forged address changes nothing', async () => {

@@ -77,5 +77,6 @@ test('hostile clients shut nobody out and hold bounded memory', { timeout: 280_0
   t.diagnostic(
     `p99 ${before.toFixed(1)} ms before, ${during.toFixed(1)} during; ${memory.toFixed(0)} MB before, ${held.toFixed(0)} during`,
   );
-  assert.ok(held - memory < 400, `${held - memory} MB`);
+  // The budget of replies, the garbage of a busy minute, and some 12 kB for each connection that is open.
+  assert.ok(held - memory < 300 + 12 * SCALE, `${held - memory} MB`);
 });

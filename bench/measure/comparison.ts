@@ -75,6 +75,15 @@ export function rateFinding(one: Measured, other: Measured, target: Target): Fin
   return { what, unit: 'x', ...ratioOf(one, other, 'perSecond'), target };
 }
 
+/**
+ * The ratio of two costs of a request in CPU time, and what it should be. Nearly equal servers are told apart better by
+ * it than by their rates, which a busy host lowers for whoever is loaded at that moment.
+ */
+export function cpuFinding(one: Measured, other: Measured, target: Target): Finding {
+  const what = `CPU per request of ${one.label} / ${other.label}`;
+  return { what, unit: 'x', ...ratioOf(one, other, 'cpu'), target };
+}
+
 /** The kinds of load that a p99 is measured under. */
 const P99S = { p99: 'p99', pacedP99: 'paced p99' } as const;
 

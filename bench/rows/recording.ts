@@ -1,6 +1,6 @@
 import type { HttpRequest } from '../load/load.ts';
 import { compare, type Measured } from '../measure/compare.ts';
-import { rateFinding, rateTable, ratioTable } from '../measure/comparison.ts';
+import { cpuFinding, rateTable, ratioTable } from '../measure/comparison.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { disturbance, ratePlot } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
@@ -36,7 +36,7 @@ export const recording: Row = {
     const pairs = ['GraphQL', 'REST'].map((door) => [find(`${door}, all exposed`), find(door)] as const);
     return {
       tables: [rateTable(measured), ...pairs.map(([all, plain]) => ratioTable(all, [plain]))],
-      findings: pairs.map(([all, plain]) => rateFinding(all, plain, { atLeast: 0.95 })),
+      findings: pairs.map(([all, plain]) => cpuFinding(all, plain, { atMost: 1.05 })),
       plots: [ratePlot(measured, this.name, this.title)],
       notes: disturbance(measured),
     };

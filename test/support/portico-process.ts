@@ -10,7 +10,8 @@ export interface ProcessOptions {
   /** The working folder: where the database and the configuration module are. */
   readonly cwd: string;
   readonly args?: readonly string[];
-  readonly env?: Readonly<Record<string, string>>;
+  /** Undefined unsets what all test processes have. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
   /** Words put before `node`, such as a tracer and its options. */
   readonly wrapper?: readonly string[];
   /** The program's script; default the one of this folder. */

@@ -102,7 +102,7 @@ function without(arrivals: readonly string[], others: readonly string[]): readon
 }
 
 /** Whether there is an id in the replies that the client has not sent. */
-function foreignIds(said: Conversation, text: string): boolean {
+export function foreignIds(said: Conversation, text: string): boolean {
   const { prefix } = idsOf(said.number);
   const strange = idsIn(text).filter((id) => !id.startsWith(prefix));
   if (strange.length === 0) return false;

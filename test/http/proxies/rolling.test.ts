@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../../support/free-port.ts';
 import { type PorticoProcess, startPortico } from '../../support/portico-process.ts';
@@ -103,12 +103,12 @@ async function roll({ name, start }: ProxyProgram): Promise<void> {
   assert.deepEqual(clients.failed, []);
 }
 
-for (const program of proxies) {
-  test(
-    `behind ${program.name} the stops of two instances, one after the other, fail no request`,
-    {
-      skip: program.missing,
-    },
-    () => roll(program),
-  );
-}
+describe('behind a proxy', { concurrency: true }, () => {
+  for (const program of proxies) {
+    test(
+      `behind ${program.name} the stops of two instances, one after the other, fail no request`,
+      { skip: program.missing },
+      () => roll(program),
+    );
+  }
+});

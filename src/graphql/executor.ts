@@ -10,6 +10,8 @@ import {
 } from 'graphql';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { type DocumentLimits, exceededLimits } from './document-limits.ts';
+import type { ResultLimits } from './execution/result-budget.ts';
+import { Turns } from './execution/turns.ts';
 import { GenerationalCache } from './generational-cache.ts';
 import { Operation, type OperationOptions } from './operation.ts';
 import { operationMeters } from './operation-meters.ts';
@@ -18,7 +20,7 @@ import type { RequestParams } from './request-params.ts';
 /** What operations are found and run with. */
 export interface ExecutorOptions {
   readonly schema: GraphQLSchema;
-  readonly limits: DocumentLimits;
+  readonly limits: DocumentLimits & ResultLimits;
   /** How many documents are remembered. */
   readonly maxCachedDocuments: number;
   readonly introspection: boolean;
@@ -45,6 +47,9 @@ const MAX_ERRORS = 10;
 const MAX_BAD_ENTRIES = 200;
 const MAX_BAD_LENGTH = 200_000;
 
+/** How many results of the largest size are made at once. */
+const MAX_LARGE_RESULTS = 4;
+
 const UNDETERMINED: Refused = { errors: [new GraphQLError('The operation to run cannot be determined')] };
 
 /** Creates the look-up. Each document is parsed, checked against the limits and validated once, and remembered. */
@@ -53,6 +58,7 @@ export function createFindOperation(options: ExecutorOptions): FindOperation {
   const meters = metrics && operationMeters(metrics);
   const rules = options.introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
   const good = new GenerationalCache<Operations>(options.maxCachedDocuments, MAX_GOOD_LENGTH);
+  const turns = new Turns(MAX_LARGE_RESULTS * limits.maxResultBytes);
   // Kept apart, so that a flood of wrong documents pushes no good one out.
   const bad = new GenerationalCache<Refused>(MAX_BAD_ENTRIES, MAX_BAD_LENGTH);
 
@@ -73,7 +79,13 @@ export function createFindOperation(options: ExecutorOptions): FindOperation {
       bad.set(query, document);
       return document;
     }
-    const operations = operationsOf(document, { schema, suggestions, meter: meters?.operation });
+    const operations = operationsOf(document, {
+      schema,
+      suggestions,
+      limits,
+      turns,
+      meter: meters?.operation,
+    });
     good.set(query, operations);
     return operations;
   }

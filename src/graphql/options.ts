@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { DEFAULT_LIMITS, type DocumentLimits } from './document-limits.ts';
+import { DEFAULT_RESULT_LIMITS, type ResultLimits } from './execution/result-budget.ts';
 
 /** The options of the GraphQL door. */
 export interface GraphqlOptions {
@@ -10,8 +11,8 @@ export interface GraphqlOptions {
   readonly path?: string;
   /** What resolvers get as their context; default undefined. */
   readonly context?: (request: FastifyRequest) => unknown;
-  /** What a document may ask for; each has a default of its own. */
-  readonly limits?: Partial<DocumentLimits>;
+  /** What a document may ask for and a result may hold; each has a default of its own. */
+  readonly limits?: Partial<DocumentLimits & ResultLimits>;
   /** Largest body in bytes; default 100 KiB. A larger one is a 413. */
   readonly maxBodyBytes?: number;
   /** How many documents are remembered, parsed and validated; default 1,000. */
@@ -35,6 +36,6 @@ export function withDefaults(options: GraphqlOptions) {
     suggestions: true,
     metrics: undefined,
     ...options,
-    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS, ...options.limits },
   };
 }

@@ -108,6 +108,24 @@ export const options = {
     min: 1,
     description: 'Maximum root fields per operation: those of Query, Mutation or Subscription.',
   }),
+  'graphql.maxFields': count({
+    env: 'GRAPHQL_MAX_FIELDS',
+    default: 1_000,
+    min: 1,
+    description: 'Maximum fields per operation, those of a fragment each time it is spread.',
+  }),
+  'graphql.maxResultValues': count({
+    env: 'GRAPHQL_MAX_RESULT_VALUES',
+    default: 1_000_000,
+    min: 1,
+    description: 'Maximum values of a result: objects, items of lists and leaves.',
+  }),
+  'graphql.maxResultBytes': count({
+    env: 'GRAPHQL_MAX_RESULT_BYTES',
+    default: 16 * 1024 * 1024,
+    min: 1_024,
+    description: 'Maximum size of a result, in bytes of JSON.',
+  }),
   'graphql.maxBodyBytes': count({
     env: 'GRAPHQL_MAX_BODY_BYTES',
     default: 102_400,

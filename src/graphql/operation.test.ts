@@ -34,6 +34,7 @@ function operation(query: string, fields: Fields, meter?: OperationOptions['mete
     suggestions: true,
     limits: DEFAULT_RESULT_LIMITS,
     turns: new Turns(0),
+    onPlanned() {},
     meter,
   });
 }

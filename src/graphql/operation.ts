@@ -27,6 +27,8 @@ export interface OperationOptions {
   readonly suggestions: boolean;
   readonly limits: ResultLimits;
   readonly turns: Turns;
+  /** Told of what plans take, in bytes, as they are made. */
+  readonly onPlanned: (bytes: number) => void;
   /** Makes the meter of an operation when it runs for the first time. */
   readonly meter: ((definition: OperationDefinitionNode) => OperationMeter) | undefined;
 }
@@ -93,13 +95,14 @@ export class Operation {
   }
 
   #execute(variables: VariableValues, context: unknown, rootValue: unknown): MaybePromise<ExecutionResult> {
-    const { schema, suggestions, limits, turns } = this.#options;
+    const { schema, suggestions, limits, turns, onPlanned } = this.#options;
     const { definition } = this;
     this.#plans ??= new Plans({
       schema,
       document: this.#document,
       definition,
       hideSuggestions: !suggestions,
+      onPlanned,
     });
     const budget = new ResultBudget(limits, turns);
     return execute({ schema, definition, variables, context, rootValue, budget }, this.#plans);

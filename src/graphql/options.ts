@@ -15,8 +15,8 @@ export interface GraphqlOptions {
   readonly limits?: Partial<DocumentLimits & ResultLimits>;
   /** Largest body in bytes; default 100 KiB. A larger one is a 413. */
   readonly maxBodyBytes?: number;
-  /** How many documents are remembered, parsed and validated; default 1,000. */
-  readonly maxCachedDocuments?: number;
+  /** What documents that are remembered parsed, validated and planned may take, in bytes; default 32 MiB. */
+  readonly maxCacheBytes?: number;
   /** Whether the schema may be asked for; default true. GraphiQL needs it. */
   readonly introspection?: boolean;
   /** Whether an error names what the client could have meant; default true. */
@@ -31,7 +31,7 @@ export function withDefaults(options: GraphqlOptions) {
     path: '/graphql',
     context: undefined,
     maxBodyBytes: 100 * 1024,
-    maxCachedDocuments: 1_000,
+    maxCacheBytes: 32 * 1024 * 1024,
     introspection: true,
     suggestions: true,
     metrics: undefined,

@@ -21,7 +21,7 @@ function finder(schema = usersSchema(new MemoryUserStore(new LocalUserFeed(), 10
   const options = {
     schema,
     limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS },
-    maxCachedDocuments: 1_000,
+    maxCacheBytes: 32 * 1024 * 1024,
     metrics: undefined,
   };
   const find = createFindOperation({ ...options, introspection: true, suggestions: true });

@@ -103,7 +103,7 @@ describe('limits are settings', () => {
     const options = {
       schema: painted,
       limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS },
-      maxCachedDocuments: 10,
+      maxCacheBytes: 0,
       metrics: undefined,
     };
     for (const suggestions of [true, false]) {

@@ -49,6 +49,7 @@ function operationsOf(document: DocumentNode, schema: GraphQLSchema): Map<string
         suggestions: true,
         limits: DEFAULT_RESULT_LIMITS,
         turns: new Turns(0),
+        onPlanned() {},
         meter: undefined,
       }),
     ]),

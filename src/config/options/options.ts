@@ -132,10 +132,10 @@ export const options = {
     min: 1,
     description: 'Maximum body size of the GraphQL door, in bytes.',
   }),
-  'graphql.maxCachedDocuments': count({
-    env: 'GRAPHQL_MAX_CACHED_DOCUMENTS',
-    default: 1_000,
-    description: 'Maximum documents in the cache of parsed, validated and planned documents.',
+  'graphql.maxCacheBytes': count({
+    env: 'GRAPHQL_MAX_CACHE_BYTES',
+    default: 32 * 1024 * 1024,
+    description: 'Maximum size of the cache of parsed, validated and planned documents, in bytes.',
   }),
   'graphql.maxUsers': count({
     env: 'GRAPHQL_MAX_USERS',

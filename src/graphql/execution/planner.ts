@@ -22,6 +22,8 @@ interface PlannerOptions {
   /** The variables that decide about @skip and @include. */
   readonly conditions: VariableValues;
   readonly hideSuggestions: boolean;
+  /** Told of each field that is planned. */
+  readonly onField: () => void;
 }
 
 /**
@@ -125,7 +127,8 @@ export class Planner {
     nodes: [FieldNode, ...FieldNode[]],
     isRepeated: boolean,
   ): FieldPlan {
-    const { schema, hideSuggestions } = this.#options;
+    const { schema, hideSuggestions, onField } = this.#options;
+    onField();
     const [node] = nodes;
     const definition = schema.getField(parent, node.name.value);
     if (definition === undefined) throw new TypeError(`${parent}.${node.name.value} is not validated`);

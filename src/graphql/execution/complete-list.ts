@@ -14,18 +14,19 @@ export function completeList(
   complete: CompleteItem,
 ): MaybePromise<readonly unknown[] | JsonList> {
   const results: unknown[] = [];
-  const iterator = list[Symbol.iterator]();
+  const items = list[Symbol.iterator]();
   let pending = false;
   try {
     for (;;) {
       if (budget.bytes >= budget.checkAt && budget.isSpent()) {
-        return inTurns(budget, () => iterator.next(), results, complete);
+        return inTurns(budget, () => items.next(), results, complete);
       }
-      const { done, value } = iterator.next();
+      const { done, value } = items.next();
       if (done === true) return pending ? Promise.all(results) : results;
       const completed = complete(value, results.length);
       if (completed instanceof Promise) pending = true;
       results.push(completed);
+      count(budget, completed);
     }
   } catch (error) {
     ignoreErrors(results);
@@ -50,7 +51,9 @@ export async function completeAsyncList(
       const { done, value } = await next();
       if (done === true) return await Promise.all(results);
       if (budget.isClosed) throw new Error('The run has finished');
-      results.push(guarded(complete(value, results.length)));
+      const completed = complete(value, results.length);
+      results.push(guarded(completed));
+      count(budget, completed);
     }
   } catch (error) {
     // What is left of it is of no use, and its end is not waited for.
@@ -81,9 +84,17 @@ async function inTurns(
         list.add(await settled(batch));
         return list;
       }
-      batch.push(guarded(complete(value, index++)));
+      const completed = complete(value, index++);
+      batch.push(guarded(completed));
+      count(budget, completed);
     } while (budget.bytes < budget.checkAt || !budget.isSpent());
   }
+}
+
+/** Counts an item: at least one character, or its text; what is in an object has been counted. */
+function count(budget: ResultBudget, completed: unknown): void {
+  budget.values += 1;
+  budget.bytes += typeof completed === 'string' ? completed.length + 1 : 1;
 }
 
 function settled(batch: readonly unknown[]): MaybePromise<readonly unknown[]> {

@@ -25,21 +25,23 @@ export function executeFields(
   path: Path | undefined,
 ): MaybePromise<Results> {
   const { budget } = run;
-  budget.values += fields.length;
-  budget.bytes += bytes;
   const results = create();
+  let length = bytes;
   let pending = false;
   try {
     for (const field of fields) {
       const value = executeField(run, field, source, path);
-      if (value instanceof Promise) pending = true;
+      if (typeof value === 'string') length += value.length;
+      else if (value instanceof Promise) pending = true;
       results[field.key] = value;
     }
   } catch (error) {
     if (pending) ignoreErrors(Object.values(results));
     throw error;
   }
-  return pending ? settled(results) : results;
+  budget.values += fields.length;
+  budget.bytes += length;
+  return pending ? settled(run, results) : results;
 }
 
 /** Runs the fields of a mutation one after the other. */
@@ -67,9 +69,14 @@ export function executeSerially(
   return from(0);
 }
 
-async function settled(results: Results): Promise<Results> {
+async function settled({ budget }: Run, results: Results): Promise<Results> {
   const values = await Promise.all(Object.values(results));
-  for (const [index, key] of Object.keys(results).entries()) results[key] = values[index];
+  for (const [index, key] of Object.keys(results).entries()) {
+    const value = values[index];
+    // One that was there at once is counted already.
+    if (typeof value === 'string' && results[key] !== value) budget.bytes += value.length;
+    results[key] = value;
+  }
   return results;
 }
 
@@ -79,10 +86,7 @@ function executeField(run: Run, field: FieldPlan, source: unknown, prev: Path | 
   try {
     let value = field.resolve === undefined ? propertyOf(source, field.name) : undefined;
     // Nearly all fields take this path.
-    if (typeof value === 'string' && output.kind === 'leaf' && output.takesText) {
-      run.budget.bytes += value.length;
-      return value;
-    }
+    if (typeof value === 'string' && output.kind === 'leaf' && output.takesText) return value;
     path = { prev, key: field.key, typename: field.parent.name };
     if (field.resolve !== undefined) {
       const given = field.readArguments(run.variables);
@@ -161,10 +165,7 @@ function complete(run: Run, field: FieldPlan, output: OutputPlan, path: Path, va
   }
   switch (output.kind) {
     case 'leaf':
-      return counted(
-        run,
-        output.takesText && typeof value === 'string' ? value : completeLeaf(output.type, value),
-      );
+      return output.takesText && typeof value === 'string' ? value : completeLeaf(output.type, value);
     case 'list':
       return completeItems(run, field, output.item, path, value);
     case 'object':
@@ -186,12 +187,6 @@ function completeLeaf(type: GraphQLLeafType, value: unknown): unknown {
   return completed;
 }
 
-/** Counts the characters of text. */
-function counted(run: Run, leaf: unknown): unknown {
-  if (typeof leaf === 'string') run.budget.bytes += leaf.length;
-  return leaf;
-}
-
 function completeItems(
   run: Run,
   field: FieldPlan,
@@ -201,8 +196,6 @@ function completeItems(
 ): MaybePromise<readonly unknown[] | JsonList> {
   const { budget } = run;
   const complete = (value: unknown, index: number) => {
-    budget.values += 1;
-    budget.bytes += 1;
     return settle(run, field, item, { prev: path, key: index, typename: undefined }, value);
   };
   if (isAsyncIterable(list)) return completeAsyncList(budget, list, complete);

@@ -33,7 +33,7 @@ function operation(query: string, fields: Fields, meter?: OperationOptions['mete
     schema,
     suggestions: true,
     limits: DEFAULT_RESULT_LIMITS,
-    turns: new Turns(0),
+    turns: new Turns(0, Number.POSITIVE_INFINITY),
     onPlanned() {},
     meter,
   });

@@ -95,8 +95,8 @@ async function run(query: string, rootValue: unknown, limits: Partial<ResultLimi
   const document = parse(query);
   const [definition] = document.definitions;
   assert.ok(definition?.kind === Kind.OPERATION_DEFINITION);
-  const turns = new Turns(1_000);
-  const budget = new ResultBudget({ ...DEFAULT_RESULT_LIMITS, ...limits }, turns, 0);
+  const turns = new Turns(1_000, 0);
+  const budget = new ResultBudget({ ...DEFAULT_RESULT_LIMITS, ...limits }, turns);
   const plans = new Plans({ schema, document, definition, hideSuggestions: false, onPlanned() {} });
   const variables = { sources: {}, coerced: {} };
   const result = await execute(

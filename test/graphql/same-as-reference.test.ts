@@ -48,7 +48,7 @@ function operationsOf(document: DocumentNode, schema: GraphQLSchema): Map<string
         schema,
         suggestions: true,
         limits: DEFAULT_RESULT_LIMITS,
-        turns: new Turns(0),
+        turns: new Turns(0, Number.POSITIVE_INFINITY),
         onPlanned() {},
         meter: undefined,
       }),

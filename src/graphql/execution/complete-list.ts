@@ -30,6 +30,7 @@ export function completeList(
     }
   } catch (error) {
     ignoreErrors(results);
+    ignoreRest(items);
     throw error;
   }
 }
@@ -105,6 +106,15 @@ function settled(batch: readonly unknown[]): MaybePromise<readonly unknown[]> {
 function guarded(completed: unknown): unknown {
   if (completed instanceof Promise) completed.catch(() => {});
   return completed;
+}
+
+/** Ignores errors of items that nobody waits for any more. */
+function ignoreRest(items: Iterator<unknown>): void {
+  try {
+    for (let next = items.next(); next.done !== true; next = items.next()) guarded(next.value);
+  } catch {
+    // The list failed once more; the first failure is told.
+  }
 }
 
 /** Ignores errors of pending values that are not in the result any more. */

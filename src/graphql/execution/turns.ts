@@ -4,19 +4,25 @@ interface Waiting {
   readonly go: () => void;
 }
 
+/** In milliseconds. */
+const SLICE = 8;
+
 /**
  * The turns that long operations of a door take. In each turn of the event loop one of them goes on, so however many
  * there are, others wait for one slice. When their text has reached the bound, only the eldest goes on until it is done.
  */
 export class Turns {
+  /** The longest time that one of them holds the event loop for, in milliseconds. */
+  readonly slice: number;
   readonly #maxHeld: number;
   readonly #waiting: Waiting[] = [];
   #held = 0;
   #isScheduled = false;
 
   /** `maxHeld`: bytes of text that unfinished results may hold altogether. */
-  constructor(maxHeld: number) {
+  constructor(maxHeld: number, slice = SLICE) {
     this.#maxHeld = maxHeld;
+    this.slice = slice;
   }
 
   /** Bytes of text that unfinished results hold. */

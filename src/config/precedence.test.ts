@@ -46,8 +46,11 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'graphql.maxAliases': count,
   'graphql.maxDirectives': count,
   'graphql.maxRootFields': count,
+  'graphql.maxFields': count,
+  'graphql.maxResultValues': count,
+  'graphql.maxResultBytes': fc.integer({ min: 1_024, max: Number.MAX_SAFE_INTEGER }),
   'graphql.maxBodyBytes': count,
-  'graphql.maxCachedDocuments': count,
+  'graphql.maxCacheBytes': count,
   'graphql.maxUsers': count,
   // Ranges of their own keep the doors apart.
   'rest.port': fc.integer({ min: 16_001, max: 32_000 }),

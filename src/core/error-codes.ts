@@ -85,7 +85,7 @@ export const ERROR_CODES = {
   },
   LIMIT_EXCEEDED: {
     status: 400,
-    text: 'The document exceeds the limit that is named; ask for less or raise it.',
+    text: 'The document or its result exceeds the limit that is named; ask for less or raise it.',
   },
   MALFORMED_REQUEST: {
     status: 400,

@@ -14,6 +14,8 @@ export interface DocumentLimits {
   readonly maxDirectives: number;
   /** Maximum fields of the root types; default 30. */
   readonly maxRootFields: number;
+  /** Maximum fields, those of a fragment each time it is spread; default 1,000. */
+  readonly maxFields: number;
 }
 
 /** The limits where an option sets none. */
@@ -23,6 +25,7 @@ export const DEFAULT_LIMITS: DocumentLimits = {
   maxAliases: 30,
   maxDirectives: 50,
   maxRootFields: 30,
+  maxFields: 1_000,
 };
 
 const RULES: readonly {
@@ -34,6 +37,7 @@ const RULES: readonly {
   { measure: 'aliases', limit: 'maxAliases', says: (found) => `has ${found} aliases` },
   { measure: 'directives', limit: 'maxDirectives', says: (found) => `has ${found} directives` },
   { measure: 'rootFields', limit: 'maxRootFields', says: (found) => `has ${found} root fields` },
+  { measure: 'fields', limit: 'maxFields', says: (found) => `unfolds to ${found} fields` },
 ];
 
 /** The limits that a parsed document passes over, fragments counted each time they are spread; none: empty. */

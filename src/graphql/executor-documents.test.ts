@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildSchema } from 'graphql';
+import { heapInUse } from '../../test/support/collect-garbage.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
 import { DEFAULT_LIMITS } from './document-limits.ts';
 import { createFindOperation } from './executor.ts';
 import { type GraphqlOptions, withDefaults } from './options.ts';
 
-const schema = buildSchema('type Query { hello: String, deep: Query, field: String }');
+const schema = buildSchema(
+  'type Query { hello: String, deep: Query, field: String, echo(text: String): String }',
+);
 
 /** A look-up of operations, and how often each of its results was counted. */
 function documents(options: Partial<GraphqlOptions> = {}) {
@@ -48,7 +51,7 @@ test('names that objects have by nature are no documents', () => {
 const numbered = (i: number) => `{a${i}:hello}`;
 
 test('a flood of wrong documents pushes no good one out', () => {
-  using found = documents({ maxCachedDocuments: 10 });
+  using found = documents({ maxCacheBytes: 60_000 });
   const good = found.find('{hello}');
   for (let i = 0; i < 500; i++) found.find(`{wrong${i}}`);
   for (let i = 0; i < 500; i++) found.find(`{ syntax ${i}`);
@@ -56,7 +59,7 @@ test('a flood of wrong documents pushes no good one out', () => {
 });
 
 test('a document in use outlives any flood of others, and one that is not is forgotten', () => {
-  using found = documents({ maxCachedDocuments: 10 });
+  using found = documents({ maxCacheBytes: 60_000 });
   const used = found.find('{hello}');
   const unused = found.find('{field}');
   for (let i = 0; i < 500; i++) {
@@ -66,22 +69,39 @@ test('a document in use outlives any flood of others, and one that is not is for
   assert.notEqual(found.find('{field}'), unused);
 });
 
-test('no more documents are remembered than was asked for, good or wrong', () => {
-  const count = 50;
-  for (const write of [numbered, (i: number) => `{wrong${i}}`]) {
-    using found = documents({ maxCachedDocuments: count });
-    // Wrong ones have a bound of their own.
-    const queries = Array.from({ length: 1_000 }, (_, i) => write(i));
-    const first = queries.map((query) => found.find(query));
-    // Looked up from the newest, so that no look-up drives out what is asked for next.
-    const remembered = queries.toReversed().filter((query, i) => found.find(query) === first.at(-1 - i));
-    assert.ok(remembered.length >= count / 2, 'it does remember');
-    assert.ok(remembered.length <= (write === numbered ? count : 200), `${remembered.length} remembered`);
+test('remembered documents, with their plans, take no more bytes than was asked for, good or wrong', () => {
+  const conditions = Array.from({ length: 6 }, (_, i) => `$c${i}: Boolean = false`).join();
+  const skipping = Array.from({ length: 6 }, (_, i) => `s${i}: hello @skip(if: $c${i})`).join(' ');
+  const planned = (i: number) =>
+    `query(${conditions}) { a${i}: hello ${skipping} ${'deep { hello } '.repeat(50)} }`;
+  for (const write of [numbered, (i: number) => `{wrong${i}}`, (i: number) => `{a${i}(`, planned]) {
+    using found = documents({ maxCacheBytes: 4 * 1024 * 1024 });
+    const before = heapInUse();
+    for (let i = 0; i < 2_000; i++) {
+      const operation = found.find(write(i));
+      if (write !== planned || 'errors' in operation) continue;
+      for (let bits = 0; bits < 8; bits++) {
+        operation.run({ c0: (bits & 1) > 0, c1: (bits & 2) > 0, c2: (bits & 4) > 0 }, {});
+      }
+    }
+    const grown = heapInUse() - before;
+    assert.ok(grown < 5 * 1024 * 1024, `${grown} bytes of ${write(0)}`);
   }
 });
 
+test('no value of a past request is kept', () => {
+  using found = documents();
+  const operation = found.find('query ($text: String) { echo(text: $text) }');
+  assert.ok(!('errors' in operation));
+  const run = () => void operation.run({ text: 'x'.repeat(10_000_000).toUpperCase() }, {});
+  const before = heapInUse();
+  run();
+  const grown = heapInUse() - before;
+  assert.ok(grown < 5_000_000, `${grown} bytes`);
+});
+
 test('with no room nothing is remembered and all works', () => {
-  using found = documents({ maxCachedDocuments: 0 });
+  using found = documents({ maxCacheBytes: 0 });
   assert.ok(found.isGood('{hello}'));
   assert.notEqual(found.find('{hello}'), found.find('{hello}'));
 });

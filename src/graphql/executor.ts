@@ -10,6 +10,8 @@ import {
 } from 'graphql';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { type DocumentLimits, exceededLimits } from './document-limits.ts';
+import type { ResultLimits } from './execution/result-budget.ts';
+import { Turns } from './execution/turns.ts';
 import { GenerationalCache } from './generational-cache.ts';
 import { Operation, type OperationOptions } from './operation.ts';
 import { operationMeters } from './operation-meters.ts';
@@ -18,9 +20,9 @@ import type { RequestParams } from './request-params.ts';
 /** What operations are found and run with. */
 export interface ExecutorOptions {
   readonly schema: GraphQLSchema;
-  readonly limits: DocumentLimits;
-  /** How many documents are remembered. */
-  readonly maxCachedDocuments: number;
+  readonly limits: DocumentLimits & ResultLimits;
+  /** What remembered documents and their plans may take, in bytes. */
+  readonly maxCacheBytes: number;
   readonly introspection: boolean;
   /** Whether an error may name what the client could have meant. */
   readonly suggestions: boolean;
@@ -38,12 +40,16 @@ export type FindOperation = (params: RequestParams) => Operation | Refused;
 /** The operations of one document by name; the only one of a document also stands under undefined. */
 type Operations = ReadonlyMap<string | undefined, Operation>;
 
-/** All texts that are remembered, in characters: each can take 170 bytes once it is parsed. */
-const MAX_GOOD_LENGTH = 500_000;
+/** What a document takes once it is parsed, in bytes: at most, for itself and for each of its tokens. */
+const DOCUMENT_BYTES = 2_048;
+const TOKEN_BYTES = 450;
+/** The part of the cache that wrong documents have. */
+const BAD_SHARE = 1 / 8;
 /** Each mistake that is listed costs a walk over the text; who makes more has enough to read. */
 const MAX_ERRORS = 10;
-const MAX_BAD_ENTRIES = 200;
-const MAX_BAD_LENGTH = 200_000;
+
+/** How many results of the largest size are made at once. */
+const MAX_LARGE_RESULTS = 4;
 
 const UNDETERMINED: Refused = { errors: [new GraphQLError('The operation to run cannot be determined')] };
 
@@ -52,9 +58,10 @@ export function createFindOperation(options: ExecutorOptions): FindOperation {
   const { schema, limits, suggestions, metrics } = options;
   const meters = metrics && operationMeters(metrics);
   const rules = options.introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
-  const good = new GenerationalCache<Operations>(options.maxCachedDocuments, MAX_GOOD_LENGTH);
+  const good = new GenerationalCache<Operations>((1 - BAD_SHARE) * options.maxCacheBytes);
+  const turns = new Turns(MAX_LARGE_RESULTS * limits.maxResultBytes);
   // Kept apart, so that a flood of wrong documents pushes no good one out.
-  const bad = new GenerationalCache<Refused>(MAX_BAD_ENTRIES, MAX_BAD_LENGTH);
+  const bad = new GenerationalCache<Refused>(BAD_SHARE * options.maxCacheBytes);
 
   return ({ query, operationName }) => {
     const known = good.get(query);
@@ -70,11 +77,18 @@ export function createFindOperation(options: ExecutorOptions): FindOperation {
   function read(query: string): Operations | Refused {
     const document = parsed(query);
     if ('errors' in document) {
-      bad.set(query, document);
+      bad.set(query, document, bytesOf(query, limits.maxTokens));
       return document;
     }
-    const operations = operationsOf(document, { schema, suggestions, meter: meters?.operation });
-    good.set(query, operations);
+    const operations = operationsOf(document, {
+      schema,
+      suggestions,
+      limits,
+      turns,
+      meter: meters?.operation,
+      onPlanned: (bytes) => good.grow(query, bytes),
+    });
+    good.set(query, operations, bytesOf(query, document.tokenCount));
     return operations;
   }
 
@@ -93,6 +107,11 @@ export function createFindOperation(options: ExecutorOptions): FindOperation {
       throw error;
     }
   }
+}
+
+/** What a remembered document takes at most; of one that is refused the number of tokens may not be known. */
+function bytesOf(query: string, tokens = query.length): number {
+  return DOCUMENT_BYTES + 2 * query.length + TOKEN_BYTES * Math.min(tokens, query.length);
 }
 
 function operationsOf(document: DocumentNode, options: OperationOptions): Operations {

@@ -9,20 +9,32 @@ const measure = (query: string) => measureOperations(parse(query));
 test('an operation is as deep as its deepest field, and all the rest is counted', () => {
   const query =
     'query Q @a { a: b { c d: e @f { g @h @i } } ... @j { k } ...L @m } fragment L on X @n { o: p }';
-  assert.deepEqual(measure(query), { depth: 3, aliases: 3, directives: 7, rootFields: 3 });
+  assert.deepEqual(measure(query), { depth: 3, aliases: 3, directives: 7, rootFields: 3, fields: 6 });
   assert.equal(measure('{ __schema { a { b } } __type(name: "X") { a { b } } }').depth, 1);
-  assert.deepEqual(measure('{ a }'), { depth: 1, aliases: 0, directives: 0, rootFields: 1 });
+  assert.deepEqual(measure('{ a }'), { depth: 1, aliases: 0, directives: 0, rootFields: 1, fields: 1 });
 });
 
 test('of several operations the largest counts, in each respect', () => {
   const query = 'query A { a { b { c } } } query B { x: a y: b } mutation C @d @e { f } { g h i }';
-  assert.deepEqual(measure(query), { depth: 3, aliases: 2, directives: 2, rootFields: 3 });
+  assert.deepEqual(measure(query), { depth: 3, aliases: 2, directives: 2, rootFields: 3, fields: 3 });
 });
 
 test('what is not there, or goes round in a circle, is nothing: validation refuses it', () => {
-  assert.deepEqual(measure('{ a ...Missing }'), { depth: 1, aliases: 0, directives: 0, rootFields: 1 });
+  assert.deepEqual(measure('{ a ...Missing }'), {
+    depth: 1,
+    aliases: 0,
+    directives: 0,
+    rootFields: 1,
+    fields: 1,
+  });
   assert.equal(measure('{ ...A } fragment A on X { a ...B } fragment B on X { b ...A }').rootFields, 2);
-  assert.deepEqual(measure('fragment A on X { a }'), { depth: 0, aliases: 0, directives: 0, rootFields: 0 });
+  assert.deepEqual(measure('fragment A on X { a }'), {
+    depth: 0,
+    aliases: 0,
+    directives: 0,
+    rootFields: 0,
+    fields: 0,
+  });
 });
 
 test('names that every object has are fragments like others', () => {

@@ -6,9 +6,11 @@ export interface Measure {
   readonly aliases: number;
   readonly directives: number;
   readonly rootFields: number;
+  /** All fields, those of a fragment each time it is spread. */
+  readonly fields: number;
 }
 
-const NOTHING: Measure = { depth: 0, aliases: 0, directives: 0, rootFields: 0 };
+const NOTHING: Measure = { depth: 0, aliases: 0, directives: 0, rootFields: 0, fields: 0 };
 
 /**
  * Measures the largest operation of a document. Every fragment is measured once and counts wherever it is spread,
@@ -35,7 +37,7 @@ export function measureOperations(document: DocumentNode): Measure {
   }
 
   function ofSelections({ selections }: SelectionSetNode): Measure {
-    let { depth, aliases, directives, rootFields } = NOTHING;
+    let { depth, aliases, directives, rootFields, fields } = NOTHING;
     for (const node of selections) {
       directives += node.directives?.length ?? 0;
       if (node.kind === Kind.FIELD) {
@@ -45,6 +47,7 @@ export function measureOperations(document: DocumentNode): Measure {
         aliases += inner.aliases + (node.alias === undefined ? 0 : 1);
         directives += inner.directives;
         rootFields += 1;
+        fields += 1 + inner.fields;
       } else {
         const inner =
           node.kind === Kind.FRAGMENT_SPREAD ? ofFragment(node.name.value) : ofSelections(node.selectionSet);
@@ -52,9 +55,10 @@ export function measureOperations(document: DocumentNode): Measure {
         aliases += inner.aliases;
         directives += inner.directives;
         rootFields += inner.rootFields;
+        fields += inner.fields;
       }
     }
-    return { depth, aliases, directives, rootFields };
+    return { depth, aliases, directives, rootFields, fields };
   }
 
   let largest = NOTHING;
@@ -66,6 +70,7 @@ export function measureOperations(document: DocumentNode): Measure {
       aliases: Math.max(largest.aliases, inner.aliases),
       directives: Math.max(largest.directives, inner.directives + (node.directives?.length ?? 0)),
       rootFields: Math.max(largest.rootFields, inner.rootFields),
+      fields: Math.max(largest.fields, inner.fields),
     };
   }
   return largest;

@@ -11,6 +11,8 @@ import {
   type OperationDefinitionNode,
   parse,
 } from 'graphql';
+import { DEFAULT_RESULT_LIMITS } from './execution/result-budget.ts';
+import { Turns } from './execution/turns.ts';
 import { Operation, type OperationOptions } from './operation.ts';
 
 type Fields = Record<string, GraphQLFieldConfig<unknown, unknown>>;
@@ -27,7 +29,14 @@ function operation(query: string, fields: Fields, meter?: OperationOptions['mete
     mutation: new GraphQLObjectType({ name: 'Mutation', fields }),
     subscription: new GraphQLObjectType({ name: 'Subscription', fields }),
   });
-  return new Operation(document, definition, { schema, suggestions: true, meter });
+  return new Operation(document, definition, {
+    schema,
+    suggestions: true,
+    limits: DEFAULT_RESULT_LIMITS,
+    turns: new Turns(0, Number.POSITIVE_INFINITY),
+    onPlanned() {},
+    meter,
+  });
 }
 
 const text = { type: GraphQLString };

@@ -11,6 +11,8 @@ import {
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { execute } from './execution/execute.ts';
 import { Plans } from './execution/plans.ts';
+import { ResultBudget, type ResultLimits } from './execution/result-budget.ts';
+import type { Turns } from './execution/turns.ts';
 import {
   type Inputs,
   MAX_VARIABLE_ERRORS,
@@ -23,6 +25,10 @@ import type { OperationMeter } from './operation-meters.ts';
 export interface OperationOptions {
   readonly schema: GraphQLSchema;
   readonly suggestions: boolean;
+  readonly limits: ResultLimits;
+  readonly turns: Turns;
+  /** Told of what plans take, in bytes, as they are made. */
+  readonly onPlanned: (bytes: number) => void;
   /** Makes the meter of an operation when it runs for the first time. */
   readonly meter: ((definition: OperationDefinitionNode) => OperationMeter) | undefined;
 }
@@ -89,14 +95,16 @@ export class Operation {
   }
 
   #execute(variables: VariableValues, context: unknown, rootValue: unknown): MaybePromise<ExecutionResult> {
-    const { schema, suggestions } = this.#options;
+    const { schema, suggestions, limits, turns, onPlanned } = this.#options;
     const { definition } = this;
     this.#plans ??= new Plans({
       schema,
       document: this.#document,
       definition,
       hideSuggestions: !suggestions,
+      onPlanned,
     });
-    return execute({ schema, definition, variables, context, rootValue }, this.#plans);
+    const budget = new ResultBudget(limits, turns);
+    return execute({ schema, definition, variables, context, rootValue, budget }, this.#plans);
   }
 }

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { DEFAULT_LIMITS, type DocumentLimits } from './document-limits.ts';
+import { DEFAULT_RESULT_LIMITS, type ResultLimits } from './execution/result-budget.ts';
 
 /** The options of the GraphQL door. */
 export interface GraphqlOptions {
@@ -10,12 +11,12 @@ export interface GraphqlOptions {
   readonly path?: string;
   /** What resolvers get as their context; default undefined. */
   readonly context?: (request: FastifyRequest) => unknown;
-  /** What a document may ask for; each has a default of its own. */
-  readonly limits?: Partial<DocumentLimits>;
+  /** What a document may ask for and a result may hold; each has a default of its own. */
+  readonly limits?: Partial<DocumentLimits & ResultLimits>;
   /** Largest body in bytes; default 100 KiB. A larger one is a 413. */
   readonly maxBodyBytes?: number;
-  /** How many documents are remembered, parsed and validated; default 1,000. */
-  readonly maxCachedDocuments?: number;
+  /** What documents that are remembered parsed, validated and planned may take, in bytes; default 32 MiB. */
+  readonly maxCacheBytes?: number;
   /** Whether the schema may be asked for; default true. GraphiQL needs it. */
   readonly introspection?: boolean;
   /** Whether an error names what the client could have meant; default true. */
@@ -30,11 +31,11 @@ export function withDefaults(options: GraphqlOptions) {
     path: '/graphql',
     context: undefined,
     maxBodyBytes: 100 * 1024,
-    maxCachedDocuments: 1_000,
+    maxCacheBytes: 32 * 1024 * 1024,
     introspection: true,
     suggestions: true,
     metrics: undefined,
     ...options,
-    limits: { ...DEFAULT_LIMITS, ...options.limits },
+    limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS, ...options.limits },
   };
 }

@@ -3,6 +3,7 @@ import type { ErrorCode } from '../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
+import { resultText } from './execution/result-text.ts';
 import type { FindOperation, Refused } from './executor.ts';
 import { maskErrors } from './mask-errors.ts';
 import { EVENT_STREAM, negotiateResultType, RESULT_TYPES, type ResultType } from './media-type.ts';
@@ -61,5 +62,5 @@ function refuseOperation(exchange: Exchange, refused: Refused, type: ResultType)
 function replyWith(result: ExecutionResult, type: ResultType): Reply {
   // A request that did not run is a 400, but older clients read errors only from a 200.
   const status = 'data' in result || type === RESULT_TYPES.legacy ? 200 : 400;
-  return { status, type: `${type}; charset=utf-8`, body: JSON.stringify(result) };
+  return { status, type: `${type}; charset=utf-8`, body: resultText(result) };
 }

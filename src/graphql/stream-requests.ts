@@ -4,6 +4,7 @@ import { parseAccept, takesEventStream } from '../http/accept.ts';
 import { exchangeOf } from '../http/add-endpoint.ts';
 import type { Exchange } from '../http/endpoint.ts';
 import type { EventStreams } from './event-stream.ts';
+import { resultText } from './execution/result-text.ts';
 import type { Refused } from './executor.ts';
 import { EVENT_STREAM, negotiateResultType } from './media-type.ts';
 import type { Operation } from './operation.ts';
@@ -38,7 +39,7 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
   ): Promise<void> {
     // A stream has no end of its own, and HEAD waits for nothing else.
     if (exchange.method === 'HEAD') reply.type(EVENT_STREAM).send();
-    else await streams.send(reply, await open(), (result) => JSON.stringify(masked(exchange, result)));
+    else await streams.send(reply, await open(), (result) => resultText(masked(exchange, result)).toString());
   }
 }
 

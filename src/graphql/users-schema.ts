@@ -12,6 +12,9 @@ import type { NewUser, User } from '../users/user.ts';
 import type { UserFeed } from '../users/user-feed.ts';
 import { UserRefusedError, type UserStore } from '../users/user-store.ts';
 
+/** Asked for several times in one operation, the store is asked once. */
+const ONCE = { once: true } as const;
+
 /** The schema of contract 4.1 over a store of users and the feed of those that are created in it. */
 export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
   const required = { id: new GraphQLNonNull(GraphQLID), text: new GraphQLNonNull(GraphQLString) };
@@ -26,12 +29,14 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
       hello: { type: required.text, resolve: () => 'Hello from Portico!' },
       users: {
         type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(user))),
+        extensions: ONCE,
         resolve: () => users.all(),
       },
       // Nullable: null when no user has that id.
       user: {
         type: user,
         args: { id: { type: required.id } },
+        extensions: ONCE,
         resolve: (_root, { id }: { readonly id: string }) => users.byId(id),
       },
     },

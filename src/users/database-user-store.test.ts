@@ -80,7 +80,9 @@ test('every valid text round-trips', async () => {
       const added = await store.users.add(sent);
       assert.deepEqual(added, { id: added.id, ...sent });
       assert.deepEqual(await store.users.byId(added.id), added);
-      assert.deepEqual((await store.users.all()).at(-1), added);
+      const all = await store.users.all();
+      assert.ok(Symbol.iterator in all);
+      assert.deepEqual([...all].at(-1), added);
     }),
   );
 });

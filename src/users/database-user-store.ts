@@ -14,6 +14,9 @@ export interface UserPage {
   readonly lastId: number;
 }
 
+/** Users that are read at once. */
+const PAGE = 1_000;
+
 /**
  * The users of a database (contract 2.2), which the REST and the GraphQL door share.
  * Ids are positive safe integers that are never reused. Engines read JSON text, because they build it faster than
@@ -33,10 +36,22 @@ export abstract class DatabaseUserStore implements UserStore {
   /** Removes a user durably; resolves to false when no user has that id. */
   abstract remove(id: number): Promise<boolean>;
 
-  all(): MaybePromise<readonly User[]> {
-    return whenReady(this.page(0, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER), ({ json }) =>
-      (JSON.parse(`[${json}]`) as readonly StoredUser[]).map(toUser),
+  all(): MaybePromise<Iterable<User> | AsyncIterable<User>> {
+    return whenReady(this.page(0, Number.MAX_SAFE_INTEGER, PAGE), (page) =>
+      page.count < PAGE
+        ? usersOf(page)
+        : // It may be read by several, each from its beginning.
+          { [Symbol.asyncIterator]: () => this.#pages(page) },
     );
+  }
+
+  /** The users from a page on, up to the last one that there is now. */
+  async *#pages(first: UserPage): AsyncGenerator<User> {
+    const last = await this.lastId();
+    for (let page = first; ; page = await this.page(page.lastId, last, PAGE)) {
+      yield* usersOf(page);
+      if (page.count < PAGE) return;
+    }
   }
 
   byId(id: string): MaybePromise<User | undefined> {
@@ -51,6 +66,10 @@ export abstract class DatabaseUserStore implements UserStore {
     if (user === undefined) throw new UserRefusedError('INVALID_USER', 'A user needs a name and an email');
     return { id: String(await this.create(user)), ...user };
   }
+}
+
+function usersOf({ json }: UserPage): readonly User[] {
+  return (JSON.parse(`[${json}]`) as readonly StoredUser[]).map(toUser);
 }
 
 /** The user of a JSON object as engines build it; its id becomes a string (contract 2.1). */

@@ -7,8 +7,8 @@ import type { NewUser, User } from './user.ts';
  * Every method fails with StoreUnavailableError while a database cannot answer.
  */
 export interface UserStore {
-  /** All users, in the order in which they were created. */
-  all(): MaybePromise<readonly User[]>;
+  /** All users, in the order in which they were created; a long list is read piece by piece. */
+  all(): MaybePromise<Iterable<User> | AsyncIterable<User>>;
   /** The user whose id equals `id` as a string; undefined when there is none. */
   byId(id: string): MaybePromise<User | undefined>;
   /** Stores a user and returns it with its new id. Fails with UserRefusedError for an invalid user, or when it is full. */

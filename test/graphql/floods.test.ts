@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { buildSchema } from 'graphql';
 import { DEFAULT_LIMITS } from '../../src/graphql/document-limits.ts';
+import { DEFAULT_RESULT_LIMITS } from '../../src/graphql/execution/result-budget.ts';
 import { createFindOperation } from '../../src/graphql/executor.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../src/users/local-user-feed.ts';
@@ -17,7 +18,12 @@ const repeat = (count: number, part: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => part(index)).join(' ');
 
 function finder(schema = usersSchema(new MemoryUserStore(new LocalUserFeed(), 10), new LocalUserFeed())) {
-  const options = { schema, limits: DEFAULT_LIMITS, maxCachedDocuments: 1_000, metrics: undefined };
+  const options = {
+    schema,
+    limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS },
+    maxCacheBytes: 32 * 1024 * 1024,
+    metrics: undefined,
+  };
   const find = createFindOperation({ ...options, introspection: true, suggestions: true });
   return (query: string) => find({ query, operationName: undefined, variables: undefined });
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { buildSchema } from 'graphql';
 import { DEFAULT_LIMITS } from '../../src/graphql/document-limits.ts';
+import { DEFAULT_RESULT_LIMITS } from '../../src/graphql/execution/result-budget.ts';
 import { createFindOperation } from '../../src/graphql/executor.ts';
 import { ask, type GraphqlDoor, openDoor } from './support/door.ts';
 
@@ -99,7 +100,12 @@ describe('limits are settings', () => {
       type Query { paint(with: Paint): String }
       type Subscription { painted(with: Paint): String }
     `);
-    const options = { schema: painted, limits: DEFAULT_LIMITS, maxCachedDocuments: 10, metrics: undefined };
+    const options = {
+      schema: painted,
+      limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS },
+      maxCacheBytes: 0,
+      metrics: undefined,
+    };
     for (const suggestions of [true, false]) {
       const find = createFindOperation({ ...options, introspection: true, suggestions });
       for (const paint of [{ color: 'REDD' }, { colour: 'RED' }]) {

@@ -16,7 +16,7 @@ const schema = buildSchema(`
 
 /** The limits that a document passes over under the default limits, and the first message. */
 function judge(query: string, limits: Partial<DocumentLimits> = {}) {
-  const find = createFindOperation(withDefaults({ schema, limits, maxCachedDocuments: 0 }));
+  const find = createFindOperation(withDefaults({ schema, limits, maxCacheBytes: 0 }));
   const found = find({ query, operationName: undefined, variables: undefined });
   // Which of several operations runs is no matter of the limits.
   const errors = ('errors' in found ? found.errors : []).filter(

@@ -12,6 +12,8 @@ import {
   specifiedRules,
   validate,
 } from 'graphql';
+import { DEFAULT_RESULT_LIMITS } from '../../src/graphql/execution/result-budget.ts';
+import { Turns } from '../../src/graphql/execution/turns.ts';
 import { maskErrors } from '../../src/graphql/mask-errors.ts';
 import { Operation } from '../../src/graphql/operation.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
@@ -42,7 +44,14 @@ function operationsOf(document: DocumentNode, schema: GraphQLSchema): Map<string
   return new Map(
     definitions.map((definition) => [
       definition.name?.value,
-      new Operation(document, definition, { schema, suggestions: true, meter: undefined }),
+      new Operation(document, definition, {
+        schema,
+        suggestions: true,
+        limits: DEFAULT_RESULT_LIMITS,
+        turns: new Turns(0, Number.POSITIVE_INFINITY),
+        onPlanned() {},
+        meter: undefined,
+      }),
     ]),
   );
 }

@@ -1,7 +1,8 @@
 import { doors } from './door.ts';
+import { graphqlOptions } from './graphql-options.ts';
 import { httpOptions } from './http-options.ts';
 import { managementOptions } from './management-options.ts';
-import { choice, count, duration, list, type Option, path, port, someOf, text, toggle } from './option.ts';
+import { choice, count, duration, list, type Option, port, someOf, text, toggle } from './option.ts';
 
 /** The table of all options. Types, sources, help, documentation and /env are derived from it. */
 export const options = {
@@ -52,79 +53,7 @@ export const options = {
     description:
       'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
   }),
-  'graphql.port': port({
-    env: 'GRAPHQL_PORT',
-    default: 4000,
-    description: 'Port of the GraphQL door; 0 picks a free one.',
-  }),
-  'graphql.path': path({
-    env: 'GRAPHQL_PATH',
-    default: '/graphql',
-    root: false,
-    description: 'Path of the GraphQL endpoint.',
-  }),
-  'graphql.users': choice({
-    env: 'GRAPHQL_USERS',
-    default: 'memory',
-    choices: ['memory', 'database'],
-    description:
-      'Users that GraphQL serves: its own in memory, or those of the database that REST serves (memory, database).',
-  }),
-  'graphql.introspection': toggle({
-    env: 'GRAPHQL_INTROSPECTION',
-    default: true,
-    description: 'Schema introspection by clients; GraphiQL needs it.',
-  }),
-  'graphql.suggestions': toggle({
-    env: 'GRAPHQL_SUGGESTIONS',
-    default: true,
-    description: 'Suggestions in errors of what the client may have meant.',
-  }),
-  'graphql.maxTokens': count({
-    env: 'GRAPHQL_MAX_TOKENS',
-    default: 1_000,
-    min: 1,
-    description: 'Maximum tokens per document.',
-  }),
-  'graphql.maxDepth': count({
-    env: 'GRAPHQL_MAX_DEPTH',
-    default: 10,
-    min: 1,
-    description: 'Maximum selection depth of an operation.',
-  }),
-  'graphql.maxAliases': count({
-    env: 'GRAPHQL_MAX_ALIASES',
-    default: 30,
-    description: 'Maximum aliases per operation.',
-  }),
-  'graphql.maxDirectives': count({
-    env: 'GRAPHQL_MAX_DIRECTIVES',
-    default: 50,
-    description: 'Maximum directives per operation.',
-  }),
-  'graphql.maxRootFields': count({
-    env: 'GRAPHQL_MAX_ROOT_FIELDS',
-    default: 30,
-    min: 1,
-    description: 'Maximum root fields per operation: those of Query, Mutation or Subscription.',
-  }),
-  'graphql.maxBodyBytes': count({
-    env: 'GRAPHQL_MAX_BODY_BYTES',
-    default: 102_400,
-    min: 1,
-    description: 'Maximum body size of the GraphQL door, in bytes.',
-  }),
-  'graphql.maxCachedDocuments': count({
-    env: 'GRAPHQL_MAX_CACHED_DOCUMENTS',
-    default: 1_000,
-    description: 'Maximum documents in the cache of parsed, validated and planned documents.',
-  }),
-  'graphql.maxUsers': count({
-    env: 'GRAPHQL_MAX_USERS',
-    default: 100_000,
-    min: 2,
-    description: 'Maximum users that the GraphQL door keeps in memory.',
-  }),
+  ...graphqlOptions,
   'rest.port': port({
     env: 'REST_PORT',
     default: 8000,

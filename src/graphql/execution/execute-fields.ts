@@ -9,7 +9,9 @@ import {
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { isThenable } from '../../core/maybe-promise.ts';
+import { completeAsyncList, completeList, ignoreErrors } from './complete-list.ts';
 import type { FieldPlan, SelectionPlan } from './field-plan.ts';
+import type { JsonList } from './json-list.ts';
 import type { OutputPlan } from './output-plan.ts';
 import type { Path, Run } from './run.ts';
 
@@ -18,31 +20,38 @@ type Results = Record<string, unknown>;
 /** Runs the fields of a selection side by side. Throws, or rejects with, the error that makes all of it null. */
 export function executeFields(
   run: Run,
-  { fields, create }: SelectionPlan,
+  { fields, create, bytes }: SelectionPlan,
   source: unknown,
   path: Path | undefined,
 ): MaybePromise<Results> {
+  const { budget } = run;
   const results = create();
+  let length = bytes;
   let pending = false;
   try {
     for (const field of fields) {
       const value = executeField(run, field, source, path);
-      if (value instanceof Promise) pending = true;
+      if (typeof value === 'string') length += value.length;
+      else if (value instanceof Promise) pending = true;
       results[field.key] = value;
     }
   } catch (error) {
     if (pending) ignoreErrors(Object.values(results));
     throw error;
   }
-  return pending ? settled(results) : results;
+  budget.values += fields.length;
+  budget.bytes += length;
+  return pending ? settled(run, results) : results;
 }
 
 /** Runs the fields of a mutation one after the other. */
 export function executeSerially(
   run: Run,
-  { fields, create }: SelectionPlan,
+  { fields, create, bytes }: SelectionPlan,
   source: unknown,
 ): MaybePromise<Results> {
+  run.budget.values += fields.length;
+  run.budget.bytes += bytes;
   const results = create();
   const from = (start: number): MaybePromise<Results> => {
     for (const [offset, field] of fields.slice(start).entries()) {
@@ -60,15 +69,15 @@ export function executeSerially(
   return from(0);
 }
 
-async function settled(results: Results): Promise<Results> {
+async function settled({ budget }: Run, results: Results): Promise<Results> {
   const values = await Promise.all(Object.values(results));
-  for (const [index, key] of Object.keys(results).entries()) results[key] = values[index];
+  for (const [index, key] of Object.keys(results).entries()) {
+    const value = values[index];
+    // One that was there at once is counted already.
+    if (typeof value === 'string' && results[key] !== value) budget.bytes += value.length;
+    results[key] = value;
+  }
   return results;
-}
-
-/** Ignores errors of pending values that are not in the result any more. */
-function ignoreErrors(values: Iterable<unknown>): void {
-  for (const value of values) if (value instanceof Promise) value.catch(() => {});
 }
 
 function executeField(run: Run, field: FieldPlan, source: unknown, prev: Path | undefined): unknown {
@@ -80,7 +89,11 @@ function executeField(run: Run, field: FieldPlan, source: unknown, prev: Path | 
     if (typeof value === 'string' && output.kind === 'leaf' && output.takesText) return value;
     path = { prev, key: field.key, typename: field.parent.name };
     if (field.resolve !== undefined) {
-      value = field.resolve(source, field.readArguments(run.variables), run.context, run.info(field, path));
+      const given = field.readArguments(run.variables);
+      value =
+        field.once && prev === undefined
+          ? run.once(field, given, field.resolve, path)
+          : field.resolve(source, given, run.context, run.info(field, path));
     } else if (typeof value === 'function') {
       value = value.call(source, field.readArguments(run.variables), run.context, run.info(field, path));
     }
@@ -136,6 +149,8 @@ async function whileRunning<T, R>(
 
 /** Records the error where null is allowed; else throws it, so that the enclosing value fails. */
 function fail(run: Run, field: FieldPlan, output: OutputPlan, path: Path, error: unknown): null {
+  // Nothing can be saved of a result that is too large.
+  if (run.budget.exceeded !== undefined) throw run.budget.exceeded;
   const located = locatedError(error, field.nodes, responsePathAsArray(path));
   if (output.nonNull) throw located;
   run.add(located, path);
@@ -152,7 +167,7 @@ function complete(run: Run, field: FieldPlan, output: OutputPlan, path: Path, va
     case 'leaf':
       return output.takesText && typeof value === 'string' ? value : completeLeaf(output.type, value);
     case 'list':
-      return completeList(run, field, output.item, path, value);
+      return completeItems(run, field, output.item, path, value);
     case 'object':
       return completeObject(run, field, output.type, path, value);
     case 'abstract':
@@ -172,49 +187,20 @@ function completeLeaf(type: GraphQLLeafType, value: unknown): unknown {
   return completed;
 }
 
-function completeList(
+function completeItems(
   run: Run,
   field: FieldPlan,
   item: OutputPlan,
   path: Path,
   list: unknown,
-): MaybePromise<unknown[]> {
-  if (isAsyncIterable(list)) return completeAsyncList(run, field, item, path, list);
+): MaybePromise<readonly unknown[] | JsonList> {
+  const { budget } = run;
+  const complete = (value: unknown, index: number) => {
+    return settle(run, field, item, { prev: path, key: index, typename: undefined }, value);
+  };
+  if (isAsyncIterable(list)) return completeAsyncList(budget, list, complete);
   if (!isIterable(list)) throw new TypeError(`Expected a list for field ${nameOf(field)}`);
-  const results: unknown[] = [];
-  let pending = false;
-  try {
-    for (const value of list) {
-      const itemPath = { prev: path, key: results.length, typename: undefined };
-      const completed = settle(run, field, item, itemPath, value);
-      if (completed instanceof Promise) pending = true;
-      results.push(completed);
-    }
-  } catch (error) {
-    ignoreErrors(results);
-    ignoreErrors(list);
-    throw error;
-  }
-  return pending ? Promise.all(results) : results;
-}
-
-async function completeAsyncList(
-  run: Run,
-  field: FieldPlan,
-  item: OutputPlan,
-  path: Path,
-  list: AsyncIterable<unknown>,
-): Promise<unknown[]> {
-  const results: unknown[] = [];
-  for await (const value of list) {
-    if (run.finished) break;
-    const itemPath = { prev: path, key: results.length, typename: undefined };
-    const completed = settle(run, field, item, itemPath, value);
-    // It may fail while the next one is waited for.
-    ignoreErrors([completed]);
-    results.push(completed);
-  }
-  return Promise.all(results);
+  return completeList(budget, list, complete);
 }
 
 function completeObject(

@@ -1,7 +1,8 @@
-import { type ExecutionResult, locatedError } from 'graphql';
+import { type ExecutionResult, type GraphQLError, locatedError } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { executeFields, executeSerially } from './execute-fields.ts';
 import type { Plans } from './plans.ts';
+import { withLists } from './result-text.ts';
 import { Run, type RunOptions } from './run.ts';
 
 /**
@@ -10,11 +11,19 @@ import { Run, type RunOptions } from './run.ts';
  */
 export function execute(options: Omit<RunOptions, 'fragments'>, plans: Plans): MaybePromise<ExecutionResult> {
   const run = new Run({ ...options, fragments: plans.fragments });
-  const finish = (data: Record<string, unknown> | null): ExecutionResult => {
+  const { budget } = run;
+  const refuse = (error: GraphQLError): ExecutionResult => {
     run.finish();
-    return run.errors.length > 0 ? { errors: run.errors, data } : { data };
+    return { errors: [error], data: null };
+  };
+  const finish = (data: Record<string, unknown> | null): ExecutionResult => {
+    if (data !== null && !budget.isWithin() && budget.exceeded) return refuse(budget.exceeded);
+    run.finish();
+    const result = run.errors.length > 0 ? { errors: run.errors, data } : { data };
+    return budget.holdsText ? withLists(result) : result;
   };
   const fail = (error: unknown): ExecutionResult => {
+    if (budget.exceeded !== undefined) return refuse(budget.exceeded);
     run.add(locatedError(error, undefined, undefined));
     return finish(null);
   };

@@ -13,6 +13,11 @@ export interface FieldPlan {
   readonly nodes: readonly FieldNode[];
   /** Undefined for a property of its parent's value. */
   readonly resolve: GraphQLFieldResolver<unknown, unknown> | undefined;
+  /**
+   * Whether the root type's resolver runs once in an operation for all fields with the same arguments: the definition has
+   * `extensions.once`, and the selection asks for it more than once.
+   */
+  readonly once: boolean;
   readonly readArguments: ReadArguments;
   readonly output: OutputPlan;
   /** What is asked of its value, which is an object of this type. */
@@ -24,4 +29,6 @@ export interface SelectionPlan {
   readonly fields: readonly FieldPlan[];
   /** Makes an empty part of the result. */
   readonly create: () => Record<string, unknown>;
+  /** What an object of it takes in JSON, without the text of its values, in bytes. */
+  readonly bytes: number;
 }

@@ -22,6 +22,8 @@ interface PlannerOptions {
   /** The variables that decide about @skip and @include. */
   readonly conditions: VariableValues;
   readonly hideSuggestions: boolean;
+  /** Told of each field that is planned. */
+  readonly onField: () => void;
 }
 
 /**
@@ -42,10 +44,16 @@ export class Planner {
     const nodes = new Map<string, [FieldNode, ...FieldNode[]]>();
     const visited = new Set<string>();
     for (const set of sets) this.#collect(type, set, nodes, visited);
-    const fields = [...nodes].map(([key, found]) => this.#field(type, key, found));
+    const times = Map.groupBy(nodes.values(), ([node]) => node.name.value);
+    const fields = [...nodes].map(([key, found]) => {
+      const isRepeated = (times.get(found[0].name.value)?.length ?? 0) > 1;
+      return this.#field(type, key, found, isRepeated);
+    });
     // Everywhere else an object with a prototype is the faster one.
     const create = nodes.has('__proto__') ? () => Object.create(null) : () => ({});
-    return { fields, create };
+    // Braces; and of each field the quotes, the colon, the comma and a value of one character.
+    const bytes = fields.reduce((sum, { key }) => sum + key.length + 5, 1);
+    return { fields, create, bytes };
   }
 
   #collect(
@@ -92,8 +100,13 @@ export class Planner {
     return isAbstractType(named) && schema.isSubType(named, type);
   }
 
-  #field(parent: GraphQLObjectType, key: string, nodes: [FieldNode, ...FieldNode[]]): FieldPlan {
-    if (nodes.length > 1) return this.#plan(parent, key, nodes);
+  #field(
+    parent: GraphQLObjectType,
+    key: string,
+    nodes: [FieldNode, ...FieldNode[]],
+    isRepeated: boolean,
+  ): FieldPlan {
+    if (nodes.length > 1) return this.#plan(parent, key, nodes, isRepeated);
     const [node] = nodes;
     let known = this.#fields.get(parent);
     if (known === undefined) {
@@ -102,14 +115,20 @@ export class Planner {
     }
     let plan = known.get(node);
     if (plan === undefined) {
-      plan = this.#plan(parent, key, nodes);
+      plan = this.#plan(parent, key, nodes, isRepeated);
       known.set(node, plan);
     }
     return plan;
   }
 
-  #plan(parent: GraphQLObjectType, key: string, nodes: [FieldNode, ...FieldNode[]]): FieldPlan {
-    const { schema, hideSuggestions } = this.#options;
+  #plan(
+    parent: GraphQLObjectType,
+    key: string,
+    nodes: [FieldNode, ...FieldNode[]],
+    isRepeated: boolean,
+  ): FieldPlan {
+    const { schema, hideSuggestions, onField } = this.#options;
+    onField();
     const [node] = nodes;
     const definition = schema.getField(parent, node.name.value);
     if (definition === undefined) throw new TypeError(`${parent}.${node.name.value} is not validated`);
@@ -121,6 +140,7 @@ export class Planner {
       definition,
       nodes,
       resolve: definition.resolve,
+      once: isRepeated && definition.extensions.once === true,
       readArguments: planArguments(definition, node, hideSuggestions),
       output: planOutput(definition.type),
       select: (type) => {

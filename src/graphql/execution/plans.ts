@@ -13,14 +13,19 @@ import {
 import type { SelectionPlan } from './field-plan.ts';
 import { Planner } from './planner.ts';
 
-/** Maximum cached plans of one operation, one for each combination of its conditions; others are planned each time. */
-const MAX_PLANS = 32;
+/** What the plans of one operation may take, in bytes: one for each combination of its conditions. More, and all begin anew. */
+const MAX_BYTES = 1024 * 1024;
+/** What a selection takes, and each field in it, in bytes. */
+const PLAN_BYTES = 1_024;
+const FIELD_BYTES = 800;
 
 interface PlansOptions {
   readonly schema: GraphQLSchema;
   readonly document: DocumentNode;
   readonly definition: OperationDefinitionNode;
   readonly hideSuggestions: boolean;
+  /** Told of what plans take, in bytes, as they are made. */
+  readonly onPlanned: (bytes: number) => void;
 }
 
 /** The plans of one operation: the variables of @skip and @include decide which fields there are. */
@@ -29,6 +34,7 @@ export class Plans {
   readonly #options: PlansOptions;
   readonly #conditions: readonly string[];
   readonly #plans = new Map<string, SelectionPlan>();
+  #bytes = 0;
 
   constructor(options: PlansOptions) {
     this.#options = options;
@@ -44,8 +50,19 @@ export class Plans {
     const known = this.#plans.get(key);
     if (known !== undefined) return known;
     const plan = this.#make(variables);
-    if (this.#plans.size < MAX_PLANS) this.#plans.set(key, plan);
+    this.#count(PLAN_BYTES);
+    this.#plans.set(key, plan);
     return plan;
+  }
+
+  #count(bytes: number): void {
+    if (this.#bytes + bytes > MAX_BYTES) {
+      this.#plans.clear();
+      this.#options.onPlanned(-this.#bytes);
+      this.#bytes = 0;
+    }
+    this.#bytes += bytes;
+    this.#options.onPlanned(bytes);
   }
 
   #keyOf({ coerced }: VariableValues): string {
@@ -59,7 +76,9 @@ export class Plans {
       throw new GraphQLError(`The schema has no ${definition.operation}`, { nodes: definition });
     // A cached plan keeps no other variable of the request that it was made for.
     const conditions = { sources: pick(sources, this.#conditions), coerced: pick(coerced, this.#conditions) };
-    const planner = new Planner({ schema, fragments: this.fragments, conditions, hideSuggestions });
+    const { fragments } = this;
+    const onField = () => this.#count(FIELD_BYTES);
+    const planner = new Planner({ schema, fragments, conditions, hideSuggestions, onField });
     return planner.select(type, [definition.selectionSet]);
   }
 }

@@ -1,15 +1,20 @@
 import type {
   FragmentDefinitionNode,
   GraphQLError,
+  GraphQLFieldResolver,
   GraphQLResolveInfo,
   GraphQLSchema,
   OperationDefinitionNode,
   VariableValues,
 } from 'graphql';
 import type { FieldPlan } from './field-plan.ts';
+import type { ResultBudget } from './result-budget.ts';
 
 /** Where a value stands in the result, from the inside out. */
 export type Path = GraphQLResolveInfo['path'];
+
+/** What an error counts as in the result, in bytes: its stack and path need more than its text. */
+const ERROR_BYTES = 1_024;
 
 /** What is the same for all fields of a run. */
 export interface RunOptions {
@@ -19,6 +24,7 @@ export interface RunOptions {
   readonly variables: VariableValues;
   readonly context: unknown;
   readonly rootValue: unknown;
+  readonly budget: ResultBudget;
 }
 
 /** One run of an operation: what resolvers get, and the errors so far. */
@@ -26,10 +32,13 @@ export class Run {
   readonly schema: GraphQLSchema;
   readonly variables: VariableValues;
   readonly context: unknown;
+  readonly budget: ResultBudget;
   readonly #options: RunOptions;
   readonly #errors: GraphQLError[] = [];
   /** Where the result is null because of an error. */
   #nulled: Set<Path> | undefined;
+  /** What root fields with `once` gave, by name and arguments. */
+  #resolved: Map<string, unknown> | undefined;
   #abort: AbortController | undefined;
   #finished = false;
 
@@ -37,6 +46,7 @@ export class Run {
     this.schema = options.schema;
     this.variables = options.variables;
     this.context = options.context;
+    this.budget = options.budget;
     this.#options = options;
   }
 
@@ -55,12 +65,30 @@ export class Run {
     this.#nulled ??= new Set();
     for (let at = path; at !== undefined; at = at.prev) if (this.#nulled.has(at)) return;
     if (path !== undefined) this.#nulled.add(path);
+    this.budget.bytes += ERROR_BYTES;
     this.#errors.push(error);
+  }
+
+  /** What the resolver of a root field gives, the first time that it is asked with these arguments. */
+  once(
+    field: FieldPlan,
+    given: Readonly<Record<string, unknown>>,
+    resolve: GraphQLFieldResolver<unknown, unknown>,
+    path: Path,
+  ): unknown {
+    this.#resolved ??= new Map();
+    const key = `${field.name} ${JSON.stringify(given)}`;
+    if (!this.#resolved.has(key)) {
+      const { rootValue } = this.#options;
+      this.#resolved.set(key, resolve(rootValue, given, this.context, this.info(field, path)));
+    }
+    return this.#resolved.get(key);
   }
 
   /** Completes the result, and aborts the signal of resolvers that still run. */
   finish(): void {
     this.#finished = true;
+    this.budget.close();
     this.#abort?.abort();
   }
 

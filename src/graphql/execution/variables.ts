@@ -29,8 +29,8 @@ export function variableReader(
   const unchanged = definitions.map(
     (definition) => [definition.variable.name.value, unchangedType(schema, definition)] as const,
   );
-  /** The variables as GraphQL.js described them when it first read them all. */
-  let known: VariableValues['sources'] | undefined;
+  /** The variables' signatures as GraphQL.js gave them when it first read them all. */
+  let known: Signatures | undefined;
 
   return (inputs) => {
     const read = known && readUnchanged(known, inputs);
@@ -40,22 +40,30 @@ export function variableReader(
       hideSuggestions,
     });
     if (errors !== undefined) return { errors };
-    known = variableValues.sources;
+    known ??= signaturesOf(variableValues);
     return variableValues;
   };
 
-  function readUnchanged(described: VariableValues['sources'], inputs: Inputs): VariableValues | undefined {
-    const sources: Record<string, VariableValues['sources'][string]> = Object.create(null);
+  function readUnchanged(signatures: Signatures, inputs: Inputs): VariableValues | undefined {
+    const sources: Record<string, Source> = Object.create(null);
     const coerced: Record<string, unknown> = Object.create(null);
     for (const [name, type] of unchanged) {
       const value = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
-      const source = described[name];
-      if (source === undefined || type === undefined || typeof value !== type) return undefined;
-      sources[name] = { signature: source.signature, value };
+      const signature = signatures[name];
+      if (signature === undefined || type === undefined || typeof value !== type) return undefined;
+      sources[name] = { signature, value };
       coerced[name] = value;
     }
     return { sources, coerced };
   }
+}
+
+type Source = NonNullable<VariableValues['sources'][string]>;
+type Signatures = Readonly<Record<string, Source['signature']>>;
+
+/** Nothing of the values: they belong to a request that ends. */
+function signaturesOf({ sources }: VariableValues): Signatures {
+  return Object.fromEntries(Object.entries(sources).map(([name, { signature }]) => [name, signature]));
 }
 
 function unchangedType(schema: GraphQLSchema, { type }: VariableDefinitionNode): string | undefined {

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
+import { layoutProblems, widthOf } from './layout.ts';
 import {
   documentedFields,
   drawn,
@@ -166,6 +167,44 @@ describe('GraphiQL in a browser', { skip, timeout: 240_000 }, () => {
     await page.locator(resultLine, { hasText: 'email' }).first().waitFor();
     assert.doesNotMatch(await result(page), /hello/);
     assert.ok(headers.includes('accept') && !headers.includes('x-secret'));
+    assert.deepEqual(troubles, []);
+  });
+
+  it('has room on a phone for the editors, the result and the documentation', async () => {
+    await using server = await startServer('/graphql');
+    await using context = await browser.newContext({
+      viewport: { width: 390, height: 844 },
+      hasTouch: true,
+      isMobile: true,
+    });
+    const { page, troubles } = await openPage(context, server.url);
+    const tap = (name: string) => page.getByRole('button', { name }).tap();
+    const session = [
+      ...['.graphiql-session-header', '.graphiql-query-editor .graphiql-editor', '.graphiql-execute-button'],
+      ...['.graphiql-toolbar > :last-child', '.graphiql-editor-tools', '.graphiql-editor-tool'],
+      ...['.graphiql-response', '.graphiql-sidebar'],
+    ];
+    await page.locator(queryEditor).waitFor();
+    await tap('Execute query');
+    await page.locator(resultLine, { hasText: 'alan@example.com' }).waitFor();
+    await page.screenshot({ path: `${root}build/graphiql-phone.png` });
+    assert.deepEqual(await layoutProblems(page, session), []);
+    assert.ok((await widthOf(page, '.graphiql-response')) > 350);
+    assert.ok((await widthOf(page, '.graphiql-query-editor')) > 350);
+
+    await tap('Show Documentation Explorer');
+    const docs = ['.graphiql-doc-explorer-title', '.graphiql-doc-explorer-search', '.graphiql-sidebar'];
+    assert.deepEqual(await layoutProblems(page, docs), []);
+    assert.deepEqual(await documentedFields(page, 'Mutation'), ['createUser']);
+    assert.ok((await widthOf(page, '.graphiql-doc-explorer')) > 350);
+    await page.screenshot({ path: `${root}build/graphiql-phone-docs.png` });
+    await tap('Hide Documentation Explorer');
+    assert.deepEqual(await layoutProblems(page, session), []);
+
+    await tap('Open settings dialog');
+    const settings = ['.graphiql-dialog-close', '#disable-persist-headers', '[data-theme="dark"]'];
+    assert.deepEqual(await layoutProblems(page, [...settings, '.graphiql-dialog-section > button']), []);
+    await page.screenshot({ path: `${root}build/graphiql-phone-settings.png` });
     assert.deepEqual(troubles, []);
   });
 });

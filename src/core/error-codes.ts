@@ -41,7 +41,10 @@ export const ERROR_CODES = {
   // Users
   COLLECTION_FULL: { text: 'GraphQL keeps no more users in memory; raise `GRAPHQL_MAX_USERS`.' },
   USER_NOT_FOUND: { status: 404, text: 'There is no user with this id; it may have been deleted.' },
-  INVALID_USER: { status: 400, text: 'A user needs a name and an email of valid text; correct them.' },
+  INVALID_USER: {
+    status: 400,
+    text: 'The name or the email of a user is missing, blank, too long or malformed; correct it. The message of GraphQL and the log of REST say which one.',
+  },
   SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what was missed.' },
 
   // All doors

@@ -17,15 +17,17 @@ export function postEndpoint(options: RunOptions, bodyLimit: number): Endpoint {
   };
 }
 
-/** Queries by GET. The same URL is a page to a browser and an endpoint to a program. */
+/**
+ * Queries by GET. The same URL is a page to a browser and an endpoint to a program: a link with a query fills the page,
+ * which runs nothing by itself.
+ */
 export function getEndpoint(options: RunOptions, page: Reply): Endpoint {
   const resultTypes = Object.values(RESULT_TYPES);
   return {
     bodyLimit: 0,
     handle(exchange) {
       // contract 4.1: the path in a browser serves the query tool
-      if (exchange.query.query === undefined && prefersHtml(exchange.headers.accept, resultTypes))
-        return page;
+      if (prefersHtml(exchange.headers.accept, resultTypes)) return page;
       return runRequest(exchange, options);
     },
   };

@@ -21,21 +21,34 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
   // contract 2.1
   const user = new GraphQLObjectType({
     name: 'User',
-    fields: { id: { type: required.id }, name: { type: required.text }, email: { type: required.text } },
+    description: 'A person with a name and an email address.',
+    fields: {
+      id: { type: required.id, description: 'The id that the service gave to the user. It never changes.' },
+      name: { type: required.text, description: 'The name, exactly as it was sent.' },
+      email: { type: required.text, description: 'The email address, exactly as it was sent.' },
+    },
   });
   const query = new GraphQLObjectType({
     name: 'Query',
+    description: 'What can be read.',
     fields: {
-      hello: { type: required.text, resolve: () => 'Hello from Portico!' },
+      hello: {
+        type: required.text,
+        description: 'A greeting. It shows that the service answers.',
+        resolve: () => 'Hello from Portico!',
+      },
       users: {
         type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(user))),
+        description: 'All users, in the order in which they were created.',
         extensions: ONCE,
         resolve: () => users.all(),
       },
-      // Nullable: null when no user has that id.
       user: {
         type: user,
-        args: { id: { type: required.id } },
+        description: 'The user with the given id. It is null when no user has that id.',
+        args: {
+          id: { type: required.id, description: 'The id to look for. It is compared as a string.' },
+        },
         extensions: ONCE,
         resolve: (_root, { id }: { readonly id: string }) => users.byId(id),
       },
@@ -43,25 +56,37 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
   });
   const mutation = new GraphQLObjectType({
     name: 'Mutation',
+    description: 'What can be changed.',
     fields: {
       createUser: {
         type: new GraphQLNonNull(user),
-        args: { name: { type: required.text }, email: { type: required.text } },
+        description: 'Creates a user and returns it with its new id.',
+        args: {
+          name: { type: required.text, description: 'The name of the new user.' },
+          email: { type: required.text, description: 'The email address of the new user.' },
+        },
         resolve: (_root, newUser: NewUser) => showErrors(() => users.add(newUser)),
       },
     },
   });
   const subscription = new GraphQLObjectType({
     name: 'Subscription',
+    description: 'What can be followed.',
     fields: {
       userCreated: {
         type: new GraphQLNonNull(user),
+        description: 'Each user that is created from now on, whichever client creates it.',
         subscribe: () => feed.subscribe(),
         resolve: (user: User) => user,
       },
     },
   });
-  return new GraphQLSchema({ query, mutation, subscription });
+  return new GraphQLSchema({
+    description: 'The users of this service.',
+    query,
+    mutation,
+    subscription,
+  });
 }
 
 /** Runs a resolver whose refusals are the client's business; all other errors stay hidden from it. */

@@ -1,5 +1,5 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import { readNewUser } from './new-user.ts';
+import { readNewUser, userProblem } from './new-user.ts';
 import type { NewUser, User } from './user.ts';
 import { readUserId } from './user-id.ts';
 import { UserRefusedError, type UserStore } from './user-store.ts';
@@ -63,7 +63,9 @@ export abstract class DatabaseUserStore implements UserStore {
   /** Fails with UserRefusedError for a user that `readNewUser` refuses. */
   async add(newUser: NewUser): Promise<User> {
     const user = readNewUser(newUser);
-    if (user === undefined) throw new UserRefusedError('INVALID_USER', 'A user needs a name and an email');
+    if (user === undefined) {
+      throw new UserRefusedError('INVALID_USER', `The user is refused: ${userProblem(newUser)}`);
+    }
     return { id: String(await this.create(user)), ...user };
   }
 }

@@ -1,4 +1,5 @@
 import type { LocalUserFeed } from './local-user-feed.ts';
+import { lengthProblem } from './new-user.ts';
 import type { NewUser, User } from './user.ts';
 import { UserRefusedError, type UserStore } from './user-store.ts';
 
@@ -26,8 +27,14 @@ export class MemoryUserStore implements UserStore {
     return this.#byId.get(id);
   }
 
-  /** Throws UserRefusedError: memory is bounded, and nothing removes users. */
+  /**
+   * Any text makes a user, the empty one too: contract 4.1 appends each user, and 2.1 asks for strings alone. But sizes are
+   * left open (contract 8), memory is bounded, and nothing removes users: a long text and a full store are refused with
+   * UserRefusedError.
+   */
   add({ name, email }: NewUser): User {
+    const problem = lengthProblem({ name, email });
+    if (problem !== undefined) throw new UserRefusedError('INVALID_USER', `The user is refused: ${problem}`);
     if (this.#users.length >= this.#maxUsers) {
       throw new UserRefusedError(
         'COLLECTION_FULL',

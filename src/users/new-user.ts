@@ -23,18 +23,30 @@ export function readNewUser(body: unknown): NewUser | undefined {
 export function userProblem(body: unknown): string {
   if (typeof body !== 'object' || body === null) return 'the body is no JSON object';
   const { name, email } = body as { readonly name?: unknown; readonly email?: unknown };
-  for (const [member, value, max] of [
-    ['name', name, MAX_NAME],
-    ['email', email, MAX_EMAIL],
-  ] as const) {
-    if (value === undefined) return `"${member}" is missing`;
-    if (typeof value !== 'string') return `"${member}" is no string`;
-    if (value.trim() === '') return `"${member}" is empty`;
-    if (value.length > max) return `"${member}" is longer than ${max} characters`;
-    if (!isText(value, max)) return `"${member}" has a character that cannot be stored`;
-  }
-  return '"email" needs an @ between other characters';
+  return (
+    textProblem('name', name, MAX_NAME) ??
+    textProblem('email', email, MAX_EMAIL) ??
+    '"email" needs an @ between other characters'
+  );
 }
+
+/** Why a user takes more memory than any user may; undefined when it does not. */
+export function lengthProblem({ name, email }: NewUser): string | undefined {
+  if (name.length > MAX_NAME) return tooLong('name', MAX_NAME);
+  if (email.length > MAX_EMAIL) return tooLong('email', MAX_EMAIL);
+  return undefined;
+}
+
+function textProblem(member: string, value: unknown, max: number): string | undefined {
+  if (value === undefined) return `"${member}" is missing`;
+  if (typeof value !== 'string') return `"${member}" is no string`;
+  if (value === '') return `"${member}" is empty`;
+  if (value.trim() === '') return `"${member}" is blank`;
+  if (value.length > max) return tooLong(member, max);
+  return isText(value, max) ? undefined : `"${member}" has a character that cannot be stored`;
+}
+
+const tooLong = (member: string, max: number) => `"${member}" is longer than ${max} characters`;
 
 function isText(value: unknown, maxLength: number): value is string {
   return (

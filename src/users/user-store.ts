@@ -15,7 +15,7 @@ export interface UserStore {
   add(user: NewUser): MaybePromise<User>;
 }
 
-/** A store refused a user; the message is meant for the client. */
+/** A store refused a user; the message is meant for the client: it names the field and says why. */
 export class UserRefusedError extends ExpectedError {
   override readonly name = 'UserRefusedError';
   readonly code: 'COLLECTION_FULL' | 'INVALID_USER';

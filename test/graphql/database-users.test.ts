@@ -72,16 +72,17 @@ describe('GraphQL with the users of the database', () => {
   test('tells why it does not take a user', async () => {
     await using door = await withDatabase();
     const wrong = [
-      ['', 'a@b'],
-      ['  ', 'a@b'],
-      ['a', ''],
-      ['a', 'no address'],
-      ['a', '@b'],
-      ['x'.repeat(501), 'a@b'],
-      ['a\0', 'a@b'],
-      ['\ud800', 'a@b'],
+      ['', 'a@b', '"name" is empty'],
+      ['  ', 'a@b', '"name" is blank'],
+      ['a', '', '"email" is empty'],
+      ['a', 'no address', '"email" needs an @ between other characters'],
+      ['a', '@b', '"email" needs an @ between other characters'],
+      ['x'.repeat(501), 'a@b', '"name" is longer than 500 characters'],
+      ['a', `a@${'b'.repeat(319)}`, '"email" is longer than 320 characters'],
+      ['a\0', 'a@b', '"name" has a character that cannot be stored'],
+      ['\ud800', 'a@b', '"name" has a character that cannot be stored'],
     ] as const;
-    for (const [name, email] of wrong) {
+    for (const [name, email, why] of wrong) {
       const { status, body } = await create(door, name, email);
       assert.equal(status, 200);
       assert.equal(body.data, null);
@@ -89,7 +90,7 @@ describe('GraphQL with the users of the database', () => {
         body.errors?.map(({ message, path, extensions }) => ({ message, path, extensions })),
         [
           {
-            message: 'A user needs a name and an email',
+            message: `The user is refused: ${why}`,
             path: ['createUser'],
             extensions: { code: 'INVALID_USER' },
           },
@@ -102,6 +103,32 @@ describe('GraphQL with the users of the database', () => {
       [],
     );
   });
+});
+
+test('users in memory have any text (contract 2.1, 4.1) that is not too long', async () => {
+  await using door = await openDoor({});
+  const taken = [
+    ['', ''],
+    ['  ', 'no address'],
+    ['a\0', '@'],
+    ['\ud800', 'e'],
+    ['x'.repeat(500), 'e'.repeat(320)],
+  ] as const;
+  for (const [index, [name, email]] of taken.entries()) {
+    const createUser = { id: String(index + 3), name, email };
+    assert.deepEqual((await create(door, name, email)).body, { data: { createUser } });
+    assert.deepEqual(await user(door, createUser.id), createUser);
+  }
+  for (const [name, email, why] of [
+    ['x'.repeat(501), 'a@b', '"name" is longer than 500 characters'],
+    ['a', 'x'.repeat(321), '"email" is longer than 320 characters'],
+  ] as const) {
+    const { status, body } = await create(door, name, email);
+    assert.deepEqual([status, body.data], [200, null]);
+    assert.equal(body.errors?.[0]?.message, `The user is refused: ${why}`);
+    assert.deepEqual(body.errors?.[0]?.extensions, { code: 'INVALID_USER' });
+  }
+  assert.equal(((await users(door)) as readonly unknown[]).length, 7);
 });
 
 test('without the setting GraphQL has users of its own', async () => {

@@ -2,7 +2,7 @@
 export const firstTabs = [
   {
     query: `# Ctrl+Enter runs the query,
-# Ctrl+Space completes a field.
+# Ctrl+Space completes it.
 
 query Users {
   hello

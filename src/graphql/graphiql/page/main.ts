@@ -8,33 +8,40 @@ import '@graphiql/plugin-doc-explorer/style.css';
 import '@graphiql/plugin-history/style.css';
 import 'graphiql/graphiql.css';
 import './page.css';
+import './narrow.css';
 import { GraphiQL } from 'graphiql';
 import { createElement } from 'react';
 import { createRoot } from 'react-dom/client';
 import { runOperation } from './fetcher.ts';
-import { firstTabs, newTab } from './first-tabs.ts';
+import { newTab } from './first-tabs.ts';
+import { readLink } from './link.ts';
 import { logo } from './logo.ts';
 import { ownStorage } from './own-storage.ts';
+import { SelectOperation } from './select-operation.ts';
+import { startWith } from './start.ts';
 
 declare const document: { getElementById(id: string): object | null };
-declare const location: { readonly pathname: string };
+declare const location: { readonly pathname: string; readonly search: string };
 
 const container = document.getElementById('graphiql');
 if (container === null) throw new Error('The page lacks its #graphiql element.');
 
 // The page and the endpoint are one URL (contract 4.1).
 const endpoint = location.pathname;
+const link = readLink(location.search);
 
 createRoot(container).render(
   createElement(
     GraphiQL,
     {
       fetcher: runOperation(endpoint),
-      defaultTabs: firstTabs,
+      ...startWith(link),
       defaultQuery: newTab,
       defaultEditorToolsVisibility: true,
+      schemaDescription: true,
       storage: ownStorage(endpoint),
     },
     createElement(GraphiQL.Logo, null, logo()),
+    link?.operationName !== undefined && createElement(SelectOperation, { name: link.operationName }),
   ),
 );

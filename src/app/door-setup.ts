@@ -1,5 +1,5 @@
-import { relative } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { displayPath } from '../config/module/module-file.ts';
 import { formatPlace, placeInStack } from '../config/module/source-place.ts';
 import type { DoorSetup } from '../config/schema/door-setup.ts';
 import { describeError } from '../core/describe-error.ts';
@@ -36,7 +36,7 @@ export type ExplainFailure = (failure: unknown) => unknown;
  */
 export function addSetup(app: FastifyInstance, options: SetupOptions): ExplainFailure {
   const { door, setup, file, secrets, ownPath, routes } = options;
-  const name = `${file === undefined ? 'configuration' : relative(process.cwd(), file)}: ${door}.setup`;
+  const name = `${file === undefined ? 'configuration' : displayPath(file, process.cwd())}: ${door}.setup`;
   let ended = false;
 
   const plugin = async (scope: FastifyInstance) => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -24,6 +25,28 @@ test('the command finds the schema of the example, whose README shows what comes
   assert.deepEqual(results, [2, 1, 0]);
   portico.child.kill('SIGTERM');
   assert.equal(await portico.exited(), 0);
+});
+
+/** The configuration module that a page shows first behind a text, without its import. */
+function shown(page: string, behind: string): string {
+  const text = readFileSync(join(import.meta.dirname, '../..', page), 'utf8');
+  const [, code = ''] = /```ts\n(.*?)```/s.exec(text.slice(text.indexOf(behind))) ?? [];
+  return code.replace(/^import .*\n/, '').replace('defineConfig(', '(');
+}
+
+test('the modules that the documentation shows do what it says', async () => {
+  {
+    await using door = await openDoor({ module: shown('docs/GRAPHQL.md', '## Your own schema') });
+    assert.deepEqual((await ask(door.url, '{ hello shout(text: "a") user(id: 1) { initials } }')).body.data, {
+      hello: 'Hello from Portico!',
+      shout: 'A',
+      user: { initials: 'AL' },
+    });
+  }
+  const env = { INTERFACES: 'graphql,rest' };
+  await using door = await openDoor({ env, module: shown('README.md', 'A GraphQL field needs') });
+  assert.deepEqual((await ask(door.url, '{ shout(text: "b") }')).body.data, { shout: 'B' });
+  assert.equal(await (await fetch(`${door.service.urls.rest}/greeting`)).text(), 'Hello!');
 });
 
 test('every mistake is in one list at the start, beside those of other options', async () => {

@@ -80,6 +80,18 @@ test("routes of a setup are listed, measured and logged like the door's own, and
   assert.equal(logged?.status, 200);
 });
 
+test("a route of a setup that is more specific gets its requests, all others stay the door's", async () => {
+  const module = `export default { rest: { setup: (app) => void app.get('/users/me', () => 'me') } };`;
+  await using service = await startTestService({ module });
+  await service.listen();
+  using connection = await keepConnection(service.urls.rest ?? '');
+  for (let i = 0; i < 3; i++) {
+    assert.equal((await connection.ask('/users/me')).body, 'me');
+    assert.match((await connection.ask('/users/1')).body, /User not found/);
+    assert.match((await connection.ask('/users')).body, /"data":\[\]/);
+  }
+});
+
 /** Code of a door's setup, and what the start says of it. */
 const wrong: readonly (readonly [door: string, code: string, message: RegExp])[] = [
   ['rest', `app.get('/users', () => 1)`, /rest\.setup adds GET \/users, which the door has already/],

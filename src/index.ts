@@ -4,6 +4,15 @@ import type { Config, ConfigSource } from './config/load.ts';
 export type { Service, ServiceOptions } from './app/service.ts';
 export { defineConfig, type PorticoConfig } from './config/define-config.ts';
 export type { Config, ConfigSource } from './config/load.ts';
+export type { DoorSetup } from './config/schema/door-setup.ts';
+export type {
+  FieldResolver,
+  GraphqlContext,
+  Resolver,
+  Resolvers,
+  TypeResolvers,
+  Users,
+} from './config/schema/graphql-code.ts';
 export type { Delivery } from './inbox/delivery.ts';
 export type { DeliveryHandler, HandlerContext } from './inbox/handler.ts';
 

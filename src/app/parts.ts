@@ -15,6 +15,8 @@ import type { Metrics } from '../observability/metrics/metrics.ts';
 /** The listener of a door, with the routes that it serves. */
 export interface OpenDoor extends Listener {
   routes(): readonly ListedRoute[];
+  /** Builds the door with all of its plugins; fails with what keeps it from being built. */
+  build(): Promise<void>;
 }
 
 /** What the doors are wired from. Only the wiring sees it; a room gets the few things that it uses. */

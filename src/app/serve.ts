@@ -3,8 +3,8 @@ import { describeError } from '../core/describe-error.ts';
 import { paintFor } from '../core/paint.ts';
 import { MAX_LINGER } from '../observability/health/readiness.ts';
 import { terminalLog } from '../observability/log/terminal-log.ts';
-import { readWebhookSettings } from '../webhook/settings.ts';
 import { banner, doorAddresses, networkAddress } from './banner.ts';
+import { checkModule } from './check-module.ts';
 import { exposedDoors, securityAdvice } from './exposure-warning.ts';
 import { readPackageInfo } from './package-info.ts';
 import { createService, type Service } from './service.ts';
@@ -26,7 +26,7 @@ export async function serve(argv: readonly string[]): Promise<number> {
     argv,
     env: process.env,
     cwd: process.cwd(),
-    check: readWebhookSettings,
+    check: checkModule,
   });
   // Where the banner and the log meet, the banner comes first.
   const terminal = process.stdout.isTTY && process.stderr.isTTY ? await terminalLog() : undefined;

@@ -22,6 +22,7 @@ import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
 import { rest } from '../rest/rest.ts';
 import { restErrors } from '../rest/rest-errors.ts';
 import { configuredSecrets } from './configured-secrets.ts';
+import { addSetup } from './door-setup.ts';
 import { openGraphqlDoor } from './graphql-door.ts';
 import { linger } from './linger.ts';
 import { openManagementDoor } from './management-door.ts';
@@ -123,10 +124,24 @@ export async function createService(config: Config, { logStream }: ServiceOption
       timeRequests(created.app, door, metrics);
       // Fastify wraps the logger that it is given.
       loggers.add(door, created.app.log);
-      doors.set(door, { ...created, routes: listRoutes(created.app) });
-      if (settings['log.requests']) created.recordExchanges(accessLog(created.app.log));
+      const { app } = created;
+      const routes = listRoutes(app);
+      if (settings['log.requests']) created.recordExchanges(accessLog(app.log));
       created.watchHooks();
-      return created.app;
+      const setup = config.code.setups[door];
+      const basePath = settings['management.basePath'];
+      const ownPath = door === 'management' && basePath !== '/' ? basePath : undefined;
+      const explain = setup && addSetup(app, { door, setup, file: config.file, secrets, ownPath, routes });
+      doors.set(door, {
+        ...created,
+        routes,
+        build: async () => {
+          await app.ready().then(undefined, (failure: unknown) => {
+            throw explain === undefined ? failure : explain(failure);
+          });
+        },
+      });
+      return app;
     },
   };
 
@@ -168,22 +183,30 @@ export async function createService(config: Config, { logStream }: ServiceOption
     log.info('stopped');
   }
 
+  /** Does something with all doors, or closes them: all have ended their attempt then, so none opens afterwards. */
+  async function ofEach<T>(
+    attempt: (door: OpenDoor) => Promise<T>,
+  ): Promise<readonly (readonly [Door, T])[]> {
+    const attempts = await Promise.allSettled(
+      [...doors].map(async ([name, door]) => [name, await attempt(door)] as const),
+    );
+    const failure = attempts.find(({ status }) => status === 'rejected');
+    if (failure?.status === 'rejected') {
+      await Promise.all([...doors.values()].map((door) => door[Symbol.asyncDispose]()));
+      throw failure.reason;
+    }
+    return attempts.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  }
+
   const service: Service = {
     doors: Object.fromEntries([...doors].map(([door, { app }]) => [door, app])),
     log,
     failed: database?.failed ?? new AbortController().signal,
     stopRequested: stopRequest.signal,
     async listen() {
-      // All have ended their attempt before one failure closes them: none opens afterwards.
-      const attempts = await Promise.allSettled(
-        [...doors].map(async ([door, { listen }]) => [door, await listen()] as const),
-      );
-      const failure = attempts.find(({ status }) => status === 'rejected');
-      if (failure?.status === 'rejected') {
-        await Promise.all([...doors.values()].map((door) => door[Symbol.asyncDispose]()));
-        throw failure.reason;
-      }
-      const urls = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []));
+      // None listens while another one may turn out not to be buildable: a setup may take its time.
+      await ofEach(({ build }) => build());
+      const urls = await ofEach(({ listen }) => listen());
       webhookWork?.start();
       readiness.accept();
       return Object.fromEntries(urls);

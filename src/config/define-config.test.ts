@@ -9,7 +9,23 @@ test('a configuration comes back as it was given', () => {
     host: '0.0.0.0',
     interfaces: ['rest', 'webhook'],
     database: { url: process.env.NOWHERE_SET },
-    graphql: { users: 'database' },
+    graphql: {
+      users: 'database',
+      typeDefs: ['extend type Query { me: User mine(first: Int): [User] size: Size }'],
+      resolvers: {
+        Query: {
+          me: (_parent, _args, { users }) => users.byId('1'),
+          mine: async (_parent, { first }: { readonly first?: number }, { users }) => [users, first],
+          size: { resolve: () => 1 },
+        },
+        User: { __isTypeOf: (value: { readonly id: string }) => value.id !== '' },
+        Size: { SMALL: 1, BIG: 'big' },
+        Day: { serialize: String, parseValue: Number },
+        Subscription: { ticks: { subscribe: async function* () {}, resolve: (event: number) => event } },
+      },
+      setup: (app) => app.get('/mine', () => 'mine'),
+    },
+    rest: { setup: async (app) => void (await app.register(async () => {})) },
     management: {
       basePath: '/ops',
       include: '*',
@@ -52,6 +68,23 @@ test('a configuration comes back as it was given', () => {
   assert.equal(defineConfig(config), config);
 });
 
+test('resolvers know the context that is made', () => {
+  const config = defineConfig({
+    graphql: {
+      context: async (request, { users }) => ({ who: request.ip, users }),
+      resolvers: { Query: { who: (_parent, _args, { who }) => who.toUpperCase() } },
+    },
+  });
+  assert.equal(typeof config.graphql?.context, 'function');
+  defineConfig({
+    graphql: {
+      context: () => ({ who: 'me' }),
+      // @ts-expect-error: the context has no such member
+      resolvers: { Query: { who: (_parent, _args, { whom }) => whom } },
+    },
+  });
+});
+
 /** Not one of these compiles. */
 const mistakes: readonly PorticoConfig[] = [
   // @ts-expect-error: no such section
@@ -64,6 +97,10 @@ const mistakes: readonly PorticoConfig[] = [
   { log: { level: 'loud' } },
   // @ts-expect-error: no such door
   { interfaces: ['rst'] },
+  // @ts-expect-error: a context is made by a function
+  { graphql: { context: {} } },
+  // @ts-expect-error: a setup is a function
+  { rest: { setup: {} } },
   // @ts-expect-error: a check is a function
   { management: { healthChecks: { disk: 1 } } },
   // @ts-expect-error: a group names its members

@@ -1,7 +1,10 @@
 import type { DeliveryHandler } from '../inbox/handler.ts';
 import type { HealthIndicator } from '../observability/health/health.ts';
+import type { Door } from './options/door.ts';
 import type { OptionKey, Settings } from './options/options.ts';
 import type { CustomEndpoint } from './schema/custom-endpoint.ts';
+import type { DoorSetup } from './schema/door-setup.ts';
+import type { GraphqlConfig, GraphqlContext } from './schema/graphql-code.ts';
 import type { ConfiguredCheck, HealthGroupOptions } from './schema/health-code.ts';
 import type { ManagementUser } from './schema/management-user.ts';
 import type { HandlerSpec } from './schema/module-handlers.ts';
@@ -21,7 +24,11 @@ type All<U> = (U extends unknown ? (member: U) => void : never) extends (all: in
 
 type AllSettings = All<{ [K in OptionKey]: Setting<K, Written<Settings[K]> | undefined> }[OptionKey]>;
 
-interface Code {
+/** The doors by name, each with what a Fastify user adds to it. */
+type Setups = { readonly [D in Door]?: { readonly setup?: DoorSetup } };
+
+interface Code<C> {
+  readonly graphql?: GraphqlConfig<C>;
   readonly management?: {
     /** By name; 0 is healthy, any other number is an error code. */
     readonly healthChecks?: Readonly<Record<string, HealthIndicator['check'] | ConfiguredCheck>>;
@@ -40,9 +47,9 @@ interface Code {
 }
 
 /** The default export of a configuration module: nested settings and code, all of it optional. */
-export type PorticoConfig = AllSettings & Code;
+export type PorticoConfig<C = GraphqlContext> = AllSettings & Code<C> & Setups;
 
-/** Gives a configuration module completion and type checks. Returns its argument. */
-export function defineConfig(config: PorticoConfig): PorticoConfig {
+/** Gives a configuration module completion and type checks. Returns its argument. The type of the context is that of `graphql.context`. */
+export function defineConfig<C = GraphqlContext>(config: PorticoConfig<C>): PorticoConfig<C> {
   return config;
 }

@@ -10,6 +10,9 @@ export const ERROR_CODES = {
   DATABASE_OPEN: {
     text: 'The database cannot be opened or written to, or another service runs on it; do what the message says.',
   },
+  DOOR_SETUP: {
+    text: 'The setup of a door in the configuration module failed or does not go with the door; correct what the message names.',
+  },
   EMPTY_SECRET: { text: 'A configured secret is empty; give it a value or remove it.' },
   HEALTH_CHECK_NAME: { text: 'A health check has no name or that of another one; give each its own name.' },
   MANAGEMENT_OPTIONS: { text: 'The management door cannot be built from its options; change the one named.' },

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { buildSchema, type ExecutionResult, GraphQLError, graphqlSync } from 'graphql';
 import { maskErrors } from './mask-errors.ts';
@@ -15,6 +17,18 @@ function masked(thrown: unknown): { readonly result: ExecutionResult; readonly h
   const result = graphqlSync({ schema, source: '{\n  field\n}', rootValue: { field } });
   return { result: maskErrors(result, (error) => hidden.push(error)), hidden };
 }
+
+test('what a GraphQLError of another copy of GraphQL.js says stays too', () => {
+  const other = createRequire(import.meta.url)(
+    fileURLToPath(new URL('index.js', import.meta.resolve('graphql'))),
+  ) as typeof import('graphql');
+  const error = new other.GraphQLError('for the client', { extensions: { code: 'OURS' } });
+  assert.ok(!(error instanceof GraphQLError));
+  const { result, hidden } = masked(error);
+  assert.deepEqual(hidden, []);
+  assert.equal(result.errors?.[0]?.message, 'for the client');
+  assert.equal(result.errors?.[0]?.extensions.code, 'OURS');
+});
 
 test('a result without errors is passed on as it is', () => {
   const result = { data: { a: 1 } };

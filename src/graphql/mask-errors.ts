@@ -1,9 +1,10 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import type { ErrorCode } from '../core/error-codes.ts';
+import { isKind } from './own-schema/is-kind.ts';
 
 /**
  * Replaces what the program threw by "Internal server error"; what GraphQL itself or a resolver says
- * on purpose (a GraphQLError) stays. `onMasked` gets the error that is hidden.
+ * on purpose (a GraphQLError, of any copy of GraphQL.js) stays. `onMasked` gets the error that is hidden.
  */
 export function maskErrors(result: ExecutionResult, onMasked: (error: Error) => void): ExecutionResult {
   if (result.errors === undefined) return result;
@@ -12,7 +13,7 @@ export function maskErrors(result: ExecutionResult, onMasked: (error: Error) => 
 
 function mask(error: GraphQLError, onMasked: (error: Error) => void): GraphQLError {
   const { originalError } = error;
-  if (originalError == null || originalError instanceof GraphQLError) return error;
+  if (originalError == null || isKind<GraphQLError>(originalError, 'Error')) return error;
   onMasked(originalError);
   return new GraphQLError('Internal server error', {
     ...(error.nodes && { nodes: error.nodes }),

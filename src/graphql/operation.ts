@@ -51,8 +51,9 @@ export class Operation {
     this.#readVariables = variableReader(schema, definition.variableDefinitions ?? [], !suggestions);
   }
 
-  /** Runs a query or a mutation; the result comes at once when no resolver is asynchronous. */
+  /** Runs a query or a mutation once the context is there; the result comes at once when no resolver is asynchronous. */
   run(inputs: Inputs | undefined, context: unknown): MaybePromise<ExecutionResult> {
+    if (context instanceof Promise) return context.then((ready) => this.run(inputs, ready));
     const { meter } = this.#options;
     if (meter === undefined) return this.#run(inputs, context);
     this.#meter ??= meter(this.definition);
@@ -69,6 +70,7 @@ export class Operation {
     inputs: Inputs | undefined,
     context: unknown,
   ): MaybePromise<AsyncIterable<ExecutionResult> | ExecutionResult> {
+    if (context instanceof Promise) return context.then((ready) => this.subscribe(inputs, ready));
     const { schema, suggestions } = this.#options;
     const args = validateSubscriptionArgs({
       schema,

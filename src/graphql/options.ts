@@ -9,8 +9,10 @@ export interface GraphqlOptions {
   readonly schema: GraphQLSchema;
   /** Where the endpoint is; default /graphql. */
   readonly path?: string;
-  /** What resolvers get as their context; default undefined. */
-  readonly context?: (request: FastifyRequest) => unknown;
+  /** Makes what resolvers get as their context, at once or later; default none. */
+  readonly context?: ((request: FastifyRequest) => unknown) | undefined;
+  /** What they get without `context`, the same for all requests; default undefined. */
+  readonly contextValue?: unknown;
   /** What a document may ask for and a result may hold; each has a default of its own. */
   readonly limits?: Partial<DocumentLimits & ResultLimits>;
   /** Largest body in bytes; default 100 KiB. A larger one is a 413. */
@@ -30,6 +32,7 @@ export function withDefaults(options: GraphqlOptions) {
   return {
     path: '/graphql',
     context: undefined,
+    contextValue: undefined,
     maxBodyBytes: 100 * 1024,
     maxCacheBytes: 32 * 1024 * 1024,
     introspection: true,

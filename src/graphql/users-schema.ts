@@ -90,7 +90,7 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
 }
 
 /** Runs a resolver whose refusals are the client's business; all other errors stay hidden from it. */
-function showErrors<T>(resolve: () => MaybePromise<T>): MaybePromise<T> {
+export function showErrors<T>(resolve: () => MaybePromise<T>): MaybePromise<T> {
   try {
     const value = resolve();
     return value instanceof Promise ? value.catch(rethrow) : value;

@@ -8,7 +8,7 @@ const EXAMPLE = 'graphql-plugin';
 
 test('what the README of the example shows is what comes back', async () => {
   await using example = await startExample(EXAMPLE);
-  await checkShownRequests(EXAMPLE, 'http://127.0.0.1:4000', example.origin, 3);
+  await checkShownRequests(EXAMPLE, { 'http://127.0.0.1:4000': example.origin }, 3);
 });
 
 test('the example answers beside its own route, shows GraphiQL, and tells of new books until it stops', async () => {

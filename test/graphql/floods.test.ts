@@ -92,10 +92,9 @@ describe('a flood of documents', () => {
     const grown = heapInUse() - before;
     // Whatever is not remembered is gone; the rest of the growth is this test's own list.
     const alive = texts.filter((query) => found.get(query)?.deref() !== undefined);
-    assert.ok(alive.filter((query) => query.includes('hello')).length <= 1_000);
-    assert.ok(alive.filter((query) => query.includes('nothing')).length <= 200);
-    assert.ok(alive.length >= 500);
-    assert.ok(grown < 25e6, `${grown} bytes`);
+    assert.ok(alive.filter((query) => query.includes('hello')).length >= 500);
+    assert.ok(alive.filter((query) => query.includes('nothing')).length >= 20);
+    assert.ok(grown < 32 * 1024 * 1024, `${grown} bytes`);
     assert.equal(find('{ users { name } }'), used);
   });
 

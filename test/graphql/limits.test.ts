@@ -130,7 +130,9 @@ describe('limits of a document', () => {
     const doubling = (steps: number, fields: string) =>
       `{ deep { ...F0 } } ${repeat(steps, (i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`)}
       fragment F${steps} on Query { ${fields} }`;
-    assert.deepEqual(judge(doubling(70, 'leaf')), passes);
+    assert.deepEqual(judge(doubling(70, 'leaf')).limits, ['maxFields']);
+    assert.deepEqual(judge(doubling(9, 'leaf')), passes);
+    assert.deepEqual(judge(doubling(10, 'leaf')).limits, ['maxFields']);
     assert.deepEqual(judge(doubling(70, 'a: leaf')).limits, ['maxAliases']);
     assert.deepEqual(judge(doubling(4, 'a: leaf')), passes);
     assert.deepEqual(judge(doubling(5, 'a: leaf')).limits, ['maxAliases']);

@@ -94,7 +94,7 @@ test('programs import the built package without the sources, and its types are t
   };
   await writeFile(
     join(folder, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions: options, include: ['program.ts', '*-plugin/*.ts'] }),
+    JSON.stringify({ compilerOptions: options, include: ['program.ts', '*-plugin/*.ts', 'own-*/*.ts'] }),
   );
   run([join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.']);
 });
@@ -149,6 +149,54 @@ export default defineConfig({
   assert.match(portico.stderr, /handled 7/);
   assert.deepEqual(await readdir(home), []);
 });
+
+/** The schemas of a module, and what the command, which holds a GraphQL.js of its own, answers with them. */
+const schemas = {
+  // Beside the command there is no GraphQL.js.
+  'type definitions': [
+    `export default { graphql: {
+      typeDefs: 'extend type Query { day: Day } scalar Day',
+      resolvers: { Query: { day: () => 7 }, Day: { serialize: (value) => 'day ' + value } },
+    } };`,
+    '{"data":{"hello":"Hello from Portico!","day":"day 7"}}',
+  ],
+  "the types and errors of the user's own GraphQL.js": [
+    `import { GraphQLError, GraphQLScalarType, parse } from 'graphql';
+    const fail = () => { throw new GraphQLError('for you'); };
+    export default { graphql: {
+      typeDefs: parse('extend type Query { day: Day } scalar Day'),
+      resolvers: { Query: { day: fail }, Day: new GraphQLScalarType({ name: 'Day' }) },
+    } };`,
+    /^\{"errors":\[\{"message":"for you",.*"data":\{"hello":"Hello from Portico!","day":null\}\}$/,
+  ],
+  "a schema of the user's own GraphQL.js": [
+    `import { buildSchema } from 'graphql';
+    const schema = buildSchema('type Query { hello: String day: Day } enum Day { MONDAY SUNDAY }');
+    Object.assign(schema.getQueryType().getFields().day, { resolve: () => 'SUNDAY' });
+    export default { graphql: { schema } };`,
+    '{"data":{"hello":null,"day":"SUNDAY"}}',
+  ],
+} as const;
+for (const [what, [module, expected]] of Object.entries(schemas)) {
+  test(`the command takes ${what}`, async () => {
+    await using place = await temporaryFolder();
+    const main = await aloneIn(place.path);
+    if (module.includes(' from ')) {
+      await symlink(join(ROOT, 'node_modules/graphql'), join(place.path, 'node_modules/graphql'));
+    }
+    await writeFile(join(place.path, 'portico.config.ts'), module);
+    await using portico = startPortico({ cwd: place.path, main, env: { INTERFACES: 'graphql' } });
+    await portico.ready();
+    const reply = await fetch(`${portico.urls.graphql}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"query":"{ hello day }"}',
+    });
+    const text = await reply.text();
+    if (typeof expected === 'string') assert.equal(text, expected);
+    else assert.match(text, expected);
+  });
+}
 
 test('the other commands of the bundle run alone too, help and version without the service', async () => {
   await using place = await temporaryFolder();

@@ -61,17 +61,22 @@ export function readmeOf(name: string): string {
   return readFileSync(join(EXAMPLES, name, 'README.md'), 'utf8');
 }
 
-/** Runs every curl that the README of an example shows for `address`; checks that there are so many, and what comes back. */
+/**
+ * Runs every curl that the README of an example shows, with the addresses that it shows replaced by those that listen;
+ * checks that there are so many, and what comes back.
+ */
 export async function checkShownRequests(
   name: string,
-  address: string,
-  origin: string,
+  origins: Readonly<Record<string, string>>,
   count: number,
 ): Promise<void> {
   const shown = [...readmeOf(name).matchAll(/^\$ (curl .+)\n(.+)$/gm)];
   assert.equal(shown.length, count);
   for (const [, command = '', answer] of shown) {
-    const here = command.replace(address, origin);
+    const here = Object.entries(origins).reduce(
+      (text, [shown, there]) => text.replace(shown, there),
+      command,
+    );
     assert.equal((await promisify(execFile)('sh', ['-c', here])).stdout, answer, command);
   }
 }

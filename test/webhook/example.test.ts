@@ -24,7 +24,7 @@ test('what the README of the example shows is what comes back, and its handlers 
   await using folder = await temporaryFolder();
   await using example = await startExample(EXAMPLE, { cwd: folder.path });
   assert.deepEqual(await (await fetch(example.origin)).json(), { hello: 'world' });
-  await checkShownRequests(EXAMPLE, 'http://127.0.0.1:3000', example.origin, 2);
+  await checkShownRequests(EXAMPLE, { 'http://127.0.0.1:3000': example.origin }, 2);
   const [, send = ''] = /^\$ npm exec -- portico (send .+)$/m.exec(readmeOf(EXAMPLE)) ?? [];
   const words = [...send.replace('http://127.0.0.1:3000', example.origin).matchAll(/'([^']*)'|\S+/g)];
   const sent = await runPortico(

@@ -1,4 +1,7 @@
+import { doors } from '../options/door.ts';
 import type { CustomEndpoint } from './custom-endpoint.ts';
+import type { DoorSetups } from './door-setup.ts';
+import type { GraphqlCode } from './graphql-code.ts';
 import type { ConfiguredCheck, HealthGroupOptions } from './health-code.ts';
 import type { ManagementUser } from './management-user.ts';
 import type { HandlerSpec } from './module-handlers.ts';
@@ -14,10 +17,42 @@ export interface ConfigCode {
   /** Signed sources and forward addresses, not validated: the webhook door reads them. */
   readonly sources: unknown;
   readonly forward: unknown;
+  readonly graphql: GraphqlCode;
+  readonly setups: DoorSetups;
 }
 
 /** The keys that only a module can hold, with their documentation. */
 export const codeKeys = [
+  {
+    key: 'graphql.typeDefs',
+    shape: 'string, DocumentNode or an array of them',
+    description:
+      'GraphQL type definitions of your own. They extend the built-in schema (`extend type Query { ... }`), or are the whole schema when they have a `type Query` or a `schema`.',
+  },
+  {
+    key: 'graphql.resolvers',
+    shape: '{ [type]: { [field]: (parent, args, context, info) => value } }',
+    description:
+      'Resolvers by type and field; `{ subscribe, resolve }` for a subscription, `__resolveType` and `__isTypeOf` for abstract types, a GraphQLScalarType or its functions for a scalar, the inner values for an enum.',
+  },
+  {
+    key: 'graphql.context',
+    shape: '(request, { users }) => context',
+    description: 'Context of the resolvers of a request; without it `{ users }`, the users of the door.',
+  },
+  {
+    key: 'graphql.schema',
+    shape: 'GraphQLSchema',
+    description: 'Whole GraphQL schema, in place of `typeDefs` and `resolvers`.',
+  },
+  ...doors.map(
+    (door) =>
+      ({
+        key: `${door}.setup`,
+        shape: '(app) => void',
+        description: `Routes, hooks and plugins of your own for the ${door} door: \`app\` is its Fastify instance. It may be asynchronous and ends before the door listens.`,
+      }) as const,
+  ),
   {
     key: 'management.healthChecks',
     shape: '{ [name]: (signal) => number }',

@@ -1,5 +1,7 @@
 import type { CodeKey, ConfigCode } from './code.ts';
 import { readEndpoints } from './custom-endpoint.ts';
+import { readSetups } from './door-setup.ts';
+import { readContext } from './graphql-code.ts';
 import { readHealthChecks, readHealthGroups } from './health-code.ts';
 import { readUsers } from './management-user.ts';
 import { readHandlers } from './module-handlers.ts';
@@ -20,5 +22,12 @@ export function readModuleCode(
     sources: code.get('webhook.sources'),
     forward: code.get('webhook.forward'),
     handlers: readHandlers(at('webhook.handlers'), problems),
+    graphql: {
+      typeDefs: code.get('graphql.typeDefs'),
+      resolvers: code.get('graphql.resolvers'),
+      schema: code.get('graphql.schema'),
+      context: readContext(at('graphql.context'), problems),
+    },
+    setups: readSetups(at, problems),
   };
 }

@@ -145,6 +145,7 @@ const closing: Readonly<Record<string, (app: FastifyInstance) => unknown>> = {
   'a hook that sees replies': (app) => app.addHook('onResponse', pass),
   'a hook that may give routes hooks': (app) => app.addHook('onRoute', () => {}),
   'a hook that may give plugins hooks': (app) => app.addHook('onRegister', () => {}),
+  'another error handler': (app) => app.setErrorHandler((_error, _request, reply) => reply.send('mine')),
   'other request ids': (app) => app.setGenReqId(() => 'mine'),
   'a listener for requests': (app) => app.server.on('request', () => {}),
   'somebody who sees all events of the server': ({ server }) => {
@@ -179,14 +180,16 @@ for (const name of [
   });
 }
 
-test('hooks of the start and the stop, and of other plugins, leave it open', async () => {
+test('routes, hooks of the start and the stop, and what other plugins have, leave it open', async () => {
   await using door = await open({
     change: (app) =>
       app
         .addHook('onReady', (done) => done())
         .addHook('onClose', (_app, done) => done())
+        .get('/mine', () => 'mine')
         .register((other, _options, done) => {
           other.addHook('onRequest', pass);
+          other.setErrorHandler((_error, _request, reply) => reply.send('mine'));
           done();
         }),
   });

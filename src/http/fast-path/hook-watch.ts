@@ -6,10 +6,14 @@ const LIFECYCLE: ReadonlySet<string> = new Set(['onReady', 'onListen', 'preClose
 /** Knows which scopes of an instance have hooks that see requests, which the fast path would not call. */
 export class HookWatch {
   readonly #hooked = new WeakSet<object>();
+  #app: FastifyInstance | undefined;
+  #errorHandler: unknown;
 
   /** Notes the hooks that are added from now on, in all scopes: they share the methods of the instance. */
   watch(app: FastifyInstance): void {
     const { addHook } = app;
+    this.#app = app;
+    this.#errorHandler = app.errorHandler;
     const hooked = this.#hooked;
     app.addHook = function (this: FastifyInstance, ...args: Parameters<typeof addHook>) {
       if (!LIFECYCLE.has(args[0])) hooked.add(this);
@@ -23,6 +27,11 @@ export class HookWatch {
     for (let each: object | null = scope; each !== null; each = Object.getPrototypeOf(each)) {
       if (this.#hooked.has(each)) return true;
     }
-    return false;
+    return this.#hasOtherErrors(scope);
+  }
+
+  /** Whether the instance was given another error handler, which the scope has too: the fast path has that of the door. */
+  #hasOtherErrors({ errorHandler }: FastifyInstance): boolean {
+    return errorHandler === this.#app?.errorHandler && errorHandler !== this.#errorHandler;
   }
 }

@@ -1,0 +1,9 @@
+import type { ModuleCheck } from '../config/load.ts';
+import { readWebhookSettings } from '../webhook/settings.ts';
+import { checkSchema } from './graphql-door.ts';
+
+/** Validates the parts of a configuration module that the doors read themselves. */
+export const checkModule: ModuleCheck = (...given) => {
+  readWebhookSettings(...given);
+  checkSchema(...given);
+};

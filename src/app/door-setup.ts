@@ -1,0 +1,91 @@
+import type { FastifyInstance } from 'fastify';
+import { displayPath } from '../config/module/module-file.ts';
+import { formatPlace, placeInStack } from '../config/module/source-place.ts';
+import type { DoorSetup } from '../config/schema/door-setup.ts';
+import { describeError } from '../core/describe-error.ts';
+import { ExpectedError } from '../core/expected-error.ts';
+import { oneLine } from '../core/quote.ts';
+import { hideSecrets, type SecretTexts } from '../core/redaction.ts';
+import type { ListedRoute } from '../http/route-list.ts';
+
+/** The `setup` of a door failed, or does not go with what the door has itself; the start ends with this message. */
+export class DoorSetupError extends ExpectedError {
+  override readonly name = 'DoorSetupError';
+  readonly code = 'DOOR_SETUP';
+}
+
+/** What a setup is run with. */
+export interface SetupOptions {
+  readonly door: string;
+  readonly setup: DoorSetup;
+  /** The configuration module, absolute; undefined when there is none. */
+  readonly file: string | undefined;
+  readonly secrets: SecretTexts;
+  /** The path whose routes are all Portico's, if there is one. */
+  readonly ownPath: string | undefined;
+  /** The routes of the door so far. */
+  routes(): readonly ListedRoute[];
+}
+
+/** Makes what is thrown when a door cannot be built: the setup's fault by its name, anything else as it was. */
+export type ExplainFailure = (failure: unknown) => unknown;
+
+/**
+ * Runs a setup on a door's instance before the plugins that are registered afterwards, so that its hooks see their
+ * requests too.
+ */
+export function addSetup(app: FastifyInstance, options: SetupOptions): ExplainFailure {
+  const { door, setup, file, secrets, ownPath, routes } = options;
+  const name = `${file === undefined ? 'configuration' : displayPath(file, process.cwd())}: ${door}.setup`;
+  let ended = false;
+
+  const plugin = async (scope: FastifyInstance) => {
+    try {
+      await setup(scope);
+      // The plugins that it has registered.
+      await scope.after();
+    } catch (cause) {
+      throw new DoorSetupError(reason(cause), { cause });
+    }
+    const inside = routes().find(({ path }) => ownPath !== undefined && `${path}/`.startsWith(`${ownPath}/`));
+    if (inside !== undefined) {
+      const what = `adds ${inside.path} below ${ownPath}, where it would not be behind the log-in`;
+      throw new DoorSetupError(`${name} ${what}; use management.endpoints, or another path`);
+    }
+    ended = true;
+  };
+  // A scope of its own would keep its hooks from the door's routes.
+  app.register(Object.assign(plugin, { [Symbol.for('skip-override')]: true }));
+
+  function reason(cause: unknown): string {
+    const { code, message, stack } = Object(cause) as {
+      readonly code?: unknown;
+      readonly message?: unknown;
+      readonly stack?: unknown;
+    };
+    const [, method, url] =
+      (code === 'FST_ERR_DUPLICATED_ROUTE' &&
+        /Method '(\w+)' already declared for route '([^']+)'/.exec(String(message))) ||
+      [];
+    if (url !== undefined)
+      return `${name} adds ${method} ${url}, which the door has already; choose another path`;
+    const text = oneLine(hideSecrets(describeError(cause), secrets.texts));
+    const rows = typeof stack === 'string' && file !== undefined ? stack.split('\n') : [];
+    const place = placeInStack(rows.filter((row) => row.includes(file ?? '')).join('\n'), '');
+    return `${name} failed: ${text}${place === undefined ? '' : ` (${formatPlace(place, process.cwd())})`}`;
+  }
+
+  return (failure) => {
+    if (failure instanceof DoorSetupError) return failure;
+    if (!isFastifyError(failure)) return failure;
+    // Fastify's own limit of time, or a room that could not add what is there already.
+    const text = ended ? reason(failure) : `${name} did not end in time; a promise in it is never settled`;
+    return new DoorSetupError(text, { cause: failure });
+  };
+}
+
+/** Fastify gives most of its errors a code. */
+function isFastifyError(error: unknown): boolean {
+  const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown };
+  return String(code).startsWith('FST_ERR_') || String(message).startsWith('Not found handler already set');
+}

@@ -133,17 +133,23 @@ describe('limits of a document', () => {
     assert.deepEqual(judge(doubling(70, 'leaf')).limits, ['maxFields']);
     assert.deepEqual(judge(doubling(9, 'leaf')), passes);
     assert.deepEqual(judge(doubling(10, 'leaf')).limits, ['maxFields']);
-    assert.deepEqual(judge(doubling(70, 'a: leaf')).limits, ['maxAliases']);
+    assert.deepEqual(judge(doubling(70, 'a: leaf')).limits, ['maxAliases', 'maxFields']);
     assert.deepEqual(judge(doubling(4, 'a: leaf')), passes);
     assert.deepEqual(judge(doubling(5, 'a: leaf')).limits, ['maxAliases']);
     assert.deepEqual(judge(doubling(6, 'leaf @skip(if: false)')).limits, ['maxDirectives']);
     const atRoot = `{ ...F0 } ${repeat(70, (i) => `fragment F${i} on Query { ...F${i + 1} ...F${i + 1} }`)}`;
-    assert.deepEqual(judge(`${atRoot} fragment F70 on Query { leaf }`).limits, ['maxRootFields']);
+    assert.deepEqual(judge(`${atRoot} fragment F70 on Query { leaf }`).limits, [
+      'maxRootFields',
+      'maxFields',
+    ]);
     const deeper = repeat(
       12,
       (i) => `fragment F${i} on Query { deep { ...F${i + 1} } list { ...F${i + 1} } }`,
     );
-    assert.deepEqual(judge(`{ ...F0 } ${deeper} fragment F12 on Query { leaf }`).limits, ['maxDepth']);
+    assert.deepEqual(judge(`{ ...F0 } ${deeper} fragment F12 on Query { leaf }`).limits, [
+      'maxDepth',
+      'maxFields',
+    ]);
   });
 
   test('fragments that go round in a circle are refused', () => {

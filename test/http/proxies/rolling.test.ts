@@ -14,13 +14,12 @@ const CLIENTS = 8;
 const PORTS = ['GRAPHQL_PORT', 'REST_PORT', 'MANAGEMENT_PORT', 'PORT'];
 
 /** An instance that can be stopped and started again at the same addresses. */
-async function newInstance(cleanup: AsyncDisposableStack) {
+async function newInstance(cleanup: AsyncDisposableStack, linger: string | undefined) {
   const folder = cleanup.use(await temporaryFolder()).path;
   const env: Record<string, string> = { TRUST_PROXY: '127.0.0.1' };
   for (const name of PORTS) env[name] = String(await freePort());
   const start = async () => {
-    // The linger is the one that follows from the probes.
-    const started = cleanup.use(startPortico({ cwd: folder, env: { ...env, SHUTDOWN_LINGER: undefined } }));
+    const started = cleanup.use(startPortico({ cwd: folder, env: { ...env, SHUTDOWN_LINGER: linger } }));
     await started.ready();
     return started;
   };
@@ -84,9 +83,12 @@ function startClients(url: string) {
 /** What must pass between the stops of two instances: nginx forgets that one has refused a connection. */
 const BETWEEN: Readonly<Record<string, number>> = { nginx: 1_500, HAProxy: 2_500 };
 
+/** As the guide sets it; without one it follows from the probes. */
+const LINGER: Readonly<Record<string, string>> = { nginx: '3000' };
+
 async function roll({ name, start }: ProxyProgram): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
-  const instances = [await newInstance(cleanup), await newInstance(cleanup)];
+  const instances = [await newInstance(cleanup, LINGER[name]), await newInstance(cleanup, LINGER[name])];
   await using proxy = await start(instances.map(({ urls }) => urls));
   const clients = startClients(proxy.url);
   await waitFor('the clients', () => clients.count() > 100);

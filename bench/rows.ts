@@ -1,5 +1,6 @@
 import type { Row } from './row.ts';
 import { drivers } from './rows/drivers.ts';
+import { graphqlPromises } from './rows/graphql-promises.ts';
 import { graphqlUser } from './rows/graphql-user.ts';
 import { graphqlUsers } from './rows/graphql-users.ts';
 import { growth } from './rows/growth.ts';
@@ -19,6 +20,7 @@ import { webhook } from './rows/webhook.ts';
 export const rows: readonly Row[] = [
   graphqlUser,
   graphqlUsers,
+  graphqlPromises,
   restUser,
   restList,
   restLongList,

@@ -1,6 +1,6 @@
 import Fastify from 'fastify';
 import mercurius from 'mercurius';
-import { resolvers, typeDefs } from './graphql-users.ts';
+import { resolvers, typeDefs } from './graphql-schema.ts';
 import { address } from './listen.ts';
 
 // `jit: 1` compiles a query once it has run once.

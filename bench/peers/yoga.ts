@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { useGraphQlJit } from '@envelop/graphql-jit';
 import { createSchema, createYoga } from 'graphql-yoga';
-import { resolvers, typeDefs } from './graphql-users.ts';
+import { resolvers, typeDefs } from './graphql-schema.ts';
 import { address } from './listen.ts';
 
 // Without what costs time and the measurement does not use; the last one keeps Yoga from copying each body.

@@ -41,6 +41,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'graphql.users': fc.constantFrom('memory', 'database'),
   'graphql.introspection': fc.boolean(),
   'graphql.suggestions': fc.boolean(),
+  'graphql.persistedQueries': fc.boolean(),
   'graphql.maxTokens': count,
   'graphql.maxDepth': count,
   'graphql.maxAliases': count,

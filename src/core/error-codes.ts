@@ -97,6 +97,22 @@ export const ERROR_CODES = {
     status: 406,
     text: 'The Accept header excludes every type that the path serves; change it.',
   },
+  PERSISTED_QUERY_MISMATCH: {
+    status: 400,
+    text: 'The hash is not that of the query; send its SHA-256 in lower-case hex.',
+  },
+  PERSISTED_QUERY_NOT_FOUND: {
+    status: 400,
+    text: 'No query is registered by this hash; send the query with it once, as Apollo Client and urql do.',
+  },
+  PERSISTED_QUERY_NOT_SUPPORTED: {
+    status: 400,
+    text: 'Automatic persisted queries are turned off; send the query itself.',
+  },
+  DOCUMENT_NOT_FOUND: {
+    status: 400,
+    text: 'No trusted document has this id; compare it with what `GRAPHQL_DOCUMENTS` names.',
+  },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     text: 'The endpoint does not read bodies of this media type; send application/json.',

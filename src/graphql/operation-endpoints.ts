@@ -3,6 +3,7 @@ import { refuseCrossSite } from '../http/cross-site.ts';
 import type { Endpoint, Reply } from '../http/endpoint.ts';
 import { HttpProblem, reasonPhrase } from '../http/problem.ts';
 import { RESULT_TYPES } from './media-type.ts';
+import { asksForResult } from './request-params.ts';
 import { type RunOptions, runRequest } from './run-request.ts';
 
 /** Operations by POST; the body is JSON in UTF-8 and at most `bodyLimit` bytes long. */
@@ -24,8 +25,7 @@ export function getEndpoint(options: RunOptions, page: Reply): Endpoint {
     bodyLimit: 0,
     handle(exchange) {
       // contract 4.1: the path in a browser serves the query tool
-      if (exchange.query.query === undefined && prefersHtml(exchange.headers.accept, resultTypes))
-        return page;
+      if (!asksForResult(exchange.query) && prefersHtml(exchange.headers.accept, resultTypes)) return page;
       return runRequest(exchange, options);
     },
   };

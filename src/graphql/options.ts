@@ -21,6 +21,8 @@ export interface GraphqlOptions {
   readonly introspection?: boolean;
   /** Whether an error names what the client could have meant; default true. */
   readonly suggestions?: boolean;
+  /** Whether clients may register documents by their hash (Apollo's automatic persisted queries); default true. */
+  readonly persistedQueries?: boolean;
   /** Where operations are counted and timed; default nowhere. */
   readonly metrics?: Metrics | undefined;
 }
@@ -34,6 +36,7 @@ export function withDefaults(options: GraphqlOptions) {
     maxCacheBytes: 32 * 1024 * 1024,
     introspection: true,
     suggestions: true,
+    persistedQueries: true,
     metrics: undefined,
     ...options,
     limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS, ...options.limits },

@@ -56,7 +56,7 @@ function refuseOperation(exchange: Exchange, refused: Refused, type: ResultType)
   const code = String(first?.extensions.code ?? ('INVALID_DOCUMENT' satisfies ErrorCode));
   const { id: reqId, method, log } = exchange;
   log.debug({ reqId, method, status: reply.status, code, reason: first?.message }, 'request refused');
-  return { ...reply, headers: { 'x-error-code': code } };
+  return { ...reply, headers: { ...refused.headers, 'x-error-code': code } };
 }
 
 function replyWith(result: ExecutionResult, type: ResultType): Reply {

@@ -30,6 +30,11 @@ export const graphqlOptions = {
     default: true,
     description: 'Suggestions in errors of what the client may have meant.',
   }),
+  'graphql.persistedQueries': toggle({
+    env: 'GRAPHQL_PERSISTED_QUERIES',
+    default: true,
+    description: "Registration of documents by their hash: Apollo's automatic persisted queries.",
+  }),
   'graphql.maxTokens': count({
     env: 'GRAPHQL_MAX_TOKENS',
     default: 1_000,

@@ -42,6 +42,8 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'graphql.introspection': fc.boolean(),
   'graphql.suggestions': fc.boolean(),
   'graphql.persistedQueries': fc.boolean(),
+  'graphql.documents': fc.constantFrom('documents.json', './documents'),
+  'graphql.onlyDocuments': fc.boolean(),
   'graphql.maxTokens': count,
   'graphql.maxDepth': count,
   'graphql.maxAliases': count,

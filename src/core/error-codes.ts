@@ -109,6 +109,13 @@ export const ERROR_CODES = {
     status: 400,
     text: 'Automatic persisted queries are turned off; send the query itself.',
   },
+  DOCUMENT_REQUIRED: {
+    status: 400,
+    text: 'Only trusted documents run here; send the id of one of them, or have the operator add yours.',
+  },
+  DOCUMENTS_INVALID: {
+    text: 'The trusted documents of GraphQL cannot be used; correct the file or the document that is named.',
+  },
   DOCUMENT_NOT_FOUND: {
     status: 400,
     text: 'No trusted document has this id; compare it with what `GRAPHQL_DOCUMENTS` names.',

@@ -2,9 +2,12 @@ import { GraphQLError, type GraphQLSchema } from 'graphql';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { DocumentLimits } from './document-limits.ts';
 import { DocumentCache } from './documents/document-cache.ts';
-import { createFindNamed } from './documents/named-documents.ts';
-import type { Refused } from './documents/operations.ts';
+import { DocumentsError } from './documents/documents-error.ts';
+import { createFindNamed, UNTRUSTED } from './documents/named-documents.ts';
+import type { Operations, Refused } from './documents/operations.ts';
 import { PersistedQueries } from './documents/persisted-queries.ts';
+import { type DocumentSource, readDocuments } from './documents/read-documents.ts';
+import { TrustedDocuments } from './documents/trusted-documents.ts';
 import type { ResultLimits } from './execution/result-budget.ts';
 import { Turns } from './execution/turns.ts';
 import type { Operation } from './operation.ts';
@@ -24,6 +27,10 @@ export interface ExecutorOptions {
   readonly suggestions: boolean;
   /** Whether clients may register documents by their hash; default true. */
   readonly persistedQueries?: boolean;
+  /** Documents that are read at the start and never forgotten; default none. */
+  readonly documents?: DocumentSource | undefined;
+  /** Whether no others run than those of `documents`; default false. */
+  readonly onlyDocuments?: boolean;
   readonly metrics: Metrics | undefined;
 }
 
@@ -37,26 +44,40 @@ const MAX_LARGE_RESULTS = 4;
 
 const UNDETERMINED: Refused = { errors: [new GraphQLError('The operation to run cannot be determined')] };
 
-/** Creates the look-up. */
+/** Creates the look-up. Throws DocumentsError. */
 export function createFindOperation(options: ExecutorOptions): FindOperation {
   const { schema, limits, introspection, suggestions, metrics, maxCacheBytes } = options;
-  const { persistedQueries = true } = options;
+  const { persistedQueries = true, onlyDocuments = false } = options;
   const meters = metrics && operationMeters(metrics);
+  const onLookup = (result: 'hit' | 'refused') => meters?.lookup(result);
   const turns = new Turns(MAX_LARGE_RESULTS * limits.maxResultBytes);
   const operations = { schema, suggestions, limits, turns, meter: meters?.operation };
   const persistedBytes = persistedQueries ? PERSISTED_SHARE * maxCacheBytes : 0;
-  const cache = new DocumentCache({
-    limits,
-    introspection,
-    maxBytes: maxCacheBytes - persistedBytes,
-    meters,
-    operations,
-  });
-  const findText = (query: string) => cache.find(query);
+  const maxBytes = maxCacheBytes - persistedBytes;
+  const cache = new DocumentCache({ limits, introspection, maxBytes, meters, operations });
+  const trusted =
+    options.documents === undefined
+      ? undefined
+      : new TrustedDocuments(readDocuments(options.documents), operations);
+  if (onlyDocuments && trusted === undefined) {
+    throw new DocumentsError([
+      'onlyDocuments is set and there are none; set documents (GRAPHQL_DOCUMENTS) too',
+    ]);
+  }
+
+  function findTrusted(text: string): Operations | Refused {
+    const document = trusted?.withText(text);
+    if (document === undefined && !onlyDocuments) return cache.find(text);
+    onLookup(document === undefined ? 'refused' : 'hit');
+    return document?.operations ?? UNTRUSTED;
+  }
+  const findText = trusted === undefined ? (text: string) => cache.find(text) : findTrusted;
   const findNamed = createFindNamed({
+    trusted,
     persisted: persistedQueries ? new PersistedQueries(persistedBytes) : undefined,
     findText,
-    onRefused: () => meters?.lookup('refused'),
+    onlyTrusted: onlyDocuments,
+    onLookup,
   });
 
   return (params) => {

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { DEFAULT_LIMITS, type DocumentLimits } from './document-limits.ts';
+import type { DocumentSource } from './documents/read-documents.ts';
 import { DEFAULT_RESULT_LIMITS, type ResultLimits } from './execution/result-budget.ts';
 
 /** The options of the GraphQL door. */
@@ -23,6 +24,13 @@ export interface GraphqlOptions {
   readonly suggestions?: boolean;
   /** Whether clients may register documents by their hash (Apollo's automatic persisted queries); default true. */
   readonly persistedQueries?: boolean;
+  /**
+   * Documents of your own clients: the path of a JSON file or a folder of `<id>.graphql` files, or an object with the
+   * texts by their ids. They are validated at the start, free of the limits on documents, and never forgotten.
+   */
+  readonly documents?: DocumentSource | undefined;
+  /** Whether no others run than `documents`; default false. */
+  readonly onlyDocuments?: boolean;
   /** Where operations are counted and timed; default nowhere. */
   readonly metrics?: Metrics | undefined;
 }
@@ -37,6 +45,8 @@ export function withDefaults(options: GraphqlOptions) {
     introspection: true,
     suggestions: true,
     persistedQueries: true,
+    documents: undefined,
+    onlyDocuments: false,
     metrics: undefined,
     ...options,
     limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS, ...options.limits },

@@ -44,6 +44,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'graphql.persistedQueries': fc.boolean(),
   'graphql.documents': fc.constantFrom('documents.json', './documents'),
   'graphql.onlyDocuments': fc.boolean(),
+  'graphql.maxBatch': count,
   'graphql.maxTokens': count,
   'graphql.maxDepth': count,
   'graphql.maxAliases': count,

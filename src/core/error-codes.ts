@@ -97,6 +97,10 @@ export const ERROR_CODES = {
     status: 406,
     text: 'The Accept header excludes every type that the path serves; change it.',
   },
+  BATCH_REFUSED: {
+    status: 400,
+    text: 'Batching is off, or the batch has more operations than `GRAPHQL_MAX_BATCH` allows; send fewer at once.',
+  },
   PERSISTED_QUERY_MISMATCH: {
     status: 400,
     text: 'The hash is not that of the query; send its SHA-256 in lower-case hex.',

@@ -19,11 +19,12 @@ const ALLOW = 'GET, HEAD, POST, OPTIONS';
 /** The GraphQL door (contract 4.1, GraphQL over HTTP) as a Fastify plugin. */
 export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) => {
   const options = withDefaults(given);
-  const { path, context, maxBodyBytes } = options;
+  const { path, context, maxBodyBytes, maxBatch } = options;
   const graphiql = openGraphiql(path);
   const streams = new EventStreams();
   const run: RunOptions = {
     findOperation: createFindOperation(options),
+    maxBatch,
     // A context is made from Fastify's own request, so the fast path leaves such a door alone.
     contextOf:
       context === undefined ? () => undefined : (exchange) => context((exchange as FastifyExchange).request),

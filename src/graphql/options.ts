@@ -31,6 +31,8 @@ export interface GraphqlOptions {
   readonly documents?: DocumentSource | undefined;
   /** Whether no others run than `documents`; default false. */
   readonly onlyDocuments?: boolean;
+  /** Maximum operations of a batch, a JSON array of requests; default 0, which refuses batches. */
+  readonly maxBatch?: number;
   /** Where operations are counted and timed; default nowhere. */
   readonly metrics?: Metrics | undefined;
 }
@@ -47,6 +49,7 @@ export function withDefaults(options: GraphqlOptions) {
     persistedQueries: true,
     documents: undefined,
     onlyDocuments: false,
+    maxBatch: 0,
     metrics: undefined,
     ...options,
     limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS, ...options.limits },

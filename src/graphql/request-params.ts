@@ -17,10 +17,14 @@ export interface RequestParams {
 /** The parameters that name a document without its text. */
 const NAMES = ['documentId', 'doc_id', 'extensions'] as const;
 
-/** The parameters of a request of either method. Throws an HttpProblem with status 400. */
-export function paramsOf({ method, query, body }: Exchange): RequestParams {
+/** Several operations in one request, as they were sent. */
+export type Batch = unknown[];
+
+/** The parameters of a request of either method, or a batch. Throws an HttpProblem with status 400. */
+export function paramsOf({ method, query, body }: Exchange): RequestParams | Batch {
   if (method !== 'POST') return paramsFromUrl(query);
-  return paramsFromBody(body.length === 0 ? undefined : parseJsonBody(body));
+  const parsed = body.length === 0 ? undefined : parseJsonBody(body);
+  return Array.isArray(parsed) ? parsed : paramsFromBody(parsed);
 }
 
 /** Reads the parameters from a parsed JSON body. Throws an HttpProblem with status 400. */

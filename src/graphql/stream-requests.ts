@@ -22,6 +22,7 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
     const exchange = exchangeOf(request);
     try {
       const params = paramsOf(exchange);
+      if (Array.isArray(params)) return done();
       const operation = options.findOperation(params);
       const subscribes = !('errors' in operation) && operation.definition.operation === 'subscription';
       if (!subscribes && negotiateResultType(accept) !== undefined) return done();
@@ -49,7 +50,7 @@ async function eventsOf(
   { variables }: RequestParams,
   context: unknown,
 ): Promise<AsyncIterable<ExecutionResult>> {
-  if ('errors' in operation) return once(operation);
+  if ('errors' in operation) return once({ errors: operation.errors });
   if (operation.definition.operation !== 'subscription') return once(await operation.run(variables, context));
   const source = await operation.subscribe(variables, context);
   return Symbol.asyncIterator in source ? source : once(source);

@@ -47,6 +47,11 @@ export const graphqlOptions = {
     default: false,
     description: 'Refusal of all documents but the trusted ones.',
   }),
+  'graphql.maxBatch': count({
+    env: 'GRAPHQL_MAX_BATCH',
+    default: 0,
+    description: 'Maximum operations of a batch, a JSON array of requests; 0 refuses batches.',
+  }),
   'graphql.maxTokens': count({
     env: 'GRAPHQL_MAX_TOKENS',
     default: 1_000,

@@ -101,6 +101,9 @@ export const ERROR_CODES = {
     status: 400,
     text: 'Batching is off, or the batch has more operations than `GRAPHQL_MAX_BATCH` allows; send fewer at once.',
   },
+  CLIENT_GONE: {
+    text: 'The client closed its side of the connection while the operation ran; keep it open until the reply.',
+  },
   PERSISTED_QUERY_MISMATCH: {
     status: 400,
     text: 'The hash is not that of the query; send its SHA-256 in lower-case hex.',

@@ -9,10 +9,12 @@ import { openGraphiql } from './graphiql/graphiql.ts';
 import { graphqlErrors } from './graphql-errors.ts';
 import { getEndpoint, postEndpoint } from './operation-endpoints.ts';
 import { type GraphqlOptions, withDefaults } from './options.ts';
+import { RequestLifetime } from './request-lifetime.ts';
 import type { RunOptions } from './run-request.ts';
 import { streamRequests } from './stream-requests.ts';
 
 export type { GraphqlOptions } from './options.ts';
+export type { ContextDetails } from './request-lifetime.ts';
 
 const ALLOW = 'GET, HEAD, POST, OPTIONS';
 
@@ -27,7 +29,10 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
     maxBatch,
     // A context is made from Fastify's own request, so the fast path leaves such a door alone.
     contextOf:
-      context === undefined ? () => undefined : (exchange) => context((exchange as FastifyExchange).request),
+      context === undefined
+        ? () => undefined
+        : (exchange, recipient = exchange) =>
+            context((exchange as FastifyExchange).request, new RequestLifetime(recipient)),
   };
 
   readRawBodies(app);

@@ -4,14 +4,15 @@ import type { Metrics } from '../observability/metrics/metrics.ts';
 import { DEFAULT_LIMITS, type DocumentLimits } from './document-limits.ts';
 import type { DocumentSource } from './documents/read-documents.ts';
 import { DEFAULT_RESULT_LIMITS, type ResultLimits } from './execution/result-budget.ts';
+import type { ContextDetails } from './request-lifetime.ts';
 
 /** The options of the GraphQL door. */
 export interface GraphqlOptions {
   readonly schema: GraphQLSchema;
   /** Where the endpoint is; default /graphql. */
   readonly path?: string;
-  /** What resolvers get as their context; default undefined. */
-  readonly context?: (request: FastifyRequest) => unknown;
+  /** What resolvers get as their context; default undefined. The signal in `details` is made when it is read. */
+  readonly context?: (request: FastifyRequest, details: ContextDetails) => unknown;
   /** What a document may ask for and a result may hold; each has a default of its own. */
   readonly limits?: Partial<DocumentLimits & ResultLimits>;
   /** Largest body in bytes; default 100 KiB. A larger one is a 413. */

@@ -3,6 +3,7 @@ import type { ErrorCode } from '../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
+import { type Recipient, SharedRecipient } from './execution/recipient.ts';
 import { resultText } from './execution/result-text.ts';
 import type { FindOperation, Refused } from './executor.ts';
 import { maskErrors } from './mask-errors.ts';
@@ -14,8 +15,8 @@ import { runBatch } from './run-batch.ts';
 /** What requests are run with. */
 export interface RunOptions {
   readonly findOperation: FindOperation;
-  /** What resolvers get as their context. */
-  contextOf(exchange: Exchange): unknown;
+  /** What resolvers get as their context; `recipient` is the exchange unless several operations share it. */
+  contextOf(exchange: Exchange, recipient?: Recipient): unknown;
   /** Maximum operations of a batch; 0 refuses batches. */
   readonly maxBatch: number;
 }
@@ -30,7 +31,7 @@ export function runRequest(exchange: Exchange, options: RunOptions): MaybePromis
   if ('errors' in operation) return refuseOperation(exchange, operation, type);
   refuseSubscription(operation);
   refuseWriteByGet(exchange, operation);
-  return whenReady(operation.run(params.variables, options.contextOf(exchange)), (result) =>
+  return whenReady(operation.run(params.variables, options.contextOf(exchange), exchange), (result) =>
     replyWith(masked(exchange, result), type),
   );
 }
@@ -42,11 +43,13 @@ function runAll(
   type: ResultType,
   { findOperation, contextOf, maxBatch }: RunOptions,
 ): MaybePromise<Reply> {
+  const recipient = new SharedRecipient(exchange);
   const texts = runBatch(batch, maxBatch, (params) => {
     const operation = findOperation(params);
     if ('errors' in operation) return resultText({ errors: operation.errors });
     refuseSubscription(operation);
-    return whenReady(operation.run(params.variables, contextOf(exchange)), (result) =>
+    const context = contextOf(exchange, recipient);
+    return whenReady(operation.run(params.variables, context, recipient), (result) =>
       resultText(masked(exchange, result)),
     );
   });

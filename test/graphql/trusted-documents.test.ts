@@ -7,6 +7,7 @@ import { startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { openDoor } from './support/door.ts';
 import { assertRefused, sendAs } from './support/refusal.ts';
+import { trustedFile } from './support/trusted-file.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const USER = 'query User($id: ID!) { user(id: $id) { id } }';
@@ -15,10 +16,8 @@ const documents = { user: USER, create: CREATE, created: 'subscription { userCre
 
 /** A door with these documents in a file; the file is needed at the start only. */
 async function openTrusting(env: Readonly<Record<string, string>> = {}) {
-  await using folder = await temporaryFolder();
-  const file = join(folder.path, 'documents.json');
-  await writeFile(file, JSON.stringify(documents));
-  return openDoor({ env: { GRAPHQL_DOCUMENTS: file, ...env } });
+  await using trusted = await trustedFile(documents);
+  return await openDoor({ env: { ...trusted.env, ...env } });
 }
 
 const UNKNOWN = {

@@ -6,6 +6,7 @@ export { defineConfig, type PorticoConfig } from './config/define-config.ts';
 export type { Config, ConfigSource } from './config/load.ts';
 export type { DoorSetup } from './config/schema/door-setup.ts';
 export type {
+  ContextDetails,
   FieldResolver,
   GraphqlContext,
   Resolver,

@@ -1,8 +1,7 @@
-import type { FastifyRequest } from 'fastify';
 import { ConfigError } from '../config/config-error.ts';
 import type { ModuleCheck } from '../config/load.ts';
 import { settingsOf } from '../config/options/options.ts';
-import type { GraphqlContext } from '../config/schema/graphql-code.ts';
+import type { ContextDetails, GraphqlContext } from '../config/schema/graphql-code.ts';
 import { graphql } from '../graphql/graphql.ts';
 import { graphqlErrors } from '../graphql/graphql-errors.ts';
 import { ownSchema } from '../graphql/own-schema/own-schema.ts';
@@ -29,7 +28,7 @@ export function openGraphqlDoor({ config, metrics, database, listener }: Parts):
     limits: options,
     schema,
     metrics,
-    context: context && ((request: FastifyRequest) => context(request, portico)),
+    context: context && ((request, details) => context(request, withDetails(portico, details))),
     contextValue: portico,
   });
   addFrontPage(app, {
@@ -37,6 +36,16 @@ export function openGraphqlDoor({ config, metrics, database, listener }: Parts):
     about: 'The GraphQL door. In a browser the endpoint is an editor for queries.',
     paths: { [options.path]: 'Queries, mutations and subscriptions, by POST or GET.' },
   });
+}
+
+/** A signal that nobody reads is not made. */
+function withDetails(portico: GraphqlContext, details: ContextDetails): GraphqlContext & ContextDetails {
+  return {
+    ...portico,
+    get abortSignal() {
+      return details.abortSignal;
+    },
+  };
 }
 
 /** Checks the schema of a configuration module without its users. */

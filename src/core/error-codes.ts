@@ -103,6 +103,36 @@ export const ERROR_CODES = {
     status: 406,
     text: 'The Accept header excludes every type that the path serves; change it.',
   },
+  BATCH_REFUSED: {
+    status: 400,
+    text: 'Batching is off, or the batch has more operations than `GRAPHQL_MAX_BATCH` allows; send fewer at once.',
+  },
+  CLIENT_GONE: {
+    text: 'The client closed its side of the connection while the operation ran; keep it open until the reply.',
+  },
+  PERSISTED_QUERY_MISMATCH: {
+    status: 400,
+    text: 'The hash is not that of the query; send its SHA-256 in lower-case hex.',
+  },
+  PERSISTED_QUERY_NOT_FOUND: {
+    status: 400,
+    text: 'No query is registered by this hash; send the query with it once, as Apollo Client and urql do.',
+  },
+  PERSISTED_QUERY_NOT_SUPPORTED: {
+    status: 400,
+    text: 'Automatic persisted queries are turned off; send the query itself.',
+  },
+  DOCUMENT_REQUIRED: {
+    status: 400,
+    text: 'Only trusted documents run here; send the id of one of them, or have the operator add yours.',
+  },
+  DOCUMENTS_INVALID: {
+    text: 'The trusted documents of GraphQL cannot be used; correct the file or the document that is named.',
+  },
+  DOCUMENT_NOT_FOUND: {
+    status: 400,
+    text: 'No trusted document has this id; compare it with what `GRAPHQL_DOCUMENTS` names.',
+  },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     text: 'The endpoint does not read bodies of this media type; send application/json.',

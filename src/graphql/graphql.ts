@@ -9,9 +9,11 @@ import { openGraphiql } from './graphiql/graphiql.ts';
 import { graphqlErrors } from './graphql-errors.ts';
 import { getEndpoint, postEndpoint } from './operation-endpoints.ts';
 import { type GraphqlOptions, withDefaults } from './options.ts';
+import { RequestLifetime } from './request-lifetime.ts';
 import type { RunOptions } from './run-request.ts';
 import { streamRequests } from './stream-requests.ts';
 
+export type { ContextDetails } from '../config/schema/graphql-code.ts';
 export type { GraphqlOptions } from './options.ts';
 
 const ALLOW = 'GET, HEAD, POST, OPTIONS';
@@ -19,16 +21,18 @@ const ALLOW = 'GET, HEAD, POST, OPTIONS';
 /** The GraphQL door (contract 4.1, GraphQL over HTTP) as a Fastify plugin. */
 export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) => {
   const options = withDefaults(given);
-  const { path, context, contextValue, maxBodyBytes } = options;
+  const { path, context, contextValue, maxBodyBytes, maxBatch } = options;
   const graphiql = openGraphiql(path);
   const streams = new EventStreams();
   const run: RunOptions = {
     findOperation: createFindOperation(options),
+    maxBatch,
     // A context is made from Fastify's own request, so the fast path leaves such a door alone.
     contextOf:
       context === undefined
         ? () => contextValue
-        : (exchange) => context((exchange as FastifyExchange).request),
+        : (exchange, recipient = exchange) =>
+            context((exchange as FastifyExchange).request, new RequestLifetime(recipient)),
   };
 
   readRawBodies(app);

@@ -1,8 +1,11 @@
 import type { OperationDefinitionNode } from 'graphql';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 
+/** How an operation went: an abandoned one ended because its client had left. */
+export type OperationOutcome = 'success' | 'error' | 'abandoned';
+
 /** Records how one operation of a document went; `began` is from performance.now(). */
-export type OperationMeter = (began: number, failed: boolean) => void;
+export type OperationMeter = (began: number, outcome: OperationOutcome) => void;
 
 /** What the GraphQL door counts and times. */
 export interface OperationMeters {
@@ -14,7 +17,8 @@ export interface OperationMeters {
 /** The meters of the GraphQL door. */
 export function operationMeters(metrics: Metrics): OperationMeters {
   const timer = metrics.timer('graphql.operations', {
-    description: 'Operations that ran, by name, type and whether the result has errors',
+    description:
+      'Operations that ran, by name, type and outcome (success, error, or abandoned by their clients)',
     tags: ['name', 'type', 'outcome'],
   });
   const lookups = metrics.counter('graphql.documents', {
@@ -28,19 +32,13 @@ export function operationMeters(metrics: Metrics): OperationMeters {
   };
   return {
     operation({ name, operation }) {
-      const series = (outcome: string) =>
+      const seriesOf = (outcome: OperationOutcome) =>
         timer.with('name', name?.value ?? 'anonymous', 'type', operation, 'outcome', outcome);
-      let success: ReturnType<typeof series> | undefined;
-      let error: ReturnType<typeof series> | undefined;
-      return (began, failed) => {
+      const series: Partial<Record<OperationOutcome, ReturnType<typeof seriesOf>>> = {};
+      return (began, outcome) => {
         const seconds = (performance.now() - began) / 1_000;
-        if (failed) {
-          error ??= series('error');
-          error.record(seconds);
-        } else {
-          success ??= series('success');
-          success.record(seconds);
-        }
+        series[outcome] ??= seriesOf(outcome);
+        series[outcome].record(seconds);
       };
     },
     lookup: (result) => byResult[result].increment(),

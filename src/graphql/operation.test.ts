@@ -143,7 +143,7 @@ test('a streamed list whose items fail while it waits leaves nothing unhandled',
 });
 
 test('a meter is made once, at the first run, and told of each', async () => {
-  const records: boolean[] = [];
+  const records: string[] = [];
   let made = 0;
   const fields: Fields = {
     a: {
@@ -155,15 +155,15 @@ test('a meter is made once, at the first run, and told of each', async () => {
   const running = operation('query Q($fail: String) { a(fail: $fail) }', fields, ({ name }) => {
     made++;
     assert.equal(name?.value, 'Q');
-    return (began, failed) => {
+    return (began, outcome) => {
       assert.ok(began <= performance.now());
-      records.push(failed);
+      records.push(outcome);
     };
   });
   assert.equal(made, 0);
   for (const variables of [{}, { fail: 'yes' }, { fail: 1 }, undefined])
     await running.run(variables, undefined);
-  assert.deepEqual([made, records], [1, [false, true, true, false]]);
+  assert.deepEqual([made, records], [1, ['success', 'error', 'error', 'success']]);
 });
 
 test('each event of a subscription is a run of its own', async () => {

@@ -11,6 +11,7 @@ import {
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { execute } from './execution/execute.ts';
 import { Plans } from './execution/plans.ts';
+import { ABANDONED, type Recipient, SharedRecipient } from './execution/recipient.ts';
 import { ResultBudget, type ResultLimits } from './execution/result-budget.ts';
 import type { Turns } from './execution/turns.ts';
 import {
@@ -51,16 +52,24 @@ export class Operation {
     this.#readVariables = variableReader(schema, definition.variableDefinitions ?? [], !suggestions);
   }
 
-  /** Runs a query or a mutation once the context is there; the result comes at once when no resolver is asynchronous. */
-  run(inputs: Inputs | undefined, context: unknown): MaybePromise<ExecutionResult> {
-    if (context instanceof Promise) return context.then((ready) => this.run(inputs, ready));
+  /**
+   * Runs a query or a mutation once the context is there; the result comes at once when no resolver is asynchronous. Else the run ends once the
+   * recipient has left, with ABANDONED for a result.
+   */
+  run(
+    inputs: Inputs | undefined,
+    context: unknown,
+    recipient?: Recipient | undefined,
+  ): MaybePromise<ExecutionResult> {
+    if (context instanceof Promise) return context.then((ready) => this.run(inputs, ready, recipient));
     const { meter } = this.#options;
-    if (meter === undefined) return this.#run(inputs, context);
+    if (meter === undefined) return this.#run(inputs, context, recipient);
     this.#meter ??= meter(this.definition);
     const record = this.#meter;
     const began = performance.now();
-    return whenReady(this.#run(inputs, context), (result) => {
-      record(began, result.errors !== undefined);
+    return whenReady(this.#run(inputs, context, recipient), (result) => {
+      if (result === ABANDONED) record(began, 'abandoned');
+      else record(began, result.errors === undefined ? 'success' : 'error');
       return result;
     });
   }
@@ -69,8 +78,9 @@ export class Operation {
   subscribe(
     inputs: Inputs | undefined,
     context: unknown,
+    recipient?: Recipient | undefined,
   ): MaybePromise<AsyncIterable<ExecutionResult> | ExecutionResult> {
-    if (context instanceof Promise) return context.then((ready) => this.subscribe(inputs, ready));
+    if (context instanceof Promise) return context.then((ready) => this.subscribe(inputs, ready, recipient));
     const { schema, suggestions } = this.#options;
     const args = validateSubscriptionArgs({
       schema,
@@ -82,21 +92,31 @@ export class Operation {
       options: { maxCoercionErrors: MAX_VARIABLE_ERRORS },
     });
     if (!('schema' in args)) return { errors: args };
+    const shared = recipient && new SharedRecipient(recipient);
     return whenReady(createSourceEventStream(args), (source) =>
       Symbol.asyncIterator in source
         ? mapSourceToResponseEvent(args, source, ({ rootValue }) =>
-            this.#execute(args.variableValues, context, rootValue),
+            this.#execute(args.variableValues, context, rootValue, shared),
           )
         : source,
     );
   }
 
-  #run(inputs: Inputs = {}, context: unknown): MaybePromise<ExecutionResult> {
+  #run(
+    inputs: Inputs | undefined = {},
+    context: unknown,
+    recipient: Recipient | undefined,
+  ): MaybePromise<ExecutionResult> {
     const variables = this.#readVariables(inputs);
-    return 'errors' in variables ? variables : this.#execute(variables, context, undefined);
+    return 'errors' in variables ? variables : this.#execute(variables, context, undefined, recipient);
   }
 
-  #execute(variables: VariableValues, context: unknown, rootValue: unknown): MaybePromise<ExecutionResult> {
+  #execute(
+    variables: VariableValues,
+    context: unknown,
+    rootValue: unknown,
+    recipient: Recipient | undefined,
+  ): MaybePromise<ExecutionResult> {
     const { schema, suggestions, limits, turns, onPlanned } = this.#options;
     const { definition } = this;
     this.#plans ??= new Plans({
@@ -107,6 +127,6 @@ export class Operation {
       onPlanned,
     });
     const budget = new ResultBudget(limits, turns);
-    return execute({ schema, definition, variables, context, rootValue, budget }, this.#plans);
+    return execute({ schema, definition, variables, context, rootValue, budget, recipient }, this.#plans);
   }
 }

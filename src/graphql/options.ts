@@ -1,7 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
+import type { ContextDetails } from '../config/schema/graphql-code.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { DEFAULT_LIMITS, type DocumentLimits } from './document-limits.ts';
+import type { DocumentSource } from './documents/read-documents.ts';
 import { DEFAULT_RESULT_LIMITS, type ResultLimits } from './execution/result-budget.ts';
 
 /** The options of the GraphQL door. */
@@ -9,8 +11,11 @@ export interface GraphqlOptions {
   readonly schema: GraphQLSchema;
   /** Where the endpoint is; default /graphql. */
   readonly path?: string;
-  /** Makes what resolvers get as their context, at once or later; default none. */
-  readonly context?: ((request: FastifyRequest) => unknown) | undefined;
+  /**
+   * Makes what resolvers get as their context, at once or later; default none. The signal in `details` is made when it is
+   * read.
+   */
+  readonly context?: ((request: FastifyRequest, details: ContextDetails) => unknown) | undefined;
   /** What they get without `context`, the same for all requests; default undefined. */
   readonly contextValue?: unknown;
   /** What a document may ask for and a result may hold; each has a default of its own. */
@@ -23,6 +28,17 @@ export interface GraphqlOptions {
   readonly introspection?: boolean;
   /** Whether an error names what the client could have meant; default true. */
   readonly suggestions?: boolean;
+  /** Whether clients may register documents by their hash (Apollo's automatic persisted queries); default true. */
+  readonly persistedQueries?: boolean;
+  /**
+   * Documents of your own clients: the path of a JSON file or a folder of `<id>.graphql` files, or an object with the
+   * texts by their ids. They are validated at the start, free of the limits on documents, and never forgotten.
+   */
+  readonly documents?: DocumentSource | undefined;
+  /** Whether no others run than `documents`; default false. */
+  readonly onlyDocuments?: boolean;
+  /** Maximum operations of a batch, a JSON array of requests; default 0, which refuses batches. */
+  readonly maxBatch?: number;
   /** Where operations are counted and timed; default nowhere. */
   readonly metrics?: Metrics | undefined;
 }
@@ -37,6 +53,10 @@ export function withDefaults(options: GraphqlOptions) {
     maxCacheBytes: 32 * 1024 * 1024,
     introspection: true,
     suggestions: true,
+    persistedQueries: true,
+    documents: undefined,
+    onlyDocuments: false,
+    maxBatch: 0,
     metrics: undefined,
     ...options,
     limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS, ...options.limits },

@@ -31,12 +31,50 @@ test('the parameters of a query string, whose maps are JSON', () => {
   assert.deepEqual(paramsFromUrl(query), { query: '{hello}', operationName: 'A', variables: { a: [1] } });
 });
 
-const malformed = (read: () => unknown, says: RegExp) =>
+const HASH = 'ecf4edb46db40b5132295c0291d62fb65d6759a9eedfa4d5d612dd5ec54a6b38';
+const extensions = { persistedQuery: { version: 1, sha256Hash: HASH } };
+
+test('a document is named by its hash, beside its text or without it, and by an id without its text', () => {
+  const none = { operationName: undefined, variables: undefined };
+  assert.deepEqual(paramsFromBody({ extensions }), { ...none, query: undefined, hash: HASH });
+  assert.deepEqual(paramsFromBody({ query: '{a}', extensions }), { ...none, query: '{a}', hash: HASH });
+  const url = { extensions: JSON.stringify(extensions) };
+  assert.deepEqual(paramsFromUrl(url), { ...none, query: undefined, hash: HASH });
+  for (const id of ['documentId', 'doc_id']) {
+    const named = { ...none, query: undefined, documentId: 'x' };
+    assert.deepEqual(paramsFromBody({ [id]: 'x', query: null, extensions }), named);
+    assert.deepEqual(paramsFromUrl({ [id]: 'x' }), named);
+    assert.deepEqual(paramsFromBody({ [id]: 'x', query: '{a}' }), { ...none, query: '{a}' });
+  }
+  assert.deepEqual(paramsFromBody({ query: '', extensions: { persistedQuery: null } }), {
+    ...none,
+    query: '',
+  });
+});
+
+test('a name that cannot be read is a 400', () => {
+  for (const id of [1, {}, ['x'], true]) {
+    malformed(() => paramsFromBody({ documentId: id }), /"documentId" must be a string/);
+    malformed(() => paramsFromBody({ doc_id: id }), /"doc_id" must be a string/);
+  }
+  const wrong = [1, 'x', [], {}, { version: 1 }, { version: 2, sha256Hash: HASH }, { sha256Hash: HASH }];
+  for (const persistedQuery of [
+    ...wrong,
+    { version: 1, sha256Hash: 1 },
+    { version: '1', sha256Hash: HASH },
+  ]) {
+    malformed(() => paramsFromBody({ extensions: { persistedQuery } }), /"persistedQuery" must have/);
+    malformed(() => paramsFromBody({ query: '', extensions: { persistedQuery } }), /"persistedQuery"/);
+  }
+  malformed(() => paramsFromBody({ extensions: {} }), /"query" is missing/);
+});
+
+function malformed(read: () => unknown, says: RegExp) {
   assert.throws(
     read,
     (error) => error instanceof HttpProblem && error.status === 400 && says.test(error.message),
   );
-
+}
 test('each wrong parameter is a 400 that names it', () => {
   malformed(() => paramsFromBody(undefined), /body is missing/);
   for (const body of [null, 1, 'query', true, [], [{ query: '{hello}' }]]) {
@@ -81,7 +119,9 @@ test('garbage gives a 400 or sound parameters, and nothing else', () => {
       query: fc.oneof(fc.string(), fc.anything()),
       operationName: fc.oneof(fc.string(), fc.anything()),
       variables: fc.oneof(fc.object(), fc.anything()),
-      extensions: fc.oneof(fc.object(), fc.anything()),
+      extensions: fc.oneof(fc.record({ persistedQuery: fc.anything() }), fc.object(), fc.anything()),
+      documentId: fc.anything(),
+      doc_id: fc.anything(),
     },
     { requiredKeys: [] },
   );
@@ -89,8 +129,9 @@ test('garbage gives a 400 or sound parameters, and nothing else', () => {
     fc.property(fc.oneof(shaped, fc.anything()), (body) => {
       const params = orRefused(() => paramsFromBody(body));
       if (params === undefined) return;
-      assert.deepEqual(Object.keys(params), ['query', 'operationName', 'variables']);
-      assert.equal(typeof params.query, 'string');
+      const { query, operationName: _name, variables: _variables, ...names } = params;
+      assert.equal(typeof (query ?? names.documentId ?? names.hash), 'string');
+      for (const name of Object.values(names)) assert.equal(typeof name, 'string');
       assert.ok(params.operationName === undefined || typeof params.operationName === 'string');
       assert.ok(params.variables === undefined || typeof params.variables === 'object');
     }),

@@ -3,18 +3,22 @@ import type { ErrorCode } from '../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
+import { type Recipient, SharedRecipient } from './execution/recipient.ts';
 import { resultText } from './execution/result-text.ts';
 import type { FindOperation, Refused } from './executor.ts';
 import { maskErrors } from './mask-errors.ts';
 import { EVENT_STREAM, negotiateResultType, RESULT_TYPES, type ResultType } from './media-type.ts';
 import type { Operation } from './operation.ts';
-import { paramsOf } from './request-params.ts';
+import { type Batch, paramsOf } from './request-params.ts';
+import { runBatch } from './run-batch.ts';
 
 /** What requests are run with. */
 export interface RunOptions {
   readonly findOperation: FindOperation;
-  /** What resolvers get as their context. */
-  contextOf(exchange: Exchange): unknown;
+  /** What resolvers get as their context; `recipient` is the exchange unless several operations share it. */
+  contextOf(exchange: Exchange, recipient?: Recipient): unknown;
+  /** Maximum operations of a batch; 0 refuses batches. */
+  readonly maxBatch: number;
 }
 
 /** Runs the operation of a request and answers with its one result. Throws HttpProblem. */
@@ -22,15 +26,39 @@ export function runRequest(exchange: Exchange, options: RunOptions): MaybePromis
   const type = negotiateResultType(exchange.headers.accept);
   if (type === undefined) throw notAcceptable();
   const params = paramsOf(exchange);
+  if (Array.isArray(params)) return runAll(exchange, params, type, options);
   const operation = options.findOperation(params);
   if ('errors' in operation) return refuseOperation(exchange, operation, type);
-  if (operation.definition.operation === 'subscription') {
-    throw new HttpProblem(406, 'NEEDS_EVENT_STREAM', `A subscription needs "Accept: ${EVENT_STREAM}"`);
-  }
+  refuseSubscription(operation);
   refuseWriteByGet(exchange, operation);
-  return whenReady(operation.run(params.variables, options.contextOf(exchange)), (result) =>
+  return whenReady(operation.run(params.variables, options.contextOf(exchange), exchange), (result) =>
     replyWith(masked(exchange, result), type),
   );
+}
+
+/** What comes of each operation is in its own result, so the reply has one status (GraphQL over HTTP, "Request Batching"). */
+function runAll(
+  exchange: Exchange,
+  batch: Batch,
+  type: ResultType,
+  { findOperation, contextOf, maxBatch }: RunOptions,
+): MaybePromise<Reply> {
+  const recipient = new SharedRecipient(exchange);
+  const texts = runBatch(batch, maxBatch, (params) => {
+    const operation = findOperation(params);
+    if ('errors' in operation) return resultText({ errors: operation.errors });
+    refuseSubscription(operation);
+    const context = contextOf(exchange, recipient);
+    return whenReady(operation.run(params.variables, context, recipient), (result) =>
+      resultText(masked(exchange, result)),
+    );
+  });
+  return whenReady(texts, (body) => ({ status: 200, type: `${type}; charset=utf-8`, body }));
+}
+
+function refuseSubscription({ definition }: Operation): void {
+  if (definition.operation !== 'subscription') return;
+  throw new HttpProblem(406, 'NEEDS_EVENT_STREAM', `A subscription needs "Accept: ${EVENT_STREAM}"`);
 }
 
 /** A GET may be repeated, cached and prefetched, so it runs queries only (GraphQL over HTTP, "GET"). */
@@ -51,12 +79,12 @@ function notAcceptable(): HttpProblem {
 
 /** A refused document has its reasons in the result. */
 function refuseOperation(exchange: Exchange, refused: Refused, type: ResultType): Reply {
-  const reply = replyWith(refused, type);
+  const reply = replyWith({ errors: refused.errors }, type);
   const [first] = refused.errors;
   const code = String(first?.extensions.code ?? ('INVALID_DOCUMENT' satisfies ErrorCode));
   const { id: reqId, method, log } = exchange;
   log.debug({ reqId, method, status: reply.status, code, reason: first?.message }, 'request refused');
-  return { ...reply, headers: { 'x-error-code': code } };
+  return { ...reply, headers: { ...refused.headers, 'x-error-code': code } };
 }
 
 function replyWith(result: ExecutionResult, type: ResultType): Reply {

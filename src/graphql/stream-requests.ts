@@ -4,6 +4,7 @@ import { parseAccept, takesEventStream } from '../http/accept.ts';
 import { exchangeOf } from '../http/add-endpoint.ts';
 import type { Exchange } from '../http/endpoint.ts';
 import type { EventStreams } from './event-stream.ts';
+import type { Recipient } from './execution/recipient.ts';
 import { resultText } from './execution/result-text.ts';
 import type { Refused } from './executor.ts';
 import { EVENT_STREAM, negotiateResultType } from './media-type.ts';
@@ -22,11 +23,14 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
     const exchange = exchangeOf(request);
     try {
       const params = paramsOf(exchange);
+      if (Array.isArray(params)) return done();
       const operation = options.findOperation(params);
       const subscribes = !('errors' in operation) && operation.definition.operation === 'subscription';
       if (!subscribes && negotiateResultType(accept) !== undefined) return done();
       if (!('errors' in operation)) refuseWriteByGet(exchange, operation);
-      stream(reply, exchange, () => eventsOf(operation, params, options.contextOf(exchange))).catch(done);
+      stream(reply, exchange, () => eventsOf(operation, params, options.contextOf(exchange), exchange)).catch(
+        done,
+      );
     } catch (error) {
       done(error as Error);
     }
@@ -48,10 +52,12 @@ async function eventsOf(
   operation: Operation | Refused,
   { variables }: RequestParams,
   context: unknown,
+  recipient: Recipient,
 ): Promise<AsyncIterable<ExecutionResult>> {
-  if ('errors' in operation) return once(operation);
-  if (operation.definition.operation !== 'subscription') return once(await operation.run(variables, context));
-  const source = await operation.subscribe(variables, context);
+  if ('errors' in operation) return once({ errors: operation.errors });
+  if (operation.definition.operation !== 'subscription')
+    return once(await operation.run(variables, context, recipient));
+  const source = await operation.subscribe(variables, context, recipient);
   return Symbol.asyncIterator in source ? source : once(source);
 }
 

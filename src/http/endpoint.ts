@@ -21,6 +21,8 @@ export interface Exchange {
   readonly log: FastifyBaseLogger;
   /** Calls a listener once the reply is sent or the client is gone. */
   onClose(listener: () => void): void;
+  /** The same, and also for a client that has closed its half a second ago; returns what takes it back. */
+  onLeave(listener: () => void): () => void;
 }
 
 /** What an endpoint answers. */

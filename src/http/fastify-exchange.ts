@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import { onDeparture } from './client-departure.ts';
 import type { Exchange } from './endpoint.ts';
 
 const NO_BODY = Buffer.alloc(0);
@@ -53,5 +54,9 @@ export class FastifyExchange implements Exchange {
     // A hook before the endpoint may take longer than the client stays.
     if (raw.destroyed) listener();
     else raw.once('close', listener);
+  }
+
+  onLeave(listener: () => void): () => void {
+    return onDeparture(this.request.raw.socket, (close) => this.onClose(close), listener);
   }
 }

@@ -100,6 +100,12 @@ export const deletes: OddRequests = {
   bodies: ['', '{}', ...brokenBodies],
 };
 
+/** An extension with the SHA-256 of `{hello}`, and with another one. */
+const [hashed, unknown] = [
+  '9dd7ff987fac8d0d1979084ebde5ce8bd855cd066d1a34e98432275cc6bc264c',
+  '0'.repeat(64),
+].map((hash) => `"extensions":{"persistedQuery":{"version":1,"sha256Hash":"${hash}"}}`);
+
 export const graphql: OddRequests = {
   methods: ['POST', 'GET', 'HEAD', 'OPTIONS', 'PUT'],
   targets: [
@@ -165,6 +171,14 @@ export const graphql: OddRequests = {
     '{"query":"{hello}","variables":"{}"}',
     '{"query":"{hello}","extensions":{"a":1},"operationName":null}',
     '[{"query":"{hello}"}]',
+    '[{"query":"{hello}"},{"query":"{helo}"}]',
+    '[{"query":"{hello}"},{},{}]',
+    '[{"query":"{hello}"},7]',
+    `{${unknown}}`,
+    `{"query":"{hello}",${unknown}}`,
+    '{"extensions":{"persistedQuery":{"version":2}}}',
+    '{"documentId":"sha256:x","variables":{"id":"1"}}',
+    '{"doc_id":7}',
     `{"query":"{hello}"${' '.repeat(400 - 19)}}`,
     `{"query":"{hello}"${' '.repeat(401 - 19)}}`,
     `{"query":"{${'hello '.repeat(50)}}"}`,
@@ -180,5 +194,8 @@ export const mutations: OddRequests = {
     '{"query":"mutation{createUser(name:\\"Ä\\",email:\\"a@x.y\\"){id name email}}"}',
     '{"query":"mutation{createUser(name:\\"\\",email:\\"\\"){id}}"}',
     '{"query":"mutation($n:String!){createUser(name:$n,email:\\"a@x.y\\"){id}}","variables":{"n":7}}',
+    `{${hashed}}`,
+    `{"query":"{hello}",${hashed}}`,
+    `{${hashed},"operationName":null}`,
   ],
 };

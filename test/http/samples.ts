@@ -32,6 +32,7 @@ export const env = {
   ...everything,
   GRAPHQL_MAX_USERS: '5',
   GRAPHQL_MAX_BODY_BYTES: '400',
+  GRAPHQL_MAX_BATCH: '2',
   WEBHOOK_MAX_BODY_BYTES: '300',
   WEBHOOK_MAX_BYTES_IN_FLIGHT: '400',
   WEBHOOK_SECRET: 'sesame',

@@ -1,4 +1,4 @@
-import { choice, count, path, port, toggle } from './option.ts';
+import { choice, count, path, port, text, toggle } from './option.ts';
 
 /** The options of the GraphQL door. */
 export const graphqlOptions = {
@@ -29,6 +29,28 @@ export const graphqlOptions = {
     env: 'GRAPHQL_SUGGESTIONS',
     default: true,
     description: 'Suggestions in errors of what the client may have meant.',
+  }),
+  'graphql.persistedQueries': toggle({
+    env: 'GRAPHQL_PERSISTED_QUERIES',
+    default: true,
+    description: "Registration of documents by their hash: Apollo's automatic persisted queries.",
+  }),
+  'graphql.documents': text({
+    env: 'GRAPHQL_DOCUMENTS',
+    unset: 'none',
+    placeholder: 'path',
+    description:
+      "Trusted documents, which clients name by their ids: a JSON file (documents by id, Relay's persisted queries, Apollo's manifest) or a folder of <id>.graphql files.",
+  }),
+  'graphql.onlyDocuments': toggle({
+    env: 'GRAPHQL_ONLY_DOCUMENTS',
+    default: false,
+    description: 'Refusal of all documents but the trusted ones.',
+  }),
+  'graphql.maxBatch': count({
+    env: 'GRAPHQL_MAX_BATCH',
+    default: 0,
+    description: 'Maximum operations of a batch, a JSON array of requests; 0 refuses batches.',
   }),
   'graphql.maxTokens': count({
     env: 'GRAPHQL_MAX_TOKENS',

@@ -22,6 +22,12 @@ export interface GraphqlContext {
   readonly users: Users;
 }
 
+/** What `graphql.context` gets beside the request. */
+export interface ContextDetails {
+  /** Aborted once the client has left, and once its reply is sent. Made when it is read. */
+  readonly abortSignal: AbortSignal;
+}
+
 /** As methods, because their parameters then take narrower types, which only a schema knows. */
 interface Methods<C> {
   resolve(...args: Parameters<GraphQLFieldResolver<unknown, C>>): unknown;
@@ -69,7 +75,7 @@ export interface GraphqlConfig<C = GraphqlContext> {
   /** Type definitions. With a `type Query` or a `schema` they are the whole schema, else they extend Portico's own. */
   readonly typeDefs?: string | DocumentNode | readonly (string | DocumentNode)[];
   /** Makes the context of the resolvers for a request, at once or later. */
-  readonly context?: (request: FastifyRequest, portico: GraphqlContext) => C | Promise<C>;
+  readonly context?: (request: FastifyRequest, portico: GraphqlContext & ContextDetails) => C | Promise<C>;
   readonly resolvers?: Resolvers<C>;
   /** A whole schema in place of `typeDefs` and `resolvers`, however it was made. */
   readonly schema?: GraphQLSchema;

@@ -81,6 +81,7 @@ async function inTurns(
     do {
       const result = next();
       const { done, value } = result instanceof Promise ? await result : result;
+      if (budget.isClosed) throw new Error('The run has finished');
       if (done === true) {
         list.add(await settled(batch));
         return list;

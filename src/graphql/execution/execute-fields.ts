@@ -58,6 +58,8 @@ export function executeSerially(
       const value = executeField(run, field, source, undefined);
       if (value instanceof Promise) {
         return value.then((settledValue) => {
+          // Of what nobody waits for nothing more is begun.
+          if (run.finished) throw new Error('The run has finished');
           results[field.key] = settledValue;
           return from(start + offset + 1);
         });

@@ -2,6 +2,7 @@ import { type ExecutionResult, type GraphQLError, locatedError } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { executeFields, executeSerially } from './execute-fields.ts';
 import type { Plans } from './plans.ts';
+import { unlessAbandoned } from './recipient.ts';
 import { withLists } from './result-text.ts';
 import { Run, type RunOptions } from './run.ts';
 
@@ -33,7 +34,8 @@ export function execute(options: Omit<RunOptions, 'fragments'>, plans: Plans): M
       options.definition.operation === 'mutation'
         ? executeSerially(run, selection, options.rootValue)
         : executeFields(run, selection, options.rootValue, undefined);
-    return data instanceof Promise ? data.then(finish, fail) : finish(data);
+    if (!(data instanceof Promise)) return finish(data);
+    return unlessAbandoned(options.recipient, data.then(finish, fail), () => run.finish());
   } catch (error) {
     return fail(error);
   }

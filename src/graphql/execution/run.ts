@@ -8,6 +8,7 @@ import type {
   VariableValues,
 } from 'graphql';
 import type { FieldPlan } from './field-plan.ts';
+import type { Recipient } from './recipient.ts';
 import type { ResultBudget } from './result-budget.ts';
 
 /** Where a value stands in the result, from the inside out. */
@@ -25,6 +26,8 @@ export interface RunOptions {
   readonly context: unknown;
   readonly rootValue: unknown;
   readonly budget: ResultBudget;
+  /** Who waits for the result; nobody leaves a run without one. */
+  readonly recipient?: Recipient | undefined;
 }
 
 /** One run of an operation: what resolvers get, and the errors so far. */

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../body/reply-budget.ts';
+import { onDeparture } from '../client-departure.ts';
 import type { Leased } from '../connections/connection.ts';
 import type { Connections } from '../connections/connections.ts';
 import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
@@ -108,6 +109,10 @@ export class FastExchange implements Exchange, Leased {
             before();
             listener();
           };
+  }
+
+  onLeave(listener: () => void): () => void {
+    return onDeparture(this.#connection.socket, (close) => this.onClose(close), listener);
   }
 
   cancel(): void {

@@ -40,7 +40,7 @@ export type FindOperation = (params: RequestParams) => Operation | Refused;
 /** The part of the cache that registered texts have. */
 const PERSISTED_SHARE = 1 / 8;
 /** How many results of the largest size are made at once. */
-const MAX_LARGE_RESULTS = 4;
+const MAX_LARGE_RESULTS = 2;
 
 const UNDETERMINED: Refused = { errors: [new GraphQLError('The operation to run cannot be determined')] };
 

@@ -112,14 +112,6 @@ describe('automatic persisted queries', () => {
     assert.equal(stream.headers.get('content-type'), 'text/event-stream; charset=utf-8');
     await stream.body?.cancel();
   });
-
-  test('a GET that names a document is no page', async () => {
-    const params = new URLSearchParams({ extensions: JSON.stringify(named(sha256(fresh()))) });
-    const answer = await read(
-      await fetch(`${door.url}?${params}`, { headers: { accept: 'text/html, application/json;q=0.9' } }),
-    );
-    assert.equal(answer.headers.get('x-error-code'), NOT_FOUND.code);
-  });
 });
 
 test('turned off, a hash alone says so, and a query beside one runs', async () => {

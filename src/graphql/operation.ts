@@ -12,6 +12,7 @@ import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { execute } from './execution/execute.ts';
 import { Plans } from './execution/plans.ts';
 import { ResultBudget, type ResultLimits } from './execution/result-budget.ts';
+import { channels, isTraced, traced } from './execution/tracing.ts';
 import type { Turns } from './execution/turns.ts';
 import {
   type Inputs,
@@ -31,6 +32,15 @@ export interface OperationOptions {
   readonly onPlanned: (bytes: number) => void;
   /** Makes the meter of an operation when it runs for the first time. */
   readonly meter: ((definition: OperationDefinitionNode) => OperationMeter) | undefined;
+}
+
+/** What one run starts from. */
+interface Values {
+  readonly variables: VariableValues;
+  /** The variables as they were sent. */
+  readonly inputs: Inputs | undefined;
+  readonly context: unknown;
+  readonly rootValue: unknown;
 }
 
 /** One operation of a valid document, ready to be run any number of times. */
@@ -69,6 +79,13 @@ export class Operation {
     inputs: Inputs | undefined,
     context: unknown,
   ): MaybePromise<AsyncIterable<ExecutionResult> | ExecutionResult> {
+    return traced(channels.subscribe, this.#message(inputs), () => this.#subscribe(inputs, context));
+  }
+
+  #subscribe(
+    inputs: Inputs | undefined,
+    context: unknown,
+  ): MaybePromise<AsyncIterable<ExecutionResult> | ExecutionResult> {
     const { schema, suggestions } = this.#options;
     const args = validateSubscriptionArgs({
       schema,
@@ -80,31 +97,73 @@ export class Operation {
       options: { maxCoercionErrors: MAX_VARIABLE_ERRORS },
     });
     if (!('schema' in args)) return { errors: args };
+    const { variableValues } = args;
+    const refusal = this.#plansOf().refusal(variableValues);
+    if (refusal !== undefined) return { errors: [refusal] };
     return whenReady(createSourceEventStream(args), (source) =>
       Symbol.asyncIterator in source
         ? mapSourceToResponseEvent(args, source, ({ rootValue }) =>
-            this.#execute(args.variableValues, context, rootValue),
+            this.#execute({ variables: variableValues, inputs, context, rootValue }, isTraced()),
           )
         : source,
     );
   }
 
-  #run(inputs: Inputs = {}, context: unknown): MaybePromise<ExecutionResult> {
-    const variables = this.#readVariables(inputs);
-    return 'errors' in variables ? variables : this.#execute(variables, context, undefined);
+  #run(inputs: Inputs | undefined, context: unknown): MaybePromise<ExecutionResult> {
+    if (!isTraced()) {
+      const variables = this.#readVariables(inputs ?? {});
+      if ('errors' in variables) return variables;
+      return this.#execute({ variables, inputs, context, rootValue: undefined }, false);
+    }
+    return traced(channels.execute, this.#message(inputs), () => {
+      const read = traced(channels.variableCoercion, this.#rootMessage(inputs), () => {
+        const variables = this.#readVariables(inputs ?? {});
+        return 'errors' in variables ? variables : { variableValues: variables };
+      });
+      if ('errors' in read) return read;
+      return this.#execute({ variables: read.variableValues, inputs, context, rootValue: undefined }, true);
+    });
   }
 
-  #execute(variables: VariableValues, context: unknown, rootValue: unknown): MaybePromise<ExecutionResult> {
-    const { schema, suggestions, limits, turns, onPlanned } = this.#options;
+  #execute(values: Values, isTraced: boolean): MaybePromise<ExecutionResult> {
+    const { schema, limits, turns } = this.#options;
     const { definition } = this;
+    const { variables, context, rootValue, inputs } = values;
+    const plans = this.#plansOf();
+    const refusal = plans.refusal(variables);
+    if (refusal !== undefined) return { errors: [refusal] };
+    const budget = new ResultBudget(limits, turns);
+    const options = { schema, definition, variables, context, rootValue, budget, isTraced };
+    return isTraced
+      ? traced(channels.rootSelectionSet, this.#rootMessage(inputs), () => execute(options, plans))
+      : execute(options, plans);
+  }
+
+  #plansOf(): Plans {
+    const { schema, suggestions, onPlanned } = this.#options;
     this.#plans ??= new Plans({
       schema,
       document: this.#document,
-      definition,
+      definition: this.definition,
       hideSuggestions: !suggestions,
       onPlanned,
     });
-    const budget = new ResultBudget(limits, turns);
-    return execute({ schema, definition, variables, context, rootValue, budget }, this.#plans);
+    return this.#plans;
+  }
+
+  /** What all channels say of the operation. */
+  #message(inputs: Inputs | undefined): Record<string, unknown> {
+    const { name, operation } = this.definition;
+    return {
+      schema: this.#options.schema,
+      document: this.#document,
+      rawVariableValues: inputs,
+      operationName: name?.value,
+      operationType: operation,
+    };
+  }
+
+  #rootMessage(inputs: Inputs | undefined): Record<string, unknown> {
+    return { ...this.#message(inputs), operation: this.definition };
   }
 }

@@ -95,12 +95,12 @@ async function run(query: string, rootValue: unknown, limits: Partial<ResultLimi
   const document = parse(query);
   const [definition] = document.definitions;
   assert.ok(definition?.kind === Kind.OPERATION_DEFINITION);
-  const turns = new Turns(1_000);
-  const budget = new ResultBudget({ ...DEFAULT_RESULT_LIMITS, ...limits }, turns, 0);
+  const turns = new Turns(1_000, 0);
+  const budget = new ResultBudget({ ...DEFAULT_RESULT_LIMITS, ...limits }, turns);
   const plans = new Plans({ schema, document, definition, hideSuggestions: false, onPlanned() {} });
   const variables = { sources: {}, coerced: {} };
   const result = await execute(
-    { schema, definition, variables, context: undefined, rootValue, budget },
+    { schema, definition, variables, context: undefined, rootValue, budget, isTraced: false },
     plans,
   );
   assert.equal(turns.held, 0, 'nothing is held for a result that is done');

@@ -48,7 +48,8 @@ function operationsOf(document: DocumentNode, schema: GraphQLSchema): Map<string
         schema,
         suggestions: true,
         limits: DEFAULT_RESULT_LIMITS,
-        turns: new Turns(0),
+        // However slow the machine is, nothing goes on in turns.
+        turns: new Turns(0, Number.POSITIVE_INFINITY),
         onPlanned() {},
         meter: undefined,
       }),

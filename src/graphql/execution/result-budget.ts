@@ -18,7 +18,6 @@ export const DEFAULT_RESULT_LIMITS: ResultLimits = {
 
 /** Bytes of the result between two looks at the clock. */
 const STEP = 32 * 1024;
-const SLICE = 8;
 
 /** What one run has made of its result so far, and may still make. */
 export class ResultBudget {
@@ -33,18 +32,20 @@ export class ResultBudget {
   isClosed = false;
   readonly #limits: ResultLimits;
   readonly #turns: Turns;
-  readonly #slice: number;
   /** Bytes of text that lists of the result hold. */
   #held = 0;
   /** When the slice ends; 0 until the first look at the clock. */
   #until = 0;
   #turn: Promise<void> | undefined;
 
-  /** `slice`: the longest time that the run holds the event loop for, in milliseconds. */
-  constructor(limits: ResultLimits, turns: Turns, slice = SLICE) {
+  constructor(limits: ResultLimits, turns: Turns) {
     this.#limits = limits;
     this.#turns = turns;
-    this.#slice = slice;
+  }
+
+  /** Maximum values of the result. */
+  get maxValues(): number {
+    return this.#limits.maxResultValues;
   }
 
   /** Whether text was made of a part of the result. */
@@ -66,7 +67,7 @@ export class ResultBudget {
   isSpent(): boolean {
     if (!this.isWithin()) throw this.exceeded;
     const now = performance.now();
-    if (this.#until === 0) this.#until = now + this.#slice;
+    if (this.#until === 0) this.#until = now + this.#turns.slice;
     if (now >= this.#until) return true;
     this.checkAt = this.bytes + STEP;
     return false;
@@ -77,7 +78,7 @@ export class ResultBudget {
     this.#turn ??= this.#turns.next(this.#until).then(() => {
       this.#turn = undefined;
       if (this.isClosed) throw new Error('The run has finished');
-      this.#until = performance.now() + this.#slice;
+      this.#until = performance.now() + this.#turns.slice;
       this.checkAt = this.bytes + STEP;
     });
     return this.#turn;

@@ -1,3 +1,5 @@
+const SLICE = 8;
+
 interface Waiting {
   /** Who waits longest goes first when there is too much text. */
   readonly since: number;
@@ -14,9 +16,13 @@ export class Turns {
   #held = 0;
   #isScheduled = false;
 
+  /** The longest time that a run holds the event loop for, in milliseconds. */
+  readonly slice: number;
+
   /** `maxHeld`: bytes of text that unfinished results may hold altogether. */
-  constructor(maxHeld: number) {
+  constructor(maxHeld: number, slice = SLICE) {
     this.#maxHeld = maxHeld;
+    this.slice = slice;
   }
 
   /** Bytes of text that unfinished results hold. */

@@ -34,15 +34,6 @@ export interface OperationOptions {
   readonly meter: ((definition: OperationDefinitionNode) => OperationMeter) | undefined;
 }
 
-/** What one run starts from. */
-interface Values {
-  readonly variables: VariableValues;
-  /** The variables as they were sent. */
-  readonly inputs: Inputs | undefined;
-  readonly context: unknown;
-  readonly rootValue: unknown;
-}
-
 /** One operation of a valid document, ready to be run any number of times. */
 export class Operation {
   readonly definition: OperationDefinitionNode;
@@ -91,7 +82,7 @@ export class Operation {
       schema,
       document: this.#document,
       operationName: this.definition.name?.value ?? null,
-      variableValues: inputs ?? null,
+      ...(inputs !== undefined && { variableValues: inputs }),
       contextValue: context,
       hideSuggestions: !suggestions,
       options: { maxCoercionErrors: MAX_VARIABLE_ERRORS },
@@ -103,52 +94,72 @@ export class Operation {
     return whenReady(createSourceEventStream(args), (source) =>
       Symbol.asyncIterator in source
         ? mapSourceToResponseEvent(args, source, ({ rootValue }) =>
-            this.#execute({ variables: variableValues, inputs, context, rootValue }, isTraced()),
+            isTraced()
+              ? this.#executeTraced(inputs, variableValues, context, rootValue)
+              : this.#execute(variableValues, context, rootValue, false),
           )
         : source,
     );
   }
 
   #run(inputs: Inputs | undefined, context: unknown): MaybePromise<ExecutionResult> {
-    if (!isTraced()) {
-      const variables = this.#readVariables(inputs ?? {});
-      if ('errors' in variables) return variables;
-      return this.#execute({ variables, inputs, context, rootValue: undefined }, false);
-    }
+    if (isTraced()) return this.#runTraced(inputs, context);
+    const variables = this.#readVariables(inputs ?? {});
+    return 'errors' in variables ? variables : this.#execute(variables, context, undefined, false);
+  }
+
+  #runTraced(inputs: Inputs | undefined, context: unknown): MaybePromise<ExecutionResult> {
     return traced(channels.execute, this.#message(inputs), () => {
       const read = traced(channels.variableCoercion, this.#rootMessage(inputs), () => {
         const variables = this.#readVariables(inputs ?? {});
         return 'errors' in variables ? variables : { variableValues: variables };
       });
       if ('errors' in read) return read;
-      return this.#execute({ variables: read.variableValues, inputs, context, rootValue: undefined }, true);
+      return this.#executeTraced(inputs, read.variableValues, context, undefined);
     });
   }
 
-  #execute(values: Values, isTraced: boolean): MaybePromise<ExecutionResult> {
+  #executeTraced(
+    inputs: Inputs | undefined,
+    variables: VariableValues,
+    context: unknown,
+    rootValue: unknown,
+  ): MaybePromise<ExecutionResult> {
+    return traced(channels.rootSelectionSet, this.#rootMessage(inputs), () =>
+      this.#execute(variables, context, rootValue, true),
+    );
+  }
+
+  #execute(
+    variables: VariableValues,
+    context: unknown,
+    rootValue: unknown,
+    isTraced: boolean,
+  ): MaybePromise<ExecutionResult> {
     const { schema, limits, turns } = this.#options;
     const { definition } = this;
-    const { variables, context, rootValue, inputs } = values;
     const plans = this.#plansOf();
     const refusal = plans.refusal(variables);
     if (refusal !== undefined) return { errors: [refusal] };
     const budget = new ResultBudget(limits, turns);
-    const options = { schema, definition, variables, context, rootValue, budget, isTraced };
-    return isTraced
-      ? traced(channels.rootSelectionSet, this.#rootMessage(inputs), () => execute(options, plans))
-      : execute(options, plans);
+    return execute({ schema, definition, variables, context, rootValue, budget, isTraced }, plans);
   }
 
   #plansOf(): Plans {
+    this.#plans ??= this.#plan();
+    return this.#plans;
+  }
+
+  #plan(): Plans {
     const { schema, suggestions, onPlanned } = this.#options;
-    this.#plans ??= new Plans({
+    const { definition } = this;
+    return new Plans({
       schema,
       document: this.#document,
-      definition: this.definition,
+      definition,
       hideSuggestions: !suggestions,
       onPlanned,
     });
-    return this.#plans;
   }
 
   /** What all channels say of the operation. */

@@ -20,16 +20,20 @@ const ERROR_BYTES = 1_024;
 /** What is the same for all fields of a run. */
 export interface RunOptions {
   readonly schema: GraphQLSchema;
-  readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
   readonly definition: OperationDefinitionNode;
   readonly variables: VariableValues;
   readonly context: unknown;
   readonly rootValue: unknown;
   readonly budget: ResultBudget;
-  /** Whether an error makes the enclosing values null that may not hold null; else each stays where it is. */
-  readonly propagatesErrors: boolean;
   /** Whether somebody may listen to the channels of tracing.ts. */
   readonly isTraced: boolean;
+}
+
+/** What is the same for all runs of an operation. */
+export interface RunPlans {
+  readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
+  /** Whether an error makes the enclosing values null that may not hold null; else each stays where it is. */
+  readonly propagatesErrors: boolean;
 }
 
 /** One run of an operation: what resolvers get, and the errors so far. */
@@ -41,6 +45,7 @@ export class Run {
   readonly isTraced: boolean;
   readonly propagatesErrors: boolean;
   readonly #options: RunOptions;
+  readonly #plans: RunPlans;
   readonly #errors: GraphQLError[] = [];
   /** Where the result is null because of an error; undefined in it stands for all of the result. */
   #nulled: Set<Path | undefined> | undefined;
@@ -50,14 +55,15 @@ export class Run {
   #isComplete = false;
   #finished = false;
 
-  constructor(options: RunOptions) {
+  constructor(options: RunOptions, plans: RunPlans) {
     this.schema = options.schema;
     this.variables = options.variables;
     this.context = options.context;
     this.budget = options.budget;
     this.isTraced = options.isTraced;
-    this.propagatesErrors = options.propagatesErrors;
+    this.propagatesErrors = plans.propagatesErrors;
     this.#options = options;
+    this.#plans = plans;
   }
 
   /** Whether the result is out; what still runs is ignored then. */
@@ -108,7 +114,7 @@ export class Run {
   }
 
   info(field: FieldPlan, path: Path): GraphQLResolveInfo {
-    const { schema, fragments, definition, variables, rootValue } = this.#options;
+    const { schema, definition, variables, rootValue } = this.#options;
     return {
       fieldName: field.name,
       fieldNodes: field.nodes,
@@ -116,7 +122,7 @@ export class Run {
       parentType: field.parent,
       path,
       schema,
-      fragments,
+      fragments: this.#plans.fragments,
       rootValue,
       operation: definition,
       variableValues: variables,

@@ -10,9 +10,10 @@ const names = ['e', 'v', 'n'].flatMap((kind) => Array.from({ length: 9 }, (_, co
 const leaves = names.map((name) => `${name}: String ${name}_: String!`).join(' ');
 const nodes = Array.from(
   { length: 9 },
-  (_, n) => `may${n}: Node need${n}: Node! all${n}: [Node] some${n}: [Node!]`,
+  (_, n) => `may${n}: Node need${n}: Node! all${n}: [Node] some${n}: [Node!] flow${n}: [Node!]`,
 );
 const sdl = `type Query { may: Node need: Node! ${leaves} ${nodes.join(' ')} }
+  type Mutation { may1: Node flow1: [Node!] ${leaves} }
   type Node { ${leaves} ${nodes.join(' ')} }`;
 
 const code: Required<Pick<TypeCode, 'fields'>> & {
@@ -38,9 +39,25 @@ for (let count = 0; count < 9; count++) {
   code.fields[`may${count}`] = () => later(() => ({}));
   code.fields[`need${count}`] = () => later(() => ({}));
   code.fields[`all${count}`] = () => [later(() => ({})), {}];
+  code.fields[`flow${count}`] = () => ({
+    async *[Symbol.asyncIterator]() {
+      if (count > 0) await ticks(count, () => {});
+      yield {};
+      yield {};
+    },
+  });
   code.fields[`some${count}`] = () => [{}, later(() => ({}))];
 }
-const schema = schemaOf(sdl, { Query: code, Node: code });
+const { may1, flow1 } = code.fields;
+assert.ok(may1 !== undefined && flow1 !== undefined);
+const steps = Object.fromEntries(
+  names.flatMap((name) => [name, `${name}_`]).map((name) => [name, code.fields[name]]),
+);
+const schema = schemaOf(sdl, {
+  Query: code,
+  Node: code,
+  Mutation: { fields: { ...steps, may1, flow1 } as typeof code.fields },
+});
 
 test('of two errors the one that is there first is told first', async () => {
   for (let first = 0; first < 9; first++) {
@@ -86,6 +103,18 @@ test('an error that rises through lists is as late as in GraphQL.js', async () =
   }
 });
 
+test('an error that rises through streams is as late as in GraphQL.js', async () => {
+  // Nothing makes the result complete before a stream has ended: GraphQL.js would leave rejections unhandled then.
+  for (let first = 0; first < 4; first++) {
+    for (let other = 0; other < 16; other++) {
+      const also = other < 9 ? `e${other}` : `may${other - 8} { e8 }`;
+      await same(schema, `{ may1 { ${also} need1 { flow${first} { e1_ } } } ${also} }`);
+      await same(schema, `{ ${also} need1 { flow${first} { need1 { n1_ } e3 } ${also} } }`);
+      await same(schema, `{ may1 { a: need1 { all1 { flow${first} { e2_ v1 } } } b: ${also} } }`);
+    }
+  }
+});
+
 test('what is given up goes on for as long as in GraphQL.js', async () => {
   const calls = new Set<number>();
   for (let other = 0; other < 9; other++) {
@@ -96,4 +125,23 @@ test('what is given up goes on for as long as in GraphQL.js', async () => {
     await same(schema, `{ need1 { need1 { e1_ ${deep} } ${deep} } ${deep} }`);
   }
   assert.ok(calls.size > 1);
+});
+
+test('what is given up ends, and the next step begins, in the same microtask as in GraphQL.js', async () => {
+  // Something of it is there in each microtask.
+  const all = 'v0 v1 v2 v3 v4 v5 v6 v7 v8';
+  const left = `x: may1 { e1_ may1 { ${all} a: may1 { ${all} may1 { ${all} } } } may8 { ${all} } }`;
+  for (let count = 0; count < 9; count++) {
+    for (const other of [
+      `v${count}`,
+      `n${count}`,
+      `e${count}`,
+      `may1 { v${count} }`,
+      'flow1 { v1 }',
+      'flow1 { v0 }',
+    ]) {
+      await same(schema, `{ ${left} y: ${other} }`);
+      await same(schema, `mutation { ${left} y: ${other} z: v${count} w: v0 last: v1 }`);
+    }
+  }
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { type Context, operationOf, type Resolver, raise, same, schemaOf, ticks } from './compare.ts';
 
 const rejected = (message: string) => ticks(1, () => raise(message));
@@ -231,4 +232,21 @@ test('a list without end is left at the limit of a result, and closed', async ()
     none: null,
   });
   assert.equal(closed, 2);
+});
+
+test('a list of promises that is past the limits leaves none of them unhandled', async () => {
+  const many = schemaOf('type Query { all: [String] }', {
+    Query: {
+      fields: {
+        all: () =>
+          Array.from({ length: 300 }, (_, index) =>
+            index > 200 ? rejected('left behind') : 'x'.repeat(1_000),
+          ),
+      },
+    },
+  });
+  const operation = operationOf(many, '{ all }', undefined, { maxResultBytes: 50_000 });
+  const result = await operation.run({}, undefined);
+  assert.match(String(result.errors?.[0]), /more than 50000 bytes/);
+  for (let count = 0; count < 3; count++) await turn();
 });

@@ -84,6 +84,10 @@ export const ERROR_CODES = {
     text: 'The Expect header asks for something other than 100-continue; leave it out.',
   },
   // GraphQL
+  INCREMENTAL_DELIVERY: {
+    status: 400,
+    text: 'The operation asks for incremental delivery, by @defer or @stream; leave the directive out.',
+  },
   INTERNAL_SERVER_ERROR: { text: 'A resolver failed; find the cause in the log.' },
   INVALID_DOCUMENT: {
     status: 400,

@@ -13,6 +13,7 @@ import { execute } from './execution/execute.ts';
 import { Plans } from './execution/plans.ts';
 import { ABANDONED, type Recipient, SharedRecipient } from './execution/recipient.ts';
 import { ResultBudget, type ResultLimits } from './execution/result-budget.ts';
+import { channels, isTraced, traced } from './execution/tracing.ts';
 import type { Turns } from './execution/turns.ts';
 import {
   type Inputs,
@@ -34,6 +35,14 @@ export interface OperationOptions {
   readonly meter: ((definition: OperationDefinitionNode) => OperationMeter) | undefined;
 }
 
+/** What a run or a subscription is called with. */
+interface Call {
+  readonly inputs: Inputs | undefined;
+  readonly context: unknown;
+  /** Who waits for the result; nobody leaves a run without one. */
+  readonly recipient: Recipient | undefined;
+}
+
 /** One operation of a valid document, ready to be run any number of times. */
 export class Operation {
   readonly definition: OperationDefinitionNode;
@@ -53,8 +62,8 @@ export class Operation {
   }
 
   /**
-   * Runs a query or a mutation once the context is there; the result comes at once when no resolver is asynchronous. Else the run ends once the
-   * recipient has left, with ABANDONED for a result.
+   * Runs a query or a mutation once the context is there; the result comes at once when no resolver is asynchronous.
+   * Else the run ends once the recipient has left, with ABANDONED for a result.
    */
   run(
     inputs: Inputs | undefined,
@@ -63,11 +72,12 @@ export class Operation {
   ): MaybePromise<ExecutionResult> {
     if (context instanceof Promise) return context.then((ready) => this.run(inputs, ready, recipient));
     const { meter } = this.#options;
-    if (meter === undefined) return this.#run(inputs, context, recipient);
+    const call = { inputs, context, recipient };
+    if (meter === undefined) return this.#run(call);
     this.#meter ??= meter(this.definition);
     const record = this.#meter;
     const began = performance.now();
-    return whenReady(this.#run(inputs, context, recipient), (result) => {
+    return whenReady(this.#run(call), (result) => {
       if (result === ABANDONED) record(began, 'abandoned');
       else record(began, result.errors === undefined ? 'success' : 'error');
       return result;
@@ -81,52 +91,106 @@ export class Operation {
     recipient?: Recipient | undefined,
   ): MaybePromise<AsyncIterable<ExecutionResult> | ExecutionResult> {
     if (context instanceof Promise) return context.then((ready) => this.subscribe(inputs, ready, recipient));
+    const shared = recipient && new SharedRecipient(recipient);
+    return traced(channels.subscribe, this.#message(inputs), () =>
+      this.#subscribe({ inputs, context, recipient: shared }),
+    );
+  }
+
+  #subscribe(call: Call): MaybePromise<AsyncIterable<ExecutionResult> | ExecutionResult> {
     const { schema, suggestions } = this.#options;
     const args = validateSubscriptionArgs({
       schema,
       document: this.#document,
       operationName: this.definition.name?.value ?? null,
-      variableValues: inputs ?? null,
-      contextValue: context,
+      ...(call.inputs !== undefined && { variableValues: call.inputs }),
+      contextValue: call.context,
       hideSuggestions: !suggestions,
       options: { maxCoercionErrors: MAX_VARIABLE_ERRORS },
     });
     if (!('schema' in args)) return { errors: args };
-    const shared = recipient && new SharedRecipient(recipient);
+    const { variableValues } = args;
+    const refusal = this.#plansOf().refusal(variableValues);
+    if (refusal !== undefined) return { errors: [refusal] };
     return whenReady(createSourceEventStream(args), (source) =>
       Symbol.asyncIterator in source
         ? mapSourceToResponseEvent(args, source, ({ rootValue }) =>
-            this.#execute(args.variableValues, context, rootValue, shared),
+            isTraced()
+              ? this.#executeTraced(call, variableValues, rootValue)
+              : this.#execute(call, variableValues, rootValue, false),
           )
         : source,
     );
   }
 
-  #run(
-    inputs: Inputs | undefined = {},
-    context: unknown,
-    recipient: Recipient | undefined,
-  ): MaybePromise<ExecutionResult> {
-    const variables = this.#readVariables(inputs);
-    return 'errors' in variables ? variables : this.#execute(variables, context, undefined, recipient);
+  #run(call: Call): MaybePromise<ExecutionResult> {
+    if (isTraced()) return this.#runTraced(call);
+    const variables = this.#readVariables(call.inputs ?? {});
+    return 'errors' in variables ? variables : this.#execute(call, variables, undefined, false);
+  }
+
+  #runTraced(call: Call): MaybePromise<ExecutionResult> {
+    const { inputs } = call;
+    return traced(channels.execute, this.#message(inputs), () => {
+      const read = traced(channels.variableCoercion, this.#rootMessage(inputs), () => {
+        const variables = this.#readVariables(inputs ?? {});
+        return 'errors' in variables ? variables : { variableValues: variables };
+      });
+      return 'errors' in read ? read : this.#executeTraced(call, read.variableValues, undefined);
+    });
+  }
+
+  #executeTraced(call: Call, variables: VariableValues, rootValue: unknown): MaybePromise<ExecutionResult> {
+    return traced(channels.rootSelectionSet, this.#rootMessage(call.inputs), () =>
+      this.#execute(call, variables, rootValue, true),
+    );
   }
 
   #execute(
+    { context, recipient }: Call,
     variables: VariableValues,
-    context: unknown,
     rootValue: unknown,
-    recipient: Recipient | undefined,
+    isTraced: boolean,
   ): MaybePromise<ExecutionResult> {
-    const { schema, suggestions, limits, turns, onPlanned } = this.#options;
+    const { schema, limits, turns } = this.#options;
     const { definition } = this;
-    this.#plans ??= new Plans({
+    const plans = this.#plansOf();
+    const refusal = plans.refusal(variables);
+    if (refusal !== undefined) return { errors: [refusal] };
+    const budget = new ResultBudget(limits, turns);
+    return execute({ schema, definition, variables, context, rootValue, budget, recipient, isTraced }, plans);
+  }
+
+  #plansOf(): Plans {
+    this.#plans ??= this.#plan();
+    return this.#plans;
+  }
+
+  #plan(): Plans {
+    const { schema, suggestions, onPlanned } = this.#options;
+    const { definition } = this;
+    return new Plans({
       schema,
       document: this.#document,
       definition,
       hideSuggestions: !suggestions,
       onPlanned,
     });
-    const budget = new ResultBudget(limits, turns);
-    return execute({ schema, definition, variables, context, rootValue, budget, recipient }, this.#plans);
+  }
+
+  /** What all channels say of the operation. */
+  #message(inputs: Inputs | undefined): Record<string, unknown> {
+    const { name, operation } = this.definition;
+    return {
+      schema: this.#options.schema,
+      document: this.#document,
+      rawVariableValues: inputs,
+      operationName: name?.value,
+      operationType: operation,
+    };
+  }
+
+  #rootMessage(inputs: Inputs | undefined): Record<string, unknown> {
+    return { ...this.#message(inputs), operation: this.definition };
   }
 }

@@ -100,7 +100,7 @@ async function run(query: string, rootValue: unknown, limits: Partial<ResultLimi
   const plans = new Plans({ schema, document, definition, hideSuggestions: false, onPlanned() {} });
   const variables = { sources: {}, coerced: {} };
   const result = await execute(
-    { schema, definition, variables, context: undefined, rootValue, budget },
+    { schema, definition, variables, context: undefined, rootValue, budget, isTraced: false },
     plans,
   );
   assert.equal(turns.held, 0, 'nothing is held for a result that is done');

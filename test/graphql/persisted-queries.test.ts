@@ -5,7 +5,7 @@ import { after, before, describe, mock, test } from 'node:test';
 import { buildSchema } from 'graphql';
 import { createFindOperation } from '../../src/graphql/executor.ts';
 import { withDefaults } from '../../src/graphql/options.ts';
-import { ask, type GraphqlDoor, openDoor, read } from './support/door.ts';
+import { ask, type GraphqlDoor, openDoor } from './support/door.ts';
 import { assertRefused, sendAs } from './support/refusal.ts';
 
 const JSON_TYPE = 'application/json';

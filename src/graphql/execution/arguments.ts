@@ -3,14 +3,21 @@ import {
   type FieldNode,
   type GraphQLArgument,
   type GraphQLField,
+  type GraphQLInputType,
   getArgumentValues,
+  getNullableType,
+  isEnumType,
   isNonNullType,
   Kind,
+  specifiedScalarTypes,
+  type ValueNode,
   type VariableValues,
   visit,
 } from 'graphql';
 
-type Arguments = Readonly<Record<string, unknown>>;
+export type Arguments = Readonly<Record<string, unknown>>;
+
+const BUILT_IN: ReadonlySet<unknown> = new Set(specifiedScalarTypes);
 
 /** Gives the arguments of a field for the variables of a run. Throws GraphQLError for those that are wrong. */
 export type ReadArguments = (variables: VariableValues) => Arguments;
@@ -27,7 +34,10 @@ export function planArguments(
   const coerce: ReadArguments = (variables) =>
     getArgumentValues(definition, node, variables, undefined, hideSuggestions);
   const given = new Map(node.arguments?.map(({ name, value }) => [name.value, value]));
-  if (!hasVariables(node)) return constant(coerce);
+  if (!hasVariables(node)) {
+    const isConstant = definition.args.every(({ name, type }) => isSame(type, given.get(name)));
+    return isConstant ? constant(coerce) : coerce;
+  }
 
   const direct: { name: string; variable: string; nonNull: boolean }[] = [];
   for (const argument of definition.args) {
@@ -64,6 +74,13 @@ function constant(coerce: ReadArguments): ReadArguments {
     for (const [name, value] of entries) copy[name] = value;
     return copy;
   };
+}
+
+/** Whether a literal has the same value each time that it is read: no program's code makes it. */
+function isSame(type: GraphQLInputType, value: ValueNode | undefined): boolean {
+  if (value === undefined || value.kind === Kind.NULL) return true;
+  const leaf = getNullableType(type);
+  return isEnumType(leaf) || BUILT_IN.has(leaf);
 }
 
 function hasVariables({ arguments: given = [] }: FieldNode): boolean {

@@ -1,6 +1,8 @@
-import type { MaybePromise } from '../../core/maybe-promise.ts';
+import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts';
 import { JsonList } from './json-list.ts';
+import { track } from './promises.ts';
 import type { ResultBudget } from './result-budget.ts';
+import type { Run } from './run.ts';
 
 /** Completes an item of a list. Throws, or rejects, when that makes the whole list null. */
 export type CompleteItem = (value: unknown, index: number) => unknown;
@@ -9,58 +11,66 @@ type Next = () => MaybePromise<IteratorResult<unknown>>;
 
 /** Completes a list at once; one that takes longer than a slice of the event loop goes on in turns, and becomes text. */
 export function completeList(
-  budget: ResultBudget,
+  { budget }: Run,
   list: Iterable<unknown>,
   complete: CompleteItem,
 ): MaybePromise<readonly unknown[] | JsonList> {
   const results: unknown[] = [];
-  const items = list[Symbol.iterator]();
+  const iterator = list[Symbol.iterator]();
   let pending = false;
   try {
     for (;;) {
       if (budget.bytes >= budget.checkAt && budget.isSpent()) {
-        return inTurns(budget, () => items.next(), results, complete);
+        return inTurns(budget, () => iterator.next(), results, complete).catch((error: unknown) => {
+          leave(budget, list, iterator);
+          throw error;
+        });
       }
-      const { done, value } = items.next();
-      if (done === true) return pending ? Promise.all(results) : results;
-      const completed = complete(value, results.length);
+      const iteration = iterator.next();
+      if (iteration.done) break;
+      const completed = complete(iteration.value, results.length);
       if (completed instanceof Promise) pending = true;
       results.push(completed);
       count(budget, completed);
     }
   } catch (error) {
-    ignoreErrors(results);
-    ignoreRest(items);
+    track(results);
+    leave(budget, list, iterator);
     throw error;
   }
+  return pending ? Promise.all(results) : results;
 }
 
 /** The same for a list whose items come one after the other. */
 export async function completeAsyncList(
-  budget: ResultBudget,
+  run: Run,
   list: AsyncIterable<unknown>,
   complete: CompleteItem,
 ): Promise<readonly unknown[] | JsonList> {
+  const { budget } = run;
   const results: unknown[] = [];
   const iterator = list[Symbol.asyncIterator]();
   const next = () => iterator.next() as Promise<IteratorResult<unknown>>;
+  let pending = false;
   try {
     for (;;) {
       if (budget.bytes >= budget.checkAt && budget.isSpent()) {
         return await inTurns(budget, next, results, complete);
       }
-      const { done, value } = await next();
-      if (done === true) return await Promise.all(results);
-      if (budget.isClosed) throw new Error('The run has finished');
-      const completed = complete(value, results.length);
+      const iteration = await next();
+      if (iteration.done) break;
+      if (run.finished) throw new Error('The run has finished');
+      const completed = complete(iteration.value, results.length);
+      if (completed instanceof Promise) pending = true;
       results.push(guarded(completed));
       count(budget, completed);
     }
   } catch (error) {
     // What is left of it is of no use, and its end is not waited for.
-    Promise.resolve(iterator.return?.()).catch(() => {});
+    void closeQuietly(iterator);
     throw error;
   }
+  return pending ? Promise.all(results) : results;
 }
 
 /** Goes on with a list, a batch of items in each turn. */
@@ -109,16 +119,30 @@ function guarded(completed: unknown): unknown {
   return completed;
 }
 
-/** Ignores errors of items that nobody waits for any more. */
-function ignoreRest(items: Iterator<unknown>): void {
+/**
+ * Leaves a list that failed. GraphQL.js reads it to its end for the promises in it, whose errors would be nobody's;
+ * so do we, but what makes its items as they are read gets no further than a result may.
+ */
+function leave(budget: ResultBudget, list: Iterable<unknown>, iterator: Iterator<unknown>): void {
+  const makesItems = iterator.return !== undefined;
+  let left = Array.isArray(list) ? Number.POSITIVE_INFINITY : budget.maxValues;
+  if (makesItems && (budget.isClosed || budget.exceeded !== undefined)) left = 0;
   try {
-    for (let next = items.next(); next.done !== true; next = items.next()) guarded(next.value);
+    for (; left > 0; left--) {
+      const iteration = iterator.next();
+      if (iteration.done) return;
+      if (isThenable(iteration.value)) track([iteration.value]);
+    }
+    iterator.return?.();
   } catch {
-    // The list failed once more; the first failure is told.
+    // It has failed already.
   }
 }
 
-/** Ignores errors of pending values that are not in the result any more. */
-export function ignoreErrors(values: Iterable<unknown>): void {
-  for (const value of values) guarded(value);
+async function closeQuietly(iterator: AsyncIterator<unknown>): Promise<void> {
+  try {
+    await iterator.return?.();
+  } catch {
+    // It has failed already.
+  }
 }

@@ -1,4 +1,4 @@
-import { type ExecutionResult, type GraphQLError, locatedError } from 'graphql';
+import { type ExecutionResult, GraphQLError, locatedError } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { executeFields, executeSerially } from './execute-fields.ts';
 import type { Plans } from './plans.ts';
@@ -10,33 +10,51 @@ import { Run, type RunOptions } from './run.ts';
  * Runs an operation as GraphQL's "Execution" says; the result comes at once when no resolver is asynchronous.
  * Errors of the result are GraphQLErrors, with what the program threw as their `originalError`. Never fails.
  */
-export function execute(options: Omit<RunOptions, 'fragments'>, plans: Plans): MaybePromise<ExecutionResult> {
-  const run = new Run({ ...options, fragments: plans.fragments });
-  const { budget } = run;
-  const refuse = (error: GraphQLError): ExecutionResult => {
-    run.finish();
-    return { errors: [error], data: null };
-  };
-  const finish = (data: Record<string, unknown> | null): ExecutionResult => {
-    if (data !== null && !budget.isWithin() && budget.exceeded) return refuse(budget.exceeded);
-    run.finish();
-    const result = run.errors.length > 0 ? { errors: run.errors, data } : { data };
-    return budget.holdsText ? withLists(result) : result;
-  };
-  const fail = (error: unknown): ExecutionResult => {
-    if (budget.exceeded !== undefined) return refuse(budget.exceeded);
-    run.add(locatedError(error, undefined, undefined));
-    return finish(null);
-  };
+export function execute(options: RunOptions, plans: Plans): MaybePromise<ExecutionResult> {
+  const run = new Run(options, plans);
   try {
     const selection = plans.find(options.variables);
     const data =
       options.definition.operation === 'mutation'
         ? executeSerially(run, selection, options.rootValue)
         : executeFields(run, selection, options.rootValue, undefined);
-    if (!(data instanceof Promise)) return finish(data);
-    return unlessAbandoned(options.recipient, data.then(finish, fail), () => run.finish());
+    if (!(data instanceof Promise)) return finish(run, complete(run, data));
+    const result = data
+      .then(
+        (values) => complete(run, values),
+        (error: unknown) => fail(run, error),
+      )
+      .then((made) => finish(run, made));
+    return unlessAbandoned(options.recipient, result, () => {
+      run.complete();
+      run.finish();
+    });
   } catch (error) {
-    return fail(error);
+    return finish(run, fail(run, error));
   }
+}
+
+function complete(run: Run, data: Record<string, unknown> | null): ExecutionResult {
+  const { budget, errors } = run;
+  const isWithin = data === null || budget.isWithin();
+  run.complete();
+  if (!isWithin && budget.exceeded) return { errors: [budget.exceeded], data: null };
+  const result = errors.length > 0 ? { errors, data } : { data };
+  return budget.holdsText ? withLists(result) : result;
+}
+
+function fail(run: Run, error: unknown): ExecutionResult {
+  const { exceeded } = run.budget;
+  if (exceeded !== undefined) {
+    run.complete();
+    return { errors: [exceeded], data: null };
+  }
+  run.add(error instanceof GraphQLError ? error : locatedError(error, undefined, undefined));
+  return complete(run, null);
+}
+
+/** One microtask after the result is made, as in GraphQL.js: what still runs stops then. */
+function finish(run: Run, result: ExecutionResult): ExecutionResult {
+  run.finish();
+  return result;
 }

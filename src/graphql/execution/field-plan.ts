@@ -11,8 +11,11 @@ export interface FieldPlan {
   readonly definition: GraphQLField<unknown, unknown>;
   /** Where the document asks for it: more than once, when selections are merged. */
   readonly nodes: readonly FieldNode[];
-  /** Undefined for a property of its parent's value. */
-  readonly resolve: GraphQLFieldResolver<unknown, unknown> | undefined;
+  /** Whether it has neither a resolver nor arguments: nearly always a property of its parent's value. */
+  readonly isProperty: boolean;
+  readonly resolve: GraphQLFieldResolver<unknown, unknown>;
+  /** Whether a type is asked about values, which takes the field's info. */
+  readonly needsInfo: boolean;
   /**
    * Whether the root type's resolver runs once in an operation for all fields with the same arguments: the definition has
    * `extensions.once`, and the selection asks for it more than once.

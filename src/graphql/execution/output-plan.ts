@@ -12,7 +12,11 @@ import {
 } from 'graphql';
 
 /** How a value of a type becomes part of the result. */
-export type OutputPlan = { readonly nonNull: boolean } & (
+export type OutputPlan = {
+  readonly nonNull: boolean;
+  /** Whether a type is asked about values: `resolveType` or `isTypeOf`. */
+  readonly asksType: boolean;
+} & (
   | {
       readonly kind: 'leaf';
       readonly type: GraphQLLeafType;
@@ -28,9 +32,15 @@ export type OutputPlan = { readonly nonNull: boolean } & (
 export function planOutput(declared: GraphQLOutputType): OutputPlan {
   const nonNull = isNonNullType(declared);
   const type = nonNull ? declared.ofType : declared;
-  if (isListType(type)) return { kind: 'list', nonNull, item: planOutput(type.ofType) };
-  if (isLeafType(type)) {
-    return { kind: 'leaf', nonNull, type, takesText: type === GraphQLString || type === GraphQLID };
+  if (isListType(type)) {
+    const item = planOutput(type.ofType);
+    return { kind: 'list', nonNull, asksType: item.asksType, item };
   }
-  return isAbstractType(type) ? { kind: 'abstract', nonNull, type } : { kind: 'object', nonNull, type };
+  if (isLeafType(type)) {
+    const takesText = type === GraphQLString || type === GraphQLID;
+    return { kind: 'leaf', nonNull, asksType: false, type, takesText };
+  }
+  return isAbstractType(type)
+    ? { kind: 'abstract', nonNull, asksType: true, type }
+    : { kind: 'object', nonNull, asksType: type.isTypeOf != null, type };
 }

@@ -1,4 +1,5 @@
 import {
+  defaultFieldResolver,
   type FieldNode,
   type FragmentDefinitionNode,
   GraphQLIncludeDirective,
@@ -45,9 +46,11 @@ export class Planner {
     const visited = new Set<string>();
     for (const set of sets) this.#collect(type, set, nodes, visited);
     const times = Map.groupBy(nodes.values(), ([node]) => node.name.value);
-    const fields = [...nodes].map(([key, found]) => {
-      const isRepeated = (times.get(found[0].name.value)?.length ?? 0) > 1;
-      return this.#field(type, key, found, isRepeated);
+    const fields = [...nodes].flatMap(([key, found]) => {
+      const { value: name } = found[0].name;
+      // As in GraphQL.js, what the type does not have is not there; validation has refused it.
+      if (this.#options.schema.getField(type, name) === undefined) return [];
+      return this.#field(type, key, found, (times.get(name)?.length ?? 0) > 1);
     });
     // Everywhere else an object with a prototype is the faster one.
     const create = nodes.has('__proto__') ? () => Object.create(null) : () => ({});
@@ -132,6 +135,7 @@ export class Planner {
     const [node] = nodes;
     const definition = schema.getField(parent, node.name.value);
     if (definition === undefined) throw new TypeError(`${parent}.${node.name.value} is not validated`);
+    const output = planOutput(definition.type);
     const selections = new Map<GraphQLObjectType, SelectionPlan>();
     return {
       key,
@@ -139,10 +143,12 @@ export class Planner {
       parent,
       definition,
       nodes,
-      resolve: definition.resolve,
+      isProperty: definition.resolve === undefined && definition.args.length === 0,
+      resolve: definition.resolve ?? defaultFieldResolver,
+      needsInfo: output.asksType,
       once: isRepeated && definition.extensions.once === true,
       readArguments: planArguments(definition, node, hideSuggestions),
-      output: planOutput(definition.type),
+      output,
       select: (type) => {
         let selection = selections.get(type);
         if (selection === undefined) {

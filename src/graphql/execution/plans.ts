@@ -1,4 +1,5 @@
 import {
+  type DirectiveNode,
   type DocumentNode,
   type FragmentDefinitionNode,
   GraphQLError,
@@ -11,6 +12,7 @@ import {
   visit,
 } from 'graphql';
 import type { SelectionPlan } from './field-plan.ts';
+import { incrementalDirectives, incrementalRefusal } from './incremental.ts';
 import { Planner } from './planner.ts';
 
 /** What the plans of one operation may take, in bytes: one for each combination of its conditions. More, and all begin anew. */
@@ -18,6 +20,8 @@ const MAX_BYTES = 1024 * 1024;
 /** What a selection takes, and each field in it, in bytes. */
 const PLAN_BYTES = 1_024;
 const FIELD_BYTES = 800;
+/** GraphQL.js does not export its directive. */
+const NO_PROPAGATION = 'experimental_disableErrorPropagation';
 
 interface PlansOptions {
   readonly schema: GraphQLSchema;
@@ -31,8 +35,11 @@ interface PlansOptions {
 /** The plans of one operation: the variables of @skip and @include decide which fields there are. */
 export class Plans {
   readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
+  /** Whether an error makes the enclosing values null that may not hold null. */
+  readonly propagatesErrors: boolean;
   readonly #options: PlansOptions;
   readonly #conditions: readonly string[];
+  readonly #incremental: readonly DirectiveNode[];
   readonly #plans = new Map<string, SelectionPlan>();
   #bytes = 0;
 
@@ -40,8 +47,15 @@ export class Plans {
     this.#options = options;
     const { document, definition } = options;
     const fragments = document.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION);
-    this.fragments = Object.fromEntries(fragments.map((fragment) => [fragment.name.value, fragment]));
+    this.fragments = byName(fragments);
+    this.propagatesErrors = !definition.directives?.some(({ name }) => name.value === NO_PROPAGATION);
     this.#conditions = conditionsOf([definition, ...fragments]);
+    this.#incremental = incrementalDirectives(definition, this.fragments);
+  }
+
+  /** Why the operation does not run with these variables. */
+  refusal(variables: VariableValues): GraphQLError | undefined {
+    return this.#incremental.length === 0 ? undefined : incrementalRefusal(this.#incremental, variables);
   }
 
   /** What is asked of the root type. Throws GraphQLError when a condition has a wrong value. */
@@ -72,8 +86,11 @@ export class Plans {
   #make({ sources, coerced }: VariableValues): SelectionPlan {
     const { schema, definition, hideSuggestions } = this.#options;
     const type = schema.getRootType(definition.operation);
-    if (type == null)
-      throw new GraphQLError(`The schema has no ${definition.operation}`, { nodes: definition });
+    if (type == null) {
+      throw new GraphQLError(`Schema is not configured to execute ${definition.operation} operation.`, {
+        nodes: definition,
+      });
+    }
     // A cached plan keeps no other variable of the request that it was made for.
     const conditions = { sources: pick(sources, this.#conditions), coerced: pick(coerced, this.#conditions) };
     const { fragments } = this;
@@ -81,6 +98,12 @@ export class Plans {
     const planner = new Planner({ schema, fragments, conditions, hideSuggestions, onField });
     return planner.select(type, [definition.selectionSet]);
   }
+}
+
+function byName(fragments: readonly FragmentDefinitionNode[]): Record<string, FragmentDefinitionNode> {
+  const named: Record<string, FragmentDefinitionNode> = Object.create(null);
+  for (const fragment of fragments) named[fragment.name.value] = fragment;
+  return named;
 }
 
 /** The variables of @skip and @include. */

@@ -43,6 +43,11 @@ export class ResultBudget {
     this.#turns = turns;
   }
 
+  /** Maximum values of the result. */
+  get maxValues(): number {
+    return this.#limits.maxResultValues;
+  }
+
   /** Whether text was made of a part of the result. */
   get holdsText(): boolean {
     return this.#held > 0;

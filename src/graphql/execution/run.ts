@@ -1,13 +1,14 @@
 import type {
   FragmentDefinitionNode,
   GraphQLError,
-  GraphQLFieldResolver,
   GraphQLResolveInfo,
   GraphQLSchema,
   OperationDefinitionNode,
   VariableValues,
 } from 'graphql';
+import type { Arguments } from './arguments.ts';
 import type { FieldPlan } from './field-plan.ts';
+import { asyncHelpers } from './promises.ts';
 import type { Recipient } from './recipient.ts';
 import type { ResultBudget } from './result-budget.ts';
 
@@ -20,14 +21,22 @@ const ERROR_BYTES = 1_024;
 /** What is the same for all fields of a run. */
 export interface RunOptions {
   readonly schema: GraphQLSchema;
-  readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
   readonly definition: OperationDefinitionNode;
   readonly variables: VariableValues;
   readonly context: unknown;
   readonly rootValue: unknown;
   readonly budget: ResultBudget;
+  /** Whether somebody may listen to the channels of tracing.ts. */
+  readonly isTraced: boolean;
   /** Who waits for the result; nobody leaves a run without one. */
   readonly recipient?: Recipient | undefined;
+}
+
+/** What is the same for all runs of an operation. */
+export interface RunPlans {
+  readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
+  /** Whether an error makes the enclosing values null that may not hold null; else each stays where it is. */
+  readonly propagatesErrors: boolean;
 }
 
 /** One run of an operation: what resolvers get, and the errors so far. */
@@ -36,26 +45,38 @@ export class Run {
   readonly variables: VariableValues;
   readonly context: unknown;
   readonly budget: ResultBudget;
+  readonly isTraced: boolean;
+  readonly propagatesErrors: boolean;
   readonly #options: RunOptions;
+  readonly #plans: RunPlans;
   readonly #errors: GraphQLError[] = [];
-  /** Where the result is null because of an error. */
-  #nulled: Set<Path> | undefined;
+  /** Where the result is null because of an error; undefined in it stands for all of the result. */
+  #nulled: Set<Path | undefined> | undefined;
   /** What root fields with `once` gave, by name and arguments. */
   #resolved: Map<string, unknown> | undefined;
   #abort: AbortController | undefined;
+  #isComplete = false;
   #finished = false;
 
-  constructor(options: RunOptions) {
+  constructor(options: RunOptions, plans: RunPlans) {
     this.schema = options.schema;
     this.variables = options.variables;
     this.context = options.context;
     this.budget = options.budget;
+    this.isTraced = options.isTraced;
+    this.propagatesErrors = plans.propagatesErrors;
     this.#options = options;
+    this.#plans = plans;
   }
 
-  /** Whether the result is complete; what still runs is ignored then. */
+  /** Whether the result is out; what still runs is ignored then. */
   get finished(): boolean {
     return this.#finished;
+  }
+
+  /** Throws once the result is out: what still runs then is of no use, and its errors are nobody's. */
+  checkUnfinished(): void {
+    if (this.#finished) throw new Error('The run has finished');
   }
 
   get errors(): readonly GraphQLError[] {
@@ -67,36 +88,36 @@ export class Run {
     if (this.#finished) return;
     this.#nulled ??= new Set();
     for (let at = path; at !== undefined; at = at.prev) if (this.#nulled.has(at)) return;
-    if (path !== undefined) this.#nulled.add(path);
+    if (this.#nulled.has(undefined)) return;
+    this.#nulled.add(path);
     this.budget.bytes += ERROR_BYTES;
     this.#errors.push(error);
   }
 
   /** What the resolver of a root field gives, the first time that it is asked with these arguments. */
-  once(
-    field: FieldPlan,
-    given: Readonly<Record<string, unknown>>,
-    resolve: GraphQLFieldResolver<unknown, unknown>,
-    path: Path,
-  ): unknown {
+  once(field: FieldPlan, given: Arguments, info: GraphQLResolveInfo): unknown {
     this.#resolved ??= new Map();
     const key = `${field.name} ${JSON.stringify(given)}`;
     if (!this.#resolved.has(key)) {
-      const { rootValue } = this.#options;
-      this.#resolved.set(key, resolve(rootValue, given, this.context, this.info(field, path)));
+      this.#resolved.set(key, field.resolve(this.#options.rootValue, given, this.context, info));
     }
     return this.#resolved.get(key);
   }
 
-  /** Completes the result, and aborts the signal of resolvers that still run. */
-  finish(): void {
-    this.#finished = true;
+  /** The result is made: aborts the signal of resolvers that still run. */
+  complete(): void {
+    this.#isComplete = true;
     this.budget.close();
     this.#abort?.abort();
   }
 
+  /** The result is out. */
+  finish(): void {
+    this.#finished = true;
+  }
+
   info(field: FieldPlan, path: Path): GraphQLResolveInfo {
-    const { schema, fragments, definition, variables, rootValue } = this.#options;
+    const { schema, definition, variables, rootValue } = this.#options;
     return {
       fieldName: field.name,
       fieldNodes: field.nodes,
@@ -104,7 +125,7 @@ export class Run {
       parentType: field.parent,
       path,
       schema,
-      fragments,
+      fragments: this.#plans.fragments,
       rootValue,
       operation: definition,
       variableValues: variables,
@@ -115,13 +136,9 @@ export class Run {
 
   readonly #getAbortSignal = (): AbortSignal => {
     this.#abort ??= new AbortController();
-    if (this.#finished) this.#abort.abort();
+    if (this.#isComplete) this.#abort.abort();
     return this.#abort.signal;
   };
 }
 
-/** No hook waits for work that resolvers leave behind. */
-const getAsyncHelpers: GraphQLResolveInfo['getAsyncHelpers'] = () => ({
-  promiseAll: (values) => Promise.all(values),
-  track() {},
-});
+const getAsyncHelpers = () => asyncHelpers;

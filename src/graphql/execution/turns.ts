@@ -1,23 +1,23 @@
+const SLICE = 8;
+
 interface Waiting {
   /** Who waits longest goes first when there is too much text. */
   readonly since: number;
   readonly go: () => void;
 }
 
-/** In milliseconds. */
-const SLICE = 8;
-
 /**
  * The turns that long operations of a door take. In each turn of the event loop one of them goes on, so however many
  * there are, others wait for one slice. When their text has reached the bound, only the eldest goes on until it is done.
  */
 export class Turns {
-  /** The longest time that one of them holds the event loop for, in milliseconds. */
-  readonly slice: number;
   readonly #maxHeld: number;
   readonly #waiting: Waiting[] = [];
   #held = 0;
   #isScheduled = false;
+
+  /** The longest time that a run holds the event loop for, in milliseconds. */
+  readonly slice: number;
 
   /** `maxHeld`: bytes of text that unfinished results may hold altogether. */
   constructor(maxHeld: number, slice = SLICE) {

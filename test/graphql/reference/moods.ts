@@ -16,7 +16,8 @@ export interface Values {
 
 export type Later = <T>(value: () => T) => Promise<T>;
 
-type Mood = (values: Values, later: Later) => unknown;
+/** `soon` takes a few microtasks, `later` a turn of the event loop. */
+type Mood = (values: Values, later: Later, soon: Later) => unknown;
 
 const fails = (error: unknown): never => {
   throw error;
@@ -50,6 +51,12 @@ export const moods = {
   laterDetailed: (_values, later) => later(() => fails(detailed())),
   laterError: (_values, later) => later(() => hidden()),
   thenable: ({ good }, later) => thenable(later(() => good)),
+  soon: ({ good }, _later, soon) => soon(() => good),
+  soonNone: (_values, _later, soon) => soon(() => null),
+  soonWrong: ({ wrong }, _later, soon) => soon(() => wrong),
+  soonThrows: (_values, _later, soon) => soon(() => fails(hidden())),
+  soonDetailed: (_values, _later, soon) => soon(() => fails(detailed())),
+  soonThenable: ({ good }, _later, soon) => thenable(soon(() => good)),
 } as const satisfies Readonly<Record<string, Mood>>;
 
 /** What else a resolver of a list may do; the values are those of its items. */
@@ -70,11 +77,15 @@ export const listMoods = {
     yield good;
     throw hidden();
   },
-  // All in one turn: in a pause between two items GraphQL.js would leave rejections of the first unhandled.
   async *streamed({ good }, later) {
     await later(() => {});
     yield good;
     yield null;
+    yield good;
+  },
+  async *streamedSlowly({ good }, later) {
+    yield good;
+    await later(() => {});
     yield good;
   },
   async *streamedThrows({ good }, later) {
@@ -82,12 +93,77 @@ export const listMoods = {
     yield good;
     throw detailed();
   },
+  withSoon: ({ good }, _later, soon) => [
+    soon(() => good),
+    good,
+    soon(() => null),
+    thenable(soon(() => good)),
+  ],
+  withSoonErrors: ({ good, wrong }, _later, soon) => [
+    soon(() => good),
+    soon(() => fails(hidden())),
+    wrong,
+    soon(() => fails(shown())),
+  ],
+  failsOnce: ({ good }, _later, soon) =>
+    failingOnce([soon(() => good), good, soon(() => fails(hidden()))], 1),
+  failsAtFirst: ({ good }, _later, soon) => failingOnce([good, soon(() => fails(hidden())), good], 0),
+  async *streamedSoon({ good, wrong }, _later, soon) {
+    yield soon(() => good);
+    yield good;
+    await soon(() => {});
+    yield wrong;
+    yield soon(() => fails(shown()));
+    yield good;
+  },
+  streamedBadly: ({ good }, _later, soon) => ({
+    ...failingOnce([good, good], 1, soon),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    // Nobody waits for an end that does not come.
+    return: () => new Promise(() => {}),
+  }),
   text: () => 'no list',
 } as const satisfies Readonly<Record<string, Mood>>;
 
+/** An iterator that throws once and goes on after that. */
+function failingOnce(values: readonly unknown[], at: number, soon?: Later) {
+  let index = -1;
+  const next = () => {
+    index += 1;
+    if (index === at) fails(hidden());
+    return { done: index >= values.length, value: values[index] };
+  };
+  return {
+    [Symbol.iterator]() {
+      return this;
+    },
+    next: soon === undefined ? next : () => soon(next),
+  };
+}
+
 /** Gives the value of one field in its mood. */
-export function inMood(mood: Mood, values: Values, { schedule }: Context, info: GraphQLResolveInfo): unknown {
-  return mood(values, laterIn(schedule, info));
+export function inMood(
+  mood: Mood,
+  values: Values,
+  { schedule, done }: Context,
+  info: GraphQLResolveInfo,
+): unknown {
+  done.push(`asked for ${responsePathAsArray(info.path).join('.')}`);
+  return mood(values, laterIn(schedule, info), soonIn(info));
+}
+
+/** Promises that take up to eight microtasks, each its own number. */
+export function soonIn({ path }: GraphQLResolveInfo, kind = ''): Later {
+  const place = `${responsePathAsArray(path).join('.')}${kind}`;
+  let count = 0;
+  return async (value) => {
+    let seed = count++;
+    for (const character of place) seed = (seed * 31 + character.charCodeAt(0)) % 9973;
+    for (let left = seed % 9; left > 0; left--) await undefined;
+    return value();
+  };
 }
 
 /** Promises that are named after the field that they are made for. */

@@ -19,7 +19,7 @@ import {
   isNonNullType,
   valueFromASTUntyped,
 } from 'graphql';
-import { type Context, inMood, laterIn, listMoods, moods, type Values } from './moods.ts';
+import { type Context, inMood, laterIn, listMoods, moods, soonIn, type Values } from './moods.ts';
 import { Thing } from './thing.ts';
 
 type Fields = Record<string, GraphQLFieldConfig<unknown, Context>>;
@@ -106,6 +106,38 @@ const anything = new GraphQLUnionType({
   },
 });
 
+/** Types that answer for themselves, after some microtasks or at once; what is broken one of them rejects. */
+const delta = new GraphQLObjectType<unknown, Context>({
+  name: 'Delta',
+  fields: () => fields,
+  isTypeOf(value, { done }, info) {
+    done.push(`Delta? ${JSON.stringify(info.path)}`);
+    return soonIn(
+      info,
+      '?',
+    )(() => {
+      if (Thing.kindOf(value) === 'Broken') throw new Error('a secret of the type');
+      return Thing.kindOf(value) === 'Delta';
+    });
+  },
+});
+const epsilon = new GraphQLObjectType<unknown, Context>({
+  name: 'Epsilon',
+  fields: () => fields,
+  isTypeOf: (value) => ['Epsilon', 'Broken'].includes(Thing.kindOf(value) ?? ''),
+});
+const zeta = new GraphQLObjectType<unknown, Context>({
+  name: 'Zeta',
+  fields: () => fields,
+  isTypeOf: (value, _context, info) => soonIn(info, '!')(() => Thing.kindOf(value) === 'Zeta'),
+});
+const several = new GraphQLUnionType({ name: 'Several', types: [delta, epsilon, zeta] });
+const slow = new GraphQLUnionType({
+  name: 'Slow',
+  types: [alpha, delta, zeta],
+  resolveType: (value, _context, info) => soonIn(info, '.')(() => Thing.kindOf(value)),
+});
+
 const types: readonly (readonly [type: GraphQLOutputType, values: Values])[] = [
   [GraphQLString, { good: 'text', wrong: { secret: 1 } }],
   [GraphQLInt, { good: 3, wrong: 'three' }],
@@ -124,6 +156,10 @@ const types: readonly (readonly [type: GraphQLOutputType, values: Values])[] = [
   [node, { good: new Thing('Beta'), wrong: new Thing('Color') }],
   [marked, { good: new Thing('Gamma'), wrong: new Thing('Alpha') }],
   [anything, { good: new Thing('Gamma'), wrong: new Thing(undefined) }],
+  [several, { good: new Thing('Delta'), wrong: new Thing('Nobody') }],
+  [several, { good: new Thing('Zeta'), wrong: new Thing('Broken') }],
+  [several, { good: new Thing('Broken'), wrong: 5 }],
+  [slow, { good: new Thing('Zeta'), wrong: new Thing('Beta') }],
 ];
 
 const fields: Fields = {

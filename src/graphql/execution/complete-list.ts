@@ -15,16 +15,14 @@ export function completeList(
   list: Iterable<unknown>,
   complete: CompleteItem,
 ): MaybePromise<readonly unknown[] | JsonList> {
+  if (Array.isArray(list)) return completeArray(budget, list, complete);
   const results: unknown[] = [];
   const iterator = list[Symbol.iterator]();
   let pending = false;
   try {
     for (;;) {
       if (budget.bytes >= budget.checkAt && budget.isSpent()) {
-        return inTurns(budget, () => iterator.next(), results, complete).catch((error: unknown) => {
-          leave(budget, list, iterator);
-          throw error;
-        });
+        return restInTurns(budget, list, iterator, results, complete);
       }
       const iteration = iterator.next();
       if (iteration.done) break;
@@ -39,6 +37,54 @@ export function completeList(
     throw error;
   }
   return pending ? Promise.all(results) : results;
+}
+
+/** The same without an iterator, which would cost a tenth of a list of small objects. */
+function completeArray(
+  budget: ResultBudget,
+  list: readonly unknown[],
+  complete: CompleteItem,
+): MaybePromise<readonly unknown[] | JsonList> {
+  const results: unknown[] = [];
+  let pending = false;
+  let index = 0;
+  try {
+    while (index < list.length) {
+      if (budget.bytes >= budget.checkAt && budget.isSpent()) {
+        return restInTurns(budget, list, itemsFrom(list, index), results, complete);
+      }
+      const completed = complete(list[index], index++);
+      if (completed instanceof Promise) pending = true;
+      results.push(completed);
+      count(budget, completed);
+    }
+  } catch (error) {
+    track(results);
+    leave(budget, list, itemsFrom(list, index));
+    throw error;
+  }
+  return pending ? Promise.all(results) : results;
+}
+
+function itemsFrom(list: readonly unknown[], start: number): Iterator<unknown> {
+  let index = start;
+  return {
+    next: () =>
+      index < list.length ? { done: false, value: list[index++] } : { done: true, value: undefined },
+  };
+}
+
+function restInTurns(
+  budget: ResultBudget,
+  list: Iterable<unknown>,
+  items: Iterator<unknown>,
+  begun: unknown[],
+  complete: CompleteItem,
+): Promise<JsonList> {
+  return inTurns(budget, () => items.next(), begun, complete).catch((error: unknown) => {
+    leave(budget, list, items);
+    throw error;
+  });
 }
 
 /** The same for a list whose items come one after the other. */

@@ -25,12 +25,9 @@ export function variableReader(
   definitions: readonly VariableDefinitionNode[],
   hideSuggestions: boolean,
 ): ReadVariables {
-  /** By variable, the JavaScript type whose values stay as they are; undefined where there is none. */
-  const unchanged = definitions.map(
-    (definition) => [definition.variable.name.value, unchangedType(schema, definition)] as const,
-  );
-  /** The variables' signatures as GraphQL.js gave them when it first read them all. */
-  let known: Signatures | undefined;
+  const types = definitions.map((definition) => unchangedType(schema, definition));
+  /** All variables, once GraphQL.js has given their signatures; none where a value may have to be changed. */
+  let known: readonly Unchanged[] | undefined;
 
   return (inputs) => {
     const read = known && readUnchanged(known, inputs);
@@ -40,30 +37,47 @@ export function variableReader(
       hideSuggestions,
     });
     if (errors !== undefined) return { errors };
-    known ??= signaturesOf(variableValues);
+    known ??= describe(variableValues);
     return variableValues;
   };
 
-  function readUnchanged(signatures: Signatures, inputs: Inputs): VariableValues | undefined {
-    const sources: Record<string, Source> = Object.create(null);
-    const coerced: Record<string, unknown> = Object.create(null);
-    for (const [name, type] of unchanged) {
-      const value = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
-      const signature = signatures[name];
-      if (signature === undefined || type === undefined || typeof value !== type) return undefined;
-      sources[name] = { signature, value };
-      coerced[name] = value;
-    }
-    return { sources, coerced };
+  /** Nothing of the values: they belong to a request that ends. */
+  function describe({ sources }: VariableValues): readonly Unchanged[] | undefined {
+    const described = definitions.map(({ variable }, index) => {
+      const name = variable.name.value;
+      return { name, type: types[index], signature: sources[name]?.signature };
+    });
+    return described.every(isUnchanged) ? described : undefined;
   }
 }
 
-type Source = NonNullable<VariableValues['sources'][string]>;
-type Signatures = Readonly<Record<string, Source['signature']>>;
+function readUnchanged(variables: readonly Unchanged[], inputs: Inputs): VariableValues | undefined {
+  const sources: Record<string, Source> = Object.create(null);
+  const coerced: Record<string, unknown> = Object.create(null);
+  for (const { name, type, signature } of variables) {
+    const value = Object.hasOwn(inputs, name) ? inputs[name] : undefined;
+    if (typeof value !== type) return undefined;
+    sources[name] = { signature, value };
+    coerced[name] = value;
+  }
+  return { sources, coerced };
+}
 
-/** Nothing of the values: they belong to a request that ends. */
-function signaturesOf({ sources }: VariableValues): Signatures {
-  return Object.fromEntries(Object.entries(sources).map(([name, { signature }]) => [name, signature]));
+type Source = NonNullable<VariableValues['sources'][string]>;
+
+/** A variable whose values stay as they are when they have this JavaScript type. */
+interface Unchanged {
+  readonly name: string;
+  readonly type: string;
+  readonly signature: Source['signature'];
+}
+
+function isUnchanged(
+  variable: {
+    readonly [K in keyof Unchanged]: Unchanged[K] | undefined;
+  },
+): variable is Unchanged {
+  return variable.type !== undefined && variable.signature !== undefined;
 }
 
 function unchangedType(schema: GraphQLSchema, { type }: VariableDefinitionNode): string | undefined {

@@ -11,6 +11,7 @@ import { getEndpoint, postEndpoint } from './operation-endpoints.ts';
 import { type GraphqlOptions, withDefaults } from './options.ts';
 import type { RunOptions } from './run-request.ts';
 import { streamRequests } from './stream-requests.ts';
+import { openWebSockets } from './websocket/open-web-sockets.ts';
 
 export type { GraphqlOptions } from './options.ts';
 
@@ -26,13 +27,17 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
     findOperation: createFindOperation(options),
     // A context is made from Fastify's own request, so the fast path leaves such a door alone.
     contextOf:
-      context === undefined ? () => undefined : (exchange) => context((exchange as FastifyExchange).request),
+      context === undefined
+        ? () => undefined
+        : (exchange, connectionParams) => context((exchange as FastifyExchange).request, connectionParams),
   };
 
   readRawBodies(app);
   refuseUnrouted(app, graphqlErrors, { [path]: ALLOW });
+  const sockets = openWebSockets(app, options, run);
   app.addHook('preClose', (done) => {
     streams.end();
+    sockets?.end();
     done();
   });
   app.register(graphiql.assets);
@@ -40,6 +45,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
   addEndpoint(app, 'GET', path, getEndpoint(run, graphiql.page), {
     fast: false,
     streams(request, reply, done) {
+      if (sockets?.accept(request, reply)) return;
       reply.header('vary', 'accept');
       stream.call(app, request, reply, done);
     },

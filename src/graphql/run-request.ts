@@ -13,8 +13,8 @@ import { paramsOf } from './request-params.ts';
 /** What requests are run with. */
 export interface RunOptions {
   readonly findOperation: FindOperation;
-  /** What resolvers get as their context. */
-  contextOf(exchange: Exchange): unknown;
+  /** What resolvers get as their context; `connectionParams` are those of a WebSocket. */
+  contextOf(exchange: Exchange, connectionParams?: Readonly<Record<string, unknown>>): unknown;
 }
 
 /** Runs the operation of a request and answers with its one result. Throws HttpProblem. */

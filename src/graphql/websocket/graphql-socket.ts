@@ -5,6 +5,7 @@ import { parseJsonText } from '../../http/body/json-body.ts';
 import type { Exchange } from '../../http/endpoint.ts';
 import { toProblem } from '../../http/problem.ts';
 import { resultText } from '../execution/result-text.ts';
+import { Inlet } from './inlet.ts';
 import { type OperationSlots, refusal } from './operation-slots.ts';
 import type { Outlet } from './outlet.ts';
 import type { SubscriptionStream } from './subscription-stream.ts';
@@ -47,24 +48,31 @@ export class GraphqlSocket implements ProtocolSocket {
   }
 
   onMessage(take: (data: string) => Promise<void>): void {
+    const inlet = new Inlet(this.#client, this.#outlet, (data) => this.#read(data, take));
     this.#client.on('message', (data: RawData, isBinary: boolean) => {
-      if (isBinary) return this.close(UNSUPPORTED_DATA, 'Messages are text');
-      let message: unknown;
-      try {
-        message = parseJsonText(String(data));
-      } catch (error) {
-        return this.close(CloseCode.BadRequest, toProblem(error).message);
-      }
-      if (!CLIENT_TYPES.has(Object(message).type)) {
-        return this.close(CloseCode.BadRequest, 'The type of the message is unknown');
-      }
-      this.#messageBytes = (data as Buffer).length;
-      // graphql-ws reads a parsed message as well, and only ours is read strictly.
-      take(message as string).catch((error: unknown) => {
-        const { id: reqId, log } = this.exchange;
-        log.error({ reqId, err: error }, 'WebSocket failed');
-        this.close(CloseCode.InternalServerError, 'Internal server error');
-      });
+      if (isBinary) this.close(UNSUPPORTED_DATA, 'Messages are text');
+      else inlet.push(data as Buffer);
+    });
+  }
+
+  #read(data: Buffer, take: (data: string) => Promise<void>): void {
+    let message: unknown;
+    try {
+      message = parseJsonText(String(data));
+    } catch (error) {
+      this.close(CloseCode.BadRequest, toProblem(error).message);
+      return;
+    }
+    if (!CLIENT_TYPES.has(Object(message).type)) {
+      this.close(CloseCode.BadRequest, 'The type of the message is unknown');
+      return;
+    }
+    this.#messageBytes = data.length;
+    // graphql-ws reads a parsed message as well, and only ours is read strictly.
+    take(message as string).catch((error: unknown) => {
+      const { id: reqId, log } = this.exchange;
+      log.error({ reqId, err: error }, 'WebSocket failed');
+      this.close(CloseCode.InternalServerError, 'Internal server error');
     });
   }
 

@@ -10,6 +10,7 @@ export class Outlet {
   readonly #budget: ReplyBudget;
   /** Bytes of events that wait. */
   #eventBytes = 0;
+  #onRoom: () => void = () => {};
 
   constructor(client: WebSocket, socket: Socket, budget: ReplyBudget) {
     this.#client = client;
@@ -17,16 +18,25 @@ export class Outlet {
     this.#budget = budget;
   }
 
-  /** Sends a message that follows one of the client's own, of which no more are read while too much waits. */
+  /** Whether so much waits for the client that nothing more is done for it. */
+  get isFull(): boolean {
+    return this.#client.bufferedAmount > MAX_BUFFERED;
+  }
+
+  /** Calls the listener whenever it is no longer full. */
+  onRoom(listener: () => void): void {
+    this.#onRoom = listener;
+  }
+
+  /** Sends a message that follows one of the client's own. */
   send(text: string | Buffer): Promise<void> {
     const client = this.#client;
     if (client.readyState !== client.OPEN) return Promise.resolve();
     const sent = Promise.withResolvers<void>();
     client.send(text, { binary: false }, () => {
-      if (client.isPaused && client.bufferedAmount <= MAX_BUFFERED) client.resume();
       sent.resolve();
+      if (!this.isFull) this.#onRoom();
     });
-    if (client.bufferedAmount > MAX_BUFFERED) client.pause();
     return sent.promise;
   }
 

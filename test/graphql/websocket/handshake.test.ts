@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import { WebSocket } from 'ws';
@@ -110,6 +111,18 @@ describe('the handshake of the GraphQL endpoint', () => {
     const metric = `${door.service.urls.management}/actuator/metrics/http.server.requests?tag=status:101`;
     assert.equal((await fetch(metric)).status, 200);
     client.socket.terminate();
+  });
+
+  test('on every address of the door', async () => {
+    await using door = await openDoor({ env: { HOST: 'localhost' } });
+    const { port } = new URL(door.url);
+    const addresses = await lookup('localhost', { all: true });
+    for (const { address, family } of addresses) {
+      const host = family === 6 ? `[${address}]` : address;
+      const client = await connectSocket(`http://${host}:${port}/graphql`);
+      client.socket.terminate();
+    }
+    assert.ok(addresses.length > 0);
   });
 
   test('a message that comes together with the handshake is read, behind another request too', async () => {

@@ -2,18 +2,14 @@ import type { WebSocket } from 'ws';
 import { LIMITS } from '../../http/limits.ts';
 import { KEEP_ALIVE } from '../event-stream.ts';
 
-interface Beat {
-  readonly bytesRead: number;
-}
-
 /** Pings clients, and cuts those of which nothing comes until the next ping is due. */
 export class Heartbeat {
-  /** What had come of a client when it was pinged last; undefined where a ping would wait behind other data. */
-  readonly #clients = new Map<WebSocket, { readonly socket: CountedSocket; last: Beat | undefined }>();
+  /** Bytes that had come of a client when it was pinged last; undefined where a ping would wait behind other data. */
+  readonly #clients = new Map<WebSocket, { readonly socket: CountedSocket; pingedAt: number | undefined }>();
   #timer: NodeJS.Timeout | undefined;
 
   add(client: WebSocket, socket: CountedSocket): void {
-    this.#clients.set(client, { socket, last: undefined });
+    this.#clients.set(client, { socket, pingedAt: undefined });
     // Notices when nothing of what waits for the client is taken any more.
     socket.setTimeout(LIMITS.idleReplyTimeout, () => client.terminate());
     this.#timer ??= setInterval(() => this.#beat(), KEEP_ALIVE).unref();
@@ -29,10 +25,10 @@ export class Heartbeat {
   #beat(): void {
     for (const [client, state] of this.#clients) {
       const { bytesRead } = state.socket;
-      if (client.bufferedAmount > 0) state.last = undefined;
-      else if (state.last?.bytesRead === bytesRead) client.terminate();
+      if (client.bufferedAmount > 0) state.pingedAt = undefined;
+      else if (state.pingedAt === bytesRead) client.terminate();
       else {
-        state.last = { bytesRead };
+        state.pingedAt = bytesRead;
         client.ping();
       }
     }

@@ -55,6 +55,16 @@ export class WebSockets {
     } as ConstructorParameters<typeof WebSocketServer>[0]);
   }
 
+  /** How many are open. */
+  get open(): number {
+    return this.#open.size;
+  }
+
+  /** How many operations are in progress on them. */
+  get operations(): number {
+    return this.#slots.taken;
+  }
+
   /** Makes a request's connection a WebSocket. Throws HttpProblem. */
   accept({ socket, head }: Upgrade, request: FastifyRequest, reply: FastifyReply): void {
     judgeHandshake(request);

@@ -64,7 +64,11 @@ export class DoorServer extends Server {
     this.on('close', () => {
       this.#state = 'closed';
     });
-    if (main !== undefined) this.on('upgrade', (...upgrade) => main.emit('upgrade', ...upgrade));
+    if (main !== undefined) {
+      this.on('upgrade', (request, socket, head) => {
+        if (!main.emit('upgrade', request, socket, head)) socket.destroy();
+      });
+    }
     const take: RequestListener = (request, response) => this.#take(handle, request, response);
     // Node would answer expectations at once: in front of what the fast path has not sent, and within a reply that waits.
     this.on('request', take)

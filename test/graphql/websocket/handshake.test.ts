@@ -3,6 +3,7 @@ import { lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import { WebSocket } from 'ws';
+import { rawHttp } from '../../support/raw-http.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openDoor } from '../support/door.ts';
 import { type Received, send } from '../support/send.ts';
@@ -108,9 +109,33 @@ describe('the handshake of the GraphQL endpoint', () => {
       door.service.log.entries.find(({ msg }) => msg === 'request'),
     );
     assert.deepEqual([entry.method, entry.path, entry.status], ['GET', '/graphql', 101]);
-    const metric = `${door.service.urls.management}/actuator/metrics/http.server.requests?tag=status:101`;
-    assert.equal((await fetch(metric)).status, 200);
+    const value = async (metric: string) => {
+      const reply = await fetch(`${door.service.urls.management}/actuator/metrics/${metric}`);
+      const { measurements } = (await reply.json()) as { measurements: readonly { value: number }[] };
+      return measurements[0]?.value;
+    };
+    assert.equal(await value('http.server.requests?tag=status:101'), 1);
+    client.subscribe('1', 'subscription { userCreated { id } }');
+    client.subscribe('2', 'subscription { userCreated { id } }');
+    await waitFor('both', async () => (await value('graphql.websocket.operations')) === 2);
+    assert.equal(await value('graphql.websockets?tag=uri:/graphql'), 1);
     client.socket.terminate();
+    await waitFor('none', async () => (await value('graphql.websockets')) === 0);
+    assert.equal(await value('graphql.websocket.operations'), 0);
+  });
+
+  test('behind a request that is in progress it is refused, behind its reply', async () => {
+    await using door = await openDoor();
+    const lines = Object.entries({ host: 'x', ...HANDSHAKE }).map(([name, value]) => `${name}: ${value}\r\n`);
+    const { text } = await rawHttp(door.url, [
+      `GET /graphql?query={hello} HTTP/1.1\r\nHost: x\r\n\r\nGET /graphql HTTP/1.1\r\n${lines.join('')}\r\n`,
+    ]);
+    const replies = text.split('HTTP/1.1 ').slice(1);
+    assert.deepEqual(
+      replies.map((reply) => reply.slice(0, 3)),
+      ['200', '400'],
+    );
+    assert.match(replies[1] ?? '', /NO_WEBSOCKET/);
   });
 
   test('on every address of the door', async () => {

@@ -36,6 +36,16 @@ async function openSlowDoor(): Promise<
             await wait();
           },
         },
+        late: {
+          type: GraphQLString,
+          async subscribe() {
+            await wait();
+            return (async function* () {
+              await new Promise(() => {});
+              yield 'never';
+            })();
+          },
+        },
       },
     }),
   });
@@ -122,6 +132,19 @@ describe('a stop', () => {
     door.go();
     assert.deepEqual(await client.next(), { id: 'query', type: 'next', payload: { data: { slow: 'here' } } });
     assert.deepEqual(await client.next(), { id: 'query', type: 'complete' });
+    assert.equal((await client.closed).code, 1001);
+    await closing;
+  });
+
+  test('completes a subscription whose source opens only then', async () => {
+    await using door = await openSlowDoor();
+    const client = await connectSocket(door.url);
+    client.subscribe('1', 'subscription { late }');
+    await waitFor('the source', () => door.asked() === 1);
+    const closing = door.listener.close(new AbortController().signal);
+    await waitFor('the stop', () => !door.listener.app.server.listening);
+    door.go();
+    assert.deepEqual(await client.next(), { id: '1', type: 'complete' });
     assert.equal((await client.closed).code, 1001);
     await closing;
   });

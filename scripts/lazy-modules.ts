@@ -1,8 +1,8 @@
 import { isBuiltin } from 'node:module';
 import type * as esbuild from 'esbuild';
 
-/** What Fastify and pino require at the top of a file and our doors never touch; http2 alone takes 11 MB and 25 ms. */
-const UNTOUCHED = new Set(['http2', 'https', 'semver', 'thread-stream']);
+/** What Fastify, pino and ws require at the top of a file and our doors mostly never touch; http2 alone takes 11 MB and 25 ms. */
+const UNTOUCHED = new Set(['http2', 'https', 'semver', 'thread-stream', 'tls', 'zlib']);
 
 const builtinName = (path: string) => path.replace(/^node:/, '');
 

@@ -42,6 +42,7 @@ export function openGraphqlDoor({ config, metrics, database, listener }: Parts):
 function withDetails(portico: GraphqlContext, details: ContextDetails): GraphqlContext & ContextDetails {
   return {
     ...portico,
+    connectionParams: details.connectionParams,
     get abortSignal() {
       return details.abortSignal;
     },

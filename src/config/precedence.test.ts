@@ -55,6 +55,9 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'graphql.maxResultBytes': fc.integer({ min: 1_024, max: Number.MAX_SAFE_INTEGER }),
   'graphql.maxBodyBytes': count,
   'graphql.maxCacheBytes': count,
+  'graphql.maxWebSockets': count,
+  'graphql.maxSubscriptions': count,
+  'graphql.maxSubscriptionsPerConnection': count,
   'graphql.maxUsers': count,
   // Ranges of their own keep the doors apart.
   'rest.port': fc.integer({ min: 16_001, max: 32_000 }),

@@ -62,7 +62,7 @@ export const ERROR_CODES = {
   },
   CROSS_SITE: {
     status: 403,
-    text: 'A browser sent a write from another site; send it from the same origin.',
+    text: 'A browser sent a write, or opened a WebSocket, from another site; do it from the same origin.',
   },
   DUPLICATE_HOST: { status: 400, text: 'The request has several Host headers; send one.' },
   INTERNAL: { status: 500, text: 'An unexpected error; find its cause in the log by the id of the request.' },
@@ -71,6 +71,10 @@ export const ERROR_CODES = {
   MALFORMED_JSON: { status: 400, text: 'The body is not valid JSON; correct it.' },
   MISSING_HOST: { status: 400, text: 'The request has no Host header; send one.' },
   NO_ROUTE: { status: 404, text: 'The door has no such path, or not with this method (405); check both.' },
+  NO_WEBSOCKET: {
+    status: 400,
+    text: 'The path takes no WebSocket, or not while another request is in progress; send a plain request.',
+  },
   PROTO_KEY: { status: 400, text: 'The body has the key "__proto__"; remove it.' },
   TOO_DEEP: { status: 400, text: 'The JSON is nested too deeply; flatten it.' },
   TOO_MANY_HEADERS: { status: 431, text: 'The request has too many header fields; send fewer.' },
@@ -137,6 +141,11 @@ export const ERROR_CODES = {
     status: 400,
     text: 'No trusted document has this id; compare it with what `GRAPHQL_DOCUMENTS` names.',
   },
+  STOPPING: { status: 503, text: 'The service is stopping; connect again, to another one.' },
+  TOO_MANY_WEBSOCKETS: {
+    status: 503,
+    text: 'GraphQL has as many WebSockets as it may; try again later, or raise `GRAPHQL_MAX_WEB_SOCKETS`.',
+  },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     text: 'The endpoint does not read bodies of this media type; send application/json.',
@@ -144,6 +153,14 @@ export const ERROR_CODES = {
   UNSUPPORTED_CHARSET: {
     status: 415,
     text: 'The body is declared in another charset than UTF-8; send UTF-8.',
+  },
+  WEBSOCKET_HANDSHAKE: {
+    status: 400,
+    text: 'The headers of a WebSocket handshake are missing or wrong; use a client for WebSockets of version 13.',
+  },
+  WEBSOCKET_PROTOCOL: {
+    status: 400,
+    text: 'A WebSocket asked for another sub-protocol; use a client for graphql-transport-ws, such as graphql-ws.',
   },
 
   // Management

@@ -2,10 +2,10 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { ExecutionResult } from 'graphql';
 
-/** A comment this often, in milliseconds, keeps proxies from closing a quiet stream and finds readers that are gone. */
-const KEEP_ALIVE = 12_000;
+/** A sign of life this often, in milliseconds, keeps proxies from closing a quiet stream and finds readers that are gone. */
+export const KEEP_ALIVE = 12_000;
 /** Bytes that may wait for a reader when the next event comes. */
-const MAX_BUFFERED = 256 * 1024;
+export const MAX_BUFFERED = 256 * 1024;
 
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',

@@ -12,6 +12,7 @@ import { type GraphqlOptions, withDefaults } from './options.ts';
 import { RequestLifetime } from './request-lifetime.ts';
 import type { RunOptions } from './run-request.ts';
 import { streamRequests } from './stream-requests.ts';
+import { openWebSockets } from './websocket/open-web-sockets.ts';
 
 export type { ContextDetails } from '../config/schema/graphql-code.ts';
 export type { GraphqlOptions } from './options.ts';
@@ -31,14 +32,16 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
     contextOf:
       context === undefined
         ? () => contextValue
-        : (exchange, recipient = exchange) =>
-            context((exchange as FastifyExchange).request, new RequestLifetime(recipient)),
+        : (exchange, { recipient = exchange, connectionParams } = {}) =>
+            context((exchange as FastifyExchange).request, new RequestLifetime(recipient, connectionParams)),
   };
 
   readRawBodies(app);
   refuseUnrouted(app, graphqlErrors, { [path]: ALLOW });
+  const sockets = openWebSockets(app, options, run);
   app.addHook('preClose', (done) => {
     streams.end();
+    sockets?.end();
     done();
   });
   app.register(graphiql.assets);
@@ -46,6 +49,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
   addEndpoint(app, 'GET', path, getEndpoint(run, graphiql.page), {
     fast: false,
     streams(request, reply, done) {
+      if (sockets?.accept(request, reply)) return;
       reply.header('vary', 'accept');
       stream.call(app, request, reply, done);
     },

@@ -5,15 +5,16 @@ import type { Metrics } from '../observability/metrics/metrics.ts';
 import { DEFAULT_LIMITS, type DocumentLimits } from './document-limits.ts';
 import type { DocumentSource } from './documents/read-documents.ts';
 import { DEFAULT_RESULT_LIMITS, type ResultLimits } from './execution/result-budget.ts';
+import { DEFAULT_WEB_SOCKET_LIMITS, type WebSocketLimits } from './websocket/limits.ts';
 
 /** The options of the GraphQL door. */
-export interface GraphqlOptions {
+export interface GraphqlOptions extends Partial<WebSocketLimits> {
   readonly schema: GraphQLSchema;
   /** Where the endpoint is; default /graphql. */
   readonly path?: string;
   /**
    * Makes what resolvers get as their context, at once or later; default none. The signal in `details` is made when it is
-   * read.
+   * read. Of a WebSocket it gets the request that opened it, once for each operation.
    */
   readonly context?: ((request: FastifyRequest, details: ContextDetails) => unknown) | undefined;
   /** What they get without `context`, the same for all requests; default undefined. */
@@ -58,6 +59,7 @@ export function withDefaults(options: GraphqlOptions) {
     onlyDocuments: false,
     maxBatch: 0,
     metrics: undefined,
+    ...DEFAULT_WEB_SOCKET_LIMITS,
     ...options,
     limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS, ...options.limits },
   };

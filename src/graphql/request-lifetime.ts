@@ -3,10 +3,12 @@ import type { Recipient } from './execution/recipient.ts';
 
 /** Makes the signal when it is asked for: most contexts need none. */
 export class RequestLifetime implements ContextDetails {
+  readonly connectionParams: ContextDetails['connectionParams'];
   readonly #recipient: Recipient;
   #controller: AbortController | undefined;
 
-  constructor(recipient: Recipient) {
+  constructor(recipient: Recipient, connectionParams: ContextDetails['connectionParams']) {
+    this.connectionParams = connectionParams;
     this.#recipient = recipient;
   }
 

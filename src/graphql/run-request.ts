@@ -12,11 +12,19 @@ import type { Operation } from './operation.ts';
 import { type Batch, paramsOf } from './request-params.ts';
 import { runBatch } from './run-batch.ts';
 
+/** What an operation is called with, beside its exchange. */
+export interface CallDetails {
+  /** Who waits for the result; the exchange unless several operations share it. */
+  readonly recipient?: Recipient;
+  /** The payload of a WebSocket's `connection_init`. */
+  readonly connectionParams?: Readonly<Record<string, unknown>> | undefined;
+}
+
 /** What requests are run with. */
 export interface RunOptions {
   readonly findOperation: FindOperation;
-  /** What resolvers get as their context; `recipient` is the exchange unless several operations share it. */
-  contextOf(exchange: Exchange, recipient?: Recipient): unknown;
+  /** What resolvers get as their context. */
+  contextOf(exchange: Exchange, call?: CallDetails): unknown;
   /** Maximum operations of a batch; 0 refuses batches. */
   readonly maxBatch: number;
 }
@@ -48,7 +56,7 @@ function runAll(
     const operation = findOperation(params);
     if ('errors' in operation) return resultText({ errors: operation.errors });
     refuseSubscription(operation);
-    const context = contextOf(exchange, recipient);
+    const context = contextOf(exchange, { recipient });
     return whenReady(operation.run(params.variables, context, recipient), (result) =>
       resultText(masked(exchange, result)),
     );

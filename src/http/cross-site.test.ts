@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fastify, { type FastifyInstance } from 'fastify';
 import { addEndpoint } from './add-endpoint.ts';
-import { refuseCrossSite } from './cross-site.ts';
+import { refuseCrossSite, refuseCrossSiteSocket } from './cross-site.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type ErrorFormat, sendProblem } from './error-format.ts';
 
@@ -68,4 +68,25 @@ test('writes of programs, of our own pages and of the address bar pass', async (
     }
   }
   assert.equal(handled(), sites.length * writes.length);
+});
+
+test('a WebSocket of another site is refused, by what its browser says', () => {
+  const passes = (host: string, headers: Readonly<Record<string, string>>) => {
+    try {
+      refuseCrossSiteSocket({ headers, host });
+      return true;
+    } catch (error) {
+      assert.equal((error as { code?: unknown }).code, 'CROSS_SITE');
+      return false;
+    }
+  };
+  assert.ok(passes('portico.example', {}));
+  assert.ok(passes('portico.example', { origin: 'https://portico.example:3000' }));
+  assert.ok(passes('Portico.Example', { origin: 'https://portico.example' }));
+  assert.ok(passes('[::1]', { origin: 'http://[::1]:3000' }));
+  assert.ok(passes('portico.example', { origin: 'https://app.example', 'sec-fetch-site': 'same-site' }));
+  for (const origin of ['https://evil.example', 'https://a.portico.example', 'null', '', 'portico.example']) {
+    assert.ok(!passes('portico.example', { origin }), origin);
+  }
+  assert.ok(!passes('a.example', { origin: 'https://a.example', 'sec-fetch-site': 'cross-site' }));
 });

@@ -10,3 +10,22 @@ export function refuseCrossSite({ method, headers }: Pick<Exchange, 'method' | '
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return;
   throw new HttpProblem(403, 'CROSS_SITE', 'Writes from another site are refused');
 }
+
+/**
+ * Refuses a WebSocket that a page of another site opens (403): browsers let any page open one to any server. `host` is
+ * the host name that the client asked for. Browsers that send no Sec-Fetch-Site name the page's origin.
+ */
+export function refuseCrossSiteSocket({
+  headers,
+  host,
+}: Pick<Exchange, 'headers'> & { readonly host: string }): void {
+  const { origin, 'sec-fetch-site': site } = headers;
+  if (site === undefined ? isOwn(origin, host) : site !== 'cross-site') return;
+  throw new HttpProblem(403, 'CROSS_SITE', 'WebSockets of another site are refused');
+}
+
+/** Whether an origin has the host's name, on whatever port: ports make no other site. */
+function isOwn(origin: string | undefined, host: string): boolean {
+  if (origin === undefined) return true;
+  return URL.canParse(origin) && new URL(origin).hostname === host.toLowerCase();
+}

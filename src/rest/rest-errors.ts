@@ -13,6 +13,7 @@ const WRITE_FAILED: Readonly<Record<string, string>> = {
 const BODIES: Readonly<Record<string, string>> = {
   // contract 7: an unknown first segment
   NO_ROUTE: failure('Endpoint not found'),
+  NO_WEBSOCKET: failure('There are no WebSockets here'),
   USER_NOT_FOUND,
   // contract 4.2: another method on a known path, or no id where one is needed
   METHOD_NOT_ALLOWED: '',

@@ -87,9 +87,7 @@ for (const fastPath of [true, false]) {
     const socket = await dial(door.url);
     await warmUp(socket);
     const text = textOf(socket);
-    socket.write(
-      GET.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n') + GET + GET,
-    );
+    socket.write(GET.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n') + GET + GET);
     const replies = (await text).split('HTTP/1.1 ').slice(1);
     assert.equal(replies.length, 1);
     assert.match(replies[0] ?? '', /^200 OK\r\nconnection: close\r\n/);

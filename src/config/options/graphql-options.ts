@@ -109,6 +109,23 @@ export const graphqlOptions = {
     default: 32 * 1024 * 1024,
     description: 'Maximum size of the cache of parsed, validated and planned documents, in bytes.',
   }),
+  'graphql.maxWebSockets': count({
+    env: 'GRAPHQL_MAX_WEB_SOCKETS',
+    default: 5_000,
+    description: 'Maximum WebSockets of the GraphQL door; 0 for a door without.',
+  }),
+  'graphql.maxSubscriptions': count({
+    env: 'GRAPHQL_MAX_SUBSCRIPTIONS',
+    default: 20_000,
+    min: 1,
+    description: 'Maximum operations in progress over all WebSockets, subscriptions among them.',
+  }),
+  'graphql.maxSubscriptionsPerConnection': count({
+    env: 'GRAPHQL_MAX_SUBSCRIPTIONS_PER_CONNECTION',
+    default: 100,
+    min: 1,
+    description: 'Maximum operations in progress on one WebSocket, subscriptions among them.',
+  }),
   'graphql.maxUsers': count({
     env: 'GRAPHQL_MAX_USERS',
     default: 100_000,

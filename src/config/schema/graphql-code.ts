@@ -26,6 +26,8 @@ export interface GraphqlContext {
 export interface ContextDetails {
   /** Aborted once the client has left, and once its reply is sent. Made when it is read. */
   readonly abortSignal: AbortSignal;
+  /** The payload of `connection_init`, for operations of a WebSocket. */
+  readonly connectionParams: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** As methods, because their parameters then take narrower types, which only a schema knows. */

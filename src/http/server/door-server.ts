@@ -9,6 +9,7 @@ import {
 import { setImmediate as tick } from 'node:timers/promises';
 import type { Connections } from '../connections/connections.ts';
 import { LIMITS } from '../limits.ts';
+import { mayUpgrade } from './upgrades.ts';
 
 /** How long nobody may have connected before the port is closed, in milliseconds. */
 const QUIET = 20;
@@ -51,8 +52,9 @@ export class DoorServer extends Server {
   #stops: Promise<void> | undefined;
   #state: 'open' | 'closing' | 'closed' = 'open';
 
-  constructor(handle: RequestListener, connections: Connections) {
-    super(OPTIONS);
+  /** `main` is the server of the same door that its upgrade listeners know. */
+  constructor(handle: RequestListener, connections: Connections, main?: Server) {
+    super({ ...OPTIONS, shouldUpgradeCallback: (request) => this.#mayUpgrade(main ?? this, request) });
     this.timeout = LIMITS.idleReplyTimeout;
     this.maxHeadersCount = LIMITS.maxHeaders;
     // Not documented: where Node no longer knows it, a client that closes its half behind a request gets no reply.
@@ -62,6 +64,11 @@ export class DoorServer extends Server {
     this.on('close', () => {
       this.#state = 'closed';
     });
+    if (main !== undefined) {
+      this.on('upgrade', (request, socket, head) => {
+        if (!main.emit('upgrade', request, socket, head)) socket.destroy();
+      });
+    }
     const take: RequestListener = (request, response) => this.#take(handle, request, response);
     // Node would answer expectations at once: in front of what the fast path has not sent, and within a reply that waits.
     this.on('request', take)
@@ -70,6 +77,13 @@ export class DoorServer extends Server {
         this.#awaited.add(response);
         this.emit('request', request, response);
       });
+  }
+
+  /** Behind a request that is in progress nothing is taken off HTTP. */
+  #mayUpgrade(main: Server, request: IncomingMessage): boolean {
+    const connection = this.#connections.of(request.socket);
+    if (connection === undefined || connection.isClosing || connection.inProgress > 0) return false;
+    return mayUpgrade(main, request);
   }
 
   #take(handle: RequestListener, request: IncomingMessage, response: ServerResponse): void {

@@ -4,9 +4,16 @@ import { LARGE_REPLY, type ReplyBudget, type SentReply, takenBy } from '../body/
 
 /** What a stream holds for a client that does not read, about, in bytes. */
 const STREAM_BYTES = 128 * 1024;
+const BUDGET = Symbol('portico.replyBudget');
+
+/** What bounds the unread replies of an instance, or of the one around it. */
+export function replyBudgetOf(app: FastifyInstance): ReplyBudget | undefined {
+  return (app as { [BUDGET]?: ReplyBudget })[BUDGET];
+}
 
 /** Counts the replies that Fastify sends, until their clients have them. */
 export function limitUnread(app: FastifyInstance, budget: ReplyBudget): void {
+  app.decorate(BUDGET, budget);
   app.addHook('onSend', (_request, { raw }, payload, done) => {
     const sent: SentReply = {
       onClose: (listener) => raw.once('close', listener),

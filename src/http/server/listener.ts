@@ -23,6 +23,7 @@ import { limitUnread } from './limit-unread.ts';
 import { ListenError, type ListenerAddress } from './listen-error.ts';
 import { listenOnOtherAddresses } from './other-addresses.ts';
 import { originForm, refusedFraming } from './request-guard.ts';
+import { refusedUpgrade } from './upgrades.ts';
 
 /** How a listener is set up. */
 export interface ListenerOptions extends ListenerAddress {
@@ -74,7 +75,7 @@ export function createListener(options: ListenerOptions): Listener {
   });
   const servers: DoorServer[] = [];
   const createServer = (handle: RequestListener) => {
-    const server = new DoorServer(handle, connections);
+    const server = new DoorServer(handle, connections, servers[0]);
     server.on('connect', ({ socket }) => {
       const connection = connections.of(socket);
       if (connection !== undefined) refuseConnect(errors, connection);
@@ -127,7 +128,7 @@ export function createListener(options: ListenerOptions): Listener {
   });
   app.addHook('onRequest', (request, reply, done) => {
     addCommonHeaders(request, reply);
-    const refused = refusedFraming(request.raw);
+    const refused = refusedFraming(request.raw) ?? refusedUpgrade(request.raw);
     if (refused === undefined) return done();
     reply.header('connection', 'close');
     sendProblem(errors, refused, request, reply);

@@ -1,5 +1,5 @@
 import fastify, { type FastifyInstance } from 'fastify';
-import { graphql } from '../../../src/graphql/graphql.ts';
+import { type GraphqlOptions, graphql } from '../../../src/graphql/graphql.ts';
 import { usersSchema } from '../../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../../src/users/local-user-feed.ts';
 import { MemoryUserStore } from '../../../src/users/memory-user-store.ts';
@@ -11,10 +11,10 @@ export interface FeedApp extends AsyncDisposable {
   readonly feed: LocalUserFeed;
 }
 
-export async function startFeedApp(): Promise<FeedApp> {
+export async function startFeedApp(options: Partial<GraphqlOptions> = {}): Promise<FeedApp> {
   const feed = new LocalUserFeed();
   const app = fastify();
-  app.register(graphql, { schema: usersSchema(new MemoryUserStore(feed, 100_000), feed) });
+  app.register(graphql, { schema: usersSchema(new MemoryUserStore(feed, 100_000), feed), ...options });
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
   return {
     app,

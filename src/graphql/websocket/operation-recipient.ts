@@ -1,0 +1,22 @@
+import type { Recipient } from '../execution/recipient.ts';
+
+/** The client of one operation of a WebSocket, which is gone once the operation or the connection has ended. */
+export class OperationRecipient implements Recipient {
+  readonly #listeners = new Set<() => void>();
+  #hasLeft = false;
+
+  onLeave(listener: () => void): () => void {
+    if (this.#hasLeft) listener();
+    // Each its own, should the same be given twice.
+    const called = () => listener();
+    this.#listeners.add(called);
+    return () => this.#listeners.delete(called);
+  }
+
+  leave(): void {
+    this.#hasLeft = true;
+    const listeners = [...this.#listeners];
+    this.#listeners.clear();
+    for (const listener of listeners) listener();
+  }
+}

@@ -1,0 +1,103 @@
+import { type ExecutionArgs, type ExecutionResult, GraphQLError, type GraphQLSchema, Kind } from 'graphql';
+import { type Context, makeServer, type Server, type SubscribePayload } from 'graphql-ws';
+import type { ErrorCode } from '../../core/error-codes.ts';
+import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import { toProblem } from '../../http/problem.ts';
+import { SlowSubscriberError } from '../../users/local-user-feed.ts';
+import type { Operation } from '../operation.ts';
+import { masked, type RunOptions } from '../run-request.ts';
+import type { GraphqlSocket } from './graphql-socket.ts';
+import { refusal } from './operation-slots.ts';
+import { SubscriptionStream } from './subscription-stream.ts';
+
+/** How long a client may take to send `connection_init`, in milliseconds. */
+const INIT_TIMEOUT = 3_000;
+
+type SocketContext = Context<Record<string, unknown> | undefined, GraphqlSocket>;
+
+/** What graphql-ws hands from `onSubscribe` to the run. */
+interface RunArgs extends ExecutionArgs {
+  readonly operation: Operation;
+  run(): MaybePromise<ExecutionResult | SubscriptionStream>;
+}
+
+/** The protocol of graphql-ws over the door's own operations. */
+export function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<GraphqlSocket> {
+  const run = (args: ExecutionArgs) => (args as RunArgs).run();
+  return makeServer<Record<string, unknown> | undefined, GraphqlSocket>({
+    connectionInitWaitTimeout: INIT_TIMEOUT,
+    onSubscribe: (context, _id, payload) => begin(context, payload),
+    execute: run,
+    subscribe: run,
+    onNext: ({ extra: socket }, id, _payload, args, result) => {
+      const isEvent = (args as RunArgs).operation.definition.operation === 'subscription';
+      return socket.payload(id, masked(socket.exchange, result as ExecutionResult), isEvent) as object;
+    },
+    onError: ({ extra: socket }, _id, _payload, errors) =>
+      errors.map((error) => shown(socket, error).toJSON()),
+    onComplete: ({ extra: socket }, _id, payload) => socket.finish(payload),
+  });
+
+  function begin(
+    { extra: socket, connectionParams }: SocketContext,
+    payload: SubscribePayload,
+  ): RunArgs | readonly GraphQLError[] {
+    const { query, operationName, variables } = payload;
+    const operation = options.findOperation({
+      query,
+      operationName: operationName ?? undefined,
+      variables: variables ?? undefined,
+    });
+    if ('errors' in operation) return operation.errors;
+    const refused = socket.begin(payload);
+    if (refused !== undefined) return [refused];
+    // Held as long as the operation runs.
+    Object.assign(payload, { query: '', extensions: undefined });
+    const { definition } = operation;
+    return {
+      schema,
+      document: { kind: Kind.DOCUMENT, definitions: [definition] },
+      operationName: definition.name?.value ?? null,
+      contextValue: undefined,
+      rootValue: undefined,
+      operation,
+      run() {
+        try {
+          const recipient = socket.recipientOf(payload);
+          const context = options.contextOf(socket.exchange, { recipient, connectionParams });
+          const inputs = variables ?? undefined;
+          if (definition.operation !== 'subscription') return operation.run(inputs, context, recipient);
+          return whenReady(operation.subscribe(inputs, context, recipient), (source) =>
+            Symbol.asyncIterator in source ? open(socket, source) : source,
+          );
+        } catch (error) {
+          return failed(socket, error);
+        }
+      },
+    };
+  }
+}
+
+function open(socket: GraphqlSocket, source: AsyncIterable<ExecutionResult>): SubscriptionStream {
+  const stream = new SubscriptionStream(source, () => socket.forget(stream));
+  socket.watch(stream);
+  return stream;
+}
+
+/** What the making of a context threw: a refusal of the user's own is shown. */
+function failed({ exchange: { id: reqId, log } }: GraphqlSocket, error: unknown): ExecutionResult {
+  if (error instanceof GraphQLError) return { errors: [error] };
+  const { status, code, message } = toProblem(error);
+  if (status >= 500) log.error({ reqId, err: error }, 'operation failed');
+  return { errors: [new GraphQLError(message, { extensions: { code } })] };
+}
+
+/** The error of a document as it is; of a source that failed only what clients may know. */
+function shown({ exchange: { id: reqId, log } }: GraphqlSocket, error: GraphQLError): GraphQLError {
+  const { cause } = error;
+  if (cause === undefined || error.extensions.code !== undefined) return error;
+  if (cause instanceof GraphQLError) return cause;
+  if (cause instanceof SlowSubscriberError) return refusal(cause.code as ErrorCode, cause.message);
+  log.warn({ reqId, err: cause }, 'subscription failed');
+  return refusal('INTERNAL_SERVER_ERROR', 'Internal server error');
+}

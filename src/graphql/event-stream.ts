@@ -1,11 +1,10 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { ExecutionResult } from 'graphql';
+import type { EventBacklog, UnreadEvents } from './unread-events.ts';
 
 /** A sign of life this often, in milliseconds, keeps proxies from closing a quiet stream and finds readers that are gone. */
 export const KEEP_ALIVE = 12_000;
-/** Bytes that may wait for a reader when the next event comes. */
-export const MAX_BUFFERED = 256 * 1024;
 
 const HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -17,7 +16,12 @@ const HEADERS = {
 /** The event streams of one door, so that a stop can end them. */
 export class EventStreams {
   readonly #open = new Set<() => void>();
+  readonly #unread: UnreadEvents;
   #ended = false;
+
+  constructor(unread: UnreadEvents) {
+    this.#unread = unread;
+  }
 
   /** Completes all streams, and from now on each new one as soon as it is open. */
   end(): void {
@@ -27,7 +31,7 @@ export class EventStreams {
 
   /**
    * Sends results as server-sent events (GraphQL over SSE, distinct connections mode): `next` for each of them,
-   * `complete` at the end. A reader that has left more than `MAX_BUFFERED` bytes waiting is cut.
+   * `complete` at the end. A reader that has left too much waiting is cut.
    */
   async send(
     reply: FastifyReply,
@@ -37,7 +41,8 @@ export class EventStreams {
     reply.hijack();
     const { raw } = reply;
     const iterator = results[Symbol.asyncIterator]();
-    const keepAlive = setInterval(() => write(raw, ':\n\n'), KEEP_ALIVE);
+    const backlog = this.#unread.reader();
+    const keepAlive = setInterval(() => write(raw, backlog, ':\n\n'), KEEP_ALIVE);
     // Does not wait for the source: that may be in the middle of something that takes forever.
     const end = () => {
       if (!this.#open.delete(end)) return;
@@ -59,7 +64,7 @@ export class EventStreams {
       while (this.#open.has(end)) {
         const { value, done } = await iterator.next();
         if (done === true) break;
-        if (this.#open.has(end)) write(raw, `event: next\ndata: ${format(value)}\n\n`);
+        if (this.#open.has(end)) write(raw, backlog, `event: next\ndata: ${format(value)}\n\n`);
       }
     } catch (error) {
       // The source gave this reader up, or failed: a cut connection says that events are missing.
@@ -71,9 +76,14 @@ export class EventStreams {
   }
 }
 
-function write(raw: ServerResponse, text: string): void {
+function write(raw: ServerResponse, backlog: EventBacklog, text: string): void {
   if (raw.destroyed) return;
-  // What waits here is what the reader left of the events before: one may be as large as it likes.
-  if (raw.writableLength > MAX_BUFFERED) raw.destroy();
-  else raw.write(text);
+  if (backlog.isTooLong) {
+    raw.destroy();
+    return;
+  }
+  // Twice its bytes would wait for a reader of text.
+  const bytes = Buffer.from(text);
+  backlog.add(bytes.length);
+  raw.write(bytes, () => backlog.remove(bytes.length));
 }

@@ -12,6 +12,7 @@ import { type GraphqlOptions, withDefaults } from './options.ts';
 import { RequestLifetime } from './request-lifetime.ts';
 import type { RunOptions } from './run-request.ts';
 import { streamRequests } from './stream-requests.ts';
+import { UnreadEvents } from './unread-events.ts';
 import { openWebSockets } from './websocket/open-web-sockets.ts';
 
 export type { ContextDetails } from '../config/schema/graphql-code.ts';
@@ -24,7 +25,8 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
   const options = withDefaults(given);
   const { path, context, contextValue, maxBodyBytes, maxBatch } = options;
   const graphiql = openGraphiql(path);
-  const streams = new EventStreams();
+  const unread = new UnreadEvents();
+  const streams = new EventStreams(unread);
   const run: RunOptions = {
     findOperation: createFindOperation(options),
     maxBatch,
@@ -38,7 +40,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
 
   readRawBodies(app);
   refuseUnrouted(app, graphqlErrors, { [path]: ALLOW });
-  const sockets = openWebSockets(app, options, run);
+  const sockets = openWebSockets(app, options, run, unread);
   app.addHook('preClose', (done) => {
     streams.end();
     sockets?.end();

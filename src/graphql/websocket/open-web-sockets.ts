@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { offeredUpgrade, takeUpgrades } from '../../http/server/upgrades.ts';
 import type { Metrics } from '../../observability/metrics/metrics.ts';
 import type { RunOptions } from '../run-request.ts';
+import type { UnreadEvents } from '../unread-events.ts';
 import { WebSockets, type WebSocketsOptions } from './web-sockets.ts';
 
 /** The WebSockets of an endpoint. */
@@ -17,9 +18,10 @@ export function openWebSockets(
   app: FastifyInstance,
   options: WebSocketsOptions & { readonly path: string; readonly metrics: Metrics | undefined },
   run: RunOptions,
+  unread: UnreadEvents,
 ): OpenWebSockets | undefined {
   if (options.maxWebSockets === 0) return undefined;
-  const sockets = new WebSockets(app, options, run);
+  const sockets = new WebSockets(app, options, run, unread);
   const uri = app.prefix + options.path;
   const route = uri.split('/');
   const stop = takeUpgrades(app.server, (path) => matches(route, path.split('/')));

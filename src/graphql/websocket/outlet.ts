@@ -1,21 +1,21 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../../http/body/reply-budget.ts';
-import { MAX_BUFFERED } from '../event-stream.ts';
+import { type EventBacklog, MAX_BUFFERED } from '../unread-events.ts';
 
 /** Sends to one client, and bounds what waits for it. */
 export class Outlet {
   readonly #client: WebSocket;
   readonly #socket: Socket;
   readonly #budget: ReplyBudget;
-  /** Bytes of events that wait. */
-  #eventBytes = 0;
+  readonly #events: EventBacklog;
   #onRoom: () => void = () => {};
 
-  constructor(client: WebSocket, socket: Socket, budget: ReplyBudget) {
+  constructor(client: WebSocket, socket: Socket, budget: ReplyBudget, events: EventBacklog) {
     this.#client = client;
     this.#socket = socket;
     this.#budget = budget;
+    this.#events = events;
   }
 
   /** Whether so much waits for the client that nothing more is done for it. */
@@ -54,16 +54,13 @@ export class Outlet {
     return this.send(bytes).then(sent.resolve);
   }
 
-  /** Sends an event of a subscription. A client that has left more than `MAX_BUFFERED` bytes of them waiting is cut. */
+  /** Sends an event of a subscription. A client that has left too much of those before waiting is cut. */
   sendEvent(text: string | Buffer): void {
-    // What waits are the events before: one may be as large as it likes.
-    if (this.#eventBytes > MAX_BUFFERED) {
+    if (this.#events.isTooLong) {
       this.#client.terminate();
       return;
     }
-    this.#eventBytes += text.length;
-    this.send(text).then(() => {
-      this.#eventBytes -= text.length;
-    });
+    this.#events.add(text.length);
+    this.send(text).then(() => this.#events.remove(text.length));
   }
 }

@@ -8,6 +8,7 @@ import { HttpProblem } from '../../http/problem.ts';
 import { replyBudgetOf } from '../../http/server/limit-unread.ts';
 import { noteSwitch, type Upgrade } from '../../http/server/upgrades.ts';
 import type { RunOptions } from '../run-request.ts';
+import type { UnreadEvents } from '../unread-events.ts';
 import { GraphqlSocket } from './graphql-socket.ts';
 import { judgeHandshake } from './handshake.ts';
 import { Heartbeat } from './heartbeat.ts';
@@ -35,11 +36,13 @@ export class WebSockets {
   readonly #protocol: Server<GraphqlSocket>;
   readonly #slots: OperationSlots;
   readonly #budget: ReplyBudget;
+  readonly #unread: UnreadEvents;
   readonly #heartbeat = new Heartbeat();
   readonly #open = new Set<GraphqlSocket>();
   #hasEnded = false;
 
-  constructor(app: FastifyInstance, options: WebSocketsOptions, run: RunOptions) {
+  constructor(app: FastifyInstance, options: WebSocketsOptions, run: RunOptions, unread: UnreadEvents) {
+    this.#unread = unread;
     this.#max = options.maxWebSockets;
     this.#slots = new OperationSlots(options);
     this.#budget = replyBudgetOf(app) ?? new ReplyBudget(MAX_UNREAD);
@@ -75,7 +78,7 @@ export class WebSockets {
     reply.hijack();
     this.#server.handleUpgrade(request.raw, socket, head, (client) => {
       noteSwitch(reply.raw);
-      const outlet = new Outlet(client, socket, this.#budget);
+      const outlet = new Outlet(client, socket, this.#budget, this.#unread.reader());
       this.#add(client, new GraphqlSocket(client, exchange, outlet, this.#slots));
       this.#heartbeat.add(client, socket);
     });

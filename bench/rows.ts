@@ -14,6 +14,7 @@ import { restLongList } from './rows/rest-long-list.ts';
 import { restUser } from './rows/rest-user.ts';
 import { slowDisk } from './rows/slow-disk.ts';
 import { start } from './rows/start.ts';
+import { subscriptions } from './rows/subscriptions.ts';
 import { webhook } from './rows/webhook.ts';
 
 /** In the order of the report. */
@@ -21,6 +22,7 @@ export const rows: readonly Row[] = [
   graphqlUser,
   graphqlUsers,
   graphqlPromises,
+  subscriptions,
   restUser,
   restList,
   restLongList,

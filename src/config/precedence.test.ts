@@ -57,7 +57,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'graphql.maxCacheBytes': count,
   'graphql.maxWebSockets': count,
   'graphql.maxSubscriptions': count,
-  'graphql.maxSubscriptionsPerConnection': count,
+  'graphql.maxPerWebSocket': count,
   'graphql.maxUsers': count,
   // Ranges of their own keep the doors apart.
   'rest.port': fc.integer({ min: 16_001, max: 32_000 }),

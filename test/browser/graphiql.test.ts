@@ -149,6 +149,10 @@ describe('GraphiQL in a browser', { skip, timeout: 240_000 }, () => {
     await using context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
     const { page, troubles } = await openPage(context, server.url);
     await page.locator(queryEditor).waitFor();
+    // GraphiQL stores the tabs a moment later than it shows them.
+    await page.waitForFunction(
+      "localStorage.getItem('portico:/graphql:graphiql:tabState')?.includes('UserById')",
+    );
     await page.evaluate(`
       localStorage.setItem('portico:/graphql:graphiql:headers', '{"x-secret":"1"}');
       localStorage.setItem('portico:/graphql:graphiql:variables', '{"old":1}');`);

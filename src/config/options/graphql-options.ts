@@ -120,8 +120,8 @@ export const graphqlOptions = {
     min: 1,
     description: 'Maximum operations in progress over all WebSockets, subscriptions among them.',
   }),
-  'graphql.maxSubscriptionsPerConnection': count({
-    env: 'GRAPHQL_MAX_SUBSCRIPTIONS_PER_CONNECTION',
+  'graphql.maxPerWebSocket': count({
+    env: 'GRAPHQL_MAX_PER_WEB_SOCKET',
     default: 100,
     min: 1,
     description: 'Maximum operations in progress on one WebSocket, subscriptions among them.',

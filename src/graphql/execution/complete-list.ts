@@ -11,18 +11,19 @@ type Next = () => MaybePromise<IteratorResult<unknown>>;
 
 /** Completes a list at once; one that takes longer than a slice of the event loop goes on in turns, and becomes text. */
 export function completeList(
-  { budget }: Run,
+  run: Run,
   list: Iterable<unknown>,
   complete: CompleteItem,
 ): MaybePromise<readonly unknown[] | JsonList> {
-  if (Array.isArray(list)) return completeArray(budget, list, complete);
+  const { budget } = run;
+  if (Array.isArray(list)) return completeArray(run, list, complete);
   const results: unknown[] = [];
   const iterator = list[Symbol.iterator]();
   let pending = false;
   try {
     for (;;) {
       if (budget.bytes >= budget.checkAt && budget.isSpent()) {
-        return restInTurns(budget, list, iterator, results, complete);
+        return restInTurns(run, list, iterator, results, complete);
       }
       const iteration = iterator.next();
       if (iteration.done) break;
@@ -33,7 +34,7 @@ export function completeList(
     }
   } catch (error) {
     track(results);
-    leave(budget, list, iterator);
+    leave(run, list, iterator);
     throw error;
   }
   return pending ? Promise.all(results) : results;
@@ -41,17 +42,18 @@ export function completeList(
 
 /** The same without an iterator, which would cost a tenth of a list of small objects. */
 function completeArray(
-  budget: ResultBudget,
+  run: Run,
   list: readonly unknown[],
   complete: CompleteItem,
 ): MaybePromise<readonly unknown[] | JsonList> {
+  const { budget } = run;
   const results: unknown[] = [];
   let pending = false;
   let index = 0;
   try {
     while (index < list.length) {
       if (budget.bytes >= budget.checkAt && budget.isSpent()) {
-        return restInTurns(budget, list, itemsFrom(list, index), results, complete);
+        return restInTurns(run, list, itemsFrom(list, index), results, complete);
       }
       const completed = complete(list[index], index++);
       if (completed instanceof Promise) pending = true;
@@ -60,7 +62,7 @@ function completeArray(
     }
   } catch (error) {
     track(results);
-    leave(budget, list, itemsFrom(list, index));
+    leave(run, list, itemsFrom(list, index));
     throw error;
   }
   return pending ? Promise.all(results) : results;
@@ -75,14 +77,14 @@ function itemsFrom(list: readonly unknown[], start: number): Iterator<unknown> {
 }
 
 function restInTurns(
-  budget: ResultBudget,
+  run: Run,
   list: Iterable<unknown>,
   items: Iterator<unknown>,
   begun: unknown[],
   complete: CompleteItem,
 ): Promise<JsonList> {
-  return inTurns(budget, () => items.next(), begun, complete).catch((error: unknown) => {
-    leave(budget, list, items);
+  return inTurns(run.budget, () => items.next(), begun, complete).catch((error: unknown) => {
+    leave(run, list, items);
     throw error;
   });
 }
@@ -169,7 +171,10 @@ function guarded(completed: unknown): unknown {
  * Leaves a list that failed. GraphQL.js reads it to its end for the promises in it, whose errors would be nobody's;
  * so do we, but what makes its items as they are read gets no further than a result may.
  */
-function leave(budget: ResultBudget, list: Iterable<unknown>, iterator: Iterator<unknown>): void {
+function leave(run: Run, list: Iterable<unknown>, iterator: Iterator<unknown>): void {
+  const { budget } = run;
+  // Its items are taken care of, here or where they were completed.
+  if (!run.leaveOnce(list)) return;
   const makesItems = iterator.return !== undefined;
   let left = Array.isArray(list) ? Number.POSITIVE_INFINITY : budget.maxValues;
   if (makesItems && (budget.isClosed || budget.exceeded !== undefined)) left = 0;

@@ -54,6 +54,8 @@ export class Run {
   #nulled: Set<Path | undefined> | undefined;
   /** What root fields with `once` gave, by name and arguments. */
   #resolved: Map<string, unknown> | undefined;
+  /** Lists that failed. */
+  #left: WeakSet<object> | undefined;
   #abort: AbortController | undefined;
   #isComplete = false;
   #finished = false;
@@ -102,6 +104,14 @@ export class Run {
       this.#resolved.set(key, field.resolve(this.#options.rootValue, given, this.context, info));
     }
     return this.#resolved.get(key);
+  }
+
+  /** Whether a list is left for the first time: one that many fields share may be long. */
+  leaveOnce(list: object): boolean {
+    this.#left ??= new WeakSet();
+    const isFirst = !this.#left.has(list);
+    this.#left.add(list);
+    return isFirst;
   }
 
   /** The result is made: aborts the signal of resolvers that still run. */

@@ -5,12 +5,12 @@ export interface WebSocketLimits {
   /** Maximum operations in progress over all WebSockets, subscriptions among them; default 20,000. */
   readonly maxSubscriptions: number;
   /** Maximum operations in progress on one WebSocket; default 100. */
-  readonly maxSubscriptionsPerConnection: number;
+  readonly maxPerWebSocket: number;
 }
 
 /** The limits where an option sets none. */
 export const DEFAULT_WEB_SOCKET_LIMITS: WebSocketLimits = {
   maxWebSockets: 5_000,
   maxSubscriptions: 20_000,
-  maxSubscriptionsPerConnection: 100,
+  maxPerWebSocket: 100,
 };

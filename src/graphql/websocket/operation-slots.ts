@@ -5,7 +5,7 @@ import type { WebSocketLimits } from './limits.ts';
 /** Bytes of their messages that all operations in progress may hold. */
 const MAX_HELD = 64 * 1024 * 1024;
 
-type SlotLimits = Pick<WebSocketLimits, 'maxSubscriptions' | 'maxSubscriptionsPerConnection'>;
+type SlotLimits = Pick<WebSocketLimits, 'maxSubscriptions' | 'maxPerWebSocket'>;
 
 /** Counts the operations in progress over all WebSockets of a door. */
 export class OperationSlots {
@@ -23,9 +23,8 @@ export class OperationSlots {
 
   /** Takes a slot for an operation of a connection that has `own` of them; says why there is none. */
   take(own: number, bytes: number): GraphQLError | undefined {
-    const { maxSubscriptions, maxSubscriptionsPerConnection } = this.#limits;
-    if (own >= maxSubscriptionsPerConnection)
-      return exceeded('maxSubscriptionsPerConnection', 'this connection');
+    const { maxSubscriptions, maxPerWebSocket } = this.#limits;
+    if (own >= maxPerWebSocket) return exceeded('maxPerWebSocket', 'this connection');
     if (this.#taken >= maxSubscriptions) return exceeded('maxSubscriptions', 'all connections');
     if (this.#heldBytes + bytes > MAX_HELD)
       return refusal('BUSY', 'Too many bytes of operations are in progress');

@@ -131,7 +131,7 @@ describe('slow readers', () => {
         },
       }),
     });
-    await using app = await startFeedApp({ schema, maxSubscriptionsPerConnection: 1_000 });
+    await using app = await startFeedApp({ schema, maxPerWebSocket: 1_000 });
     const client = await connectSocket(app.url);
     client.socket.pause();
     for (let id = 0; id < 500; id++) client.subscribe(String(id), '{ large }');

@@ -206,7 +206,7 @@ describe('the protocol graphql-transport-ws, by hand', () => {
 
 describe('limits of WebSockets', () => {
   test('operations on one connection: an error with its limit, until one has ended', async () => {
-    await using app = await startFeedApp({ maxSubscriptionsPerConnection: 2 });
+    await using app = await startFeedApp({ maxPerWebSocket: 2 });
     const client = await connectSocket(app.url);
     const other = await connectSocket(app.url);
     for (const id of ['1', '2', '3']) client.subscribe(id, SUBSCRIPTION);
@@ -214,7 +214,7 @@ describe('limits of WebSockets', () => {
     assert.deepEqual([id, type], ['3', 'error']);
     assert.deepEqual(payload[0].extensions, {
       code: 'LIMIT_EXCEEDED',
-      limit: 'maxSubscriptionsPerConnection',
+      limit: 'maxPerWebSocket',
     });
     other.subscribe('1', SUBSCRIPTION);
     await waitFor('the other one', () => app.feed.subscribers === 3);
@@ -245,7 +245,7 @@ describe('limits of WebSockets', () => {
 
   test('a query counts until its result is sent, also when the client no longer wants it', async () => {
     const { schema, go, asked } = slowSchema();
-    await using app = await startFeedApp({ schema, maxSubscriptionsPerConnection: 1 });
+    await using app = await startFeedApp({ schema, maxPerWebSocket: 1 });
     const client = await connectSocket(app.url);
     client.subscribe('1', '{ slow }');
     await waitFor('the resolver', () => asked() === 1);

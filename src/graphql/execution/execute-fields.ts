@@ -20,21 +20,24 @@ export function executeFields(
   const { budget } = run;
   const results = create();
   let length = bytes;
-  let pending = false;
+  let pending: string[] | undefined;
   try {
     for (const field of fields) {
       const value = executeField(run, field, source, path);
       if (typeof value === 'string') length += value.length;
-      else if (value instanceof Promise) pending = true;
+      else if (value instanceof Promise) {
+        if (pending === undefined) pending = [field.key];
+        else pending.push(field.key);
+      }
       results[field.key] = value;
     }
   } catch (error) {
-    if (pending) track(Object.values(results));
+    if (pending !== undefined) track(Object.values(results));
     throw error;
   }
   budget.values += fields.length;
   budget.bytes += length;
-  return pending ? settled(run, results) : results;
+  return pending === undefined ? results : settled(run, results, pending);
 }
 
 /** Runs the fields of a mutation one after the other. */
@@ -65,13 +68,12 @@ export function executeSerially(
   return results;
 }
 
-async function settled({ budget }: Run, results: Results): Promise<Results> {
-  const values = await Promise.all(Object.values(results));
-  for (const [index, key] of Object.keys(results).entries()) {
+async function settled({ budget }: Run, results: Results, pending: readonly string[]): Promise<Results> {
+  const values = await Promise.all(pending.map((key) => results[key]));
+  for (let index = 0; index < pending.length; index++) {
     const value = values[index];
-    // One that was there at once is counted already.
-    if (typeof value === 'string' && results[key] !== value) budget.bytes += value.length;
-    results[key] = value;
+    if (typeof value === 'string') budget.bytes += value.length;
+    results[pending[index] as string] = value;
   }
   return results;
 }

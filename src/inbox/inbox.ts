@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
+import type { PruneRule, PruneStep } from './prune.ts';
 
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */
 export type Appended = 'stored' | 'duplicate' | 'revived';
@@ -57,11 +58,11 @@ export interface Inbox {
   expireOrphans(before: number, limit: number, error: string, now: number): Promise<readonly string[]>;
   backlog(): MaybePromise<Backlog>;
   /**
-   * Removes up to `limit` deliveries received before `before` that have no open job; with `settledOnly` dead and
-   * unhandled ones stay. Resolves to how many were removed.
+   * Takes one step of a rule, of a few milliseconds. Each rule goes through its entries in the order in which they became
+   * removable, from where the last step of any process ended, so that no step looks again at what stays.
    */
-  prune(before: number, limit: number, settledOnly: boolean): Promise<number>;
-  /** The size of the inbox in bytes; that of the whole database where both share a file. */
+  prune(rule: PruneRule): Promise<PruneStep>;
+  /** The estimated size of the deliveries in bytes. */
   size(): MaybePromise<number>;
   /** Calls a listener when another process has added work; absent where only one process uses the database. */
   onWork?(listener: () => void): Disposable;

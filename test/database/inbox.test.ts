@@ -204,29 +204,5 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.ok(oldest && (await inbox.settle(oldest, 'me', { kind: 'dead', error: 'x' }, LATER)));
       assert.deepEqual(await inbox.backlog(), { open: 1, dead: 1, oldestAt: NOW });
     });
-
-    test('pruning removes what is old and not open', async () => {
-      await using database = await open();
-      const { inbox, deliveries } = database.current;
-      const done = newDelivery();
-      const dead = newDelivery();
-      const unhandled = newDelivery({ jobs: [] });
-      const opened = newDelivery();
-      for (const each of [done, dead, unhandled, opened]) await inbox.append(each);
-      const [a, b] = await claim(inbox, 2);
-      assert.ok(a && b);
-      await inbox.settle(a, 'me', { kind: 'done' }, LATER);
-      await inbox.settle(b, 'me', { kind: 'dead', error: 'x' }, LATER);
-      assert.equal(await inbox.prune(NOW, 10, false), 0, 'not old enough');
-      assert.equal(await inbox.prune(NOW + 1, 10, true), 1);
-      assert.equal(await deliveries.find(done.id), undefined);
-      assert.equal(await inbox.prune(NOW + 1, 1, false), 1);
-      assert.equal(await inbox.prune(NOW + 1, 10, false), 1);
-      assert.deepEqual(
-        (await deliveries.list({}, 10)).items.map(({ id }) => id),
-        [opened.id],
-      );
-      assert.ok((await inbox.size()) > 0);
-    });
   });
 }

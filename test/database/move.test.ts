@@ -109,7 +109,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
       const again = { source: 's\0\u0010', dedupKey, jobs: [] };
       await storeDeliveries(database, 'known', 1, again);
       assert.equal((await database.deliveries.list({ event: 'known' }, 9)).items.length, 1, 'a duplicate');
-      if (url === back) assert.equal(await database.inbox.size(), sizes);
+      assert.equal(await database.inbox.size(), sizes);
     }
   });
 
@@ -263,8 +263,8 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     const moved = movedTables.flatMap(({ name, columns }) =>
       columns.map((column) => `${name}.${column.name}`),
     );
-    // Who runs which target is written again by the processes that do, and zones are made of what was moved.
-    const own = `'migrations', 'targets', 'delivery_zones'`;
+    // Who runs which target is written again by the processes that do; zones and the size are made of what was moved.
+    const own = `'migrations', 'targets', 'delivery_zones', 'inbox_size', 'retention_cursors'`;
     const inSqlite = db
       .prepare(`SELECT m.name || '.' || c.name AS name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c
         WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT IN (${own})`)
@@ -272,7 +272,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
       .map(({ name }) => String(name));
     const inPostgres = await server.sql(
       `SELECT table_name || '.' || column_name FROM information_schema.columns
-       WHERE table_schema = 'public' AND table_name NOT IN ('migrations', 'inbox_size', 'targets')`,
+       WHERE table_schema = 'public' AND table_name NOT IN (${own})`,
       url,
     );
     const left = ['jobs.owner'];

@@ -61,7 +61,7 @@ export function openSqlite(
     return {
       users: new SqliteUserStore({ reads, writes: writer.queue, observer, feed: userFeed, snapshot }),
       userFeed,
-      inbox: sqliteInbox(reads, writer.queue, observer),
+      inbox: sqliteInbox(reads, writer, observer),
       deliveries: new SqliteDeliveryLog(reads, writer.queue),
       ping() {
         failed.signal.throwIfAborted();

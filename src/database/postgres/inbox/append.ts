@@ -1,18 +1,17 @@
 import type { NewDelivery } from '../../../inbox/delivery.ts';
 import type { Appended } from '../../../inbox/inbox.ts';
+import { DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey } from '../text.ts';
 import { packBodies } from './packed-bodies.ts';
 
 /** Rows of the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
-/** Estimated size of the rows and index entries of a delivery, without its body, in bytes. */
-const OVERHEAD = 500;
 
 /** SQL that adds the rows of `from`, with a column `bytes`, to the size of the inbox, or subtracts them. */
 export const resize = (sign: '+' | '-', from: string) => `
   INSERT INTO inbox_size (part, bytes)
-  SELECT pg_backend_pid() % ${SIZE_PARTS}, ${sign}(sum(bytes) + ${OVERHEAD} * count(*)) FROM ${from} HAVING count(*) > 0
+  SELECT pg_backend_pid() % ${SIZE_PARTS}, ${sign}(sum(bytes) + ${DELIVERY_OVERHEAD} * count(*)) FROM ${from} HAVING count(*) > 0
   ON CONFLICT (part) DO UPDATE SET bytes = inbox_size.bytes + excluded.bytes`;
 
 /** Stores a batch of deliveries with their jobs. The bodies are one value with the offset and length of each. */

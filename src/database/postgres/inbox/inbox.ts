@@ -5,12 +5,12 @@ import { WAITING_TARGETS } from '../../inbox-sql.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
 import type { Notifier } from '../notifier.ts';
 import type { Statement } from '../pool/connection.ts';
-import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey, stored } from '../text.ts';
 import { singleWrite, writeQueue } from '../write-queue.ts';
-import { appendAll, resize } from './append.ts';
+import { appendAll } from './append.ts';
 import { claimJobs } from './claim.ts';
+import { pruneStep, SIZE } from './prune.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
 
 /** Maximum number of connections on which batches of appends run at the same time. */
@@ -19,7 +19,6 @@ const APPEND_CONCURRENCY = 2;
 const SETTLE_TIMEOUT = 5_000;
 /** Maximum wait between two of these retries, in milliseconds. */
 const SETTLE_PAUSE = 500;
-const FOREIGN_KEY_VIOLATION = '23503';
 
 const DUE = {
   name: 'due',
@@ -41,22 +40,6 @@ const BACKLOG = {
     SELECT (SELECT count(*) FROM jobs WHERE status = 'open'), (SELECT count(*) FROM jobs WHERE status = 'dead'),
       (SELECT received_at FROM deliveries WHERE seq = (SELECT min(delivery + 0) FROM jobs WHERE status = 'open'))`,
 };
-const PRUNE = {
-  text: `
-    WITH old AS (
-      SELECT d.seq FROM deliveries AS d, LATERAL (
-        SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'open') AS open,
-          count(*) FILTER (WHERE status = 'dead') AS dead
-        FROM jobs WHERE delivery = d.seq) AS has
-      WHERE d.received_at < $1 AND has.open = 0 AND (NOT $2::boolean OR (has.jobs > 0 AND has.dead = 0))
-      ORDER BY d.seq LIMIT $3 FOR UPDATE OF d SKIP LOCKED),
-    jobs_gone AS (DELETE FROM jobs USING old WHERE delivery = old.seq AND status <> 'open'),
-    gone AS (DELETE FROM deliveries USING old WHERE deliveries.seq = old.seq RETURNING octet_length(body) AS bytes),
-    resized AS (${resize('-', 'gone')})
-    SELECT count(*) FROM gone`,
-};
-const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_size' };
-
 // Ordered by name, so that concurrent heartbeats do not deadlock.
 const HEARTBEAT = {
   text: `
@@ -153,19 +136,7 @@ export function postgresInbox(
       return { open, dead, oldestAt: oldestAt ?? undefined };
     },
 
-    async prune(before, limit, settledOnly) {
-      const values = [before, settledOnly, limit];
-      const [row] = await singleWrite(observer, async () => {
-        try {
-          return await server.write(PRUNE, values);
-        } catch (error) {
-          // A job of one of the deliveries was reopened concurrently.
-          if (sqlState(error) !== FOREIGN_KEY_VIOLATION) throw error;
-          return server.write(PRUNE, values);
-        }
-      });
-      return Number(row?.[0] ?? 0);
-    },
+    prune: (rule) => singleWrite(observer, () => pruneStep(server, rule)),
 
     async size() {
       const [row] = await server.readAlone(SIZE, []);

@@ -5,9 +5,15 @@ import { counted, type DatabaseObserver } from '../../observer.ts';
 import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
 import type { Row, Step, StepRows } from '../writer/batch.ts';
-import type { WriteQueue } from '../writer/write-queue.ts';
-import { ZONE } from './delivery-zones.ts';
+import type { Writer } from '../writer/writer.ts';
+import { SIZE, ZONE } from './delivery-zones.ts';
 import { jobsJson } from './jobs-json.ts';
+import { pruneValues } from './pruner.ts';
+
+const ADD_ZONES: readonly Step[] = [
+  { statement: 'countTail', values: [] },
+  { statement: 'addZones', values: [] },
+];
 
 const alwaysStored = (): Appended => 'stored';
 
@@ -17,16 +23,13 @@ function readAppended(rows: StepRows): Appended {
   return (rows.at(-1) ?? []).length > 0 ? 'revived' : 'duplicate';
 }
 
-/** The inbox in SQLite. Reads run on the caller's thread, writes go through the queue. */
-export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: DatabaseObserver): Inbox {
+/** The inbox in SQLite. Reads run on the caller's thread, writes go through the queues of the writer. */
+export function sqliteInbox(
+  reads: DatabaseSync,
+  { queue: writes, background }: Pick<Writer, 'queue' | 'background'>,
+  observer: DatabaseObserver,
+): Inbox {
   let appends = 0;
-  /** The number of prunes, of which an earlier process may have done one. */
-  let prunes = 1;
-  /**
-   * The value of `prunes` at the last successful `appendAfterPrune`. While both are equal, SQLite continues the `seq`
-   * by itself.
-   */
-  let seqKnownSince = 0;
   const dueTally = observer.reads('inbox.due');
   const deliveriesTally = observer.reads('inbox.deliveries');
   const backlogTally = observer.reads('inbox.backlog');
@@ -44,26 +47,7 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
       (SELECT count(*) FROM jobs WHERE status = 'dead') AS dead,
       (SELECT received_at FROM deliveries
         WHERE seq = (SELECT min(+delivery) FROM jobs WHERE status = 'open')) AS oldestAt`);
-  const prunable = reads.prepare(`
-    SELECT seq FROM deliveries
-    WHERE received_at < ?1
-      AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq AND status = 'open')
-      AND (NOT ?2 OR (EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
-        AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq AND status = 'dead')))
-    ORDER BY seq LIMIT ?3`);
-  const usedBytes = reads.prepare(`
-    SELECT (page_count - freelist_count) * page_size AS size
-    FROM pragma_page_count, pragma_freelist_count, pragma_page_size`);
-
-  /** Reads the rows of `appendAfterPrune`; once it has stored a delivery, plain appends continue its `seq`. */
-  function afterPrune(read: (rows: StepRows) => Appended): (rows: StepRows) => Appended {
-    const since = prunes;
-    return (rows) => {
-      const appended = read(rows);
-      if (appended === 'stored') seqKnownSince = since;
-      return appended;
-    };
-  }
+  const size = reads.prepare(SIZE);
 
   function recordOutcome(
     fence: readonly [job: number, owner: string, attempt: number],
@@ -101,8 +85,7 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
       const { id, source, event, dataPointer, contentType, body, receivedAt, jobs } = delivery;
       const dedupKey = storedKey(delivery.dedupKey);
       const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey];
-      const seqKnown = seqKnownSince === prunes;
-      const steps: Step[] = [{ statement: seqKnown ? 'appendDelivery' : 'appendAfterPrune', values }];
+      const steps: Step[] = [{ statement: 'appendDelivery', values }];
       if (jobs.length > 0) {
         steps.push({ statement: 'addJobs', values: [receivedAt, jobsJson(jobs)] });
       }
@@ -110,9 +93,8 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
         steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });
       }
       // The first call covers what an earlier process left; after a failure the next call does the work.
-      if (appends++ % ZONE === 0) writes.write('addZones').catch(() => {});
-      const read = dedupKey === null ? alwaysStored : readAppended;
-      return writes.submit(steps, seqKnown ? read : afterPrune(read));
+      if (appends++ % ZONE === 0) writes.submit(ADD_ZONES).catch(() => {});
+      return writes.submit(steps, dedupKey === null ? alwaysStored : readAppended);
     },
 
     idOf: (source, dedupKey) => readRow<{ id: string }>(idOfKey, source, storedKey(dedupKey))?.id,
@@ -166,20 +148,12 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
       return { open: row?.open ?? 0, dead: row?.dead ?? 0, oldestAt: row?.oldestAt ?? undefined };
     },
 
-    async prune(before, limit, settledOnly) {
-      const found = readRows<{ seq: number }>(prunable, before, settledOnly ? 1 : 0, limit);
-      if (found.length === 0) return 0;
-      const seqs = JSON.stringify(found.map(({ seq }) => seq));
-      prunes++;
-      const [, , removed = []] = await writes.submit([
-        { statement: 'keepHighest', values: [] },
-        { statement: 'pruneJobs', values: [seqs] },
-        { statement: 'pruneDeliveries', values: [seqs] },
-        { statement: 'pruneZones', values: [seqs] },
-      ]);
-      return removed.length;
+    async prune(rule) {
+      const [row = []] = await background.write('prune', ...pruneValues(rule));
+      const [removed = 0, looked = 0, isLast = 1] = row.map(Number);
+      return { removed, looked, isLast: isLast === 1 };
     },
 
-    size: () => readRow<{ size: number }>(usedBytes)?.size ?? 0,
+    size: () => readRow<{ size: number }>(size)?.size ?? 0,
   };
 }

@@ -1,8 +1,8 @@
 import { WAITING_TARGETS } from '../../inbox-sql.ts';
-import { ADD_ZONES, PRUNE_ZONES } from '../inbox/delivery-zones.ts';
+import { ADD_ZONES, COUNT_TAIL } from '../inbox/delivery-zones.ts';
 
 /** The highest `seq` ever used. */
-const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
+export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
 
 const append = (columns: string, values: string) => `
@@ -20,7 +20,7 @@ export const WRITES = {
   removeUser: 'DELETE FROM users WHERE id = ? RETURNING id',
 
   appendDelivery: append('', ''),
-  // For the first append after a prune: continues after the highest `seq` ever used.
+  // In place of an append, until one has stored a delivery since the last prune: continues after the highest `seq` ever used.
   appendAfterPrune: append('seq, ', `${HIGHEST} + 1, `),
   // Follows an append in the same write; adds nothing when that found a duplicate.
   addJobs: `
@@ -92,16 +92,9 @@ export const WRITES = {
     UPDATE jobs SET status = 'discarded', finished_at = ?, owner = NULL
     WHERE delivery = ? AND status IN ('open', 'dead') RETURNING seq`,
 
-  keepHighest: `UPDATE sqlite_sequence SET seq = ${HIGHEST} WHERE name = 'deliveries'`,
-  pruneJobs: `
-    DELETE FROM jobs WHERE delivery IN (SELECT value FROM json_each(?)) AND status <> 'open' RETURNING seq`,
-  pruneDeliveries: `
-    DELETE FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))
-      AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
-    RETURNING seq`,
-
+  countTail: COUNT_TAIL,
   addZones: ADD_ZONES,
-  pruneZones: PRUNE_ZONES,
 } as const;
 
-export type WriteName = keyof typeof WRITES;
+/** The name of a write; `prune` is a step of retention, of several statements. */
+export type WriteName = keyof typeof WRITES | 'prune';

@@ -82,7 +82,7 @@ export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metri
       else if (outcome === 'dead') log.error({ ...about(job), err: error }, 'delivery dead');
     },
     leaseLost(job) {
-      log.warn(about(job), 'lease lost, outcome not recorded');
+      log.warn(about(job), 'lease lost, another process may handle the delivery');
     },
     storeFailed(error) {
       log.error({ err: error }, 'inbox unavailable, retrying');

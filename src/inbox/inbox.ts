@@ -5,13 +5,29 @@ import type { PruneRule, PruneStep } from './prune.ts';
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */
 export type Appended = 'stored' | 'duplicate' | 'revived';
 
-/** How an attempt ended. Times are in milliseconds since the epoch. */
+/** How an attempt ended. */
 export type Outcome =
   | { readonly kind: 'done' }
-  | { readonly kind: 'retry'; readonly dueAt: number; readonly error: string }
+  /** `wait` is in milliseconds. */
+  | { readonly kind: 'retry'; readonly wait: number; readonly error: string }
   | { readonly kind: 'dead'; readonly error: string }
   /** Released unfinished; the attempt does not count. */
   | { readonly kind: 'released' };
+
+/** Options of a claim. */
+export interface ClaimOptions {
+  /** Jobs that the owner is still running: they are not claimed again, even if their lease has ended. */
+  readonly held?: readonly number[];
+  /** Replaces the clock of the store. */
+  readonly now?: number;
+}
+
+/** What became of leases that were to be renewed. A job that is in neither list was locked by another statement. */
+export interface Renewal {
+  readonly renewed: readonly number[];
+  /** Somebody else has claimed or ended these jobs. */
+  readonly lost: readonly number[];
+}
 
 /** Jobs that are not done. */
 export interface Backlog {
@@ -24,7 +40,8 @@ export interface Backlog {
 
 /**
  * The durable inbox of webhook deliveries and their jobs. A claim is a lease: once it ends another process may claim
- * the job, and the first owner can no longer settle it. Times are in milliseconds since the epoch.
+ * the job, and the first owner can no longer settle it. Times are in milliseconds since the epoch, leases in
+ * milliseconds. The clock of the store decides what is due and when a lease ends, unless `now` is given.
  * Every method fails with StoreUnavailableError while the database is unavailable.
  */
 export interface Inbox {
@@ -33,19 +50,19 @@ export interface Inbox {
   /** The id of the delivery that a source has stored with a dedup key; undefined when it was removed. */
   idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
   /** Those of `targets` that have a due job. */
-  due(targets: readonly string[], now: number): MaybePromise<readonly string[]>;
-  /** Claims up to `limit` due jobs of a target, oldest first, until `leaseEnd`. */
+  due(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
+  /** Claims up to `limit` due jobs of a target, oldest first, for `lease`. */
   claim(
     target: string,
     limit: number,
     owner: string,
-    now: number,
-    leaseEnd: number,
+    lease: number,
+    options?: ClaimOptions,
   ): Promise<readonly ClaimedJob[]>;
-  /** Extends the leases that `owner` holds on these jobs. */
-  renew(owner: string, jobs: readonly number[], leaseEnd: number): Promise<void>;
+  /** Has the leases that `owner` holds on these jobs end `lease` from now. */
+  renew(owner: string, jobs: readonly number[], lease: number, now?: number): Promise<Renewal>;
   /** Records how an attempt ended; resolves to false when the lease was lost and nothing was recorded. */
-  settle(job: ClaimedJob, owner: string, outcome: Outcome, now: number): Promise<boolean>;
+  settle(job: ClaimedJob, owner: string, outcome: Outcome, now?: number): Promise<boolean>;
   /**
    * Records that this process runs the jobs of `targets`. Targets of open jobs that have no heartbeat yet get one too,
    * so that their grace period starts now.

@@ -65,7 +65,10 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
       await storeDeliveries(database, 'late', 1, { id });
       const last = counters.find(({ name }) => name === 'deliveries')?.seq ?? 0;
       assert.equal((await database.deliveries.find(id))?.seq, last + 1);
-      assert.deepEqual((await database.inbox.claim('handler:late', 9, 'me', Date.now() + 9, 1e15)).length, 1);
+      assert.deepEqual(
+        (await database.inbox.claim('handler:late', 9, 'me', 1e15, { now: Date.now() + 9 })).length,
+        1,
+      );
       assert.ok((await database.inbox.size()) > 0);
     });
   }
@@ -80,7 +83,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
       await storeDeliveries(database, 'dead', 20);
       await settleAll(database, 'dead', 'dead');
       await storeDeliveries(database, 'held', 20);
-      await database.inbox.claim('handler:held', 5, 'gone', Date.now() + 9, Date.now() + 50);
+      await database.inbox.claim('handler:held', 5, 'gone', 41, { now: Date.now() + 9 });
       await storeDeliveries(database, 'known', 1, { dedupKey, source: 's\0\u0010' });
       sizes = await database.inbox.size();
     }
@@ -100,7 +103,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     await move(sqlite, back);
     for (const url of [sqlite, back]) {
       await using database = await openDatabase(url);
-      const held = await database.inbox.claim('handler:held', 99, 'me', Date.now() + 1_000, 1e15);
+      const held = await database.inbox.claim('handler:held', 99, 'me', 1e15, { now: Date.now() + 1_000 });
       assert.deepEqual(held.map(({ attempt }) => attempt).sort(), [
         ...Array(15).fill(1),
         ...Array(5).fill(2),

@@ -15,7 +15,7 @@ const sizeOf = (deliveries: readonly NewDelivery[]) =>
 
 /** Settles the jobs of a target at a time. */
 async function settle(inbox: Inbox, target: string, at: number, kind: 'done' | 'dead' = 'done') {
-  const claimed = await inbox.claim(target, 10_000, 'me', LATER, LEASE_END);
+  const claimed = await inbox.claim(target, 10_000, 'me', LEASE_END - LATER, { now: LATER });
   const outcome = kind === 'done' ? { kind } : { kind, error: 'x' };
   const settled = await Promise.all(claimed.map((job) => inbox.settle(job, 'me', outcome, at)));
   assert.ok(settled.every(Boolean));

@@ -55,9 +55,9 @@ function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
   return {
     append: (delivery) => current().append(delivery),
     idOf: (...args) => current().idOf(...args),
-    due: (targets, now) => current().due(targets, now),
+    due: (...args) => current().due(...args),
     claim: (...args) => current().claim(...args),
-    renew: (owner, jobs, leaseEnd) => current().renew(owner, jobs, leaseEnd),
+    renew: (...args) => current().renew(...args),
     settle: (...args) => current().settle(...args),
     recordHeartbeat: (targets, now) => current().recordHeartbeat(targets, now),
     expireOrphans: (...args) => current().expireOrphans(...args),
@@ -198,8 +198,8 @@ test(
     const ids = [await append(database.inbox), await append(database.inbox)];
     const now = Date.now();
     // Two processes die with both in hand; the second one had given the first job back.
-    await database.inbox.claim('t', 2, 'gone 1', now, now);
-    const [first] = await database.inbox.claim('t', 2, 'gone 2', now, now);
+    await database.inbox.claim('t', 2, 'gone 1', 0, { now });
+    const [first] = await database.inbox.claim('t', 2, 'gone 2', 0, { now });
     assert.ok(first !== undefined);
     await database.inbox.settle(first, 'gone 2', { kind: 'released' }, now);
     const attempts: unknown[] = [];
@@ -263,7 +263,7 @@ test(
     dispatcher.start();
     await waitFor('the attempt to begin', () => begun);
     const later = Date.now() + 3_600_000;
-    const [stolen] = await database.inbox.claim('t', 1, 'other', later, later + 60_000);
+    const [stolen] = await database.inbox.claim('t', 1, 'other', 60_000, { now: later });
     assert.equal(stolen?.attempt, 2);
     work.resolve();
     await dispatcher.stop(never);

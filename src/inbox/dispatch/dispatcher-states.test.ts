@@ -127,7 +127,7 @@ class World {
   /** A process takes jobs and dies before it can do anything; its leases end at once. */
   async die(count: number): Promise<void> {
     const now = Date.now();
-    const jobs = await this.#database.inbox.claim('t', count, randomUUIDv7(), now, now);
+    const jobs = await this.#database.inbox.claim('t', count, randomUUIDv7(), 0, { now });
     for (const { attempt, delivery } of jobs) this.#attempts.set(delivery.id, attempt);
   }
 

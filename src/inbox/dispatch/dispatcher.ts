@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Inbox } from '../inbox.ts';
+import { Leases } from './leases.ts';
 import { PeriodicTask } from './periodic-task.ts';
 import type { Target } from './target.ts';
 import { Worker, type WorkerEvents } from './worker.ts';
@@ -22,31 +23,26 @@ export class Dispatcher {
   readonly #inbox: Inbox;
   readonly #events: WorkerEvents;
   readonly #workers: ReadonlyMap<string, Worker>;
-  /** Identifies this process in its leases. */
-  readonly #owner = randomUUID();
-  readonly #lease: number;
+  readonly #leases: Leases;
   readonly #polls: PeriodicTask;
-  readonly #renewals: PeriodicTask;
   #subscription: Disposable | undefined;
 
   constructor({ inbox, targets, events, lease = 5_000, interval = 500 }: DispatcherOptions) {
     this.#inbox = inbox;
     this.#events = events;
-    this.#lease = lease;
     this.#polls = new PeriodicTask(interval, () => this.#poll());
-    // Three attempts to renew a lease before it ends.
-    this.#renewals = new PeriodicTask(lease / 3, () => this.#renewLeases());
+    // Identifies this process in its leases.
+    const owner = randomUUID();
+    const leases = new Leases({ inbox, owner, lease, events });
+    this.#leases = leases;
     this.#workers = new Map(
-      targets.map((target) => [
-        target.name,
-        new Worker({ inbox, target, owner: this.#owner, lease, events }),
-      ]),
+      targets.map((target) => [target.name, new Worker({ inbox, target, owner, lease, leases, events })]),
     );
   }
 
   start(): void {
     this.#subscription = this.#inbox.onWork?.(() => this.#polls.request());
-    this.#renewals.start();
+    this.#leases.start();
     this.#polls.start();
   }
 
@@ -57,31 +53,22 @@ export class Dispatcher {
 
   /** The number of running attempts by target. */
   get running(): ReadonlyMap<string, number> {
-    return new Map([...this.#workers].map(([target, { leased }]) => [target, leased.length]));
+    return new Map([...this.#workers].map(([target, { running }]) => [target, running]));
   }
 
   /** Stops claiming and waits for running attempts; `deadline` aborts them and releases their jobs. */
   async stop(deadline: AbortSignal): Promise<void> {
-    // Not awaited, nor is a renewal: while the database hangs they outlast the deadline.
+    // Not awaited: while the database hangs a poll outlasts the deadline.
     void this.#polls.stop();
     this.#subscription?.[Symbol.dispose]();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(deadline)));
-    void this.#renewals.stop();
+    this.#leases.stop();
   }
 
   async #poll(): Promise<void> {
     try {
-      for (const target of await this.#inbox.due([...this.#workers.keys()], Date.now())) this.wake(target);
-    } catch (error) {
-      this.#events.storeFailed(error);
-    }
-  }
-
-  async #renewLeases(): Promise<void> {
-    const jobs = [...this.#workers.values()].flatMap(({ leased }) => leased);
-    if (jobs.length === 0) return;
-    try {
-      await this.#inbox.renew(this.#owner, jobs, Date.now() + this.#lease);
+      await this.#leases.beforeClaim();
+      for (const target of await this.#inbox.due([...this.#workers.keys()])) this.wake(target);
     } catch (error) {
       this.#events.storeFailed(error);
     }

@@ -26,7 +26,7 @@ async function opened(maxAge: number, maxBytes: number) {
   const { inbox, deliveries } = database;
   const task = retention({ inbox, maxAge, maxBytes, onPruned() {}, onError: assert.fail });
   const settle = async (target: string, kind: 'done' | 'dead') => {
-    for (const job of await inbox.claim(target, 10_000, 'me', NOW * 2, NOW * 3)) {
+    for (const job of await inbox.claim(target, 10_000, 'me', NOW, { now: NOW * 2 })) {
       await inbox.settle(job, 'me', kind === 'done' ? { kind } : { kind, error: 'x' }, NOW);
     }
   };

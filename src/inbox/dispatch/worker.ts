@@ -1,17 +1,14 @@
-import { describeError } from '../../core/describe-error.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
-import { backoff } from './backoff.ts';
-import { AttemptError, type Target } from './target.ts';
-
-/** Longer error messages are cut before they are stored, in characters. */
-const MAX_ERROR = 1_000;
+import { Attempt, type Ended, RELEASED } from './attempt.ts';
+import type { Leases } from './leases.ts';
+import type { Target } from './target.ts';
 
 /** Receives what happens to jobs. */
 export interface WorkerEvents {
   /** An attempt ended and its outcome was recorded. */
   settled(job: ClaimedJob, outcome: Outcome['kind'], error?: unknown): void;
-  /** The lease ended before the attempt did, so another process may have run the job too. */
+  /** The lease ended, or may have ended, before the attempt did, so another process may run the job too. */
   leaseLost(job: ClaimedJob): void;
   /** The inbox was unavailable; the dispatcher retries. */
   storeFailed(error: unknown): void;
@@ -23,6 +20,7 @@ export interface WorkerOptions {
   readonly owner: string;
   /** Length of a lease in milliseconds. */
   readonly lease: number;
+  readonly leases: Leases;
   readonly events: WorkerEvents;
 }
 
@@ -32,21 +30,20 @@ export interface WorkerOptions {
  */
 export class Worker {
   readonly #options: WorkerOptions;
-  readonly #running = new Map<Promise<void>, number>();
-  /** Aborts the running attempts. */
-  readonly #abort = new AbortController();
+  readonly #running = new Map<Attempt, Promise<void>>();
   #claiming: Promise<void> | undefined;
   /** Whether there may be a job to claim. */
   #pending = false;
   #stopped = false;
+  #deadline: AbortSignal | undefined;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
   }
 
-  /** The jobs that this worker is running. */
-  get leased(): readonly number[] {
-    return [...this.#running.values()];
+  /** The number of running attempts. */
+  get running(): number {
+    return this.#running.size;
   }
 
   /** Claims jobs as soon as there is a free slot. */
@@ -62,12 +59,15 @@ export class Worker {
   /** Stops claiming and waits for running attempts; `deadline` aborts them and releases their jobs. */
   async stop(deadline: AbortSignal): Promise<void> {
     this.#stopped = true;
-    const abort = () => this.#abort.abort(deadline.reason);
-    if (deadline.aborted) abort();
-    deadline.addEventListener('abort', abort, { once: true });
+    this.#deadline = deadline;
+    const release = () => {
+      for (const attempt of this.#running.keys()) attempt.release(deadline.reason);
+    };
+    deadline.addEventListener('abort', release, { once: true });
+    if (deadline.aborted) release();
     await this.#claiming;
-    await Promise.all(this.#running.keys());
-    deadline.removeEventListener('abort', abort);
+    await Promise.all(this.#running.values());
+    deadline.removeEventListener('abort', release);
   }
 
   get #freeSlots(): number {
@@ -75,15 +75,18 @@ export class Worker {
   }
 
   async #claim(): Promise<void> {
-    const { inbox, target, owner, lease, events } = this.#options;
+    const { inbox, target, owner, lease, leases, events } = this.#options;
     while (this.#pending && this.#freeSlots > 0 && !this.#stopped) {
       const slots = this.#freeSlots;
       this.#pending = false;
       try {
-        const now = Date.now();
-        const jobs = await inbox.claim(target.name, slots, owner, now, now + lease);
+        const renewal = leases.beforeClaim();
+        if (renewal !== undefined) await renewal;
+        const held = Array.from(this.#running.keys(), ({ job }) => job.job);
+        const leaseUntil = performance.now() + lease;
+        const jobs = await inbox.claim(target.name, slots, owner, lease, { held });
         if (jobs.length === slots) this.#pending = true;
-        for (const job of jobs) this.#start(job);
+        for (const job of jobs) this.#start(new Attempt(job, target, leaseUntil));
       } catch (error) {
         // The next poll retries.
         events.storeFailed(error);
@@ -91,67 +94,38 @@ export class Worker {
     }
   }
 
-  #start(job: ClaimedJob): void {
-    const running = this.#attempt(job)
-      .catch((error: unknown) => this.#options.events.storeFailed(error))
+  #start(attempt: Attempt): void {
+    const { target, leases, events } = this.#options;
+    leases.add(attempt);
+    const running = this.#run(attempt)
+      .catch(events.storeFailed)
       .finally(() => {
-        this.#running.delete(running);
+        leases.delete(attempt);
+        this.#running.delete(attempt);
         // The next job with the same order key may be claimable now.
-        if (this.#pending || this.#options.target.ordered === true) this.wake();
+        if (this.#pending || target.ordered === true) this.wake();
       });
-    this.#running.set(running, job.job);
+    this.#running.set(attempt, running);
   }
 
-  async #attempt(job: ClaimedJob): Promise<void> {
+  async #run(attempt: Attempt): Promise<void> {
     const { inbox, owner, events } = this.#options;
-    const { outcome, error } = await this.#run(job);
-    const recorded = await inbox.settle(job, owner, outcome, Date.now());
+    const { job } = attempt;
+    const { outcome, error } = await this.#end(attempt);
+    attempt.settling = true;
+    const recorded = await inbox.settle(job, owner, outcome);
     if (recorded) events.settled(job, outcome.kind, error);
-    else events.leaseLost(job);
+    else if (!attempt.leaseLost) events.leaseLost(job);
   }
 
-  async #run(job: ClaimedJob): Promise<{ readonly outcome: Outcome; readonly error?: unknown }> {
-    const { target } = this.#options;
+  #end(attempt: Attempt): Ended | Promise<Ended> {
+    const { maxAttempts } = this.#options.target;
     // A process died during the last allowed attempt.
-    if (job.attempt > target.maxAttempts) {
+    if (attempt.job.attempt > maxAttempts) {
       return { outcome: { kind: 'dead', error: 'the process exited during the last attempt' } };
     }
-    const timeout = new AbortController();
-    const timer = setTimeout(
-      () => timeout.abort(new AttemptError(`took longer than ${target.timeout} ms`)),
-      target.timeout,
-    );
-    const signal = AbortSignal.any([timeout.signal, this.#abort.signal]);
-    try {
-      signal.throwIfAborted();
-      await unlessAborted(target.run(job, signal), signal);
-      return { outcome: { kind: 'done' } };
-    } catch (error) {
-      if (this.#abort.signal.aborted) return { outcome: { kind: 'released' } };
-      return { outcome: this.#failure(job, error), error };
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  #failure({ attempt }: ClaimedJob, error: unknown): Outcome {
-    const { target } = this.#options;
-    const message = describeError(error).slice(0, MAX_ERROR);
-    const retryAfter = error instanceof AttemptError ? error.retryAfter : undefined;
-    if (retryAfter === 'never' || attempt >= target.maxAttempts) return { kind: 'dead', error: message };
-    const wait = Math.max(retryAfter ?? 0, backoff(attempt, target.backoff, Math.random()));
-    return { kind: 'retry', dueAt: Date.now() + wait, error: message };
-  }
-}
-
-/** Rejects when the signal aborts, even if the work ignores it: a handler cannot block the worker. */
-async function unlessAborted(work: void | Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
-  signal.addEventListener('abort', onAbort);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
+    // The answer to the claim came so late that the lease may have ended.
+    if (performance.now() >= attempt.leaseUntil || this.#deadline?.aborted) return RELEASED;
+    return attempt.run();
   }
 }

@@ -9,8 +9,11 @@ export interface Claim {
   readonly target: string;
   readonly limit: number;
   readonly owner: string;
+  /** In milliseconds. */
+  readonly lease: number;
+  /** Jobs that the owner is still running. */
+  readonly held: readonly number[];
   readonly now: number;
-  readonly leaseEnd: number;
 }
 
 const UNIQUE_VIOLATION = '23505';
@@ -20,17 +23,20 @@ const MAX_ATTEMPTS = 5;
 /** Maximum number of due jobs that a claim scans. */
 const WINDOW = 1_000;
 
-/** Whether no job with the order key of the row `due` is leased. */
+/** Whether the owner is not running the job of the row `due` itself. */
+const NOT_HELD = '(due.owner IS NULL OR due.seq <> ALL ($6::bigint[]))';
+/** Whether no job with the order key of the row `due` is leased; what the owner is still running is. */
 const NONE_LEASED = `
   NOT EXISTS (
     SELECT 1 FROM jobs AS leased
     WHERE leased.target = due.target AND leased.order_key = due.order_key
-      AND leased.status = 'open' AND leased.owner IS NOT NULL AND leased.due_at > $2)`;
+      AND leased.status = 'open' AND leased.owner IS NOT NULL
+      AND (leased.due_at > $2 OR leased.seq = ANY ($6::bigint[])))`;
 
 /** Claims the jobs of `due`; the first column of each row is `full`, whether the scan stopped at the window. */
 const claimDue = (full: string) => `
   claimed AS (
-    UPDATE jobs SET owner = $4, due_at = $5, attempts = attempts + 1
+    UPDATE jobs SET owner = $4, due_at = $2 + $5::bigint, attempts = attempts + 1
     FROM due WHERE jobs.seq = due.seq RETURNING jobs.seq, jobs.attempts, jobs.delivery)
   SELECT ${full}, claimed.seq, claimed.attempts,
     d.id, d.source, d.event, d.data_pointer, d.content_type, d.body, d.received_at
@@ -52,6 +58,7 @@ const CLAIM = {
         AND (due_at, seq) <= (
           coalesce((SELECT due_at FROM edge), $2),
           coalesce((SELECT seq FROM edge), ${Number.MAX_SAFE_INTEGER}))
+        AND ${NOT_HELD}
         AND (order_key IS NULL OR (
           NOT EXISTS (
             SELECT 1 FROM jobs AS earlier
@@ -74,14 +81,15 @@ const CLAIM_FIRSTS = {
         ORDER BY due_at, seq LIMIT ${WINDOW})),
     due AS (
       SELECT due.seq FROM jobs AS due JOIN free USING (seq)
-      WHERE due.status = 'open' AND due.due_at <= $2 AND (due.order_key IS NULL OR ${NONE_LEASED})
+      WHERE due.status = 'open' AND due.due_at <= $2 AND ${NOT_HELD} AND (due.order_key IS NULL OR ${NONE_LEASED})
       ORDER BY due.due_at, due.seq LIMIT $3 FOR UPDATE OF due SKIP LOCKED),
     ${claimDue('false')}`,
 };
 const DROP_ENDED_LEASES = {
   text: `
     UPDATE jobs SET owner = NULL
-    WHERE target = $1 AND status = 'open' AND due_at <= $2 AND owner IS NOT NULL AND order_key IS NOT NULL`,
+    WHERE target = $1 AND status = 'open' AND due_at <= $2 AND owner IS NOT NULL AND order_key IS NOT NULL
+      AND seq <> ALL ($3::bigint[])`,
 };
 
 /** Claims due jobs, oldest first. Rejects as `Server.write` does. */
@@ -103,18 +111,18 @@ export async function claimJobs(server: Server, claim: Claim): Promise<readonly 
 async function claimBy(
   statement: Statement,
   server: Server,
-  { target, limit, owner, now, leaseEnd }: Claim,
+  { target, limit, owner, lease, held, now }: Claim,
 ): Promise<{ readonly isFull: boolean; readonly jobs: readonly ClaimedJob[] }> {
   const name = storable(target);
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     try {
-      const rows = await server.write(statement, [name, now, limit, owner, leaseEnd]);
+      const rows = await server.write(statement, [name, now, limit, owner, lease, held]);
       const claimed = rows.filter(([, seq]) => seq !== null);
       return { isFull: rows[0]?.[0] === true, jobs: claimed.map((row) => claimedJob(target, row)) };
     } catch (error) {
       if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
       // Another process has claimed a job with the same order key, or an ended lease still blocks the key.
-      await server.write(DROP_ENDED_LEASES, [name, now]);
+      await server.write(DROP_ENDED_LEASES, [name, now, held]);
     }
   }
   return { isFull: false, jobs: [] };

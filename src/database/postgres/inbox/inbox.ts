@@ -32,7 +32,8 @@ const ID_OF = {
 };
 const RENEW = {
   name: 'renew',
-  text: `UPDATE jobs SET due_at = $1 WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])`,
+  text: `
+    UPDATE jobs SET due_at = $1 WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[]) RETURNING seq`,
 };
 // "+ 0" makes the planner use the index of open jobs; in the index of all jobs it would scan the done ones.
 const BACKLOG = {
@@ -93,21 +94,23 @@ export function postgresInbox(
       return row === undefined ? undefined : String(row[0]);
     },
 
-    async due(targets, now) {
+    async due(targets, now = Date.now()) {
       const values = [targets.map((target) => storable(target)), now];
       const rows = await counted(dueTally, () => server.read(DUE, values));
       return rows.map(([target]) => stored(String(target)));
     },
 
-    claim: (target, limit, owner, now, leaseEnd) =>
-      singleWrite(observer, () => claimJobs(server, { target, limit, owner, now, leaseEnd })),
+    claim: (target, limit, owner, lease, { held = [], now = Date.now() } = {}) =>
+      singleWrite(observer, () => claimJobs(server, { target, limit, owner, lease, held, now })),
 
-    async renew(owner, jobs, leaseEnd) {
-      await write(RENEW, [leaseEnd, owner, jobs]);
+    async renew(owner, jobs, lease, now = Date.now()) {
+      const rows = await write(RENEW, [now + lease, owner, jobs]);
+      const renewed = new Set(rows.map(([seq]) => Number(seq)));
+      return { renewed: [...renewed], lost: jobs.filter((job) => !renewed.has(job)) };
     },
 
     /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
-    async settle({ job, attempt }, owner, outcome, now) {
+    async settle({ job, attempt }, owner, outcome, now = Date.now()) {
       const settlement = { job, owner, attempt, outcome, now };
       const deadline = performance.now() + SETTLE_TIMEOUT;
       for (let first = true; ; first = false) {

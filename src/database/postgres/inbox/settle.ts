@@ -54,7 +54,7 @@ export async function settleAll(
 
 /** The new due time of the job; null when it does not change. */
 function dueAt(outcome: Outcome, now: number): number | null {
-  if (outcome.kind === 'retry') return outcome.dueAt;
+  if (outcome.kind === 'retry') return now + outcome.wait;
   return outcome.kind === 'released' ? now : null;
 }
 

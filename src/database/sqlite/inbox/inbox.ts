@@ -60,7 +60,7 @@ export function sqliteInbox(
       case 'dead':
         return writes.write('finishJob', 'dead', outcome.error, now, ...fence);
       case 'retry':
-        return writes.write('retryJob', outcome.dueAt, outcome.error, ...fence);
+        return writes.write('retryJob', now + outcome.wait, outcome.error, ...fence);
       case 'released':
         return writes.write('releaseJob', now, ...fence);
     }
@@ -99,15 +99,16 @@ export function sqliteInbox(
 
     idOf: (source, dedupKey) => readRow<{ id: string }>(idOfKey, source, storedKey(dedupKey))?.id,
 
-    due(targets, now) {
+    due(targets, now = Date.now()) {
       const rows = counted(dueTally, () =>
         readRows<{ target: string }>(dueTargets, JSON.stringify(targets), now),
       );
       return rows.map(({ target }) => target);
     },
 
-    async claim(target, limit, owner, now, leaseEnd) {
-      const claimed = await writes.write('claimJobs', owner, leaseEnd, target, now, limit);
+    async claim(target, limit, owner, lease, { held = [], now = Date.now() } = {}) {
+      const values = [owner, now + lease, target, now, limit, JSON.stringify(held)];
+      const claimed = await writes.write('claimJobs', ...values);
       if (claimed.length === 0) return [];
       const found = readDeliveries(claimed);
       return claimed
@@ -121,11 +122,13 @@ export function sqliteInbox(
         .sort((a, b) => a.job - b.job);
     },
 
-    async renew(owner, jobs, leaseEnd) {
-      await writes.write('renewLeases', leaseEnd, owner, JSON.stringify(jobs));
+    async renew(owner, jobs, lease, now = Date.now()) {
+      const rows = await writes.write('renewLeases', now + lease, owner, JSON.stringify(jobs));
+      const renewed = new Set(rows.map(([seq]) => Number(seq)));
+      return { renewed: [...renewed], lost: jobs.filter((job) => !renewed.has(job)) };
     },
 
-    async settle({ job, attempt }, owner, outcome, now) {
+    async settle({ job, attempt }, owner, outcome, now = Date.now()) {
       return (await recordOutcome([job, owner, attempt], outcome, now)).length > 0;
     },
 

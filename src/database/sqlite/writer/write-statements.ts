@@ -33,12 +33,14 @@ export const WRITES = {
     RETURNING seq`,
 
   // Of the jobs with one order key only the first open one is claimable, and only while none of them is leased: a
-  // reopened job can precede a leased one. Leased jobs are few; open jobs with one key can be many.
+  // reopened job can precede a leased one. Leased jobs are few; open jobs with one key can be many. What the owner is
+  // still running (?6) is leased, whatever the time.
   claimJobs: `
     UPDATE jobs SET owner = ?1, due_at = ?2, attempts = attempts + 1
     WHERE seq IN (
       SELECT seq FROM jobs AS due
       WHERE target = ?3 AND status = 'open' AND due_at <= ?4
+        AND (owner IS NULL OR seq NOT IN (SELECT value FROM json_each(?6)))
         AND (order_key IS NULL OR (
           NOT EXISTS (
             SELECT 1 FROM jobs AS earlier
@@ -46,7 +48,8 @@ export const WRITES = {
               AND earlier.status = 'open' AND earlier.seq < due.seq)
           AND NOT EXISTS (
             SELECT 1 FROM jobs AS leased INDEXED BY jobs_held
-            WHERE leased.owner IS NOT NULL AND leased.status = 'open' AND leased.due_at > ?4
+            WHERE leased.owner IS NOT NULL AND leased.status = 'open'
+              AND (leased.due_at > ?4 OR leased.seq IN (SELECT value FROM json_each(?6)))
               AND leased.target = due.target AND leased.order_key = due.order_key)))
       ORDER BY due_at, seq LIMIT ?5)
     RETURNING seq, attempts, delivery`,

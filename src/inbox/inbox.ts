@@ -18,6 +18,8 @@ export type Outcome =
 export interface ClaimOptions {
   /** Jobs that the owner is still running: they are not claimed again, even if their lease has ended. */
   readonly held?: readonly number[];
+  /** Maximum size of the bodies together, in bytes; the first job is claimed whatever its size. Default: no limit. */
+  readonly maxBytes?: number;
   /** Replaces the clock of the store. */
   readonly now?: number;
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Inbox } from '../inbox.ts';
+import { ClaimedBytes } from './claimed-bytes.ts';
 import { Leases } from './leases.ts';
 import { PeriodicTask } from './periodic-task.ts';
 import type { Target } from './target.ts';
@@ -13,6 +14,8 @@ export interface DispatcherOptions {
   readonly lease?: number;
   /** Interval of the polls for due jobs, in milliseconds; default 500. */
   readonly interval?: number;
+  /** Maximum size of the bodies of all running attempts in bytes; one for each target comes on top. Default 64 MiB. */
+  readonly maxBytes?: number;
 }
 
 /**
@@ -27,7 +30,7 @@ export class Dispatcher {
   readonly #polls: PeriodicTask;
   #subscription: Disposable | undefined;
 
-  constructor({ inbox, targets, events, lease = 5_000, interval = 500 }: DispatcherOptions) {
+  constructor({ inbox, targets, events, lease = 5_000, interval = 500, maxBytes }: DispatcherOptions) {
     this.#inbox = inbox;
     this.#events = events;
     this.#polls = new PeriodicTask(interval, () => this.#poll());
@@ -35,8 +38,12 @@ export class Dispatcher {
     const owner = randomUUID();
     const leases = new Leases({ inbox, owner, lease, events });
     this.#leases = leases;
+    const bytes = new ClaimedBytes(maxBytes);
     this.#workers = new Map(
-      targets.map((target) => [target.name, new Worker({ inbox, target, owner, lease, leases, events })]),
+      targets.map((target) => [
+        target.name,
+        new Worker({ inbox, target, owner, lease, leases, bytes, events }),
+      ]),
     );
   }
 

@@ -1,6 +1,7 @@
 import type { ClaimedJob } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
 import { Attempt, type Ended, RELEASED } from './attempt.ts';
+import type { ClaimedBytes } from './claimed-bytes.ts';
 import type { Leases } from './leases.ts';
 import type { Target } from './target.ts';
 
@@ -21,8 +22,13 @@ export interface WorkerOptions {
   /** Length of a lease in milliseconds. */
   readonly lease: number;
   readonly leases: Leases;
+  /** Shared by the workers of a process. */
+  readonly bytes: ClaimedBytes;
   readonly events: WorkerEvents;
 }
+
+/** When a claim leaves less than this of its share, in bytes, the next body may not have fit. */
+const LARGE_BODY = 25 * 1024 * 1024;
 
 /**
  * Claims and runs the jobs of one target. States: idle -> claiming (on wake) -> idle. A wake that comes while the worker
@@ -75,33 +81,48 @@ export class Worker {
   }
 
   async #claim(): Promise<void> {
-    const { inbox, target, owner, lease, leases, events } = this.#options;
+    const { inbox, target, owner, lease, leases, bytes, events } = this.#options;
     while (this.#pending && this.#freeSlots > 0 && !this.#stopped) {
+      // A target that runs nothing may always claim one.
+      if (bytes.isFull && this.#running.size > 0) {
+        this.#pending = false;
+        bytes.onRoom(this.#wake);
+        return;
+      }
       const slots = this.#freeSlots;
       this.#pending = false;
+      const share = bytes.share();
+      let taken = 0;
       try {
         const renewal = leases.beforeClaim();
         if (renewal !== undefined) await renewal;
         const held = Array.from(this.#running.keys(), ({ job }) => job.job);
         const leaseUntil = performance.now() + lease;
-        const jobs = await inbox.claim(target.name, slots, owner, lease, { held });
-        if (jobs.length === slots) this.#pending = true;
+        const jobs = await inbox.claim(target.name, slots, owner, lease, { held, maxBytes: share.bytes });
+        taken = jobs.reduce((sum, job) => sum + sizeOf(job), 0);
+        const mayBeCut = jobs.length > 0 && share.bytes - taken < LARGE_BODY;
+        if (jobs.length === slots || mayBeCut) this.#pending = true;
         for (const job of jobs) this.#start(new Attempt(job, target, leaseUntil));
       } catch (error) {
         // The next poll retries.
         events.storeFailed(error);
+      } finally {
+        share.settle(taken);
       }
     }
   }
 
+  readonly #wake = (): void => this.wake();
+
   #start(attempt: Attempt): void {
-    const { target, leases, events } = this.#options;
+    const { target, leases, bytes, events } = this.#options;
     leases.add(attempt);
     const running = this.#run(attempt)
       .catch(events.storeFailed)
       .finally(() => {
         leases.delete(attempt);
         this.#running.delete(attempt);
+        bytes.release(sizeOf(attempt.job));
         // The next job with the same order key may be claimable now.
         if (this.#pending || target.ordered === true) this.wake();
       });
@@ -128,4 +149,8 @@ export class Worker {
     if (performance.now() >= attempt.leaseUntil || this.#deadline?.aborted) return RELEASED;
     return attempt.run();
   }
+}
+
+function sizeOf({ delivery: { body } }: ClaimedJob): number {
+  return body.byteLength;
 }

@@ -13,6 +13,8 @@ export interface Claim {
   readonly lease: number;
   /** Jobs that the owner is still running. */
   readonly held: readonly number[];
+  /** Maximum size of the bodies in bytes. */
+  readonly maxBytes: number;
   readonly now: number;
 }
 
@@ -33,11 +35,19 @@ const NONE_LEASED = `
       AND leased.status = 'open' AND leased.owner IS NOT NULL
       AND (leased.due_at > $2 OR leased.seq = ANY ($6::bigint[])))`;
 
-/** Claims the jobs of `due`; the first column of each row is `full`, whether the scan stopped at the window. */
+/**
+ * Claims the jobs of `due` whose bodies fit `$7` together, and the first one in any case if `$8`; the first column of
+ * each row is `full`, whether the scan stopped at the window.
+ */
 const claimDue = (full: string) => `
+  sized AS (
+    SELECT seq, row_number() OVER oldest AS nth, sum(bytes) OVER oldest AS total
+    FROM due JOIN jobs USING (seq), LATERAL (
+      SELECT octet_length(body) AS bytes FROM deliveries WHERE deliveries.seq = jobs.delivery OFFSET 0) AS body
+    WINDOW oldest AS (ORDER BY due_at, seq ROWS UNBOUNDED PRECEDING)),
   claimed AS (
     UPDATE jobs SET owner = $4, due_at = $2 + $5::bigint, attempts = attempts + 1
-    FROM due WHERE jobs.seq = due.seq RETURNING jobs.seq, jobs.attempts, jobs.delivery)
+    FROM sized WHERE jobs.seq = sized.seq AND (total <= $7 OR ($8 AND nth = 1)) RETURNING jobs.seq, jobs.attempts, jobs.delivery)
   SELECT ${full}, claimed.seq, claimed.attempts,
     d.id, d.source, d.event, d.data_pointer, d.content_type, d.body, d.received_at
   FROM (VALUES (1)) AS always
@@ -98,7 +108,9 @@ export async function claimJobs(server: Server, claim: Claim): Promise<readonly 
   const missing = claim.limit - jobs.length;
   if (!isFull || missing === 0) return jobs;
   try {
-    const { jobs: more } = await claimBy(CLAIM_FIRSTS, server, { ...claim, limit: missing });
+    const taken = jobs.reduce((sum, { delivery: { body } }) => sum + body.byteLength, 0);
+    const rest = { ...claim, limit: missing, maxBytes: claim.maxBytes - taken };
+    const { jobs: more } = await claimBy(CLAIM_FIRSTS, server, rest, jobs.length === 0);
     return [...jobs, ...more].sort((a, b) => a.job - b.job);
   } catch (error) {
     // The jobs of the first statement are leased already.
@@ -111,12 +123,14 @@ export async function claimJobs(server: Server, claim: Claim): Promise<readonly 
 async function claimBy(
   statement: Statement,
   server: Server,
-  { target, limit, owner, lease, held, now }: Claim,
+  { target, limit, owner, lease, held, maxBytes, now }: Claim,
+  takesFirst = true,
 ): Promise<{ readonly isFull: boolean; readonly jobs: readonly ClaimedJob[] }> {
   const name = storable(target);
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     try {
-      const rows = await server.write(statement, [name, now, limit, owner, lease, held]);
+      const values = [name, now, limit, owner, lease, held, maxBytes, takesFirst];
+      const rows = await server.write(statement, values);
       const claimed = rows.filter(([, seq]) => seq !== null);
       return { isFull: rows[0]?.[0] === true, jobs: claimed.map((row) => claimedJob(target, row)) };
     } catch (error) {

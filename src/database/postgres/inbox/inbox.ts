@@ -100,8 +100,11 @@ export function postgresInbox(
       return rows.map(([target]) => stored(String(target)));
     },
 
-    claim: (target, limit, owner, lease, { held = [], now = Date.now() } = {}) =>
-      singleWrite(observer, () => claimJobs(server, { target, limit, owner, lease, held, now })),
+    claim(target, limit, owner, lease, options = {}) {
+      const { held = [], maxBytes = Number.MAX_SAFE_INTEGER, now = Date.now() } = options;
+      const claim = { target, limit, owner, lease, held, maxBytes, now };
+      return singleWrite(observer, () => claimJobs(server, claim));
+    },
 
     async renew(owner, jobs, lease, now = Date.now()) {
       const rows = await write(RENEW, [now + lease, owner, jobs]);

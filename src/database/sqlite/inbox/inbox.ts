@@ -106,8 +106,9 @@ export function sqliteInbox(
       return rows.map(({ target }) => target);
     },
 
-    async claim(target, limit, owner, lease, { held = [], now = Date.now() } = {}) {
-      const values = [owner, now + lease, target, now, limit, JSON.stringify(held)];
+    async claim(target, limit, owner, lease, options = {}) {
+      const { held = [], maxBytes = Number.MAX_SAFE_INTEGER, now = Date.now() } = options;
+      const values = [owner, now + lease, target, now, limit, JSON.stringify(held), maxBytes];
       const claimed = await writes.write('claimJobs', ...values);
       if (claimed.length === 0) return [];
       const found = readDeliveries(claimed);

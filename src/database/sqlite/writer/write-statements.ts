@@ -34,11 +34,13 @@ export const WRITES = {
 
   // Of the jobs with one order key only the first open one is claimable, and only while none of them is leased: a
   // reopened job can precede a leased one. Leased jobs are few; open jobs with one key can be many. What the owner is
-  // still running (?6) is leased, whatever the time.
+  // still running (?6) is leased, whatever the time. The bodies are bounded by ?7, but for the first one.
   claimJobs: `
     UPDATE jobs SET owner = ?1, due_at = ?2, attempts = attempts + 1
-    WHERE seq IN (
-      SELECT seq FROM jobs AS due
+    WHERE seq IN (SELECT seq FROM (
+      SELECT seq, row_number() OVER oldest AS nth, sum(bytes) OVER oldest AS total FROM (
+      SELECT seq, due_at, (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = due.delivery) AS bytes
+      FROM jobs AS due
       WHERE target = ?3 AND status = 'open' AND due_at <= ?4
         AND (owner IS NULL OR seq NOT IN (SELECT value FROM json_each(?6)))
         AND (order_key IS NULL OR (
@@ -52,6 +54,8 @@ export const WRITES = {
               AND (leased.due_at > ?4 OR leased.seq IN (SELECT value FROM json_each(?6)))
               AND leased.target = due.target AND leased.order_key = due.order_key)))
       ORDER BY due_at, seq LIMIT ?5)
+      WINDOW oldest AS (ORDER BY due_at, seq ROWS UNBOUNDED PRECEDING))
+      WHERE nth = 1 OR total <= ?7)
     RETURNING seq, attempts, delivery`,
   renewLeases: `
     UPDATE jobs SET due_at = ?

@@ -11,12 +11,16 @@ export type Outcome =
   | { readonly kind: 'retry'; readonly wait: number; readonly error: string }
   | { readonly kind: 'dead'; readonly error: string }
   /** Released unfinished; the attempt does not count. */
-  | { readonly kind: 'released' };
+  | { readonly kind: 'released' }
+  /** Released because its process ends unexpectedly: counts as a death, not as an attempt. */
+  | { readonly kind: 'died' };
 
 /** Options of a claim. */
 export interface ClaimOptions {
   /** Jobs that the owner is still running: they are not claimed again, even if their lease has ended. */
   readonly held?: readonly number[];
+  /** Claims suspects (see deaths.ts), and nothing else; otherwise none is claimed. */
+  readonly suspects?: boolean;
   /** Replaces the clock of the store. */
   readonly now?: number;
 }
@@ -50,7 +54,12 @@ export interface Inbox {
   idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
   /** Those of `targets` that have a due job. */
   due(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
-  /** Claims up to `limit` due jobs of a target, oldest first, for `lease`. */
+  /** Those of `targets` that have a due suspect. */
+  dueSuspects(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
+  /**
+   * Claims up to `limit` due jobs of a target, oldest first, for `lease`. That a job has an owner whose lease has ended
+   * counts as a death; its last attempt does not count then.
+   */
   claim(
     target: string,
     limit: number,

@@ -36,7 +36,7 @@ const APPEND = {
       FROM unnest($11::text[], $12::text[], $13::text[]) WITH ORDINALITY AS job (id, target, order_key, nth)
       JOIN stored USING (id) ORDER BY job.nth),
     revived AS (
-      UPDATE jobs SET status = 'open', attempts = 0, due_at = given.received_at, owner = NULL, finished_at = NULL
+      UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = given.received_at, owner = NULL, finished_at = NULL
       FROM given JOIN deliveries USING (source, dedup_key)
       WHERE given.dedup_key IS NOT NULL AND jobs.delivery = deliveries.seq AND jobs.status = 'dead'
       RETURNING given.id),

@@ -1,3 +1,4 @@
+import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { ClaimedJob } from '../../../inbox/delivery.ts';
 import type { Row, Statement } from '../pool/connection.ts';
 import { sqlState } from '../pool/faults.ts';
@@ -13,6 +14,8 @@ export interface Claim {
   readonly lease: number;
   /** Jobs that the owner is still running. */
   readonly held: readonly number[];
+  /** Whether suspects are claimed, or all others. */
+  readonly suspects: boolean;
   readonly now: number;
 }
 
@@ -23,6 +26,11 @@ const MAX_ATTEMPTS = 5;
 /** Maximum number of due jobs that a claim scans. */
 const WINDOW = 1_000;
 
+/** Whether the owner of a job whose lease has ended is another than $4; then its process has died, or stood still. */
+const DIED = 'owner IS NOT NULL AND owner <> $4';
+/** The deaths of the job with the one that its claim finds out. */
+const DEATHS = `(deaths + CASE WHEN ${DIED} THEN 1 ELSE 0 END)`;
+const NO_SUSPECT = `${DEATHS} < ${SUSPECT_DEATHS}`;
 /** Whether the owner is not running the job of the row `due` itself. */
 const NOT_HELD = '(due.owner IS NULL OR due.seq <> ALL ($6::bigint[]))';
 /** Whether no job with the order key of the row `due` is leased; what the owner is still running is. */
@@ -33,12 +41,22 @@ const NONE_LEASED = `
       AND leased.status = 'open' AND leased.owner IS NOT NULL
       AND (leased.due_at > $2 OR leased.seq = ANY ($6::bigint[])))`;
 
+/** Whether the job of the row `due` is the first one with its order key, and none of them is leased. */
+const IN_ORDER = `
+  (order_key IS NULL OR (
+    NOT EXISTS (
+      SELECT 1 FROM jobs AS earlier
+      WHERE earlier.target = due.target AND earlier.order_key = due.order_key
+        AND earlier.status = 'open' AND earlier.seq < due.seq)
+    AND ${NONE_LEASED}))`;
+
 /** Claims the jobs of `due`; the first column of each row is `full`, whether the scan stopped at the window. */
 const claimDue = (full: string) => `
   claimed AS (
-    UPDATE jobs SET owner = $4, due_at = $2 + $5::bigint, attempts = attempts + 1
-    FROM due WHERE jobs.seq = due.seq RETURNING jobs.seq, jobs.attempts, jobs.delivery)
-  SELECT ${full}, claimed.seq, claimed.attempts,
+    UPDATE jobs SET owner = $4, due_at = $2 + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
+      deaths = ${DEATHS}
+    FROM due WHERE jobs.seq = due.seq RETURNING jobs.seq, jobs.attempts, jobs.deaths, jobs.delivery)
+  SELECT ${full}, claimed.seq, claimed.attempts, claimed.deaths,
     d.id, d.source, d.event, d.data_pointer, d.content_type, d.body, d.received_at
   FROM (VALUES (1)) AS always
   LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) ON true
@@ -58,13 +76,7 @@ const CLAIM = {
         AND (due_at, seq) <= (
           coalesce((SELECT due_at FROM edge), $2),
           coalesce((SELECT seq FROM edge), ${Number.MAX_SAFE_INTEGER}))
-        AND ${NOT_HELD}
-        AND (order_key IS NULL OR (
-          NOT EXISTS (
-            SELECT 1 FROM jobs AS earlier
-            WHERE earlier.target = due.target AND earlier.order_key = due.order_key
-              AND earlier.status = 'open' AND earlier.seq < due.seq)
-          AND ${NONE_LEASED}))
+        AND ${NO_SUSPECT} AND ${NOT_HELD} AND ${IN_ORDER}
       ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
     ${claimDue('EXISTS (SELECT 1 FROM edge)')}`,
 };
@@ -81,19 +93,30 @@ const CLAIM_FIRSTS = {
         ORDER BY due_at, seq LIMIT ${WINDOW})),
     due AS (
       SELECT due.seq FROM jobs AS due JOIN free USING (seq)
-      WHERE due.status = 'open' AND due.due_at <= $2 AND ${NOT_HELD} AND (due.order_key IS NULL OR ${NONE_LEASED})
+      WHERE due.status = 'open' AND due.due_at <= $2 AND ${NO_SUSPECT} AND ${NOT_HELD} AND (due.order_key IS NULL OR ${NONE_LEASED})
       ORDER BY due.due_at, due.seq LIMIT $3 FOR UPDATE OF due SKIP LOCKED),
+    ${claimDue('false')}`,
+};
+const CLAIM_SUSPECTS = {
+  name: 'claim-suspects',
+  text: `
+    WITH due AS (
+      SELECT seq FROM jobs AS due
+      WHERE target = $1 AND status = 'open' AND due_at <= $2 AND deaths > 0
+        AND ${DEATHS} >= ${SUSPECT_DEATHS} AND ${NOT_HELD} AND ${IN_ORDER}
+      ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
     ${claimDue('false')}`,
 };
 const DROP_ENDED_LEASES = {
   text: `
-    UPDATE jobs SET owner = NULL
+    UPDATE jobs SET owner = NULL, attempts = attempts - 1, deaths = deaths + 1
     WHERE target = $1 AND status = 'open' AND due_at <= $2 AND owner IS NOT NULL AND order_key IS NOT NULL
       AND seq <> ALL ($3::bigint[])`,
 };
 
 /** Claims due jobs, oldest first. Rejects as `Server.write` does. */
 export async function claimJobs(server: Server, claim: Claim): Promise<readonly ClaimedJob[]> {
+  if (claim.suspects) return (await claimBy(CLAIM_SUSPECTS, server, claim)).jobs;
   const { isFull, jobs } = await claimBy(CLAIM, server, claim);
   const missing = claim.limit - jobs.length;
   if (!isFull || missing === 0) return jobs;
@@ -128,13 +151,14 @@ async function claimBy(
   return { isFull: false, jobs: [] };
 }
 
-function claimedJob(target: string, [, seq, attempts, ...columns]: Row): ClaimedJob {
+function claimedJob(target: string, [, seq, attempts, deaths, ...columns]: Row): ClaimedJob {
   type Columns = [string, string, string | null, string, string | null, Uint8Array, number];
   const [id, source, event, dataPointer, contentType, body, receivedAt] = columns as Columns;
   return {
     job: Number(seq),
     target,
     attempt: Number(attempts),
+    deaths: Number(deaths),
     delivery: {
       id,
       source: stored(source),

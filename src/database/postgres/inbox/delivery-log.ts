@@ -12,7 +12,7 @@ import { awaitEarlierWriters } from './delivery-writers.ts';
 const LOCK = { text: 'SELECT seq FROM deliveries WHERE id = $1 FOR UPDATE' };
 const REPLAY_JOBS = {
   text: `
-    UPDATE jobs SET status = 'open', attempts = 0, due_at = $1, error = NULL, finished_at = NULL
+    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = $1, error = NULL, finished_at = NULL
     WHERE delivery = (SELECT seq FROM deliveries WHERE id = $2) AND target = ANY ($3::text[])
       AND (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs AS other WHERE other.delivery = jobs.delivery) = 0
     RETURNING seq`,

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { NewDelivery } from '../../../inbox/delivery.ts';
 import type { Appended, Inbox } from '../../../inbox/inbox.ts';
 import { WAITING_TARGETS } from '../../inbox-sql.ts';
@@ -26,6 +27,14 @@ const DUE = {
   text: `
     SELECT target FROM unnest($1::text[]) AS wanted (target)
     WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= $2)`,
+};
+const DUE_SUSPECTS = {
+  name: 'due-suspects',
+  text: `
+    SELECT target FROM unnest($1::text[]) AS wanted (target)
+    WHERE EXISTS (
+      SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= $2
+        AND deaths > 0 AND deaths + CASE WHEN owner IS NULL THEN 0 ELSE 1 END >= ${SUSPECT_DEATHS})`,
 };
 const ID_OF = {
   name: 'id of',
@@ -117,8 +126,14 @@ export function postgresInbox(
       return rows.map(([target]) => stored(String(target)));
     },
 
-    claim: (target, limit, owner, lease, { held = [], now = Date.now() } = {}) =>
-      singleWrite(observer, () => claimJobs(server, { target, limit, owner, lease, held, now })),
+    async dueSuspects(targets, now = Date.now()) {
+      const values = [targets.map((target) => storable(target)), now];
+      const rows = await counted(dueTally, () => server.read(DUE_SUSPECTS, values));
+      return rows.map(([target]) => stored(String(target)));
+    },
+
+    claim: (target, limit, owner, lease, { held = [], suspects = false, now = Date.now() } = {}) =>
+      singleWrite(observer, () => claimJobs(server, { target, limit, owner, lease, held, suspects, now })),
 
     async renew(owner, jobs, lease, now = Date.now()) {
       const rows = await write(RENEW, [now + lease, owner, jobs]);
@@ -127,8 +142,8 @@ export function postgresInbox(
     },
 
     /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
-    async settle({ job, attempt }, owner, outcome, now = Date.now()) {
-      const settlement = { job, owner, attempt, outcome, now };
+    async settle({ job, attempt, deaths }, owner, outcome, now = Date.now()) {
+      const settlement = { job, owner, attempt, deaths, outcome, now };
       const deadline = performance.now() + SETTLE_TIMEOUT;
       for (let first = true; ; first = false) {
         try {

@@ -2,11 +2,12 @@ import type { Outcome } from '../../../inbox/inbox.ts';
 import type { Server } from '../pool/server.ts';
 import { storable } from '../text.ts';
 
-/** How an attempt ended. The job, its owner and its attempt together are the fence. */
+/** How an attempt ended. The job, its owner, its attempt and its deaths together are the fence. */
 export interface Settlement {
   readonly job: number;
   readonly owner: string;
   readonly attempt: number;
+  readonly deaths: number;
   readonly outcome: Outcome;
   readonly now: number;
 }
@@ -16,14 +17,17 @@ const SETTLE = {
   text: `
     UPDATE jobs SET
       owner = NULL,
-      status = CASE kind WHEN 'retry' THEN jobs.status WHEN 'released' THEN jobs.status ELSE kind END,
-      error = CASE kind WHEN 'released' THEN jobs.error ELSE given.error END,
+      status = CASE WHEN kind IN ('done', 'dead') THEN kind ELSE jobs.status END,
+      error = CASE WHEN kind IN ('released', 'died') THEN jobs.error ELSE given.error END,
       due_at = coalesce(given.due_at, jobs.due_at),
       finished_at = coalesce(given.finished_at, jobs.finished_at),
-      attempts = CASE kind WHEN 'released' THEN jobs.attempts - 1 ELSE jobs.attempts END
-    FROM unnest($1::bigint[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])
-      WITH ORDINALITY AS given (seq, owner, attempt, kind, error, due_at, finished_at, nth)
+      attempts = jobs.attempts - CASE WHEN kind IN ('released', 'died') THEN 1 ELSE 0 END,
+      deaths = jobs.deaths + CASE kind WHEN 'died' THEN 1 ELSE 0 END
+    FROM unnest($1::bigint[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bigint[], $7::bigint[],
+      $8::int[])
+      WITH ORDINALITY AS given (seq, owner, attempt, kind, error, due_at, finished_at, deaths, nth)
     WHERE jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
+      AND jobs.deaths = given.deaths
     RETURNING given.nth`,
 };
 
@@ -31,7 +35,7 @@ const IS_SETTLED = {
   name: 'is-settled',
   text: `
     SELECT 1 FROM jobs
-    WHERE seq = $1 AND owner IS NULL AND attempts = $2 AND coalesce(finished_at, due_at) = $3`,
+    WHERE seq = $1 AND owner IS NULL AND attempts = $2 AND deaths = $4 AND coalesce(finished_at, due_at) = $3`,
 };
 
 /** Records outcomes in one statement; resolves to whether each was recorded. */
@@ -47,23 +51,27 @@ export async function settleAll(
     settlements.map(({ outcome }) => ('error' in outcome ? storable(outcome.error) : null)),
     settlements.map(({ outcome, now }) => dueAt(outcome, now)),
     settlements.map(({ outcome, now }) => (outcome.kind === 'done' || outcome.kind === 'dead' ? now : null)),
+    settlements.map(({ deaths }) => deaths),
   ]);
   const recorded = new Set(rows.map(([nth]) => nth));
   return settlements.map((_, i) => recorded.has(i + 1));
 }
 
+const isReleased = ({ kind }: Outcome) => kind === 'released' || kind === 'died';
+
 /** The new due time of the job; null when it does not change. */
 function dueAt(outcome: Outcome, now: number): number | null {
   if (outcome.kind === 'retry') return now + outcome.wait;
-  return outcome.kind === 'released' ? now : null;
+  return isReleased(outcome) ? now : null;
 }
 
 /** Whether this outcome is recorded already: an earlier try may have committed without an answer. */
 export async function isSettled(
   server: Server,
-  { job, attempt, outcome, now }: Settlement,
+  { job, attempt, deaths, outcome, now }: Settlement,
 ): Promise<boolean> {
-  const attempts = outcome.kind === 'released' ? attempt - 1 : attempt;
-  const rows = await server.read(IS_SETTLED, [job, attempts, dueAt(outcome, now) ?? now]);
+  const attempts = isReleased(outcome) ? attempt - 1 : attempt;
+  const died = outcome.kind === 'died' ? 1 : 0;
+  const rows = await server.read(IS_SETTLED, [job, attempts, dueAt(outcome, now) ?? now, deaths + died]);
   return rows.length > 0;
 }

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { ClaimedJob, StoredDelivery } from '../../../inbox/delivery.ts';
 import type { Appended, Inbox, Outcome } from '../../../inbox/inbox.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
@@ -34,6 +35,10 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
   const dueTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
     WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND due_at <= ?)`);
+  const suspectTargets = reads.prepare(`
+    SELECT value AS target FROM json_each(?)
+    WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect WHERE target = value AND status = 'open' AND due_at <= ?
+      AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
   const deliveries = reads.prepare(`
     SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, body,
       received_at AS receivedAt
@@ -66,7 +71,7 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
   }
 
   function recordOutcome(
-    fence: readonly [job: number, owner: string, attempt: number],
+    fence: readonly [job: number, owner: string, attempt: number, deaths: number],
     outcome: Outcome,
     now: number,
   ): Promise<readonly Row[]> {
@@ -79,12 +84,14 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
         return writes.write('retryJob', now + outcome.wait, outcome.error, ...fence);
       case 'released':
         return writes.write('releaseJob', now, ...fence);
+      case 'died':
+        return writes.write('recordDeath', now, ...fence);
     }
   }
 
   /** Reads the deliveries of claimed jobs. */
   function readDeliveries(claimed: readonly Row[]): ReadonlyMap<number, StoredDelivery> {
-    const seqs = JSON.stringify([...new Set(claimed.map(([, , delivery]) => Number(delivery)))]);
+    const seqs = JSON.stringify([...new Set(claimed.map(([, , , delivery]) => Number(delivery)))]);
     const rows = counted(deliveriesTally, () =>
       readRows<StoredDelivery & { readonly seq: number }>(deliveries, seqs),
     );
@@ -124,16 +131,24 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
       return rows.map(({ target }) => target);
     },
 
-    async claim(target, limit, owner, lease, { held = [], now = Date.now() } = {}) {
+    dueSuspects(targets, now = Date.now()) {
+      const rows = counted(dueTally, () =>
+        readRows<{ target: string }>(suspectTargets, JSON.stringify(targets), now),
+      );
+      return rows.map(({ target }) => target);
+    },
+
+    async claim(target, limit, owner, lease, { held = [], suspects = false, now = Date.now() } = {}) {
       const values = [owner, now + lease, target, now, limit, JSON.stringify(held)];
-      const claimed = await writes.write('claimJobs', ...values);
+      const claimed = await writes.write(suspects ? 'claimSuspects' : 'claimJobs', ...values);
       if (claimed.length === 0) return [];
       const found = readDeliveries(claimed);
       return claimed
-        .map(([job, attempt, delivery]) => ({
+        .map(([job, attempt, deaths, delivery]) => ({
           job: Number(job),
           target,
           attempt: Number(attempt),
+          deaths: Number(deaths),
           delivery: found.get(Number(delivery)),
         }))
         .filter((job): job is ClaimedJob => job.delivery !== undefined)
@@ -146,8 +161,8 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
       return { renewed: [...renewed], lost: jobs.filter((job) => !renewed.has(job)) };
     },
 
-    async settle({ job, attempt }, owner, outcome, now = Date.now()) {
-      return (await recordOutcome([job, owner, attempt], outcome, now)).length > 0;
+    async settle({ job, attempt, deaths }, owner, outcome, now = Date.now()) {
+      return (await recordOutcome([job, owner, attempt, deaths], outcome, now)).length > 0;
     },
 
     async recordHeartbeat(targets, now) {

@@ -87,6 +87,8 @@ export interface Inbox {
    * unhandled ones stay. Resolves to how many were removed.
    */
   prune(before: number, limit: number, settledOnly: boolean): Promise<number>;
+  /** The time by the clock of the store, which decides what is due. */
+  clock(): MaybePromise<number>;
   /** The size of the inbox in bytes; that of the whole database where both share a file. */
   size(): MaybePromise<number>;
   /** Calls a listener when another process has added work; absent where only one process uses the database. */

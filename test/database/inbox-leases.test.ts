@@ -29,6 +29,7 @@ function withRenewal(inbox: Inbox, renew: Inbox['renew']): Inbox {
     expireOrphans: (...args) => inbox.expireOrphans(...args),
     backlog: () => inbox.backlog(),
     prune: (...args) => inbox.prune(...args),
+    clock: () => inbox.clock(),
     size: () => inbox.size(),
   };
 }

@@ -64,6 +64,7 @@ function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
     expireOrphans: (...args) => current().expireOrphans(...args),
     backlog: () => current().backlog(),
     prune: (...args) => current().prune(...args),
+    clock: () => current().clock(),
     size: () => current().size(),
     ...own,
   };

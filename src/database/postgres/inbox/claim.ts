@@ -4,6 +4,7 @@ import type { Row, Statement } from '../pool/connection.ts';
 import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, stored } from '../text.ts';
+import { timeOr } from './server-clock.ts';
 
 /** Which jobs of a target may be claimed, and for how long. */
 export interface Claim {
@@ -16,7 +17,8 @@ export interface Claim {
   readonly held: readonly number[];
   /** Whether suspects are claimed, or all others. */
   readonly suspects: boolean;
-  readonly now: number;
+  /** Null: by the clock of the server. */
+  readonly now: number | null;
 }
 
 const UNIQUE_VIOLATION = '23505';
@@ -26,6 +28,7 @@ const MAX_ATTEMPTS = 5;
 /** Maximum number of due jobs that a claim scans. */
 const WINDOW = 1_000;
 
+const NOW = timeOr('$2');
 /** Whether the owner of a job whose lease has ended is another than $4; then its process has died, or stood still. */
 const DIED = 'owner IS NOT NULL AND owner <> $4';
 /** The deaths of the job with the one that its claim finds out. */
@@ -39,7 +42,7 @@ const NONE_LEASED = `
     SELECT 1 FROM jobs AS leased
     WHERE leased.target = due.target AND leased.order_key = due.order_key
       AND leased.status = 'open' AND leased.owner IS NOT NULL
-      AND (leased.due_at > $2 OR leased.seq = ANY ($6::bigint[])))`;
+      AND (leased.due_at > ${NOW} OR leased.seq = ANY ($6::bigint[])))`;
 
 /** Whether the job of the row `due` is the first one with its order key, and none of them is leased. */
 const IN_ORDER = `
@@ -53,7 +56,7 @@ const IN_ORDER = `
 /** Claims the jobs of `due`; the first column of each row is `full`, whether the scan stopped at the window. */
 const claimDue = (full: string) => `
   claimed AS (
-    UPDATE jobs SET owner = $4, due_at = $2 + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
+    UPDATE jobs SET owner = $4, due_at = ${NOW} + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
       deaths = ${DEATHS}
     FROM due WHERE jobs.seq = due.seq RETURNING jobs.seq, jobs.attempts, jobs.deaths, jobs.delivery)
   SELECT ${full}, claimed.seq, claimed.attempts, claimed.deaths,
@@ -68,13 +71,13 @@ const CLAIM = {
   name: 'claim',
   text: `
     WITH edge AS MATERIALIZED (
-      SELECT due_at, seq FROM jobs WHERE target = $1 AND status = 'open' AND due_at <= $2
+      SELECT due_at, seq FROM jobs WHERE target = $1 AND status = 'open' AND due_at <= ${NOW}
       ORDER BY due_at, seq OFFSET ${WINDOW - 1} LIMIT 1),
     due AS (
       SELECT seq FROM jobs AS due
-      WHERE target = $1 AND status = 'open' AND due_at <= $2
+      WHERE target = $1 AND status = 'open' AND due_at <= ${NOW}
         AND (due_at, seq) <= (
-          coalesce((SELECT due_at FROM edge), $2),
+          coalesce((SELECT due_at FROM edge), ${NOW}),
           coalesce((SELECT seq FROM edge), ${Number.MAX_SAFE_INTEGER}))
         AND ${NO_SUSPECT} AND ${NOT_HELD} AND ${IN_ORDER}
       ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
@@ -89,11 +92,11 @@ const CLAIM_FIRSTS = {
       WHERE target = $1 AND status = 'open' AND order_key IS NOT NULL ORDER BY order_key, seq),
     free AS MATERIALIZED (
       SELECT seq FROM firsts UNION ALL (
-        SELECT seq FROM jobs WHERE target = $1 AND status = 'open' AND due_at <= $2 AND order_key IS NULL
+        SELECT seq FROM jobs WHERE target = $1 AND status = 'open' AND due_at <= ${NOW} AND order_key IS NULL
         ORDER BY due_at, seq LIMIT ${WINDOW})),
     due AS (
       SELECT due.seq FROM jobs AS due JOIN free USING (seq)
-      WHERE due.status = 'open' AND due.due_at <= $2 AND ${NO_SUSPECT} AND ${NOT_HELD} AND (due.order_key IS NULL OR ${NONE_LEASED})
+      WHERE due.status = 'open' AND due.due_at <= ${NOW} AND ${NO_SUSPECT} AND ${NOT_HELD} AND (due.order_key IS NULL OR ${NONE_LEASED})
       ORDER BY due.due_at, due.seq LIMIT $3 FOR UPDATE OF due SKIP LOCKED),
     ${claimDue('false')}`,
 };
@@ -102,7 +105,7 @@ const CLAIM_SUSPECTS = {
   text: `
     WITH due AS (
       SELECT seq FROM jobs AS due
-      WHERE target = $1 AND status = 'open' AND due_at <= $2 AND deaths > 0
+      WHERE target = $1 AND status = 'open' AND due_at <= ${NOW} AND deaths > 0
         AND ${DEATHS} >= ${SUSPECT_DEATHS} AND ${NOT_HELD} AND ${IN_ORDER}
       ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
     ${claimDue('false')}`,
@@ -110,7 +113,7 @@ const CLAIM_SUSPECTS = {
 const DROP_ENDED_LEASES = {
   text: `
     UPDATE jobs SET owner = NULL, attempts = attempts - 1, deaths = deaths + 1
-    WHERE target = $1 AND status = 'open' AND due_at <= $2 AND owner IS NOT NULL AND order_key IS NOT NULL
+    WHERE target = $1 AND status = 'open' AND due_at <= ${NOW} AND owner IS NOT NULL AND order_key IS NOT NULL
       AND seq <> ALL ($3::bigint[])`,
 };
 

@@ -9,6 +9,7 @@ import type { Row, Step, StepRows } from '../writer/batch.ts';
 import type { WriteQueue } from '../writer/write-queue.ts';
 import { ZONE } from './delivery-zones.ts';
 import { jobsJson } from './jobs-json.ts';
+import { steadyClock } from './steady-clock.ts';
 
 const alwaysStored = (): Appended => 'stored';
 
@@ -20,6 +21,7 @@ function readAppended(rows: StepRows): Appended {
 
 /** The inbox in SQLite. Reads run on the caller's thread, writes go through the queue. */
 export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: DatabaseObserver): Inbox {
+  const clock = steadyClock();
   let appends = 0;
   /** The number of prunes, of which an earlier process may have done one. */
   let prunes = 1;
@@ -111,7 +113,8 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
       const seqKnown = seqKnownSince === prunes;
       const steps: Step[] = [{ statement: seqKnown ? 'appendDelivery' : 'appendAfterPrune', values }];
       if (jobs.length > 0) {
-        steps.push({ statement: 'addJobs', values: [receivedAt, jobsJson(jobs)] });
+        // The wall clock may have been set forwards and back.
+        steps.push({ statement: 'addJobs', values: [Math.min(receivedAt, clock()), jobsJson(jobs)] });
       }
       if (dedupKey !== null) {
         steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });
@@ -124,21 +127,21 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
 
     idOf: (source, dedupKey) => readRow<{ id: string }>(idOfKey, source, storedKey(dedupKey))?.id,
 
-    due(targets, now = Date.now()) {
+    due(targets, now = clock()) {
       const rows = counted(dueTally, () =>
         readRows<{ target: string }>(dueTargets, JSON.stringify(targets), now),
       );
       return rows.map(({ target }) => target);
     },
 
-    dueSuspects(targets, now = Date.now()) {
+    dueSuspects(targets, now = clock()) {
       const rows = counted(dueTally, () =>
         readRows<{ target: string }>(suspectTargets, JSON.stringify(targets), now),
       );
       return rows.map(({ target }) => target);
     },
 
-    async claim(target, limit, owner, lease, { held = [], suspects = false, now = Date.now() } = {}) {
+    async claim(target, limit, owner, lease, { held = [], suspects = false, now = clock() } = {}) {
       const values = [owner, now + lease, target, now, limit, JSON.stringify(held)];
       const claimed = await writes.write(suspects ? 'claimSuspects' : 'claimJobs', ...values);
       if (claimed.length === 0) return [];
@@ -155,13 +158,13 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
         .sort((a, b) => a.job - b.job);
     },
 
-    async renew(owner, jobs, lease, now = Date.now()) {
+    async renew(owner, jobs, lease, now = clock()) {
       const rows = await writes.write('renewLeases', now + lease, owner, JSON.stringify(jobs));
       const renewed = new Set(rows.map(([seq]) => Number(seq)));
       return { renewed: [...renewed], lost: jobs.filter((job) => !renewed.has(job)) };
     },
 
-    async settle({ job, attempt, deaths }, owner, outcome, now = Date.now()) {
+    async settle({ job, attempt, deaths }, owner, outcome, now = clock()) {
       return (await recordOutcome([job, owner, attempt, deaths], outcome, now)).length > 0;
     },
 
@@ -197,6 +200,8 @@ export function sqliteInbox(reads: DatabaseSync, writes: WriteQueue, observer: D
       ]);
       return removed.length;
     },
+
+    clock,
 
     size: () => readRow<{ size: number }>(usedBytes)?.size ?? 0,
   };

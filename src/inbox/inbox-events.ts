@@ -51,6 +51,7 @@ export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metri
     retry: attempts.with('outcome', 'retry'),
     dead: attempts.with('outcome', 'dead'),
     released: attempts.with('outcome', 'released'),
+    died: attempts.with('outcome', 'died'),
   };
   const about = ({ delivery: { id, event }, target, attempt }: ClaimedJob) => ({
     delivery: id,

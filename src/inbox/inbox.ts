@@ -12,7 +12,9 @@ export type Outcome =
   | { readonly kind: 'retry'; readonly wait: number; readonly error: string }
   | { readonly kind: 'dead'; readonly error: string }
   /** Released unfinished; the attempt does not count. */
-  | { readonly kind: 'released' };
+  | { readonly kind: 'released' }
+  /** Released because its process ends unexpectedly: counts as a death, not as an attempt. */
+  | { readonly kind: 'died' };
 
 /** Options of a claim. */
 export interface ClaimOptions {
@@ -20,6 +22,8 @@ export interface ClaimOptions {
   readonly held?: readonly number[];
   /** Maximum size of the bodies together, in bytes; the first job is claimed whatever its size. Default: no limit. */
   readonly maxBytes?: number;
+  /** Claims suspects (see deaths.ts), and nothing else; otherwise none is claimed. */
+  readonly suspects?: boolean;
   /** Replaces the clock of the store. */
   readonly now?: number;
 }
@@ -53,7 +57,12 @@ export interface Inbox {
   idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
   /** Those of `targets` that have a due job. */
   due(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
-  /** Claims up to `limit` due jobs of a target, oldest first, for `lease`. */
+  /** Those of `targets` that have a due suspect. */
+  dueSuspects(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
+  /**
+   * Claims up to `limit` due jobs of a target, oldest first, for `lease`. That a job has an owner whose lease has ended
+   * counts as a death; its last attempt does not count then.
+   */
   claim(
     target: string,
     limit: number,
@@ -81,6 +90,8 @@ export interface Inbox {
    * removable, from where the last step of any process ended, so that no step looks again at what stays.
    */
   prune(rule: PruneRule): Promise<PruneStep>;
+  /** The time by the clock of the store, which decides what is due. */
+  clock(): MaybePromise<number>;
   /** The estimated size of the deliveries in bytes. */
   size(): MaybePromise<number>;
   /** Calls a listener when another process has added work; absent where only one process uses the database. */

@@ -21,6 +21,7 @@ function withRenewal(inbox: Inbox, renew: Inbox['renew']): Inbox {
     append: (delivery) => inbox.append(delivery),
     idOf: (...args) => inbox.idOf(...args),
     due: (...args) => inbox.due(...args),
+    dueSuspects: (...args) => inbox.dueSuspects(...args),
     claim: (...args) => inbox.claim(...args),
     renew,
     settle: (...args) => inbox.settle(...args),
@@ -28,6 +29,7 @@ function withRenewal(inbox: Inbox, renew: Inbox['renew']): Inbox {
     expireOrphans: (...args) => inbox.expireOrphans(...args),
     backlog: () => inbox.backlog(),
     prune: (...args) => inbox.prune(...args),
+    clock: () => inbox.clock(),
     size: () => inbox.size(),
   };
 }

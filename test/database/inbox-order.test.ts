@@ -76,7 +76,7 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.deepEqual(ids(claimed), [first.delivery.id]);
       assert.ok(claimed[0] && (await inbox.settle(claimed[0], 'other', { kind: 'done' }, LEASE_END)));
       const [next] = await inbox.claim('t', 10, 'other', 5_000, { now: LEASE_END });
-      assert.deepEqual([next?.job, next?.attempt], [second?.job, 2]);
+      assert.deepEqual([next?.job, next?.attempt, next?.deaths], [second?.job, 1, 1]);
     });
   });
 }

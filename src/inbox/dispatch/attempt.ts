@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { describeError } from '../../core/describe-error.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Outcome } from '../inbox.ts';
@@ -16,6 +17,14 @@ export interface Ended {
 
 /** The end of an attempt that does not count. */
 export const RELEASED: Ended = { outcome: { kind: 'released' } };
+
+/** The attempt that the running code belongs to. */
+const current = new AsyncLocalStorage<Attempt>();
+
+/** The attempt whose target has caused what runs now, as an event of the process; undefined when none is known to. */
+export function currentAttempt(): Attempt | undefined {
+  return current.getStore();
+}
 
 /** One attempt at a job. */
 export class Attempt {
@@ -67,9 +76,15 @@ export class Attempt {
     this.#abortWith(RELEASED, reason);
   }
 
+  /** Ends the attempt because its process ends; without an error it is one of those that may have caused that. */
+  crash(error?: unknown): void {
+    if (error === undefined) this.#abortWith({ outcome: { kind: 'died' } }, new Error('the process ends'));
+    else this.#abortWith(this.#failure(error), error);
+  }
+
   async #work(): Promise<Ended> {
     try {
-      await this.#target.run(this.job, this.#abort.signal);
+      await current.run(this, () => this.#target.run(this.job, this.#abort.signal));
       return { outcome: { kind: 'done' } };
     } catch (error) {
       // It is not to blame for the end of its lease.

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Inbox } from '../inbox.ts';
+import { currentAttempt } from './attempt.ts';
 import { ClaimedBytes } from './claimed-bytes.ts';
 import { Leases } from './leases.ts';
 import { PeriodicTask } from './periodic-task.ts';
@@ -42,7 +43,16 @@ export class Dispatcher {
     this.#workers = new Map(
       targets.map((target) => [
         target.name,
-        new Worker({ inbox, target, owner, lease, leases, bytes, events }),
+        new Worker({
+          inbox,
+          target,
+          owner,
+          lease,
+          leases,
+          bytes,
+          events,
+          onSuspectEnded: () => this.#polls.request(),
+        }),
       ]),
     );
   }
@@ -72,12 +82,33 @@ export class Dispatcher {
     this.#leases.stop();
   }
 
+  /**
+   * Ends all attempts because of an error that nobody handled. Called by the listener for the error, which still belongs
+   * to the attempt that has caused it: that one has failed, all others are released.
+   */
+  async crash(error: unknown): Promise<void> {
+    const culprit = currentAttempt();
+    void this.#polls.stop();
+    await Promise.all([...this.#workers.values()].map((worker) => worker.crash(error, culprit)));
+  }
+
   async #poll(): Promise<void> {
     try {
       await this.#leases.beforeClaim();
-      for (const target of await this.#inbox.due([...this.#workers.keys()])) this.wake(target);
+      const targets = [...this.#workers.keys()];
+      for (const target of await this.#inbox.due(targets)) this.wake(target);
+      await this.#wakeForSuspect(targets);
     } catch (error) {
       this.#events.storeFailed(error);
     }
+  }
+
+  /** Has one suspect run at a time in this process, so that the one that ends it takes no other one with it. */
+  async #wakeForSuspect(targets: readonly string[]): Promise<void> {
+    if ([...this.#workers.values()].some(({ hasSuspect }) => hasSuspect)) return;
+    const due = await this.#inbox.dueSuspects(targets);
+    // One that cannot be claimed yet holds up no other target.
+    const target = due[Math.floor(Math.random() * due.length)];
+    if (target !== undefined) this.#workers.get(target)?.wakeForSuspect();
   }
 }

@@ -1,3 +1,4 @@
+import { MAX_DEATHS } from '../deaths.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
 import { Attempt, type Ended, RELEASED } from './attempt.ts';
@@ -25,6 +26,8 @@ export interface WorkerOptions {
   /** Shared by the workers of a process. */
   readonly bytes: ClaimedBytes;
   readonly events: WorkerEvents;
+  /** Called when the suspect that this worker ran has ended. */
+  onSuspectEnded(): void;
 }
 
 /** When a claim leaves less than this of its share, in bytes, the next body may not have fit. */
@@ -40,6 +43,8 @@ export class Worker {
   #claiming: Promise<void> | undefined;
   /** Whether there may be a job to claim. */
   #pending = false;
+  /** The suspect that this worker runs, or will claim once there is a free slot. */
+  #suspect: 'none' | 'wanted' | Attempt = 'none';
   #stopped = false;
   #deadline: AbortSignal | undefined;
 
@@ -50,6 +55,16 @@ export class Worker {
   /** The number of running attempts. */
   get running(): number {
     return this.#running.size;
+  }
+
+  get hasSuspect(): boolean {
+    return this.#suspect !== 'none';
+  }
+
+  /** Claims one suspect as soon as there is a free slot. */
+  wakeForSuspect(): void {
+    this.#suspect = 'wanted';
+    this.wake();
   }
 
   /** Claims jobs as soon as there is a free slot. */
@@ -76,6 +91,22 @@ export class Worker {
     deadline.removeEventListener('abort', release);
   }
 
+  /**
+   * Ends all attempts because the process ends unexpectedly. `culprit` has failed with `error`, and all others are
+   * released; when it is not known, each of them counts a death.
+   */
+  async crash(error: unknown, culprit: Attempt | undefined): Promise<void> {
+    this.#stopped = true;
+    this.#deadline = AbortSignal.abort(error);
+    for (const attempt of this.#running.keys()) {
+      if (attempt === culprit) attempt.crash(error);
+      else if (culprit === undefined) attempt.crash();
+      else attempt.release(error);
+    }
+    await this.#claiming;
+    await Promise.all(this.#running.values());
+  }
+
   get #freeSlots(): number {
     return this.#options.target.concurrency - this.#running.size;
   }
@@ -96,15 +127,26 @@ export class Worker {
       try {
         const renewal = leases.beforeClaim();
         if (renewal !== undefined) await renewal;
+        if (this.#stopped) return;
+        const suspects = this.#suspect === 'wanted';
+        const limit = suspects ? 1 : slots;
         const held = Array.from(this.#running.keys(), ({ job }) => job.job);
         const leaseUntil = performance.now() + lease;
-        const jobs = await inbox.claim(target.name, slots, owner, lease, { held, maxBytes: share.bytes });
+        const jobs = await inbox.claim(target.name, limit, owner, lease, {
+          held,
+          suspects,
+          maxBytes: share.bytes,
+        });
         taken = jobs.reduce((sum, job) => sum + sizeOf(job), 0);
         const mayBeCut = jobs.length > 0 && share.bytes - taken < LARGE_BODY;
-        if (jobs.length === slots || mayBeCut) this.#pending = true;
-        for (const job of jobs) this.#start(new Attempt(job, target, leaseUntil));
+        // A suspect comes before the others, and they after it.
+        if (suspects || jobs.length === slots || mayBeCut) this.#pending = true;
+        const attempts = jobs.map((job) => new Attempt(job, target, leaseUntil));
+        if (suspects) this.#suspect = attempts[0] ?? 'none';
+        for (const attempt of attempts) this.#start(attempt);
       } catch (error) {
         // The next poll retries.
+        if (this.#suspect === 'wanted') this.#suspect = 'none';
         events.storeFailed(error);
       } finally {
         share.settle(taken);
@@ -115,7 +157,7 @@ export class Worker {
   readonly #wake = (): void => this.wake();
 
   #start(attempt: Attempt): void {
-    const { target, leases, bytes, events } = this.#options;
+    const { target, leases, bytes, events, onSuspectEnded } = this.#options;
     leases.add(attempt);
     const running = this.#run(attempt)
       .catch(events.storeFailed)
@@ -123,6 +165,10 @@ export class Worker {
         leases.delete(attempt);
         this.#running.delete(attempt);
         bytes.release(sizeOf(attempt.job));
+        if (this.#suspect === attempt) {
+          this.#suspect = 'none';
+          onSuspectEnded();
+        }
         // The next job with the same order key may be claimable now.
         if (this.#pending || target.ordered === true) this.wake();
       });
@@ -141,10 +187,13 @@ export class Worker {
 
   #end(attempt: Attempt): Ended | Promise<Ended> {
     const { maxAttempts } = this.#options.target;
-    // A process died during the last allowed attempt.
-    if (attempt.job.attempt > maxAttempts) {
-      return { outcome: { kind: 'dead', error: 'the process exited during the last attempt' } };
+    const { attempt: number, deaths } = attempt.job;
+    if (deaths >= MAX_DEATHS) {
+      const error = `the process ended, or stood still, during each of ${deaths} attempts`;
+      return { outcome: { kind: 'dead', error } };
     }
+    // Its target allows fewer attempts than before.
+    if (number > maxAttempts) return { outcome: { kind: 'dead', error: `had ${number - 1} attempts` } };
     // The answer to the claim came so late that the lease may have ended.
     if (performance.now() >= attempt.leaseUntil || this.#deadline?.aborted) return RELEASED;
     return attempt.run();

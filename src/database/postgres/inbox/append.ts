@@ -4,6 +4,7 @@ import { DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey } from '../text.ts';
 import { packBodies } from './packed-bodies.ts';
+import { notAhead } from './server-clock.ts';
 
 /** Rows of the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
@@ -31,11 +32,11 @@ const APPEND = {
       RETURNING seq, id, received_at, octet_length(body) AS bytes),
     added AS (
       INSERT INTO jobs (delivery, due_at, target, order_key)
-      SELECT stored.seq, stored.received_at, job.target, job.order_key
+      SELECT stored.seq, ${notAhead('stored.received_at')}, job.target, job.order_key
       FROM unnest($11::text[], $12::text[], $13::text[]) WITH ORDINALITY AS job (id, target, order_key, nth)
       JOIN stored USING (id) ORDER BY job.nth),
     revived AS (
-      UPDATE jobs SET status = 'open', attempts = 0, due_at = given.received_at, owner = NULL, finished_at = NULL
+      UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('given.received_at')}, owner = NULL, finished_at = NULL
       FROM given JOIN deliveries USING (source, dedup_key)
       WHERE given.dedup_key IS NOT NULL AND jobs.delivery = deliveries.seq AND jobs.status = 'dead'
       RETURNING given.id),

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { NewDelivery } from '../../../inbox/delivery.ts';
 import type { Appended, Inbox } from '../../../inbox/inbox.ts';
 import { WAITING_TARGETS } from '../../inbox-sql.ts';
@@ -11,6 +12,7 @@ import { singleWrite, writeQueue } from '../write-queue.ts';
 import { appendAll } from './append.ts';
 import { claimJobs } from './claim.ts';
 import { pruneStep, SIZE } from './prune.ts';
+import { SERVER_NOW, timeOr } from './server-clock.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
 
 /** Maximum number of connections on which batches of appends run at the same time. */
@@ -24,7 +26,15 @@ const DUE = {
   name: 'due',
   text: `
     SELECT target FROM unnest($1::text[]) AS wanted (target)
-    WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= $2)`,
+    WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= ${timeOr('$2')})`,
+};
+const DUE_SUSPECTS = {
+  name: 'due-suspects',
+  text: `
+    SELECT target FROM unnest($1::text[]) AS wanted (target)
+    WHERE EXISTS (
+      SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= ${timeOr('$2')}
+        AND deaths > 0 AND deaths + CASE WHEN owner IS NULL THEN 0 ELSE 1 END >= ${SUSPECT_DEATHS})`,
 };
 const ID_OF = {
   name: 'id of',
@@ -33,7 +43,7 @@ const ID_OF = {
 const RENEW = {
   name: 'renew',
   text: `
-    UPDATE jobs SET due_at = $1 WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[]) RETURNING seq`,
+    UPDATE jobs SET due_at = ${timeOr('$4')} + $1::bigint WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[]) RETURNING seq`,
 };
 // "+ 0" makes the planner use the index of open jobs; in the index of all jobs it would scan the done ones.
 const BACKLOG = {
@@ -41,6 +51,7 @@ const BACKLOG = {
     SELECT (SELECT count(*) FROM jobs WHERE status = 'open'), (SELECT count(*) FROM jobs WHERE status = 'dead'),
       (SELECT received_at FROM deliveries WHERE seq = (SELECT min(delivery + 0) FROM jobs WHERE status = 'open'))`,
 };
+const CLOCK = { name: 'clock', text: `SELECT ${SERVER_NOW}` };
 // Ordered by name, so that concurrent heartbeats do not deadlock.
 const HEARTBEAT = {
   text: `
@@ -94,27 +105,33 @@ export function postgresInbox(
       return row === undefined ? undefined : String(row[0]);
     },
 
-    async due(targets, now = Date.now()) {
-      const values = [targets.map((target) => storable(target)), now];
+    async due(targets, now) {
+      const values = [targets.map((target) => storable(target)), now ?? null];
       const rows = await counted(dueTally, () => server.read(DUE, values));
       return rows.map(([target]) => stored(String(target)));
     },
 
+    async dueSuspects(targets, now) {
+      const values = [targets.map((target) => storable(target)), now ?? null];
+      const rows = await counted(dueTally, () => server.read(DUE_SUSPECTS, values));
+      return rows.map(([target]) => stored(String(target)));
+    },
+
     claim(target, limit, owner, lease, options = {}) {
-      const { held = [], maxBytes = Number.MAX_SAFE_INTEGER, now = Date.now() } = options;
-      const claim = { target, limit, owner, lease, held, maxBytes, now };
+      const { held = [], suspects = false, maxBytes = Number.MAX_SAFE_INTEGER, now = null } = options;
+      const claim = { target, limit, owner, lease, held, suspects, maxBytes, now };
       return singleWrite(observer, () => claimJobs(server, claim));
     },
 
-    async renew(owner, jobs, lease, now = Date.now()) {
-      const rows = await write(RENEW, [now + lease, owner, jobs]);
+    async renew(owner, jobs, lease, now) {
+      const rows = await write(RENEW, [lease, owner, jobs, now ?? null]);
       const renewed = new Set(rows.map(([seq]) => Number(seq)));
       return { renewed: [...renewed], lost: jobs.filter((job) => !renewed.has(job)) };
     },
 
     /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
-    async settle({ job, attempt }, owner, outcome, now = Date.now()) {
-      const settlement = { job, owner, attempt, outcome, now };
+    async settle({ job, attempt, deaths }, owner, outcome, now) {
+      const settlement = { job, owner, attempt, deaths, outcome, now: now ?? null };
       const deadline = performance.now() + SETTLE_TIMEOUT;
       for (let first = true; ; first = false) {
         try {
@@ -143,6 +160,11 @@ export function postgresInbox(
     },
 
     prune: (rule) => singleWrite(observer, () => pruneStep(server, rule)),
+
+    async clock() {
+      const [row] = await server.read(CLOCK, []);
+      return Number(row?.[0]);
+    },
 
     async size() {
       const [row] = await server.readAlone(SIZE, []);

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { ClaimedJob, StoredDelivery } from '../../../inbox/delivery.ts';
 import type { Appended, Inbox, Outcome } from '../../../inbox/inbox.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
@@ -9,6 +10,7 @@ import type { Writer } from '../writer/writer.ts';
 import { SIZE, ZONE } from './delivery-zones.ts';
 import { jobsJson } from './jobs-json.ts';
 import { pruneValues } from './pruner.ts';
+import { steadyClock } from './steady-clock.ts';
 
 const ADD_ZONES: readonly Step[] = [
   { statement: 'countTail', values: [] },
@@ -29,6 +31,7 @@ export function sqliteInbox(
   { queue: writes, background }: Pick<Writer, 'queue' | 'background'>,
   observer: DatabaseObserver,
 ): Inbox {
+  const clock = steadyClock();
   let appends = 0;
   const dueTally = observer.reads('inbox.due');
   const deliveriesTally = observer.reads('inbox.deliveries');
@@ -37,6 +40,10 @@ export function sqliteInbox(
   const dueTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
     WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND due_at <= ?)`);
+  const suspectTargets = reads.prepare(`
+    SELECT value AS target FROM json_each(?)
+    WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect WHERE target = value AND status = 'open' AND due_at <= ?
+      AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
   const deliveries = reads.prepare(`
     SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, body,
       received_at AS receivedAt
@@ -50,7 +57,7 @@ export function sqliteInbox(
   const size = reads.prepare(SIZE);
 
   function recordOutcome(
-    fence: readonly [job: number, owner: string, attempt: number],
+    fence: readonly [job: number, owner: string, attempt: number, deaths: number],
     outcome: Outcome,
     now: number,
   ): Promise<readonly Row[]> {
@@ -63,12 +70,14 @@ export function sqliteInbox(
         return writes.write('retryJob', now + outcome.wait, outcome.error, ...fence);
       case 'released':
         return writes.write('releaseJob', now, ...fence);
+      case 'died':
+        return writes.write('recordDeath', now, ...fence);
     }
   }
 
   /** Reads the deliveries of claimed jobs. */
   function readDeliveries(claimed: readonly Row[]): ReadonlyMap<number, StoredDelivery> {
-    const seqs = JSON.stringify([...new Set(claimed.map(([, , delivery]) => Number(delivery)))]);
+    const seqs = JSON.stringify([...new Set(claimed.map(([, , , delivery]) => Number(delivery)))]);
     const rows = counted(deliveriesTally, () =>
       readRows<StoredDelivery & { readonly seq: number }>(deliveries, seqs),
     );
@@ -87,7 +96,8 @@ export function sqliteInbox(
       const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey];
       const steps: Step[] = [{ statement: 'appendDelivery', values }];
       if (jobs.length > 0) {
-        steps.push({ statement: 'addJobs', values: [receivedAt, jobsJson(jobs)] });
+        // The wall clock may have been set forwards and back.
+        steps.push({ statement: 'addJobs', values: [Math.min(receivedAt, clock()), jobsJson(jobs)] });
       }
       if (dedupKey !== null) {
         steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });
@@ -99,38 +109,46 @@ export function sqliteInbox(
 
     idOf: (source, dedupKey) => readRow<{ id: string }>(idOfKey, source, storedKey(dedupKey))?.id,
 
-    due(targets, now = Date.now()) {
+    due(targets, now = clock()) {
       const rows = counted(dueTally, () =>
         readRows<{ target: string }>(dueTargets, JSON.stringify(targets), now),
       );
       return rows.map(({ target }) => target);
     },
 
+    dueSuspects(targets, now = clock()) {
+      const rows = counted(dueTally, () =>
+        readRows<{ target: string }>(suspectTargets, JSON.stringify(targets), now),
+      );
+      return rows.map(({ target }) => target);
+    },
+
     async claim(target, limit, owner, lease, options = {}) {
-      const { held = [], maxBytes = Number.MAX_SAFE_INTEGER, now = Date.now() } = options;
+      const { held = [], suspects = false, maxBytes = Number.MAX_SAFE_INTEGER, now = clock() } = options;
       const values = [owner, now + lease, target, now, limit, JSON.stringify(held), maxBytes];
-      const claimed = await writes.write('claimJobs', ...values);
+      const claimed = await writes.write(suspects ? 'claimSuspects' : 'claimJobs', ...values);
       if (claimed.length === 0) return [];
       const found = readDeliveries(claimed);
       return claimed
-        .map(([job, attempt, delivery]) => ({
+        .map(([job, attempt, deaths, delivery]) => ({
           job: Number(job),
           target,
           attempt: Number(attempt),
+          deaths: Number(deaths),
           delivery: found.get(Number(delivery)),
         }))
         .filter((job): job is ClaimedJob => job.delivery !== undefined)
         .sort((a, b) => a.job - b.job);
     },
 
-    async renew(owner, jobs, lease, now = Date.now()) {
+    async renew(owner, jobs, lease, now = clock()) {
       const rows = await writes.write('renewLeases', now + lease, owner, JSON.stringify(jobs));
       const renewed = new Set(rows.map(([seq]) => Number(seq)));
       return { renewed: [...renewed], lost: jobs.filter((job) => !renewed.has(job)) };
     },
 
-    async settle({ job, attempt }, owner, outcome, now = Date.now()) {
-      return (await recordOutcome([job, owner, attempt], outcome, now)).length > 0;
+    async settle({ job, attempt, deaths }, owner, outcome, now = clock()) {
+      return (await recordOutcome([job, owner, attempt, deaths], outcome, now)).length > 0;
     },
 
     async recordHeartbeat(targets, now) {
@@ -157,6 +175,8 @@ export function sqliteInbox(
       const [removed = 0, looked = 0, isLast = 1] = row.map(Number);
       return { removed, looked, isLast: isLast === 1 };
     },
+
+    clock,
 
     size: () => readRow<{ size: number }>(size)?.size ?? 0,
   };

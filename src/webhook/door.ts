@@ -35,6 +35,11 @@ export interface WebhookDoor {
   start(): void;
   /** The number of running attempts by target: `handler:<event>`, `forward:<name>`. */
   running(): ReadonlyMap<string, number>;
+  /**
+   * Records what an error that nobody handled means for the running attempts, before the process ends. Called by the
+   * listener for the error.
+   */
+  crash(error: unknown): Promise<void>;
   /** Waits for running attempts; `deadline` aborts them and releases their jobs. */
   stop(deadline: AbortSignal): Promise<void>;
 }
@@ -108,6 +113,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       removal.start();
     },
     running: () => dispatcher.running,
+    crash: (error) => dispatcher.crash(error),
     async stop(deadline) {
       using _ = posters;
       await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop()]);

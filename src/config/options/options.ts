@@ -138,13 +138,13 @@ export const options = {
     env: 'WEBHOOK_RETENTION',
     default: 30,
     description:
-      'Age at which a delivery is removed, unless it is still to be handled, in days; 0 for never.',
+      'Time after the end of its jobs, or after its receipt without any, at which a delivery is removed, in days; 0 for never.',
   }),
   'webhook.retentionBytes': count({
     env: 'WEBHOOK_RETENTION_BYTES',
     default: 0,
     description:
-      'Size of the store above which the oldest handled deliveries are removed, in bytes; 0 for no limit.',
+      'Size of the inbox above which the deliveries are removed that were handled first, in bytes; 0 for no limit.',
   }),
   'log.level': choice({
     env: 'LOG_LEVEL',

@@ -5,6 +5,7 @@ import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
+import { resetTimes } from './inbox/after-restart.ts';
 import { SqliteDeliveryLog } from './inbox/delivery-log.ts';
 import { sqliteInbox } from './inbox/inbox.ts';
 import { migrate } from './migrate.ts';
@@ -49,7 +50,10 @@ export function openSqlite(
       if (path) resources.use(lockForService(path));
       rewriteWal(migrating);
       if (mayMigrate) migrate(migrating);
-      if (path) proveWritable(migrating);
+      if (path) {
+        proveWritable(migrating);
+        resetTimes(migrating, Date.now());
+      }
       writer = resources.use(
         openThreadWriter(file, { onFatal, observer, onBatchEnd: () => snapshot?.refresh() }),
       );
@@ -61,7 +65,7 @@ export function openSqlite(
     return {
       users: new SqliteUserStore({ reads, writes: writer.queue, observer, feed: userFeed, snapshot }),
       userFeed,
-      inbox: sqliteInbox(reads, writer.queue, observer),
+      inbox: sqliteInbox(reads, writer, observer),
       deliveries: new SqliteDeliveryLog(reads, writer.queue),
       ping() {
         failed.signal.throwIfAborted();

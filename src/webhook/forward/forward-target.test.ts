@@ -41,6 +41,7 @@ const job: ClaimedJob = {
   job: 1,
   target: 'forward:billing',
   attempt: 2,
+  deaths: 0,
   delivery: {
     id: '019a-id',
     source: '',

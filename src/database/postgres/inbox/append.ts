@@ -1,18 +1,18 @@
 import type { NewDelivery } from '../../../inbox/delivery.ts';
 import type { Appended } from '../../../inbox/inbox.ts';
+import { DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey } from '../text.ts';
 import { packBodies } from './packed-bodies.ts';
+import { notAhead } from './server-clock.ts';
 
 /** Rows of the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
-/** Estimated size of the rows and index entries of a delivery, without its body, in bytes. */
-const OVERHEAD = 500;
 
 /** SQL that adds the rows of `from`, with a column `bytes`, to the size of the inbox, or subtracts them. */
 export const resize = (sign: '+' | '-', from: string) => `
   INSERT INTO inbox_size (part, bytes)
-  SELECT pg_backend_pid() % ${SIZE_PARTS}, ${sign}(sum(bytes) + ${OVERHEAD} * count(*)) FROM ${from} HAVING count(*) > 0
+  SELECT pg_backend_pid() % ${SIZE_PARTS}, ${sign}(sum(bytes) + ${DELIVERY_OVERHEAD} * count(*)) FROM ${from} HAVING count(*) > 0
   ON CONFLICT (part) DO UPDATE SET bytes = inbox_size.bytes + excluded.bytes`;
 
 /** Stores a batch of deliveries with their jobs. The bodies are one value with the offset and length of each. */
@@ -32,11 +32,11 @@ const APPEND = {
       RETURNING seq, id, received_at, octet_length(body) AS bytes),
     added AS (
       INSERT INTO jobs (delivery, due_at, target, order_key)
-      SELECT stored.seq, stored.received_at, job.target, job.order_key
+      SELECT stored.seq, ${notAhead('stored.received_at')}, job.target, job.order_key
       FROM unnest($11::text[], $12::text[], $13::text[]) WITH ORDINALITY AS job (id, target, order_key, nth)
       JOIN stored USING (id) ORDER BY job.nth),
     revived AS (
-      UPDATE jobs SET status = 'open', attempts = 0, due_at = given.received_at, owner = NULL, finished_at = NULL
+      UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('given.received_at')}, owner = NULL, finished_at = NULL
       FROM given JOIN deliveries USING (source, dedup_key)
       WHERE given.dedup_key IS NOT NULL AND jobs.delivery = deliveries.seq AND jobs.status = 'dead'
       RETURNING given.id),

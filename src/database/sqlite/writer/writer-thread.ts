@@ -24,15 +24,22 @@ port.on('message', (message: PackedWrites | 'close') => {
     port.close();
     return;
   }
-  const parts = [message, ...waiting(port)].map(unpackWrites);
+  const all = [message, ...waiting(port)];
+  commit(all.filter(({ isBackground }) => !isBackground));
+  for (const each of all) if (each.isBackground) commit([each], true);
+});
+
+/** Commits batches together, answers, and checkpoints when it is time. */
+function commit(batches: readonly PackedWrites[], isBackground = false): void {
+  if (batches.length === 0) return;
+  const parts = batches.map(unpackWrites);
   const writes = parts.flat();
   const result = failed ? refused(writes) : executor.execute(writes);
   failed ||= result.fatal !== undefined;
   const lengths = parts.map((part) => part.length);
-  port.postMessage(packResults(result, lengths));
-  if (failed) return;
-  check(executor.maintain(writes));
-});
+  port?.postMessage({ ...packResults(result, lengths), isBackground });
+  if (!failed) check(executor.maintain(writes));
+}
 
 /** The batches that are waiting in the port. None is "close", which comes after the last answer. */
 function* waiting(from: MessagePort): Generator<PackedWrites> {

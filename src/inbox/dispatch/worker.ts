@@ -11,6 +11,8 @@ export interface WorkerEvents {
   settled(job: ClaimedJob, outcome: Outcome['kind'], error?: unknown): void;
   /** The lease ended, or may have ended, before the attempt did, so another process may run the job too. */
   leaseLost(job: ClaimedJob): void;
+  /** A target still runs long after its attempt was told to end; other attempts may run beside it from now on. */
+  overdue(job: ClaimedJob): void;
   /** The inbox was unavailable; the dispatcher retries. */
   storeFailed(error: unknown): void;
 }
@@ -121,7 +123,7 @@ export class Worker {
         const jobs = await inbox.claim(target.name, limit, owner, lease, { held, suspects });
         // A suspect comes before the others, and they after it.
         if (suspects || jobs.length === slots) this.#pending = true;
-        const attempts = jobs.map((job) => new Attempt(job, target, leaseUntil));
+        const attempts = jobs.map((job) => new Attempt(job, target, leaseUntil, () => events.overdue(job)));
         if (suspects) this.#suspect = attempts[0] ?? 'none';
         for (const attempt of attempts) this.#start(attempt);
       } catch (error) {

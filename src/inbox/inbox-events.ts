@@ -85,6 +85,9 @@ export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metri
     leaseLost(job) {
       log.warn(about(job), 'lease lost, another process may handle the delivery');
     },
+    overdue(job) {
+      log.error(about(job), 'handler still running long after its signal, delivery no longer held');
+    },
     storeFailed(error) {
       log.error({ err: error }, 'inbox unavailable, retrying');
     },

@@ -248,7 +248,12 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
           backoff: { base: 1, cap: 1 },
         },
       ],
-      events: { settled() {}, leaseLost() {}, storeFailed: (error) => assert.fail(String(error)) },
+      events: {
+        settled() {},
+        leaseLost() {},
+        overdue() {},
+        storeFailed: (error) => assert.fail(String(error)),
+      },
       // It would not look by itself during this test.
       interval: 60_000,
     });

@@ -11,6 +11,7 @@ export function startDispatcher(
 ) {
   const settled: { readonly id: string; readonly outcome: string }[] = [];
   const lost: string[] = [];
+  const overdue: string[] = [];
   const failures: unknown[] = [];
   const backoff = { base: 0, cap: 0 };
   const dispatcher = new Dispatcher({
@@ -19,6 +20,7 @@ export function startDispatcher(
     events: {
       settled: ({ delivery: { id } }, outcome) => settled.push({ id, outcome }),
       leaseLost: ({ delivery: { id } }) => lost.push(id),
+      overdue: ({ delivery: { id } }) => overdue.push(id),
       storeFailed: (error) => failures.push(error),
     },
     interval: 5,
@@ -26,7 +28,7 @@ export function startDispatcher(
   });
   dispatcher.start();
   const stop = (deadline = AbortSignal.abort()) => dispatcher.stop(deadline);
-  return { dispatcher, settled, lost, failures, stop, [Symbol.asyncDispose]: () => stop() };
+  return { dispatcher, settled, lost, overdue, failures, stop, [Symbol.asyncDispose]: () => stop() };
 }
 
 /** A target whose attempts go on until the test ends them. */

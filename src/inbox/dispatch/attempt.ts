@@ -36,13 +36,18 @@ export class Attempt {
   readonly #target: Target;
   readonly #abort = new AbortController();
   readonly #end = Promise.withResolvers<Ended>();
+  readonly #onOverdue: () => void;
   #leaseLost = false;
+  /** How the attempt ends once it has timed out. */
+  #timedOut: Ended | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(job: ClaimedJob, target: Target, leaseUntil: number) {
+  /** Calls `onOverdue` when the target ignores for too long that it was told to end. */
+  constructor(job: ClaimedJob, target: Target, leaseUntil: number, onOverdue: () => void) {
     this.job = job;
     this.leaseUntil = leaseUntil;
     this.#target = target;
+    this.#onOverdue = onOverdue;
   }
 
   get leaseLost(): boolean {
@@ -53,20 +58,22 @@ export class Attempt {
   run(): Promise<Ended> {
     const { timeout } = this.#target;
     const error = new AttemptError(`took longer than ${timeout} ms`);
-    this.#timer = setTimeout(() => this.#abortWith(this.#failure(error), error), timeout);
-    void this.#work().then(this.#end.resolve);
+    this.#timer = setTimeout(() => {
+      this.#timedOut = this.#failure(error);
+      this.#awaitEnd(this.#timedOut);
+      this.#abort.abort(error);
+    }, timeout);
+    void this.#work().then((ended) => this.#end.resolve(this.#timedOut ?? ended));
     return this.#end.promise.finally(() => clearTimeout(this.#timer));
   }
 
   /**
-   * Aborts the attempt, because somebody else may have its job; false if it was told before. It goes on to hold its slot
-   * until its target has ended, at most as long as an attempt may take.
+   * Aborts the attempt, because somebody else may have its job; false if it was told before.
    */
   loseLease(): boolean {
     if (this.#leaseLost) return false;
     this.#leaseLost = true;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#end.resolve(RELEASED), this.#target.timeout);
+    if (this.#timedOut === undefined) this.#awaitEnd(RELEASED);
     this.#abort.abort(new LeaseLostError());
     return true;
   }
@@ -90,6 +97,18 @@ export class Attempt {
       // It is not to blame for the end of its lease.
       return this.#leaseLost ? RELEASED : this.#failure(error);
     }
+  }
+
+  /**
+   * An attempt that is told to end keeps its slot, its job and its order key until its target has ended: another attempt
+   * would run beside it. Waits for that at most as long as an attempt may take; then it ends as `ended`.
+   */
+  #awaitEnd(ended: Ended): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      this.#onOverdue();
+      this.#end.resolve(ended);
+    }, this.#target.timeout);
   }
 
   #abortWith(ended: Ended, reason: unknown): void {

@@ -31,6 +31,7 @@ function dispatch(
     events: {
       settled: ({ delivery: { id } }, outcome) => settled.push({ id, outcome }),
       leaseLost: ({ delivery: { id } }) => lost.push(id),
+      overdue: () => {},
       storeFailed: (error) => failures.push(error),
     },
     interval: 5,

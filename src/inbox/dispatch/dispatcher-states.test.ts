@@ -55,6 +55,7 @@ class World {
       events: {
         settled: (job, outcome) => this.#onSettled(job, outcome),
         leaseLost: () => this.breaches.push('a lease was lost'),
+        overdue: () => this.breaches.push('an attempt went on'),
         storeFailed: (error) => this.breaches.push(`the store failed: ${error}`),
       },
       lease: LONG,

@@ -29,6 +29,7 @@ function dispatch(
     events: {
       settled: ({ delivery: { id } }, outcome, error) => settled.push({ id, outcome, error }),
       leaseLost: ({ delivery: { id } }) => lost.push(id),
+      overdue: () => {},
       storeFailed: (error) => failures.push(error),
     },
     interval: 5,

@@ -12,6 +12,8 @@ export interface WorkerEvents {
   settled(job: ClaimedJob, outcome: Outcome['kind'], error?: unknown): void;
   /** The lease ended, or may have ended, before the attempt did, so another process may run the job too. */
   leaseLost(job: ClaimedJob): void;
+  /** A target still runs long after its attempt was told to end; other attempts may run beside it from now on. */
+  overdue(job: ClaimedJob): void;
   /** The inbox was unavailable; the dispatcher retries. */
   storeFailed(error: unknown): void;
 }
@@ -141,7 +143,7 @@ export class Worker {
         const mayBeCut = jobs.length > 0 && share.bytes - taken < LARGE_BODY;
         // A suspect comes before the others, and they after it.
         if (suspects || jobs.length === slots || mayBeCut) this.#pending = true;
-        const attempts = jobs.map((job) => new Attempt(job, target, leaseUntil));
+        const attempts = jobs.map((job) => new Attempt(job, target, leaseUntil, () => events.overdue(job)));
         if (suspects) this.#suspect = attempts[0] ?? 'none';
         for (const attempt of attempts) this.#start(attempt);
       } catch (error) {

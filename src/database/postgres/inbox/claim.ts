@@ -124,8 +124,12 @@ const CLAIM_SUSPECTS = {
 const DROP_ENDED_LEASES = {
   text: `
     UPDATE jobs SET owner = NULL, attempts = attempts - 1, deaths = deaths + 1
-    WHERE target = $1 AND status = 'open' AND due_at <= ${NOW} AND owner IS NOT NULL AND order_key IS NOT NULL
-      AND seq <> ALL ($3::bigint[])`,
+    FROM (
+      SELECT seq FROM jobs
+      WHERE target = $1 AND status = 'open' AND due_at <= ${NOW} AND owner IS NOT NULL AND order_key IS NOT NULL
+        AND seq <> ALL ($3::bigint[])
+      ORDER BY seq FOR UPDATE SKIP LOCKED) AS ended
+    WHERE jobs.seq = ended.seq`,
 };
 
 /** Claims due jobs, oldest first. Rejects as `Server.write` does. */

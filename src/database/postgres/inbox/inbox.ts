@@ -40,10 +40,18 @@ const ID_OF = {
   name: 'id of',
   text: 'SELECT id FROM deliveries WHERE source = $1 AND dedup_key = $2',
 };
+// What is locked is being settled, or claimed by another process: the next renewal finds out. It waits for nothing.
 const RENEW = {
   name: 'renew',
   text: `
-    UPDATE jobs SET due_at = ${timeOr('$4')} + $1::bigint WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[]) RETURNING seq`,
+    WITH mine AS MATERIALIZED (
+      SELECT seq FROM jobs WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])),
+    free AS MATERIALIZED (
+      SELECT seq FROM jobs WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])
+      ORDER BY seq FOR UPDATE SKIP LOCKED),
+    renewed AS (
+      UPDATE jobs SET due_at = ${timeOr('$4')} + $1::bigint FROM free WHERE jobs.seq = free.seq RETURNING jobs.seq)
+    SELECT mine.seq, renewed.seq IS NOT NULL FROM mine LEFT JOIN renewed USING (seq)`,
 };
 // "+ 0" makes the planner use the index of open jobs; in the index of all jobs it would scan the done ones.
 const BACKLOG = {
@@ -125,8 +133,11 @@ export function postgresInbox(
 
     async renew(owner, jobs, lease, now) {
       const rows = await write(RENEW, [lease, owner, jobs, now ?? null]);
-      const renewed = new Set(rows.map(([seq]) => Number(seq)));
-      return { renewed: [...renewed], lost: jobs.filter((job) => !renewed.has(job)) };
+      const held = new Map(rows.map(([seq, renewed]) => [Number(seq), renewed === true]));
+      return {
+        renewed: jobs.filter((job) => held.get(job)),
+        lost: jobs.filter((job) => !held.has(job)),
+      };
     },
 
     /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */

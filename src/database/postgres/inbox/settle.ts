@@ -18,7 +18,10 @@ const NOW = timeOr('given.now');
 
 const SETTLE = {
   name: 'settle',
+  // Locked in the order of their numbers, so that statements with the same jobs never wait in a circle.
   text: `
+    WITH locked AS MATERIALIZED (
+      SELECT seq FROM jobs WHERE seq = ANY ($1::bigint[]) ORDER BY seq FOR UPDATE)
     UPDATE jobs SET
       owner = NULL,
       status = CASE WHEN kind IN ('done', 'dead') THEN kind ELSE jobs.status END,
@@ -30,6 +33,7 @@ const SETTLE = {
     FROM unnest($1::bigint[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bigint[], $7::bigint[],
       $8::int[])
       WITH ORDINALITY AS given (seq, owner, attempt, kind, error, wait, now, deaths, nth)
+    JOIN locked USING (seq)
     WHERE jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
       AND jobs.deaths = given.deaths
     RETURNING given.nth`,

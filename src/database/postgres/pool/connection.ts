@@ -5,8 +5,11 @@ import { ConnectionLostError, describeFault, isStale, sqlState, UnconfirmedError
 const CONNECT_TIMEOUT = 2_000;
 /** Timeout of a statement on the server, in milliseconds. */
 export const STATEMENT_TIMEOUT = 5_000;
-/** Timeout for a lock that another transaction holds, in milliseconds. */
-const LOCK_TIMEOUT = 1_000;
+/**
+ * Timeout of one wait for a lock that another transaction holds, in milliseconds. It is shorter than the server's own
+ * search for deadlocks, so that waits in a circle end soon; `Server` tries again.
+ */
+const LOCK_TIMEOUT = 400;
 /** Timeout for closing a connection, in milliseconds. */
 const CLOSE_TIMEOUT = 1_000;
 /** Type id of 64-bit integers; all of ours are below 2^53. */

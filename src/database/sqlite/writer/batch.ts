@@ -1,5 +1,6 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { BatchResult, WriteResult } from '../../batch-queue.ts';
+import { WriteCheck } from './write-check.ts';
 import { WRITES, type WriteName } from './write-statements.ts';
 
 /** One statement of a write, with its values. */
@@ -41,6 +42,7 @@ export class BatchExecutor {
   readonly #undo: StatementSync;
   readonly #checkpoint: StatementSync;
   readonly #touch: StatementSync;
+  readonly #check: WriteCheck;
   #bytesSinceCheckpoint = 0;
 
   constructor(db: DatabaseSync) {
@@ -56,6 +58,7 @@ export class BatchExecutor {
     this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
     // Writes a page and changes nothing.
     this.#touch = db.prepare('PRAGMA user_version = 0');
+    this.#check = new WriteCheck(db);
   }
 
   /** Returns after COMMIT, hence after the fsync of the WAL; a write with an error has stored nothing. */
@@ -64,7 +67,7 @@ export class BatchExecutor {
       this.#begin.run();
       const results = this.#together(writes) ?? this.#oneByOne(writes);
       this.#commit.run();
-      return { results };
+      return { results: this.#checked(writes, results) };
     } catch (error) {
       if (this.#db.isTransaction) this.#rollback.run();
       const message = String(error);
@@ -92,6 +95,13 @@ export class BatchExecutor {
       // On a full disk only the checkpoint fails; the WAL holds all commits.
       return isFsyncFailure(error) ? String(error) : undefined;
     }
+  }
+
+  /** The results, after the check that an empty write is for. */
+  #checked(writes: readonly Write[], results: readonly WriteResult<StepRows>[]) {
+    const error = writes.some(({ length }) => length === 0) ? this.#check.failure() : undefined;
+    if (error === undefined) return results;
+    return results.map((result, i) => (writes[i]?.length === 0 ? { error } : result));
   }
 
   /** Runs the writes without savepoints; undefined after a rollback when one failed. */
@@ -126,7 +136,6 @@ export class BatchExecutor {
     const rows = steps.map(({ statement, values }) => this.#statements.get(statement)?.(values) ?? []);
     // An empty write is a health check: only a page in the WAL proves that the file can be written to.
     if (steps.length === 0) this.#touch.run();
-
     return rows;
   }
 

@@ -2,7 +2,7 @@ import { describeError } from '../../core/describe-error.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
 import { backoff } from './backoff.ts';
-import { AttemptError, type Target } from './target.ts';
+import { AttemptError, NotSentError, type Target } from './target.ts';
 
 /** Longer error messages are cut before they are stored, in characters. */
 const MAX_ERROR = 1_000;
@@ -127,7 +127,8 @@ export class Worker {
       await unlessAborted(target.run(job, signal), signal);
       return { outcome: { kind: 'done' } };
     } catch (error) {
-      if (this.#abort.signal.aborted) return { outcome: { kind: 'released' } };
+      if (this.#abort.signal.aborted || error instanceof NotSentError)
+        return { outcome: { kind: 'released' } };
       return { outcome: this.#failure(job, error), error };
     } finally {
       clearTimeout(timer);

@@ -76,7 +76,12 @@ for (const [engine, open] of Object.entries(engines)) {
       const dispatcher = new Dispatcher({
         inbox,
         targets: names.map(target),
-        events: { settled() {}, leaseLost() {}, storeFailed: (error) => assert.fail(String(error)) },
+        events: {
+          settled() {},
+          leaseLost() {},
+          overdue() {},
+          storeFailed: (error) => assert.fail(String(error)),
+        },
         maxBytes: 45_000,
         // Nothing is found by a poll.
         interval: 3_600_000,

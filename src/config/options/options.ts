@@ -126,7 +126,7 @@ export const options = {
     env: 'WEBHOOK_MAX_BODY_BYTES',
     default: 1_048_576,
     min: 1,
-    description: 'Maximum body size of the webhook door, in bytes.',
+    description: 'Maximum body size of the webhook door, in bytes. Sources may have a limit of their own.',
   }),
   'webhook.maxBytesInFlight': count({
     env: 'WEBHOOK_MAX_BYTES_IN_FLIGHT',

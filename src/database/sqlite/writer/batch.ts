@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { BatchResult, WriteResult } from '../../batch-queue.ts';
 import { createPruner } from '../inbox/pruner.ts';
+import { WriteCheck } from './write-check.ts';
 import { WRITES, type WriteName } from './write-statements.ts';
 
 /** One statement of a write, with its values. */
@@ -44,6 +45,7 @@ export class BatchExecutor {
   readonly #undo: StatementSync;
   readonly #checkpoint: StatementSync;
   readonly #touch: StatementSync;
+  readonly #check: WriteCheck;
   #bytesSinceCheckpoint = 0;
   /**
    * Whether SQLite continues the numbers of deliveries by itself: a delivery was stored since the last prune, of which an
@@ -68,6 +70,7 @@ export class BatchExecutor {
     this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
     // Writes a page and changes nothing.
     this.#touch = db.prepare('PRAGMA user_version = 0');
+    this.#check = new WriteCheck(db);
   }
 
   /** Returns after COMMIT, hence after the fsync of the WAL; a write with an error has stored nothing. */
@@ -77,7 +80,7 @@ export class BatchExecutor {
       const results = this.#together(writes) ?? this.#oneByOne(writes);
       this.#commit.run();
       this.#continuesNumbers ||= results.some(hasStored(writes));
-      return { results };
+      return { results: this.#checked(writes, results) };
     } catch (error) {
       if (this.#db.isTransaction) this.#rollback.run();
       const message = String(error);
@@ -105,6 +108,13 @@ export class BatchExecutor {
       // On a full disk only the checkpoint fails; the WAL holds all commits.
       return isFsyncFailure(error) ? String(error) : undefined;
     }
+  }
+
+  /** The results, after the check that an empty write is for. */
+  #checked(writes: readonly Write[], results: readonly WriteResult<StepRows>[]) {
+    const error = writes.some(({ length }) => length === 0) ? this.#check.failure() : undefined;
+    if (error === undefined) return results;
+    return results.map((result, i) => (writes[i]?.length === 0 ? { error } : result));
   }
 
   /** Runs the writes without savepoints; undefined after a rollback when one failed. */
@@ -142,7 +152,6 @@ export class BatchExecutor {
     });
     // An empty write is a health check: only a page in the WAL proves that the file can be written to.
     if (steps.length === 0) this.#touch.run();
-
     return rows;
   }
 

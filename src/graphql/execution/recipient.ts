@@ -1,5 +1,6 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import type { ErrorCode } from '../../core/error-codes.ts';
+import { Departure } from './departure.ts';
 
 /** Who waits for a result, and may leave before it is there. */
 export interface Recipient {
@@ -39,26 +40,19 @@ export function unlessAbandoned(
 /** One recipient of several results: they share one listener at it, which long streams and batches need. */
 export class SharedRecipient implements Recipient {
   readonly #recipient: Recipient;
-  readonly #listeners = new Set<() => void>();
+  readonly #departure = new Departure();
   #isRegistered = false;
-  #hasLeft = false;
 
   constructor(recipient: Recipient) {
     this.#recipient = recipient;
   }
 
   onLeave(listener: () => void): () => void {
-    if (this.#hasLeft) listener();
-    // Each its own, should the same be given twice.
-    const called = () => listener();
-    this.#listeners.add(called);
+    const stay = this.#departure.onLeave(listener);
     if (!this.#isRegistered) {
       this.#isRegistered = true;
-      this.#recipient.onLeave(() => {
-        this.#hasLeft = true;
-        for (const each of this.#listeners) each();
-      });
+      this.#recipient.onLeave(() => this.#departure.leave());
     }
-    return () => this.#listeners.delete(called);
+    return stay;
   }
 }

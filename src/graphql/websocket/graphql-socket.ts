@@ -4,9 +4,9 @@ import type { RawData, WebSocket } from 'ws';
 import { parseJsonText } from '../../http/body/json-body.ts';
 import type { Exchange } from '../../http/endpoint.ts';
 import { toProblem } from '../../http/problem.ts';
+import { Departure } from '../execution/departure.ts';
 import { resultText } from '../execution/result-text.ts';
 import { Inlet } from './inlet.ts';
-import { OperationRecipient } from './operation-recipient.ts';
 import { type OperationSlots, refusal } from './operation-slots.ts';
 import type { Outlet } from './outlet.ts';
 import type { SubscriptionStream } from './subscription-stream.ts';
@@ -27,7 +27,7 @@ const GOING_AWAY = 1001;
 interface Held {
   /** The size of its message. */
   readonly bytes: number;
-  readonly recipient: OperationRecipient;
+  readonly recipient: Departure;
 }
 
 /** One client's WebSocket, as graphql-ws drives it, with the operations in progress on it. */
@@ -100,13 +100,13 @@ export class GraphqlSocket implements ProtocolSocket {
     if (this.#isEnding) return refusal('STOPPING', 'The service is stopping');
     const bytes = this.#messageBytes;
     const refused = this.#slots.take(this.#held.size, bytes);
-    if (refused === undefined) this.#held.set(payload, { bytes, recipient: new OperationRecipient() });
+    if (refused === undefined) this.#held.set(payload, { bytes, recipient: new Departure() });
     return refused;
   }
 
   /** The client of an operation that has begun. */
-  recipientOf(payload: object): OperationRecipient {
-    return this.#held.get(payload)?.recipient ?? new OperationRecipient();
+  recipientOf(payload: object): Departure {
+    return this.#held.get(payload)?.recipient ?? new Departure();
   }
 
   /** An operation has ended; its last message is about to be sent. */

@@ -1,7 +1,7 @@
-import type { Recipient } from '../execution/recipient.ts';
+import type { Recipient } from './recipient.ts';
 
-/** The client of one operation of a WebSocket, which is gone once the operation or the connection has ended. */
-export class OperationRecipient implements Recipient {
+/** A recipient that somebody else tells when it has left. */
+export class Departure implements Recipient {
   readonly #listeners = new Set<() => void>();
   #hasLeft = false;
 

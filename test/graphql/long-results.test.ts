@@ -128,6 +128,18 @@ test('a long result is the same as that of GraphQL.js', { timeout: 120_000 }, as
   assert.ok(long > 15, `${long} of 60 became text`);
 });
 
+test('a promise that fails before the turn of its item is an error of that item', async () => {
+  for (const give of [(list: readonly unknown[]) => list, (list: readonly unknown[]) => new Set(list)]) {
+    const things = Array.from({ length: 10_000 }, (_, id) => ({ id: `${id}` }));
+    const all = give([...things, Promise.reject(new Error('failed long ago'))]);
+    const { isText, text } = await run('{ all { id } }', { all });
+    assert.ok(isText);
+    const result = JSON.parse(text) as ExecutionResult;
+    assert.deepEqual(result.data, { all: [...things, null] });
+    assert.deepEqual(result.errors?.[0]?.path, ['all', things.length]);
+  }
+});
+
 test('past a limit the result is one error, and nothing more is made', async () => {
   for (const [limits, limit] of [
     [{ maxResultValues: 5_000 }, 'maxResultValues'],

@@ -9,21 +9,25 @@ export type CompleteItem = (value: unknown, index: number) => unknown;
 /** Reads the next item. */
 type Next = () => MaybePromise<IteratorResult<unknown>>;
 
-/** Completes a list at once; one that takes longer than a slice of the event loop goes on in turns, and becomes text. */
+/**
+ * Completes a list at once; one that takes longer than a slice of the event loop goes on in turns, and becomes text.
+ * `isPlain`: its items are data, none is a promise.
+ */
 export function completeList(
   run: Run,
   list: Iterable<unknown>,
   complete: CompleteItem,
+  isPlain: boolean,
 ): MaybePromise<readonly unknown[] | JsonList> {
   const { budget } = run;
-  if (Array.isArray(list)) return completeArray(run, list, complete);
+  if (Array.isArray(list)) return completeArray(run, list, complete, isPlain);
   const results: unknown[] = [];
   const iterator = list[Symbol.iterator]();
   let pending = false;
   try {
     for (;;) {
       if (budget.bytes >= budget.checkAt && budget.isSpent()) {
-        return restInTurns(run, list, iterator, results, complete);
+        return restInTurns(run, iterator, results, complete);
       }
       const iteration = iterator.next();
       if (iteration.done) break;
@@ -34,7 +38,7 @@ export function completeList(
     }
   } catch (error) {
     track(results);
-    leave(run, list, iterator);
+    leave(budget, iterator);
     throw error;
   }
   return pending ? Promise.all(results) : results;
@@ -45,6 +49,7 @@ function completeArray(
   run: Run,
   list: readonly unknown[],
   complete: CompleteItem,
+  isPlain: boolean,
 ): MaybePromise<readonly unknown[] | JsonList> {
   const { budget } = run;
   const results: unknown[] = [];
@@ -53,7 +58,8 @@ function completeArray(
   try {
     while (index < list.length) {
       if (budget.bytes >= budget.checkAt && budget.isSpent()) {
-        return restInTurns(run, list, itemsFrom(list, index), results, complete);
+        if (!isPlain) trackRest(run, list, index);
+        return inTurns(budget, itemsFrom(list, index), results, complete);
       }
       const completed = complete(list[index], index++);
       if (completed instanceof Promise) pending = true;
@@ -62,29 +68,48 @@ function completeArray(
     }
   } catch (error) {
     track(results);
-    leave(run, list, itemsFrom(list, index));
+    if (!isPlain) trackRest(run, list, index);
     throw error;
   }
   return pending ? Promise.all(results) : results;
 }
 
-function itemsFrom(list: readonly unknown[], start: number): Iterator<unknown> {
+function itemsFrom(list: readonly unknown[], start: number): Next {
   let index = start;
-  return {
-    next: () =>
-      index < list.length ? { done: false, value: list[index++] } : { done: true, value: undefined },
-  };
+  return () =>
+    index < list.length ? { done: false, value: list[index++] } : { done: true, value: undefined };
+}
+
+/**
+ * Looks for promises from `start` on: one that fails before its turn, or after the list has failed, would be nobody's and
+ * end the process.
+ */
+function trackRest(run: Run, list: readonly unknown[], start: number): void {
+  if (!run.isFirstLook(list)) return;
+  for (let index = start; index < list.length; index++) {
+    const item = list[index];
+    if (isThenable(item)) track([item]);
+  }
 }
 
 function restInTurns(
   run: Run,
-  list: Iterable<unknown>,
-  items: Iterator<unknown>,
+  iterator: Iterator<unknown>,
   begun: unknown[],
   complete: CompleteItem,
 ): Promise<JsonList> {
-  return inTurns(run.budget, () => items.next(), begun, complete).catch((error: unknown) => {
-    leave(run, list, items);
+  const { budget } = run;
+  if (iterator.return === undefined) {
+    // The items of a Set or a Map are there already.
+    const rest: unknown[] = [];
+    for (let next = iterator.next(); !next.done; next = iterator.next()) {
+      if (rest.push(next.value) > budget.maxValues) break;
+    }
+    track(rest);
+    return inTurns(budget, itemsFrom(rest, 0), begun, complete);
+  }
+  return inTurns(budget, () => iterator.next(), begun, complete).catch((error: unknown) => {
+    leave(budget, iterator);
     throw error;
   });
 }
@@ -133,7 +158,7 @@ async function inTurns(
   let index = begun.length;
   for (const completed of begun) guarded(completed);
   for (;;) {
-    list.add(await settled(batch));
+    await addTo(list, batch);
     await budget.turn();
     batch = [];
     do {
@@ -141,7 +166,7 @@ async function inTurns(
       const { done, value } = result instanceof Promise ? await result : result;
       if (budget.isClosed) throw new Error('The run has finished');
       if (done === true) {
-        list.add(await settled(batch));
+        await addTo(list, batch);
         return list;
       }
       const completed = complete(value, index++);
@@ -157,8 +182,10 @@ function count(budget: ResultBudget, completed: unknown): void {
   budget.bytes += typeof completed === 'string' ? completed.length + 1 : 1;
 }
 
-function settled(batch: readonly unknown[]): MaybePromise<readonly unknown[]> {
-  return batch.some((completed) => completed instanceof Promise) ? Promise.all(batch) : batch;
+/** Only what took a turn of its own, and so is a promise, may hold a list that is text. */
+function addTo(list: JsonList, batch: readonly unknown[]): MaybePromise<void> {
+  if (!batch.some((completed) => completed instanceof Promise)) return list.add(batch);
+  return Promise.all(batch).then((items) => list.addWithLists(items));
 }
 
 /** A promise that may fail before it is waited for. */
@@ -168,16 +195,12 @@ function guarded(completed: unknown): unknown {
 }
 
 /**
- * Leaves a list that failed. GraphQL.js reads it to its end for the promises in it, whose errors would be nobody's;
- * so do we, but what makes its items as they are read gets no further than a result may.
+ * Leaves an iterator that failed. GraphQL.js reads it to its end for the promises in it, whose errors would be nobody's;
+ * so do we, but no further than a result may get.
  */
-function leave(run: Run, list: Iterable<unknown>, iterator: Iterator<unknown>): void {
-  const { budget } = run;
-  // Its items are taken care of, here or where they were completed.
-  if (!run.leaveOnce(list)) return;
+function leave(budget: ResultBudget, iterator: Iterator<unknown>): void {
   const makesItems = iterator.return !== undefined;
-  let left = Array.isArray(list) ? Number.POSITIVE_INFINITY : budget.maxValues;
-  if (makesItems && (budget.isClosed || budget.exceeded !== undefined)) left = 0;
+  let left = makesItems && (budget.isClosed || budget.exceeded !== undefined) ? 0 : budget.maxValues;
   try {
     for (; left > 0; left--) {
       const iteration = iterator.next();

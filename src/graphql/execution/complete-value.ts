@@ -121,7 +121,7 @@ function completeItems(
   if (!isIterable(list)) {
     throw new TypeError(`Expected Iterable, but did not find one for field "${nameOf(field)}".`);
   }
-  return completeList(run, list, complete);
+  return completeList(run, list, complete, field.isPlain);
 }
 
 /** Text is no list, and neither is a function, unless it is asynchronous. */

@@ -21,6 +21,8 @@ export interface FieldPlan {
    * `extensions.once`, and the selection asks for it more than once.
    */
   readonly once: boolean;
+  /** Whether no item of its list is a promise, so that none is looked for: the definition has `extensions.plain`. */
+  readonly isPlain: boolean;
   readonly readArguments: ReadArguments;
   readonly output: OutputPlan;
   /** What is asked of its value, which is an object of this type. */

@@ -45,7 +45,7 @@ test('the text is the same as that of arrays, and its bytes are counted once', (
       let lists = 0;
       const withLists = build(value, (batches) => {
         const list = new JsonList(budget);
-        for (const batch of batches) list.add(batch);
+        for (const batch of batches) list.addWithLists(batch);
         lists++;
         return list;
       });

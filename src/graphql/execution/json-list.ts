@@ -14,18 +14,29 @@ export class JsonList {
     this.#budget = budget;
   }
 
-  /** Adds items. Throws when the result is past its limits. */
+  /** Adds items that hold no long lists. Throws when the result is past its limits. */
   add(items: readonly unknown[]): void {
+    if (items.length > 0) this.#append([Buffer.from(JSON.stringify(items))]);
+  }
+
+  /** The same where some may hold long lists, which takes ten times as long. */
+  addWithLists(items: readonly unknown[]): void {
     if (items.length === 0) return;
-    const before = this.#bytes;
     const { text, lists } = textOf(items);
-    const inside = `${this.#pieces.length === 0 ? '' : ','}${text.slice(1, -1)}`;
-    for (const piece of piecesOf(inside, lists)) {
-      this.#pieces.push(piece);
-      this.#bytes += piece.byteLength;
-    }
     // The lists within have counted theirs.
-    this.#budget.hold(this.#bytes - before - sum(lists));
+    this.#append(piecesOf(text, lists), sum(lists));
+  }
+
+  /** Takes the JSON of an array into its own: the bracket before it becomes a comma, the one behind it goes. */
+  #append(pieces: readonly Buffer[], counted = 0): void {
+    const before = this.#bytes;
+    for (const [index, piece] of pieces.entries()) {
+      if (index === 0 && this.#pieces.length > 0) piece.write(',');
+      const part = index === pieces.length - 1 ? piece.subarray(0, -1) : piece;
+      this.#pieces.push(part);
+      this.#bytes += part.byteLength;
+    }
+    this.#budget.hold(this.#bytes - before - counted);
   }
 
   get bytes(): number {
@@ -33,7 +44,7 @@ export class JsonList {
   }
 
   get pieces(): readonly Buffer[] {
-    return [OPEN, ...this.#pieces, CLOSE];
+    return [...(this.#pieces.length === 0 ? [OPEN] : this.#pieces), CLOSE];
   }
 }
 
@@ -60,6 +71,7 @@ function textOf(value: unknown): { readonly text: string; readonly lists: readon
   return { text, lists };
 }
 
+/** The first and the last piece are not shared with a list. */
 function piecesOf(text: string, lists: readonly JsonList[]): readonly Buffer[] {
   if (lists.length === 0) return [Buffer.from(text)];
   return text

@@ -147,6 +147,7 @@ export class Planner {
       resolve: definition.resolve ?? defaultFieldResolver,
       needsInfo: output.asksType,
       once: isRepeated && definition.extensions.once === true,
+      isPlain: definition.extensions.plain === true,
       readArguments: planArguments(definition, node, hideSuggestions),
       output,
       select: (type) => {

@@ -54,8 +54,8 @@ export class Run {
   #nulled: Set<Path | undefined> | undefined;
   /** What root fields with `once` gave, by name and arguments. */
   #resolved: Map<string, unknown> | undefined;
-  /** Lists that failed. */
-  #left: WeakSet<object> | undefined;
+  /** Lists that were looked through for promises. */
+  #looked: WeakSet<object> | undefined;
   #abort: AbortController | undefined;
   #isComplete = false;
   #finished = false;
@@ -106,11 +106,11 @@ export class Run {
     return this.#resolved.get(key);
   }
 
-  /** Whether a list is left for the first time: one that many fields share may be long. */
-  leaveOnce(list: object): boolean {
-    this.#left ??= new WeakSet();
-    const isFirst = !this.#left.has(list);
-    this.#left.add(list);
+  /** Whether a list is looked through for the first time: one that many fields share may be long. */
+  isFirstLook(list: object): boolean {
+    this.#looked ??= new WeakSet();
+    const isFirst = !this.#looked.has(list);
+    this.#looked.add(list);
     return isFirst;
   }
 

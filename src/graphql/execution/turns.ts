@@ -1,4 +1,4 @@
-const SLICE = 8;
+const SLICE = 4;
 
 interface Waiting {
   /** Who waits longest goes first when there is too much text. */

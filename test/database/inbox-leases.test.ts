@@ -83,10 +83,10 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { inbox } = database.current;
       const { attempts, run } = manualTarget();
-      await using running = startDispatcher(inbox, run, { lease: 200 });
+      await using running = startDispatcher(inbox, run, { lease: 1_000 });
       for (let i = 0; i < 10; i++) await inbox.append(newDelivery());
       await waitFor('all to begin', () => attempts.length === 10);
-      block(600);
+      block(1_200);
       const later = newDelivery();
       await inbox.append(later);
       await waitFor('a later delivery to begin', () => attempts.some(({ id }) => id === later.id));

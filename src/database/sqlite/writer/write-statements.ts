@@ -1,14 +1,18 @@
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import { WAITING_TARGETS } from '../../inbox-sql.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../inbox/delivery-zones.ts';
+import { MOVE_MARK } from '../inbox/marks.ts';
+import { FORGET_KEYS } from '../inbox/remembered-keys.ts';
 
 /** The highest `seq` ever used. */
 export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
 
-const append = (columns: string, values: string) => `
+// A delivery with a remembered key is a duplicate of one that was removed.
+const append = (columns: string, values: string, condition = 'true') => `
     INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key)
-    VALUES (${values}?, ?, ?, ?, ?, ?, ?, ?)
+    SELECT ${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8
+    WHERE ${condition} AND NOT EXISTS (SELECT 1 FROM remembered_keys WHERE source = ?2 AND dedup_key = ?8)
     ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
 
 /** Whether the owner of a job whose lease has ended is another than ?1; then its process has died, or stood still. */
@@ -57,6 +61,8 @@ export const WRITES = {
   appendDelivery: append('', ''),
   // In place of an append, until one has stored a delivery since the last prune: continues after the highest `seq` ever used.
   appendAfterPrune: append('seq, ', `${HIGHEST} + 1, `),
+  // Follows a step in the same write; adds nothing when that changed nothing.
+  appendIfChanged: append('seq, ', `${HIGHEST} + 1, `, 'changes() > 0'),
   // Follows an append in the same write; adds nothing when that found a duplicate.
   addJobs: `
     INSERT INTO jobs (delivery, due_at, target, order_key)
@@ -66,6 +72,10 @@ export const WRITES = {
     UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ?, owner = NULL, finished_at = NULL
     WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
     RETURNING seq`,
+
+  moveMark: MOVE_MARK,
+  takeEnqueued: 'DELETE FROM enqueued WHERE seq = ? AND id = ?',
+  forgetKeys: FORGET_KEYS,
 
   claimJobs: claim('', `${DEATHS} < ${SUSPECT_DEATHS}`),
   claimSuspects: claim('INDEXED BY jobs_suspect', `deaths > 0 AND ${DEATHS} >= ${SUSPECT_DEATHS}`),

@@ -15,9 +15,9 @@ export interface DeadLetterAlertsOptions {
 }
 
 /** How often dead letters are looked for, in milliseconds. */
-const POLL = 2_000;
+const POLL = 1_000;
 /** An alert is about what had died this long before, in milliseconds: commits under way may still add to that. */
-export const SETTLING = 2_000;
+export const SETTLING = 1_000;
 
 /** Stores an alert about each target of which jobs have died, at most one per target and interval on the database. */
 export function deadLetterAlerts(options: DeadLetterAlertsOptions): PeriodicTask {

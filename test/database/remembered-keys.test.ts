@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import pg from 'pg';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { prune } from '../../src/inbox/dispatch/retention.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
 import { LATER, LEASE_END } from '../support/claim-jobs.ts';
-import { engines } from '../support/databases.ts';
+import { engines, postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
 
 const DAY = 86_400_000;
@@ -93,3 +95,28 @@ for (const [engine, open] of Object.entries(engines)) {
     });
   });
 }
+
+test('a repeat during the removal is a duplicate on PostgreSQL', {
+  skip: withoutPostgres ?? false,
+}, async () => {
+  const url = await postgresUrl();
+  await using database = await openDatabase(url);
+  const { inbox } = database;
+  const first = newDelivery({ dedupKey: 'k', jobs: [] });
+  await inbox.append(first);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(`BEGIN;
+      INSERT INTO remembered_keys (source, dedup_key, id, received_at)
+        SELECT source, dedup_key, id, received_at FROM deliveries;
+      DELETE FROM deliveries`);
+    // It would wait for the removal, and be stored after it.
+    const repeat = inbox.append(newDelivery({ dedupKey: 'k', jobs: [] }));
+    assert.equal(await repeat, 'duplicate');
+    await client.query('COMMIT');
+    assert.equal(await inbox.idOf('', 'k'), first.id);
+  } finally {
+    await client.end();
+  }
+});

@@ -77,9 +77,10 @@ const prune = ({ due, looked, goes }: RuleSql, byTime: boolean) => `
     ORDER BY d.seq FOR UPDATE OF d),
   remembered AS (
     INSERT INTO remembered_keys (source, dedup_key, id, received_at)
-    SELECT source, dedup_key, id, received_at FROM deliveries
-    WHERE seq = ANY (ARRAY(SELECT seq FROM old WHERE handled))
-      AND dedup_key IS NOT NULL AND received_at >= $4::bigint
+    SELECT * FROM (
+      SELECT source, dedup_key, id, received_at FROM deliveries
+      WHERE seq = ANY (ARRAY(SELECT seq FROM old WHERE handled)) OFFSET 0) AS handled
+    WHERE dedup_key IS NOT NULL AND received_at >= $4::bigint
     ON CONFLICT DO NOTHING),
   jobs_gone AS (DELETE FROM jobs WHERE delivery = ANY (ARRAY(SELECT seq FROM old)) AND status <> 'open'),
   gone AS (

@@ -111,6 +111,24 @@ for (const [engine, open] of Object.entries(places)) {
       assert.equal((await database.deliveries.list({}, 9)).items.length, 3);
     });
 
+    test('what one has taken another one cannot take', async () => {
+      await using place = await open();
+      await using first = await openDatabase(place.url);
+      await using second = await openDatabase(place.url);
+      await using own = await place.connect();
+      const ids = [await own.enqueue({ event: 'e' }), await own.enqueue({ event: 'e' })];
+      const found = await first.inbox.enqueued.oldest();
+      const taken = found.map(({ seq, ...rest }) => {
+        const stored = { ...rest, dataPointer: '/data', contentType: null };
+        return { seq, delivery: { ...stored, jobs: [{ target: 't', orderKey: null }] } };
+      });
+      assert.deepEqual(await first.inbox.enqueued.take(taken.slice(0, 1)), ['stored']);
+      assert.deepEqual(await second.inbox.enqueued.take(taken), [undefined, 'stored']);
+      const { items } = await first.deliveries.list({}, 9);
+      assert.deepEqual(items.map(({ id }) => id).toReversed(), ids);
+      assert.equal((await first.inbox.backlog()).open, 2);
+    });
+
     test('of several services one takes each in', async () => {
       await using place = await open();
       await using first = await openDatabase(place.url);

@@ -4,19 +4,17 @@ import { storedKey } from '../../stored-key.ts';
 import type { Step, StepRows } from '../writer/batch.ts';
 import { jobsJson } from './jobs-json.ts';
 
-/** Makes the steps that append a delivery; `appendIfChanged` stores it if the step before has changed something. */
-export type AppendSteps = (
-  delivery: NewDelivery,
-  statement: 'appendDelivery' | 'appendIfChanged',
-) => readonly Step[];
+/** Makes the steps that append a delivery; with `if-changed` only if the step before has changed something. */
+export type AppendSteps = (delivery: NewDelivery, when?: 'if-changed') => readonly Step[];
 
 /** The steps by a clock that never goes back: the wall clock may have been set forwards and back. */
 export function appendStepsBy(clock: () => number): AppendSteps {
-  return (delivery, statement) => {
+  return (delivery, when) => {
     const { id, source, event, dataPointer, contentType, body, receivedAt, jobs } = delivery;
     const dedupKey = storedKey(delivery.dedupKey);
     const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey];
-    const steps: Step[] = [{ statement, values }];
+    const append = dedupKey === null ? 'appendDelivery' : 'appendKeyed';
+    const steps: Step[] = [{ statement: when === undefined ? append : 'appendIfChanged', values }];
     if (jobs.length > 0) {
       steps.push({ statement: 'addJobs', values: [Math.min(receivedAt, clock()), jobsJson(jobs)] });
     }

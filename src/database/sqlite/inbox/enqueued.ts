@@ -23,7 +23,7 @@ export function sqliteEnqueued(
       Promise.all(
         taken.map(({ seq, delivery }) => {
           const take = { statement: 'takeEnqueued', values: [seq, delivery.id] } as const;
-          return writes.submit([take, ...appendSteps(delivery, 'appendIfChanged')], readTaken);
+          return writes.submit([take, ...appendSteps(delivery, 'if-changed')], readTaken);
         }),
       ),
   };

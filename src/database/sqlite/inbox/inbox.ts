@@ -36,10 +36,10 @@ export function sqliteInbox(
   const clock = steadyClock();
   let appends = 0;
   const stepsOf = appendStepsBy(clock);
-  const appendSteps: AppendSteps = (delivery, statement) => {
+  const appendSteps: AppendSteps = (delivery, when) => {
     // The first call covers what an earlier process left; after a failure the next call does the work.
     if (appends++ % ZONE === 0) writes.submit(ADD_ZONES).catch(() => {});
-    return stepsOf(delivery, statement);
+    return stepsOf(delivery, when);
   };
   const dueTally = observer.reads('inbox.due');
   const deliveriesTally = observer.reads('inbox.deliveries');
@@ -99,8 +99,7 @@ export function sqliteInbox(
 
   return {
     append(delivery) {
-      const steps = appendSteps(delivery, 'appendDelivery');
-      return writes.submit(steps, delivery.dedupKey === null ? alwaysStored : readAppended);
+      return writes.submit(appendSteps(delivery), delivery.dedupKey === null ? alwaysStored : readAppended);
     },
 
     idOf: (source, dedupKey) => readRow<{ id: string }>(idOfKey, source, storedKey(dedupKey))?.id,

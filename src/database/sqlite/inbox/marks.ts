@@ -27,7 +27,7 @@ export function sqliteMarks(reads: DatabaseSync, writes: WriteQueue, appendSteps
     },
     append({ name, from, to }, delivery) {
       const move = { statement: 'moveMark', values: [name, from, to] } as const;
-      return writes.submit([move, ...appendSteps(delivery, 'appendIfChanged')], readMoved);
+      return writes.submit([move, ...appendSteps(delivery, 'if-changed')], readMoved);
     },
     clock: Date.now,
   };

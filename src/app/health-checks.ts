@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Config } from '../config/load.ts';
 import type { Database } from '../database/database.ts';
 import { databaseCheck, writerCheck } from '../database/database-checks.ts';
 import { backlogCheck } from '../inbox/backlog-check.ts';
@@ -8,6 +9,7 @@ import { eventLoopCheck } from '../observability/health/event-loop-check.ts';
 import type { HealthIndicator } from '../observability/health/health.ts';
 import { EventLoopWindows } from '../observability/runtime/event-loop-windows.ts';
 import type { Parts } from './parts.ts';
+import { webhookSettings } from './webhook-door.ts';
 
 /**
  * Default time to live of the results of built-in checks, in milliseconds. A stale result is served while the check
@@ -32,12 +34,18 @@ export function healthChecks(parts: Parts): readonly HealthIndicator[] {
     eventLoopCheck(delay, settings['management.eventLoopThreshold']),
     ...(database === undefined || !settings.interfaces.includes('webhook')
       ? []
-      : [backlogCheck(database.inbox, { thresholdMs: settings['management.backlogThreshold'] })]),
+      : [backlogOf(database, parts.config)]),
   ];
   const own = Array.from(code.healthChecks, ([name, { check, timeout, ttl, critical }]) => {
     return { name, check, timeoutMs: timeout, ttlMs: ttl, critical };
   });
   return [...builtIn.map((check) => ({ ttlMs: TTL, ...check })), ...own];
+}
+
+function backlogOf({ inbox }: Database, config: Config): HealthIndicator {
+  const { threshold, down } = webhookSettings(config).deadAlert;
+  const thresholdMs = config.settings['management.backlogThreshold'];
+  return backlogCheck(inbox, { thresholdMs, deadThreshold: threshold, downWhenDead: down });
 }
 
 /** A failed engine is DOWN at once: the process ends soon. */

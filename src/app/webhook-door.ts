@@ -27,8 +27,10 @@ export function openWebhookDoor({
 }: Parts): WebhookDoor {
   const log = loggers.child('inbox');
   const { inbox } = database();
-  const { sources, forwards } = webhookSettings(config);
-  secrets.add([...sources, ...forwards].flatMap((each) => each.secrets));
+  const settings = webhookSettings(config);
+  const { sources, forwards, deadAlert } = settings;
+  const addresses = deadAlert.address === undefined ? forwards : [...forwards, deadAlert.address];
+  secrets.add([...sources, ...addresses].flatMap((each) => each.secrets));
   addBacklogMetrics(metrics, inbox);
   addClockMetrics(metrics, inbox);
 
@@ -43,8 +45,7 @@ export function openWebhookDoor({
   const door = createWebhookDoor({
     inbox,
     handlers: handlersOf(config),
-    sources,
-    forwards,
+    ...settings,
     numbers: readNumbers((name) => config.settings[`webhook.${name}`]),
     log,
     events,

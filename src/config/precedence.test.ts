@@ -99,6 +99,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'webhook.maxBytesInFlight': count,
   'webhook.retention': count,
   'webhook.retentionBytes': count,
+  'webhook.dedupDays': count,
   'webhook.timeout': fc.integer({ min: 1, max: 86_400_000 }),
   'webhook.concurrency': count,
   'webhook.backoff': fc.integer({ min: 0, max: 86_400_000 }),

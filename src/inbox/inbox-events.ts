@@ -4,6 +4,7 @@ import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
 import type { WorkerEvents } from './dispatch/worker.ts';
 import type { Appended } from './inbox.ts';
+import { isOwnSource } from './own-sources.ts';
 
 /** One function per business event, each feeding the log and the meters together. */
 export interface Events extends WorkerEvents, Disposable {
@@ -63,7 +64,7 @@ export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metri
   return {
     appended({ id, source, event, jobs, receivedAt }, appended) {
       result[appended].increment();
-      acknowledgements.record((Date.now() - receivedAt) / 1_000);
+      if (!isOwnSource(source)) acknowledgements.record((Date.now() - receivedAt) / 1_000);
       const fields = { source, event: event?.slice(0, MAX_NAME) ?? null };
       if (appended === 'revived') {
         log.info({ delivery: id, ...fields }, 'dead delivery received again, retrying');

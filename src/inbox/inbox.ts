@@ -1,5 +1,8 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { DeadLetters } from './alerts/dead-letters.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
+import type { EnqueuedDeliveries } from './enqueue/enqueued.ts';
+import type { Marks } from './marks.ts';
 import type { PruneRule, PruneStep } from './prune.ts';
 
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */
@@ -53,7 +56,7 @@ export interface Backlog {
 export interface Inbox {
   /** Stores a delivery and its jobs; resolves only once they are durable. */
   append(delivery: NewDelivery): Promise<Appended>;
-  /** The id of the delivery that a source has stored with a dedup key; undefined when it was removed. */
+  /** The id of the delivery that a source has stored with a dedup key; undefined when that is forgotten. */
   idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
   /** Those of `targets` that have a due job. */
   due(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
@@ -90,6 +93,19 @@ export interface Inbox {
    * removable, from where the last step of any process ended, so that no step looks again at what stays.
    */
   prune(rule: PruneRule): Promise<PruneStep>;
+  /**
+   * Takes one step of forgetting dedup keys of removed deliveries: those received before `before`, and the first ones
+   * while there are more than `max`.
+   */
+  forgetKeys(before: number, max: number): Promise<PruneStep>;
+  /** What happens once for all processes. */
+  readonly marks: Marks;
+  readonly enqueued: EnqueuedDeliveries;
+  /**
+   * By target, the jobs that have died up to `until` and after the mark of its alerts, where that is at least `interval`
+   * older; none of the targets of alerts.
+   */
+  deadLetters(until: number, interval: number): MaybePromise<readonly DeadLetters[]>;
   /** The time by the clock of the store, which decides what is due. */
   clock(): MaybePromise<number>;
   /** The estimated size of the deliveries in bytes. */

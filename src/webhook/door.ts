@@ -1,17 +1,22 @@
 import type { FastifyInstance } from 'fastify';
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
+import { ALERT_TARGET } from '../inbox/alerts/alert-delivery.ts';
+import type { NewDelivery } from '../inbox/delivery.ts';
 import { Dispatcher } from '../inbox/dispatch/dispatcher.ts';
 import { Heartbeat } from '../inbox/dispatch/heartbeat.ts';
 import { retention } from '../inbox/dispatch/retention.ts';
+import type { Target } from '../inbox/dispatch/target.ts';
 import type { HandlerLog } from '../inbox/handler.ts';
-import type { Inbox } from '../inbox/inbox.ts';
+import type { Appended, Inbox } from '../inbox/inbox.ts';
 import type { Events } from '../inbox/inbox-events.ts';
 import { forwardTarget } from './forward/forward-target.ts';
 import { Network } from './forward/network.ts';
 import { createPoster } from './forward/post.ts';
+import type { ForwardSettings } from './forward/read-forwards.ts';
 import { handlerTarget } from './handler-target.ts';
 import { createJobPlan } from './job-plan.ts';
 import type { WebhookNumbers } from './options.ts';
+import { createOwnWork } from './own-work.ts';
 import { RECEIVER_PATH, receiver } from './receiver/receiver.ts';
 import { standard } from './schemes/standard.ts';
 import type { WebhookSettings } from './settings.ts';
@@ -49,7 +54,7 @@ const DAY = 86_400_000;
 
 /** Puts the receiver and the work behind it together. Throws UnusableSecretError. */
 export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
-  const { inbox, handlers, forwards, sources, secrets, numbers, log, events } = options;
+  const { inbox, handlers, forwards, sources, deadAlert, secrets, numbers, log, events } = options;
   using building = new DisposableStack();
   const defaults = {
     concurrency: numbers.concurrency,
@@ -58,18 +63,20 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     backoff: { base: numbers.backoff, cap: numbers.maxBackoff },
   };
   const network = building.use(new Network());
+  const forwardTo = (forward: ForwardSettings): Target => {
+    const { secrets, allowPrivate } = forward;
+    const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
+    const sign = secrets.length === 0 ? undefined : signature.signer(secrets);
+    return forwardTarget(forward, defaults, sign, building.use(createPoster({ network, allowPrivate })));
+  };
   const targets = [
     ...[...handlers].map(([event, spec]) =>
       handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
         log.child({ delivery: id, event, attempt }),
       ),
     ),
-    ...forwards.map((forward) => {
-      const { secrets, allowPrivate } = forward;
-      const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
-      const sign = secrets.length === 0 ? undefined : signature.signer(secrets);
-      return forwardTarget(forward, defaults, sign, building.use(createPoster({ network, allowPrivate })));
-    }),
+    ...forwards.map(forwardTo),
+    ...(deadAlert.address === undefined ? [] : [{ ...forwardTo(deadAlert.address), name: ALERT_TARGET }]),
   ];
   const dispatcher = new Dispatcher({ inbox, targets, lease: numbers.lease, events });
   const { task: heartbeat } = new Heartbeat({
@@ -88,9 +95,16 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     inbox,
     maxAge: numbers.retention * DAY,
     maxBytes: numbers.retentionBytes,
+    dedupAge: numbers.dedupDays * DAY,
     onPruned: (removed) => log.info({ removed }, 'old deliveries removed'),
     onError: events.storeFailed,
   });
+  const plan = createJobPlan(handlers, forwards);
+  const onAppended = (delivery: NewDelivery, appended: Appended) => {
+    events.appended(delivery, appended);
+    for (const { target } of delivery.jobs) dispatcher.wake(target);
+  };
+  const ownWork = createOwnWork({ ...options, plan, onAppended, onError: events.storeFailed });
   const posters = building.move();
   return {
     addRoutes(app) {
@@ -99,13 +113,10 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
         inbox,
         secrets,
         sources,
-        plan: createJobPlan(handlers, forwards),
+        plan,
         maxBodyBytes: numbers.maxBodyBytes,
         maxBytesInFlight: numbers.maxBytesInFlight,
-        onAppended(delivery, appended) {
-          events.appended(delivery, appended);
-          for (const { target } of delivery.jobs) dispatcher.wake(target);
-        },
+        onAppended,
         onRefused: events.refused,
       });
     },
@@ -113,6 +124,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       dispatcher.start();
       heartbeat.start();
       removal.start();
+      ownWork.start();
     },
     running: () => dispatcher.running,
     crash: (error) => dispatcher.crash(error),
@@ -120,7 +132,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       using _ = posters;
       // What has no connection yet is released at once, so that no dead host delays the stop.
       network[Symbol.dispose]();
-      await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop()]);
+      await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop(), ownWork.stop()]);
     },
   };
 }

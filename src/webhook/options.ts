@@ -2,7 +2,9 @@ import { ConfigError } from '../config/config-error.ts';
 import { options as table } from '../config/options/options.ts';
 import { parseValue } from '../config/options/parse.ts';
 import { type HandlerSpec, readHandlers } from '../config/schema/module-handlers.ts';
+import type { AlertsConfig } from '../config/schema/webhook-alerts.ts';
 import type { ForwardsConfig } from '../config/schema/webhook-forwards.ts';
+import type { SchedulesConfig } from '../config/schema/webhook-schedules.ts';
 import type { SourcesConfig } from '../config/schema/webhook-sources.ts';
 import { createSecretResolver } from '../config/sources/secret-resolver.ts';
 import type { DeliveryHandler } from '../inbox/handler.ts';
@@ -23,6 +25,7 @@ const NUMBERS = [
   'maxBytesInFlight',
   'retention',
   'retentionBytes',
+  'dedupDays',
 ] as const;
 
 /** The numbers of a webhook door, as they are configured. */
@@ -38,6 +41,10 @@ export interface WebhookOptions extends Partial<WebhookNumbers> {
   readonly sources?: SourcesConfig;
   /** Forward addresses by name; default none. */
   readonly forward?: ForwardsConfig;
+  /** Alerts about dead deliveries; default none. `backlogCheck` takes the threshold of a health check itself. */
+  readonly alerts?: AlertsConfig;
+  /** Deliveries that are stored again and again, by name; default none. */
+  readonly schedules?: SchedulesConfig;
   /**
    * The secrets that /webhook accepts in x-webhook-token; default none: everybody may send. A function is called at
    * each request, so that secrets can change.
@@ -51,12 +58,17 @@ export interface WebhookOptions extends Partial<WebhookNumbers> {
 
 /** Handlers, sources and forward addresses, validated. Throws ConfigError with all problems. */
 export function readWork(
-  given: Pick<WebhookOptions, 'handlers' | 'sources' | 'forward'>,
+  given: Pick<WebhookOptions, 'handlers' | 'sources' | 'forward' | 'alerts' | 'schedules'>,
   problems: string[] = [],
 ) {
-  const { sources, forward } = given;
+  const { sources, forward, alerts, schedules } = given;
   const resolver = createSecretResolver(process.env, process.cwd());
-  const settings = readWebhookSettings({ sources, forward }, 'options', resolver, problems);
+  const settings = readWebhookSettings(
+    { sources, forward, alerts, schedules },
+    'options',
+    resolver,
+    problems,
+  );
   const handlers = readHandlers({ value: given.handlers, path: 'options: webhook.handlers' }, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return { ...settings, handlers };

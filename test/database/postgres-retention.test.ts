@@ -60,6 +60,7 @@ describe('retention in a large PostgreSQL', { skip: withoutPostgres ?? false }, 
             kind,
             edge,
             more,
+            0,
           ]);
           await client.query('ROLLBACK');
           const plan = (rows[0] as { 'QUERY PLAN': readonly { Plan: Plan }[] })['QUERY PLAN'][0]?.Plan;

@@ -36,6 +36,7 @@ export async function makeRandomRows(file: string, seed: number, counts: RowCoun
   db.exec('BEGIN');
   fillUsers(db, random, counts.users);
   fillDeliveries(db, random, counts.deliveries);
+  fillOthers(db, random, counts.deliveries);
   // Ids that were given and are gone, in the middle and at the end; removing deliveries notes the highest.
   db.exec(`
     UPDATE sqlite_sequence SET seq = ${counts.deliveries} WHERE name = 'deliveries';
@@ -93,6 +94,26 @@ function fillDeliveries(db: DatabaseSync, random: Random, count: number): void {
   }
 }
 
+/** Remembered keys, marks and what was enqueued, without the first ones. */
+function fillOthers(db: DatabaseSync, random: Random, count: number): void {
+  const odd = () => textOf(random, ODD_PIECES, 8);
+  const key = db.prepare(
+    'INSERT INTO remembered_keys (source, dedup_key, id, received_at) VALUES (?, ?, ?, ?)',
+  );
+  const mark = db.prepare('INSERT INTO marks (name, at) VALUES (?, ?)');
+  const enqueued = db.prepare(
+    'INSERT INTO enqueued (id, source, event, body, received_at, dedup_key) VALUES (?, ?, ?, ?, ?, ?)',
+  );
+  for (let i = 0; i < count; i++) {
+    key.run(odd(), storedKey(`${i}${odd()}`), `0180-${i}`, i);
+    mark.run(`${odd()}${i}`, i);
+    enqueued.run(`0190-x${i}`, odd(), odd(), new Uint8Array(i % 99), i, random.chance(0.5) ? odd() : null);
+  }
+  for (const table of ['remembered_keys', 'marks', 'enqueued']) {
+    db.exec(`DELETE FROM ${table} WHERE seq <= 3 OR seq > ${count} - 2`);
+  }
+}
+
 function textOf(random: Random, pieces: readonly string[], most: number): string {
   return Array.from({ length: 1 + random.below(most) }, () => random.pick(pieces)).join('');
 }
@@ -114,6 +135,9 @@ export function rowsOf(file: string): Readonly<Record<string, readonly unknown[]
     deliveries: all('SELECT * FROM deliveries ORDER BY seq'),
     jobs: all(`SELECT seq, delivery, target, status, attempts, due_at, order_key, error, finished_at
       FROM jobs ORDER BY seq`),
+    others: ['remembered_keys', 'marks', 'enqueued'].flatMap((name) =>
+      all(`SELECT * FROM ${name} ORDER BY seq`),
+    ),
     counters: all('SELECT name, seq FROM sqlite_sequence ORDER BY name'),
   };
 }

@@ -146,6 +146,12 @@ export const options = {
     description:
       'Size of the inbox above which the deliveries are removed that were handled first, in bytes; 0 for no limit.',
   }),
+  'webhook.dedupDays': count({
+    env: 'WEBHOOK_DEDUP_DAYS',
+    default: 7,
+    description:
+      'Time after the receipt of a handled delivery in which a repeat of it is a duplicate, though retention has removed it, in days; 0 for as long as it is kept.',
+  }),
   'log.level': choice({
     env: 'LOG_LEVEL',
     default: 'info',

@@ -14,9 +14,11 @@ export interface ConfigCode {
   readonly users: readonly ManagementUser[];
   /** By event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
-  /** Signed sources and forward addresses, not validated: the webhook door reads them. */
+  /** Data of the webhook door, not validated: it reads them itself. */
   readonly sources: unknown;
   readonly forward: unknown;
+  readonly alerts: unknown;
+  readonly schedules: unknown;
   readonly graphql: GraphqlCode;
   readonly setups: DoorSetups;
 }
@@ -94,10 +96,27 @@ export const codeKeys = [
     description:
       'Addresses that Portico forwards deliveries to, signed with Standard Webhooks if they have secrets. Data, so also in .json.',
   },
+  {
+    key: 'webhook.alerts',
+    shape: '{ dead: { url, secrets, allowPrivate, interval, threshold, down } }',
+    description:
+      'Alerts about dead deliveries, sent as deliveries are forwarded: at most one per handler or forward address within `interval` milliseconds. With more than `threshold` dead jobs the health check says so, and is DOWN with `down: true`. Data, so also in .json.',
+  },
+  {
+    key: 'webhook.schedules',
+    shape: "{ [name]: '0 3 * * *' }",
+    description:
+      'Deliveries that Portico stores by itself, by name; or `{ cron, timezone, event, data, grace }`: the time zone is UTC by default, the event the name, `grace` how late a missed one may still come, in milliseconds. Data, so also in .json.',
+  },
 ] as const;
 
 /** The keys that hold data, which JSON files may hold too. */
-export const dataKeys: ReadonlySet<CodeKey> = new Set<CodeKey>(['webhook.sources', 'webhook.forward']);
+export const dataKeys: ReadonlySet<CodeKey> = new Set<CodeKey>([
+  'webhook.sources',
+  'webhook.forward',
+  'webhook.alerts',
+  'webhook.schedules',
+]);
 
 /** A key that only a module can hold. */
 export type CodeKey = (typeof codeKeys)[number]['key'];

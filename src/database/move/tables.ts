@@ -17,7 +17,7 @@ export interface Column {
 
 /** A moved table. Its first column is its key, which the engine assigns in ascending order. */
 export interface MovedTable {
-  readonly name: 'users' | 'deliveries' | 'jobs';
+  readonly name: 'users' | 'deliveries' | 'jobs' | 'remembered_keys' | 'marks' | 'enqueued';
   readonly key: string;
   readonly columns: readonly Column[];
 }
@@ -53,6 +53,23 @@ export const movedTables: readonly MovedTable[] = [
     error: 'text',
     finished_at: 'integer',
     deaths: 'integer',
+  }),
+  table('remembered_keys', {
+    seq: 'integer',
+    source: 'text',
+    dedup_key: 'key',
+    id: 'name',
+    received_at: 'integer',
+  }),
+  table('marks', { seq: 'integer', name: 'text', at: 'integer' }),
+  table('enqueued', {
+    seq: 'integer',
+    id: 'name',
+    source: 'text',
+    event: 'text',
+    body: 'bytes',
+    received_at: 'integer',
+    dedup_key: 'text',
   }),
 ];
 

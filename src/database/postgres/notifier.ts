@@ -1,10 +1,6 @@
 import type { Connection } from './pool/connection.ts';
+import { channelOf, TOPICS, type Topic, topicOf } from './topics.ts';
 
-/** What a notification announces: new jobs, or new users. */
-export type Topic = 'work' | 'users';
-
-const TOPICS: readonly Topic[] = ['work', 'users'];
-const PREFIX = 'portico_';
 /** Minimum interval between two notifications of a topic, in milliseconds; those in between become one. */
 const INTERVAL = 20;
 /** A connection without an answer for this long is closed, in milliseconds. */
@@ -36,9 +32,9 @@ export class Notifier implements AsyncDisposable {
     try {
       const connection = await this.#connect();
       unused = connection;
-      connection.onNotification = (channel) => this.#emit(channel.slice(PREFIX.length) as Topic);
+      connection.onNotification = (channel) => this.#emit(topicOf(channel));
       // Notifications are not durable, so their commits need no fsync.
-      const listens = TOPICS.map((topic) => `LISTEN ${PREFIX}${topic}`).join('; ');
+      const listens = TOPICS.map((topic) => `LISTEN ${channelOf(topic)}`).join('; ');
       await connection.run({ text: `SET synchronous_commit = off; ${listens}` }, undefined);
       if (this.#closed) return await connection[Symbol.asyncDispose]();
       connection.onChange = () => {
@@ -91,7 +87,7 @@ export class Notifier implements AsyncDisposable {
     const connection = this.#connection;
     if (connection === undefined) return;
     if (connection.silence > TIMEOUT) connection.abort(`no answer for ${TIMEOUT} ms`);
-    else connection.run({ text: `NOTIFY ${PREFIX}${topic}` }, undefined).catch(() => {});
+    else connection.run({ text: `NOTIFY ${channelOf(topic)}` }, undefined).catch(() => {});
   }
 
   #emit(topic: Topic): void {

@@ -24,7 +24,7 @@ function delivery(receivedAt: number, target: string | undefined, size = 10): Ne
 async function opened(maxAge: number, maxBytes: number) {
   const database = openDatabase('sqlite::memory:');
   const { inbox, deliveries } = database;
-  const task = retention({ inbox, maxAge, maxBytes, onPruned() {}, onError: assert.fail });
+  const task = retention({ inbox, maxAge, maxBytes, dedupAge: 0, onPruned() {}, onError: assert.fail });
   const settle = async (target: string, kind: 'done' | 'dead') => {
     for (const job of await inbox.claim(target, 10_000, 'me', NOW, { now: NOW * 2 })) {
       await inbox.settle(job, 'me', kind === 'done' ? { kind } : { kind, error: 'x' }, NOW);
@@ -35,7 +35,7 @@ async function opened(maxAge: number, maxBytes: number) {
     inbox,
     deliveries,
     task,
-    prune: (now: number) => prune({ inbox, maxAge, maxBytes }, now),
+    prune: (now: number) => prune({ inbox, maxAge, maxBytes, dedupAge: 0 }, now),
     settle,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };

@@ -11,7 +11,11 @@ import { storable, storableKey, stored } from '../text.ts';
 import { singleWrite, writeQueue } from '../write-queue.ts';
 import { appendAll } from './append.ts';
 import { claimJobs } from './claim.ts';
+import { postgresDeadLetters } from './dead-letters.ts';
+import { postgresEnqueued } from './enqueued.ts';
+import { postgresMarks } from './marks.ts';
 import { pruneStep, SIZE } from './prune.ts';
+import { forgetKeys } from './remembered-keys.ts';
 import { SERVER_NOW, timeOr } from './server-clock.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
 
@@ -38,7 +42,9 @@ const DUE_SUSPECTS = {
 };
 const ID_OF = {
   name: 'id of',
-  text: 'SELECT id FROM deliveries WHERE source = $1 AND dedup_key = $2',
+  text: `
+    SELECT id FROM deliveries WHERE source = $1 AND dedup_key = $2
+    UNION ALL SELECT id FROM remembered_keys WHERE source = $1 AND dedup_key = $2 LIMIT 1`,
 };
 // What is locked is being settled, or claimed by another process: the next renewal finds out. It waits for nothing.
 const RENEW = {
@@ -171,6 +177,12 @@ export function postgresInbox(
     },
 
     prune: (rule) => singleWrite(observer, () => pruneStep(server, rule)),
+
+    forgetKeys: (before, max) => singleWrite(observer, () => forgetKeys(server, before, max)),
+
+    marks: postgresMarks(server, notifier, observer),
+    enqueued: postgresEnqueued(server, notifier, observer),
+    deadLetters: (until, interval) => postgresDeadLetters(server, until, interval),
 
     async clock() {
       const [row] = await server.read(CLOCK, []);

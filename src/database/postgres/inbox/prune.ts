@@ -1,4 +1,4 @@
-import type { PruneRule, PruneStep } from '../../../inbox/prune.ts';
+import { type PruneRule, type PruneStep, rememberedFrom } from '../../../inbox/prune.ts';
 import type { Statement } from '../pool/connection.ts';
 import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
@@ -26,7 +26,7 @@ const ENDED = `
     WHERE (finished_at, seq) > ((SELECT at FROM cursor), (SELECT seq FROM cursor)) AND finished_at < $2
     ORDER BY finished_at, seq LIMIT ${WINDOW})`;
 
-/** `$2` is `before`, `$3` what else the rule has. */
+/** `$2` is `before`, `$3` what else the rule has, `$4` what `rememberedFrom` gives. */
 const RULES: Readonly<Record<PruneRule['kind'], RuleSql>> = {
   ended: {
     due: '$3::bigint IS NULL',
@@ -69,12 +69,19 @@ const prune = ({ due, looked, goes }: RuleSql, byTime: boolean) => `
     WINDOW byAge AS (ORDER BY ${byTime ? 'at, seq' : 'seq'})),
   taken AS MATERIALIZED (SELECT * FROM weighed WHERE nth = 1 OR total <= ${MAX_BYTES}),
   old AS MATERIALIZED (
-    SELECT d.seq FROM deliveries AS d, LATERAL (
+    SELECT d.seq, has.jobs > 0 AND has.dead = 0 AS handled FROM deliveries AS d, LATERAL (
       SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'open') AS open,
         count(*) FILTER (WHERE status = 'dead') AS dead, max(finished_at) AS ended_at
       FROM jobs WHERE delivery = d.seq OFFSET 0) AS has
     WHERE d.seq = ANY (ARRAY(SELECT delivery FROM taken)) AND ${goes}
     ORDER BY d.seq FOR UPDATE OF d),
+  remembered AS (
+    INSERT INTO remembered_keys (source, dedup_key, id, received_at)
+    SELECT * FROM (
+      SELECT source, dedup_key, id, received_at FROM deliveries
+      WHERE seq = ANY (ARRAY(SELECT seq FROM old WHERE handled)) OFFSET 0) AS handled
+    WHERE dedup_key IS NOT NULL AND received_at >= $4::bigint
+    ON CONFLICT DO NOTHING),
   jobs_gone AS (DELETE FROM jobs WHERE delivery = ANY (ARRAY(SELECT seq FROM old)) AND status <> 'open'),
   gone AS (
     DELETE FROM deliveries WHERE seq = ANY (ARRAY(SELECT seq FROM old)) RETURNING octet_length(body) AS bytes),
@@ -97,7 +104,12 @@ export const PRUNE: Readonly<Record<PruneRule['kind'], Statement>> = {
 export async function pruneStep(server: Server, rule: PruneRule): Promise<PruneStep> {
   const more = rule.kind === 'excess' ? rule.maxBytes : rule.kind === 'unhandled' ? rule.now : null;
   const step = async () => {
-    const [row = []] = await server.write(PRUNE[rule.kind], [rule.kind, rule.before, more]);
+    const [row = []] = await server.write(PRUNE[rule.kind], [
+      rule.kind,
+      rule.before,
+      more,
+      rememberedFrom(rule),
+    ]);
     const [removed = 0, looked = 0, taken = 0] = row.map(Number);
     return { removed, looked, isLast: taken === looked && looked < WINDOW };
   };

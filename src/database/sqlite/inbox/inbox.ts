@@ -5,11 +5,15 @@ import type { Appended, Inbox, Outcome } from '../../../inbox/inbox.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
 import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
-import type { Row, Step, StepRows } from '../writer/batch.ts';
+import type { Row, Step } from '../writer/batch.ts';
 import type { Writer } from '../writer/writer.ts';
+import { type AppendSteps, appendStepsBy, readAppended } from './append-steps.ts';
+import { sqliteDeadLetters } from './dead-letters.ts';
 import { SIZE, ZONE } from './delivery-zones.ts';
-import { jobsJson } from './jobs-json.ts';
+import { sqliteEnqueued } from './enqueued.ts';
+import { sqliteMarks } from './marks.ts';
 import { pruneValues } from './pruner.ts';
+import { forgotten } from './remembered-keys.ts';
 import { steadyClock } from './steady-clock.ts';
 
 const ADD_ZONES: readonly Step[] = [
@@ -17,13 +21,11 @@ const ADD_ZONES: readonly Step[] = [
   { statement: 'addZones', values: [] },
 ];
 
-const alwaysStored = (): Appended => 'stored';
+const ID_OF_KEY = `
+  SELECT id FROM deliveries WHERE source = ?1 AND dedup_key = ?2
+  UNION ALL SELECT id FROM remembered_keys WHERE source = ?1 AND dedup_key = ?2 LIMIT 1`;
 
-/** Reads the rows of an append with a dedup key: the first step inserts the delivery, the last one revives dead jobs. */
-function readAppended(rows: StepRows): Appended {
-  if ((rows[0] ?? []).length > 0) return 'stored';
-  return (rows.at(-1) ?? []).length > 0 ? 'revived' : 'duplicate';
-}
+const alwaysStored = (): Appended => 'stored';
 
 /** The inbox in SQLite. Reads run on the caller's thread, writes go through the queues of the writer. */
 export function sqliteInbox(
@@ -33,10 +35,16 @@ export function sqliteInbox(
 ): Inbox {
   const clock = steadyClock();
   let appends = 0;
+  const stepsOf = appendStepsBy(clock);
+  const appendSteps: AppendSteps = (delivery, when) => {
+    // The first call covers what an earlier process left; after a failure the next call does the work.
+    if (appends++ % ZONE === 0) writes.submit(ADD_ZONES).catch(() => {});
+    return stepsOf(delivery, when);
+  };
   const dueTally = observer.reads('inbox.due');
   const deliveriesTally = observer.reads('inbox.deliveries');
   const backlogTally = observer.reads('inbox.backlog');
-  const idOfKey = reads.prepare('SELECT id FROM deliveries WHERE source = ? AND dedup_key = ?');
+  const idOfKey = reads.prepare(ID_OF_KEY);
   const dueTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
     WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND due_at <= ?)`);
@@ -91,20 +99,7 @@ export function sqliteInbox(
 
   return {
     append(delivery) {
-      const { id, source, event, dataPointer, contentType, body, receivedAt, jobs } = delivery;
-      const dedupKey = storedKey(delivery.dedupKey);
-      const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey];
-      const steps: Step[] = [{ statement: 'appendDelivery', values }];
-      if (jobs.length > 0) {
-        // The wall clock may have been set forwards and back.
-        steps.push({ statement: 'addJobs', values: [Math.min(receivedAt, clock()), jobsJson(jobs)] });
-      }
-      if (dedupKey !== null) {
-        steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });
-      }
-      // The first call covers what an earlier process left; after a failure the next call does the work.
-      if (appends++ % ZONE === 0) writes.submit(ADD_ZONES).catch(() => {});
-      return writes.submit(steps, dedupKey === null ? alwaysStored : readAppended);
+      return writes.submit(appendSteps(delivery), delivery.dedupKey === null ? alwaysStored : readAppended);
     },
 
     idOf: (source, dedupKey) => readRow<{ id: string }>(idOfKey, source, storedKey(dedupKey))?.id,
@@ -176,6 +171,13 @@ export function sqliteInbox(
       return { removed, looked, isLast: isLast === 1 };
     },
 
+    async forgetKeys(before, max) {
+      return forgotten((await background.write('forgetKeys', before, max)).length);
+    },
+
+    marks: sqliteMarks(reads, writes, appendSteps),
+    enqueued: sqliteEnqueued(reads, writes, appendSteps),
+    deadLetters: sqliteDeadLetters(reads),
     clock,
 
     size: () => readRow<{ size: number }>(size)?.size ?? 0,

@@ -1,8 +1,9 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { PruneRule } from '../../../inbox/prune.ts';
+import { type PruneRule, rememberedFrom } from '../../../inbox/prune.ts';
 import { DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
 import { HIGHEST } from '../writer/write-statements.ts';
 import { PRUNE_ZONE, SIZE, ZONE_OF } from './delivery-zones.ts';
+import { REMEMBER_KEY } from './remembered-keys.ts';
 
 /** A step ends after this time, in milliseconds, once it has looked at one entry. */
 const STEP_TIME = 2;
@@ -30,6 +31,7 @@ export const PRUNE_STATEMENTS = {
     FROM jobs WHERE delivery = ?`,
   bytes: `SELECT octet_length(body) + ${DELIVERY_OVERHEAD} AS bytes FROM deliveries WHERE seq = ?`,
   keepHighest: `UPDATE sqlite_sequence SET seq = ${HIGHEST} WHERE name = 'deliveries'`,
+  rememberKey: REMEMBER_KEY,
   removeJobs: 'DELETE FROM jobs WHERE delivery = ?',
   removeDelivery: 'DELETE FROM deliveries WHERE seq = ?',
   zoneOf: ZONE_OF,
@@ -52,7 +54,7 @@ interface Jobs {
 /** The values of the write `prune` for a rule. */
 export function pruneValues(rule: PruneRule): readonly SQLInputValue[] {
   const limit = rule.kind === 'excess' ? rule.maxBytes : rule.kind === 'unhandled' ? rule.now : 0;
-  return [rule.kind, rule.before, limit];
+  return [rule.kind, rule.before, limit, rememberedFrom(rule)];
 }
 
 /** Makes the function that takes a step inside a transaction; it returns `removed`, `looked`, and 1 for the last step. */
@@ -91,7 +93,7 @@ export function createPruner(
     return kind === 'excess' ? has.dead === 0 : has.endedAt < before;
   }
 
-  return ([kind, before, limit]) => {
+  return ([kind, before, limit, remember = null]) => {
     const rule = String(kind) as PruneRule['kind'];
     const edge = Number(before);
     let excess = Number.POSITIVE_INFINITY;
@@ -117,6 +119,7 @@ export function createPruner(
         counted += bytes;
       }
       excess -= bytes;
+      if (remember !== null) run('rememberKey', delivery, remember);
       run('removeJobs', delivery);
       run('removeDelivery', delivery);
     }

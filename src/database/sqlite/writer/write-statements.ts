@@ -1,15 +1,25 @@
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import { WAITING_TARGETS } from '../../inbox-sql.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../inbox/delivery-zones.ts';
+import { MOVE_MARK } from '../inbox/marks.ts';
+import { FORGET_KEYS } from '../inbox/remembered-keys.ts';
 
 /** The highest `seq` ever used. */
 export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
 
-const append = (columns: string, values: string) => `
+const append = (columns: string, values: string, rows = (all: string) => `VALUES (${all})`) => `
     INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key)
-    VALUES (${values}?, ?, ?, ?, ?, ?, ?, ?)
+    ${rows(`${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8`)}
     ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
+
+/** A delivery with a remembered key is a duplicate of one that was removed. Asking costs a few microseconds. */
+const unlessRemembered =
+  (condition = 'true') =>
+  (values: string) =>
+    `
+    SELECT ${values}
+    WHERE ${condition} AND NOT EXISTS (SELECT 1 FROM remembered_keys WHERE source = ?2 AND dedup_key = ?8)`;
 
 /** Whether the owner of a job whose lease has ended is another than ?1; then its process has died, or stood still. */
 const DIED = '(owner IS NOT NULL AND owner <> ?1)';
@@ -55,8 +65,12 @@ export const WRITES = {
   removeUser: 'DELETE FROM users WHERE id = ? RETURNING id',
 
   appendDelivery: append('', ''),
+  appendKeyed: append('', '', unlessRemembered()),
   // In place of an append, until one has stored a delivery since the last prune: continues after the highest `seq` ever used.
   appendAfterPrune: append('seq, ', `${HIGHEST} + 1, `),
+  appendKeyedAfterPrune: append('seq, ', `${HIGHEST} + 1, `, unlessRemembered()),
+  // Follows a step in the same write; adds nothing when that changed nothing.
+  appendIfChanged: append('seq, ', `${HIGHEST} + 1, `, unlessRemembered('changes() > 0')),
   // Follows an append in the same write; adds nothing when that found a duplicate.
   addJobs: `
     INSERT INTO jobs (delivery, due_at, target, order_key)
@@ -66,6 +80,10 @@ export const WRITES = {
     UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ?, owner = NULL, finished_at = NULL
     WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
     RETURNING seq`,
+
+  moveMark: MOVE_MARK,
+  takeEnqueued: 'DELETE FROM enqueued WHERE seq = ? AND id = ?',
+  forgetKeys: FORGET_KEYS,
 
   claimJobs: claim('', `${DEATHS} < ${SUSPECT_DEATHS}`),
   claimSuspects: claim('INDEXED BY jobs_suspect', `deaths > 0 AND ${DEATHS} >= ${SUSPECT_DEATHS}`),
@@ -117,6 +135,12 @@ export const WRITES = {
   countTail: COUNT_TAIL,
   addZones: ADD_ZONES,
 } as const;
+
+/** The appends, each with the one in its place after a prune. */
+export const AFTER_PRUNE: Partial<Record<WriteName, WriteName>> = {
+  appendDelivery: 'appendAfterPrune',
+  appendKeyed: 'appendKeyedAfterPrune',
+};
 
 /** The name of a write; `prune` is a step of retention, of several statements. */
 export type WriteName = keyof typeof WRITES | 'prune';

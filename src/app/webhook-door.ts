@@ -46,6 +46,7 @@ export function openWebhookDoor({
     sources,
     forwards,
     numbers: readNumbers((name) => config.settings[`webhook.${name}`]),
+    headers: config.settings['webhook.headers'].map((name) => name.toLowerCase()),
     log,
     events,
     secrets: () => secret.current,

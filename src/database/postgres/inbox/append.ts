@@ -1,6 +1,6 @@
 import type { NewDelivery } from '../../../inbox/delivery.ts';
 import type { Appended } from '../../../inbox/inbox.ts';
-import { DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
+import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey } from '../text.ts';
 import { packBodies } from './packed-bodies.ts';
@@ -26,16 +26,16 @@ const APPEND = {
     WITH given AS MATERIALIZED (
       SELECT given.*, nextval((SELECT pg_get_serial_sequence('deliveries', 'seq'))::regclass) AS seq
       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[],
-        $8::bigint[], $9::text[]) WITH ORDINALITY
-        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, nth)),
+        $8::bigint[], $9::text[], $14::text[]) WITH ORDINALITY
+        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, nth)),
     stored AS (
-      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, body, received_at, dedup_key)
+      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers)
       OVERRIDING SYSTEM VALUE
       SELECT seq, id, source, event, data_pointer, content_type, substring($10::bytea FROM starts FOR length),
-        received_at, dedup_key
+        received_at, dedup_key, headers
       FROM given ORDER BY source, dedup_key, seq
       ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
-      RETURNING seq, id, received_at, octet_length(body) AS bytes),
+      RETURNING seq, id, received_at, ${DELIVERY_BYTES} AS bytes),
     added AS (
       INSERT INTO jobs (delivery, due_at, target, order_key)
       SELECT stored.seq, ${notAhead('stored.received_at')}, job.target, job.order_key
@@ -76,6 +76,7 @@ export async function appendAll(
     jobs.map(({ id }) => id),
     jobs.map(({ target }) => storable(target)),
     jobs.map(({ orderKey }) => storableKey(orderKey)),
+    deliveries.map(({ headers = null }) => headers),
   ]);
   const results = new Map(rows as readonly (readonly [string, Appended])[]);
   return deliveries.map(({ id }) => results.get(id) ?? 'duplicate');

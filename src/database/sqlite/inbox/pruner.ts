@@ -1,7 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { PruneRule } from '../../../inbox/prune.ts';
-import { DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
+import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
 import { HIGHEST } from '../writer/write-statements.ts';
+import { REMOVE_ATTEMPTS } from './attempt-statements.ts';
 import { PRUNE_ZONE, SIZE, ZONE_OF } from './delivery-zones.ts';
 
 /** A step ends after this time, in milliseconds, once it has looked at one entry. */
@@ -28,8 +29,9 @@ export const PRUNE_STATEMENTS = {
     SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'open') AS open,
       count(*) FILTER (WHERE status = 'dead') AS dead, max(finished_at) AS endedAt
     FROM jobs WHERE delivery = ?`,
-  bytes: `SELECT octet_length(body) + ${DELIVERY_OVERHEAD} AS bytes FROM deliveries WHERE seq = ?`,
+  bytes: `SELECT ${DELIVERY_BYTES} + ${DELIVERY_OVERHEAD} AS bytes FROM deliveries WHERE seq = ?`,
   keepHighest: `UPDATE sqlite_sequence SET seq = ${HIGHEST} WHERE name = 'deliveries'`,
+  removeAttempts: REMOVE_ATTEMPTS,
   removeJobs: 'DELETE FROM jobs WHERE delivery = ?',
   removeDelivery: 'DELETE FROM deliveries WHERE seq = ?',
   zoneOf: ZONE_OF,
@@ -117,6 +119,7 @@ export function createPruner(
         counted += bytes;
       }
       excess -= bytes;
+      run('removeAttempts', delivery);
       run('removeJobs', delivery);
       run('removeDelivery', delivery);
     }

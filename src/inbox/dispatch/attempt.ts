@@ -107,6 +107,8 @@ export class Attempt {
   }
 
   readonly #answered = (answer: Answer): void => {
+    // What decides has come in time; its body may take a moment longer.
+    clearTimeout(this.#timer);
     this.#answer = answer;
   };
 

@@ -25,7 +25,10 @@ export class NotSentError extends AttemptError {
 /** Runs the jobs of one name: a handler or a forward address. Times are in milliseconds. */
 export interface Target {
   readonly name: string;
-  /** Runs one attempt; it failed when this throws or rejects. `answered` is told of an answer that came from elsewhere. */
+  /**
+   * Runs one attempt; it failed when this throws or rejects. `answered` is told of an answer that came from elsewhere, and
+   * again once more of it is there; from the first call on the timeout no longer applies.
+   */
   run(job: ClaimedJob, signal: AbortSignal, answered: (answer: Answer) => void): void | Promise<void>;
   /** Maximum number of concurrent attempts in this process. */
   readonly concurrency: number;

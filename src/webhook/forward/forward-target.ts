@@ -41,7 +41,8 @@ export function forwardTarget(
         ...sign?.({ id, timestamp, body }),
       };
       const { status, retryAfter, excerpt } = await poster.post({ url, headers, body, signal });
-      answered({ status, body: excerpt });
+      answered({ status, body: '' });
+      answered({ status, body: await excerpt });
       if (status >= 200 && status < 300) return;
       // Standard Webhooks: 410 means that the receiver wants no more deliveries.
       if (status === 410) throw new AttemptError('the receiver answered 410', 'never');

@@ -16,8 +16,8 @@ export interface Post {
 export interface PostReply {
   readonly status: number;
   readonly retryAfter: string | undefined;
-  /** The first kilobyte of its body. */
-  readonly excerpt: string;
+  /** The first kilobyte of its body; never rejects. */
+  readonly excerpt: Promise<string>;
 }
 
 /** Maximum size of a reply, which is drained so that the connection can be reused; in bytes. */
@@ -62,10 +62,9 @@ export function createPoster({ network, allowPrivate, replyTime = MAX_REPLY_TIME
       });
       network.watch(url.host, request, secure ? 'secureConnect' : 'connect');
       request.on('response', (reply) => {
-        const excerpted = replyExcerpt(reply);
+        const excerpt = replyExcerpt(reply);
         drain(reply, replyTime);
-        const { statusCode: status = 0, headers } = reply;
-        void excerpted.then((excerpt) => resolve({ status, retryAfter: headers['retry-after'], excerpt }));
+        resolve({ status: reply.statusCode ?? 0, retryAfter: reply.headers['retry-after'], excerpt });
       });
       request.on('error', reject);
       request.end(body);

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { MAX_ANSWER } from '../../inbox/attempts.ts';
 
 /** Maximum wait for the excerpt once the status is there, in milliseconds: the outcome waits for it. */
-const MAX_WAIT = 1_000;
+const MAX_WAIT = 500;
 
 /** The first kilobyte of a reply as text; what has come when the reply ends, fails or takes too long. Never rejects. */
 export function replyExcerpt(reply: IncomingMessage): Promise<string> {

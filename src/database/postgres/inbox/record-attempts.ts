@@ -3,15 +3,14 @@ import { timeOr } from './server-clock.ts';
 import type { Settlement } from './settle.ts';
 
 /**
- * A statement that settles, with entries in the histories of the jobs: `settle` returns `nth` of each settlement that was
- * recorded. The values of the entries begin with the parameter `first`. The rows that a statement adds are not visible to
- * it, hence one fewer of the old ones stays.
+ * The parts of a statement that add entries to the histories of jobs: of those settlements whose number is in `settled` as
+ * `nth`. The values of the entries begin with the parameter `first`. The rows that a statement adds are not visible to it,
+ * hence one fewer of the old ones stays.
  */
-export function recording(settle: string, first: number): string {
+export function recorded(first: number): string {
   const types = ['bigint', 'bigint', 'int', 'text', 'bigint', 'bigint', 'text', 'int', 'text', 'text', 'int'];
   const arrays = types.map((type, i) => `$${first + i}::${type}[]`).join(', ');
   return `
-    WITH settled AS (${settle}),
     entries AS MATERIALIZED (
       SELECT given.* FROM unnest(${arrays})
         AS given (nth, job, attempt, outcome, now, duration, process, status, answer, error, kept)
@@ -24,8 +23,7 @@ export function recording(settle: string, first: number): string {
       DELETE FROM attempts WHERE seq = ANY (ARRAY(
         SELECT old.seq FROM entries, LATERAL (
           SELECT seq FROM attempts WHERE attempts.job = entries.job ORDER BY job DESC, seq DESC
-          OFFSET greatest(kept - 1, 0)) AS old)))
-    SELECT nth FROM settled`;
+          OFFSET greatest(kept - 1, 0)) AS old)))`;
 }
 
 /** A success without an answer is in the columns of its job, and a death recorded by a trigger. */

@@ -47,6 +47,7 @@ export function openWebhookDoor({
     handlers: handlersOf(config),
     ...settings,
     numbers: readNumbers((name) => config.settings[`webhook.${name}`]),
+    headers: config.settings['webhook.headers'].map((name) => name.toLowerCase()),
     log,
     events,
     secrets: () => secret.current,

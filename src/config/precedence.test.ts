@@ -106,6 +106,8 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'webhook.maxBackoff': fc.integer({ min: 0, max: 604_800_000 }),
   'webhook.lease': fc.integer({ min: 500, max: 600_000 }),
   'webhook.handlerGrace': fc.integer({ min: 0, max: 2_592_000_000 }),
+  'webhook.headers': fc.subarray(['x-github-event', 'X-Request-Id']),
+  'webhook.keptAttempts': count,
   'log.level': fc.constantFrom('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   'log.requests': fc.boolean(),
   profiles: fc.array(item, { maxLength: 3 }),

@@ -1,4 +1,5 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { AttemptEntry } from '../inbox/attempts.ts';
 import type { NewJob } from '../inbox/delivery.ts';
 import type {
   DeliveryCursor,
@@ -9,6 +10,7 @@ import type {
   DeliverySummary,
   JobDetail,
 } from '../inbox/delivery-log.ts';
+import { ATTEMPTS, entriesByJob, SUCCESS, successEntry } from './attempt-rows.ts';
 import { JOB_STATUS, STATUS } from './inbox-sql.ts';
 import { storedKey } from './stored-key.ts';
 
@@ -47,7 +49,8 @@ function listing(forward: boolean) {
 const NEWEST_FIRST = listing(false);
 const OLDEST_FIRST = listing(true);
 const JOBS = `
-  SELECT target, ${JOB_STATUS}, attempts, due_at, error, finished_at FROM jobs WHERE delivery = $1 ORDER BY seq`;
+  SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, ${SUCCESS}
+  FROM jobs WHERE delivery = $1 ORDER BY seq`;
 
 /** The ids of the deliveries with the dedup key $1: one index lookup per source, of which there are few. */
 const BY_SENDER = `
@@ -73,7 +76,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
   readonly #range: string;
 
   constructor({ exact, range }: ById) {
-    this.#find = `SELECT ${SUMMARY}, d.data_pointer, d.content_type, d.body FROM deliveries AS d WHERE ${exact}`;
+    this.#find = `SELECT ${SUMMARY}, d.data_pointer, d.content_type, d.headers, d.body FROM deliveries AS d WHERE ${exact}`;
     this.#exact = `SELECT d.id FROM deliveries AS d WHERE ${exact}`;
     this.#range = range;
   }
@@ -133,12 +136,16 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
     return whenReady(this.read(this.#find, [this.encode(id)]), ([row]) => {
       if (row === undefined) return undefined;
       const summary = this.#summary(row);
-      const [dataPointer, contentType, body] = row.slice(8) as [string, string | null, Uint8Array];
+      type Columns = [string, string | null, string | null, Uint8Array];
+      const [dataPointer, contentType, headers, body] = row.slice(8) as Columns;
       const texts = { dataPointer: this.decode(dataPointer), contentType: this.decode(contentType) };
-      return whenReady(this.read(JOBS, [summary.seq]), (rows) => {
-        const jobs = rows.map((job) => this.#job(job));
-        return { ...summary, ...texts, body, jobs };
-      });
+      return whenReady(this.read(JOBS, [summary.seq]), (jobRows) =>
+        whenReady(this.read(ATTEMPTS, [summary.seq]), (rows) => {
+          const entries = entriesByJob(rows, (text) => this.decode(text));
+          const jobs = jobRows.map((job) => this.#job(job, entries));
+          return { ...summary, ...texts, headers, body, jobs };
+        }),
+      );
     });
   }
 
@@ -172,9 +179,11 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
     return { seq, id, ...texts, status, receivedAt, attempts, size };
   }
 
-  #job(row: Row): JobDetail {
-    type Columns = [string, JobDetail['status'], number, number, string | null, number | null];
-    const [target, status, attempts, dueAt, error, finishedAt] = row as Columns;
-    return { target: this.decode(target), status, attempts, dueAt, error: this.decode(error), finishedAt };
+  #job(row: Row, entries: ReadonlyMap<number, readonly AttemptEntry[]>): JobDetail {
+    type Columns = [number, string, JobDetail['status'], number, number, string | null, number | null];
+    const [seq, target, status, attempts, dueAt, error, finishedAt] = row as Columns & Row;
+    const texts = { target: this.decode(target), error: this.decode(error) };
+    const history = [...(entries.get(seq) ?? []), ...successEntry(row.slice(7))];
+    return { ...texts, status, attempts, dueAt, finishedAt, history };
   }
 }

@@ -31,5 +31,8 @@ export const WAITING_TARGETS = `
     SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'open' AND jobs.target > waiting.target)
     FROM waiting WHERE waiting.target IS NOT NULL)`;
 
-/** Estimated size of the rows and index entries of a delivery, without its body, in bytes. */
+/** What the rows of a delivery hold in bodies and headers, in bytes. */
+export const DELIVERY_BYTES = 'octet_length(body) + coalesce(octet_length(headers), 0)';
+
+/** Estimated size of the rows and index entries of a delivery, without its body and its headers, in bytes. */
 export const DELIVERY_OVERHEAD = 500;

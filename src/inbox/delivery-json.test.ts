@@ -5,6 +5,8 @@ import type { DeliveryDetail } from './delivery-log.ts';
 
 const view: DetailView = { shown: true, maxBodyBytes: 100, mask: (text) => text.replaceAll('secret', '***') };
 
+const none = { duration: null, answer: null, error: null };
+
 function detail(body: string | Uint8Array, changes: Partial<DeliveryDetail> = {}): DeliveryDetail {
   const bytes = Buffer.from(body);
   return {
@@ -18,6 +20,7 @@ function detail(body: string | Uint8Array, changes: Partial<DeliveryDetail> = {}
     size: bytes.length,
     dataPointer: '/data',
     contentType: null,
+    headers: '{"x-event":"secret e"}',
     body: bytes,
     jobs: [
       {
@@ -27,8 +30,28 @@ function detail(body: string | Uint8Array, changes: Partial<DeliveryDetail> = {}
         dueAt: 1_700_000_001_000,
         error: 'E: no secret',
         finishedAt: null,
+        history: [
+          {
+            attempt: 1,
+            outcome: 'retry',
+            startedAt: 1_700_000_000_100,
+            duration: 12,
+            process: 'host:7:ab',
+            answer: { status: 503, body: 'a secret' },
+            error: 'E: no secret',
+          },
+          { ...none, attempt: 2, outcome: 'died', startedAt: 1_700_000_000_200, process: 'host:8:cd' },
+        ],
       },
-      { target: 'u', status: 'done', attempts: 1, dueAt: 1, error: null, finishedAt: 1_700_000_000_500 },
+      {
+        target: 'u',
+        status: 'done',
+        attempts: 1,
+        dueAt: 1,
+        error: null,
+        finishedAt: 1_700_000_000_500,
+        history: [],
+      },
     ],
     ...changes,
   };
@@ -46,6 +69,7 @@ test('a delivery with all there is to know', () => {
     size: 13,
     contentType: null,
     dataPointer: '/data',
+    headers: { 'x-event': '*** e' },
     jobs: [
       {
         target: 't',
@@ -54,6 +78,28 @@ test('a delivery with all there is to know', () => {
         nextAttemptAt: '2023-11-14T22:13:21.000Z',
         finishedAt: null,
         error: 'E: no ***',
+        history: [
+          {
+            attempt: 1,
+            outcome: 'retry',
+            startedAt: '2023-11-14T22:13:20.100Z',
+            durationMs: 12,
+            process: 'host:7:ab',
+            status: 503,
+            error: 'E: no ***',
+            answer: 'a ***',
+          },
+          {
+            attempt: 2,
+            outcome: 'died',
+            startedAt: '2023-11-14T22:13:20.200Z',
+            durationMs: null,
+            process: 'host:8:cd',
+            status: null,
+            error: null,
+            answer: null,
+          },
+        ],
       },
       {
         target: 'u',
@@ -62,6 +108,7 @@ test('a delivery with all there is to know', () => {
         nextAttemptAt: null,
         finishedAt: '2023-11-14T22:13:20.500Z',
         error: null,
+        history: [],
       },
     ],
     body: { event: 'e' },
@@ -91,6 +138,6 @@ test('a body that is too long, or no JSON, is base64', () => {
 
 test('where details are not shown there is no body and no error', () => {
   const json = detailJson(detail('{"event":"canary"}'), { ...view, shown: false });
-  assert.doesNotMatch(json, /canary|secret|E: no|body/);
+  assert.doesNotMatch(json, /canary|secret|E: no|body|x-event|a \*\*\*/);
   assert.equal(JSON.parse(json).jobs[0].attempts, 2);
 });

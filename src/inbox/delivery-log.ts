@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { AttemptEntry } from './attempts.ts';
 import type { NewJob, StoredDelivery } from './delivery.ts';
 
 /**
@@ -31,6 +32,8 @@ export interface JobDetail {
   readonly dueAt: number;
   readonly error: string | null;
   readonly finishedAt: number | null;
+  /** The attempts that are kept, the oldest first. */
+  readonly history: readonly AttemptEntry[];
 }
 
 export interface DeliveryDetail extends DeliverySummary, StoredDelivery {

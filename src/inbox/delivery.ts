@@ -1,3 +1,5 @@
+import type { DeliveryHeaders } from './delivery-headers.ts';
+
 /** A webhook delivery as its handler gets it. */
 export interface Delivery {
   /** Stable and globally unique (UUID version 7): a handler can make its own effects idempotent with it. */
@@ -9,6 +11,8 @@ export interface Delivery {
   /** The event's own payload, not validated (contract 2.5). */
   readonly data: unknown;
   readonly receivedAt: Date;
+  /** The headers of the request that its source keeps, by name in lower case. */
+  readonly headers: DeliveryHeaders;
   /** 1 for the first attempt. */
   readonly attempt: number;
 }
@@ -30,6 +34,8 @@ export interface StoredDelivery {
   /** JSON pointer (RFC 6901) to the handler's data in the body. */
   readonly dataPointer: string;
   readonly contentType: string | null;
+  /** The kept headers of the request as a JSON object, by name in lower case; null or absent without any. */
+  readonly headers?: string | null | undefined;
   /** The request body, byte for byte. */
   readonly body: Uint8Array;
   /** Milliseconds since the epoch. */

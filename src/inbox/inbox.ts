@@ -1,5 +1,6 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { DeadLetters } from './alerts/dead-letters.ts';
+import type { AttemptTrace } from './attempts.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
 import type { EnqueuedDeliveries } from './enqueue/enqueued.ts';
 import type { Marks } from './marks.ts';
@@ -8,8 +9,8 @@ import type { PruneRule, PruneStep } from './prune.ts';
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */
 export type Appended = 'stored' | 'duplicate' | 'revived';
 
-/** How an attempt ended. */
-export type Outcome =
+/** How an attempt ended; without a trace nothing was tried. */
+export type Outcome = { readonly trace?: AttemptTrace } & (
   | { readonly kind: 'done' }
   /** `wait` is in milliseconds. */
   | { readonly kind: 'retry'; readonly wait: number; readonly error: string }
@@ -17,7 +18,8 @@ export type Outcome =
   /** Released unfinished; the attempt does not count. */
   | { readonly kind: 'released' }
   /** Released because its process ends unexpectedly: counts as a death, not as an attempt. */
-  | { readonly kind: 'died' };
+  | { readonly kind: 'died' }
+);
 
 /** Options of a claim. */
 export interface ClaimOptions {
@@ -75,7 +77,10 @@ export interface Inbox {
   ): Promise<readonly ClaimedJob[]>;
   /** Has the leases that `owner` holds on these jobs end `lease` from now. */
   renew(owner: string, jobs: readonly number[], lease: number, now?: number): Promise<Renewal>;
-  /** Records how an attempt ended; resolves to false when the lease was lost and nothing was recorded. */
+  /**
+   * Records how an attempt ended, with its entry in the history of the job; resolves to false when the lease was lost and
+   * nothing was recorded.
+   */
   settle(job: ClaimedJob, owner: string, outcome: Outcome, now?: number): Promise<boolean>;
   /**
    * Records that this process runs the jobs of `targets`. Targets of open jobs that have no heartbeat yet get one too,

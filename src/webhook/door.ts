@@ -27,6 +27,8 @@ export interface WebhookDoorOptions extends WebhookSettings {
   /** By event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
   readonly numbers: WebhookNumbers;
+  /** The headers that /webhook itself keeps, in lower case. */
+  readonly headers: readonly string[];
   /** Its children are the logs of single deliveries. */
   readonly log: HandlerLog & { child(bindings: Record<string, unknown>): HandlerLog };
   readonly events: Events;
@@ -54,12 +56,13 @@ const DAY = 86_400_000;
 
 /** Puts the receiver and the work behind it together. Throws UnusableSecretError. */
 export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
-  const { inbox, handlers, forwards, sources, deadAlert, secrets, numbers, log, events } = options;
+  const { inbox, handlers, forwards, sources, deadAlert, secrets, headers, numbers, log, events } = options;
   using building = new DisposableStack();
   const defaults = {
     concurrency: numbers.concurrency,
     timeout: numbers.timeout,
     maxAttempts: numbers.attempts,
+    keptAttempts: numbers.keptAttempts,
     backoff: { base: numbers.backoff, cap: numbers.maxBackoff },
   };
   const network = building.use(new Network());
@@ -113,6 +116,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
         inbox,
         secrets,
         sources,
+        headers,
         plan,
         maxBodyBytes: numbers.maxBodyBytes,
         maxBytesInFlight: numbers.maxBytesInFlight,

@@ -27,7 +27,7 @@ function job(body: string, dataPointer: string, changes: Partial<ClaimedJob['del
 async function given(claimed: ClaimedJob): Promise<Delivery> {
   const got: Delivery[] = [];
   const handler = (delivery: Delivery) => void got.push(delivery);
-  await target({ handler }).run(claimed, new AbortController().signal);
+  await target({ handler }).run(claimed, new AbortController().signal, () => {});
   return got[0] ?? assert.fail('it was not called');
 }
 
@@ -46,7 +46,9 @@ test('it gets its delivery under our name for the event, with the data that the 
   const { data, ...rest } = await given(job('{"data":{"a/b":[1,{"n":7}]}}', '/data/a~1b/1'));
   assert.deepEqual(data, { n: 7 });
   const receivedAt = new Date(1_700_000_000_000);
-  assert.deepEqual(rest, { id: 'id-1', source: 'shop', event: 'paid', receivedAt, attempt: 3 });
+  assert.deepEqual(rest, { id: 'id-1', source: 'shop', event: 'paid', headers: {}, receivedAt, attempt: 3 });
+  const headers = '{"x-event":"paid"}';
+  assert.deepEqual((await given(job('{}', '', { headers }))).headers, { 'x-event': 'paid' });
   assert.deepEqual((await given(job('[1]', ''))).data, [1]);
   assert.equal((await given(job('{}', '/data'))).data, undefined);
   assert.equal((await given(job('null', '/data'))).data, undefined);
@@ -68,6 +70,6 @@ test('it gets the signal and the log, and its failure is that of the attempt', a
       return Promise.reject(new Error('not now'));
     },
   };
-  await assert.rejects(async () => target(spec).run(job('{}', ''), signal), /not now/);
+  await assert.rejects(async () => target(spec).run(job('{}', ''), signal, () => {}), /not now/);
   assert.deepEqual([context?.signal, context?.log], [signal, silent]);
 });

@@ -2,11 +2,15 @@ import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { parsePointer, valueAt } from '../core/json-pointer.ts';
 import type { ClaimedJob, Delivery } from '../inbox/delivery.ts';
 import { parseDeliveryBody } from '../inbox/delivery-body.ts';
+import { headersOf } from '../inbox/delivery-headers.ts';
 import type { Target } from '../inbox/dispatch/target.ts';
 import type { HandlerLog } from '../inbox/handler.ts';
 
 /** Defaults for targets. Times are in milliseconds. */
-export type TargetDefaults = Pick<Target, 'concurrency' | 'timeout' | 'maxAttempts' | 'backoff'>;
+export type TargetDefaults = Pick<
+  Target,
+  'concurrency' | 'timeout' | 'maxAttempts' | 'keptAttempts' | 'backoff'
+>;
 
 /** The limits of a handler or forward address: its own, or the defaults. */
 export function limitsOf(
@@ -14,10 +18,10 @@ export function limitsOf(
   defaults: TargetDefaults,
 ): TargetDefaults {
   return {
+    ...defaults,
     concurrency: concurrency ?? defaults.concurrency,
     timeout: timeout ?? defaults.timeout,
     maxAttempts: attempts ?? defaults.maxAttempts,
-    backoff: defaults.backoff,
   };
 }
 
@@ -44,5 +48,6 @@ export function handlerTarget(
 function deliveryOf({ attempt, delivery }: ClaimedJob, event: string): Delivery {
   const { id, source, dataPointer, receivedAt } = delivery;
   const data = valueAt(parseDeliveryBody(delivery), parsePointer(dataPointer) ?? []);
-  return { id, source, event, data, receivedAt: new Date(receivedAt), attempt };
+  const headers = headersOf(delivery);
+  return { id, source, event, data, headers, receivedAt: new Date(receivedAt), attempt };
 }

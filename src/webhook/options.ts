@@ -1,4 +1,5 @@
 import { ConfigError } from '../config/config-error.ts';
+import type { Option } from '../config/options/option.ts';
 import { options as table } from '../config/options/options.ts';
 import { parseValue } from '../config/options/parse.ts';
 import { type HandlerSpec, readHandlers } from '../config/schema/module-handlers.ts';
@@ -26,6 +27,7 @@ const NUMBERS = [
   'retention',
   'retentionBytes',
   'dedupDays',
+  'keptAttempts',
 ] as const;
 
 /** The numbers of a webhook door, as they are configured. */
@@ -50,6 +52,8 @@ export interface WebhookOptions extends Partial<WebhookNumbers> {
    * each request, so that secrets can change.
    */
   readonly secrets?: readonly string[] | (() => readonly string[]);
+  /** The headers that deliveries at /webhook itself keep; default none. Sources have lists of their own. */
+  readonly headers?: readonly string[];
   /** The registry of the meters of deliveries and attempts; default none. */
   readonly metrics?: Metrics;
   /** Timeout of running attempts once the application closes, in milliseconds; default 8,000. */
@@ -83,22 +87,29 @@ export function readNumbers(numberOf: (name: keyof WebhookNumbers) => number): W
 export function readOptions(given: WebhookOptions) {
   const problems: string[] = [];
   const numbers = readNumbers((name) => numberOf(name, given[name], problems));
-  const { secrets = [], stopTimeout = 8_000 } = given;
+  const { secrets = [], headers = [], stopTimeout = 8_000 } = given;
+  check('headers', headers, problems);
   if (!Number.isSafeInteger(stopTimeout) || stopTimeout < 0) {
     problems.push('options: webhook.stopTimeout must be an integer from 0 up, in milliseconds');
   }
   return {
     ...readWork(given, problems),
     numbers,
+    headers: headers.map((name) => name.toLowerCase()),
     secrets: typeof secrets === 'function' ? secrets : () => secrets,
     stopTimeout,
   };
 }
 
 function numberOf(name: keyof WebhookNumbers, value: number | undefined, problems: string[]): number {
-  const option = table[`webhook.${name}`];
-  if (value === undefined) return option.default;
-  const parsed = parseValue(option, { name: `options: webhook.${name}`, drop: 'leave it out' }, value);
-  if ('problem' in parsed) problems.push(parsed.problem);
+  if (value === undefined) return table[`webhook.${name}`].default;
+  check(name, value, problems);
   return value;
+}
+
+/** Checks a value as that of the service's option of the same name. */
+function check(name: keyof WebhookNumbers | 'headers', value: unknown, problems: string[]): void {
+  const at = { name: `options: webhook.${name}`, drop: 'leave it out' };
+  const parsed = parseValue(table[`webhook.${name}`] as Option<unknown>, at, value);
+  if ('problem' in parsed) problems.push(parsed.problem);
 }

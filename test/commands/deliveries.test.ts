@@ -102,7 +102,7 @@ test('show: the delivery, its jobs, and its body as it came', async () => {
   assert.match(text.stdout, /^Delivery {2}[0-9a-f-]{36}\nStatus {4}dead\nEvent {5}paid\n/);
   assert.match(
     text.stdout,
-    /\n {2}handler:paid: dead, 1 attempt, ended 2\S+\n {4}last error: Error: not today\n/,
+    /\n {2}handler:paid: dead, 1 attempt, ended 2\S+\n {4}1 {2}2\S+Z {2}7 ms {2}failed, dead {2}test\n {7}Error: not today\n/,
   );
   assert.ok(text.stdout.endsWith('"data": {\n    "n": 12345678901234567890\n  }\n}\n'));
   const raw = await folder.portico('deliveries', 'show', id, '--raw');

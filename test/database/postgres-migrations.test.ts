@@ -42,6 +42,8 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '004-delivery-zones.sql',
       '005-deaths.sql',
       '006-retention.sql',
+      '010-headers.sql',
+      '011-attempts.sql',
       '013-remembered-keys.sql',
       '014-marks.sql',
     ]);

@@ -29,6 +29,8 @@ const FILL = `
   SELECT n, 't', (ARRAY['open', 'dead', 'done'])[1 + n * 3 / (${COUNT} + 1)], 0,
     CASE WHEN n * 3 / (${COUNT} + 1) > 0 THEN 1 END
   FROM generate_series(201, ${COUNT}) AS n;
+  INSERT INTO attempts (job, attempt, outcome, started_at, process)
+  SELECT seq, 1, 'dead', 0, 'p' FROM jobs;
   INSERT INTO inbox_size VALUES (0, 1000000000);
   UPDATE retention_cursors SET at = 1, seq = ${COUNT} / 2 WHERE rule <> 'unhandled'`;
 
@@ -65,7 +67,9 @@ describe('retention in a large PostgreSQL', { skip: withoutPostgres ?? false }, 
           await client.query('ROLLBACK');
           const plan = (rows[0] as { 'QUERY PLAN': readonly { Plan: Plan }[] })['QUERY PLAN'][0]?.Plan;
           assert.ok(plan);
-          const scans = nodes(plan).filter((node) => /^(deliveries|jobs)$/.test(node['Relation Name'] ?? ''));
+          const scans = nodes(plan).filter((node) =>
+            /^(deliveries|jobs|attempts)$/.test(node['Relation Name'] ?? ''),
+          );
           const reads = scans.filter((node) => /Scan/.test(node['Node Type']));
           assert.ok(reads.length >= 3, kind);
           for (const node of reads) {

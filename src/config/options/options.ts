@@ -1,3 +1,4 @@
+import { isKeepableHeader } from '../../core/secret-header.ts';
 import { doors } from './door.ts';
 import { graphqlOptions } from './graphql-options.ts';
 import { httpOptions } from './http-options.ts';
@@ -151,6 +152,19 @@ export const options = {
     default: 7,
     description:
       'Time after the receipt of a handled delivery in which a repeat of it is a duplicate, though retention has removed it, in days; 0 for as long as it is kept.',
+  }),
+  'webhook.headers': list({
+    env: 'WEBHOOK_HEADERS',
+    default: [],
+    expected: 'a list of header names, none of them for a secret (authorization, cookie, signature, token)',
+    pattern: { test: isKeepableHeader },
+    description:
+      'Headers that deliveries at /webhook itself keep, for handlers, forward addresses and operators. Each source has a list of its own.',
+  }),
+  'webhook.keptAttempts': count({
+    env: 'WEBHOOK_KEPT_ATTEMPTS',
+    default: 20,
+    description: 'Maximum attempts in the history of a job, beside the one that handled it; the oldest go.',
   }),
   'log.level': choice({
     env: 'LOG_LEVEL',

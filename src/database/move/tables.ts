@@ -17,7 +17,7 @@ export interface Column {
 
 /** A moved table. Its first column is its key, which the engine assigns in ascending order. */
 export interface MovedTable {
-  readonly name: 'users' | 'deliveries' | 'jobs' | 'remembered_keys' | 'marks' | 'enqueued';
+  readonly name: 'users' | 'deliveries' | 'jobs' | 'attempts' | 'remembered_keys' | 'marks' | 'enqueued';
   readonly key: string;
   readonly columns: readonly Column[];
 }
@@ -40,8 +40,9 @@ export const movedTables: readonly MovedTable[] = [
     body: 'bytes',
     received_at: 'integer',
     dedup_key: 'key',
+    headers: 'name',
   }),
-  // Without `owner`: there are no leases in the target. `due_at` keeps the end of a lease in the source.
+  // Without `owner` and `claimed_at`: there are no leases in the target. `due_at` keeps the end of a lease in the source.
   table('jobs', {
     seq: 'integer',
     delivery: 'integer',
@@ -53,6 +54,20 @@ export const movedTables: readonly MovedTable[] = [
     error: 'text',
     finished_at: 'integer',
     deaths: 'integer',
+    duration: 'integer',
+    ended_by: 'name',
+  }),
+  table('attempts', {
+    seq: 'integer',
+    job: 'integer',
+    attempt: 'integer',
+    outcome: 'name',
+    started_at: 'integer',
+    duration: 'integer',
+    process: 'name',
+    status: 'integer',
+    answer: 'text',
+    error: 'text',
   }),
   table('remembered_keys', {
     seq: 'integer',

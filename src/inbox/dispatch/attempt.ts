@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describeError } from '../../core/describe-error.ts';
+import { type Answer, KEPT_ATTEMPTS } from '../attempts.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Outcome } from '../inbox.ts';
 import { backoff } from './backoff.ts';
@@ -41,6 +42,7 @@ export class Attempt {
   /** How the attempt ends once it has timed out. */
   #timedOut: Ended | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #answer: Answer | null = null;
 
   /** Calls `onOverdue` when the target ignores for too long that it was told to end. */
   constructor(job: ClaimedJob, target: Target, leaseUntil: number, onOverdue: () => void) {
@@ -56,7 +58,8 @@ export class Attempt {
 
   /** Runs the target; never rejects. */
   run(): Promise<Ended> {
-    const { timeout } = this.#target;
+    const { timeout, keptAttempts: kept = KEPT_ATTEMPTS } = this.#target;
+    const began = performance.now();
     const error = new AttemptError(`took longer than ${timeout} ms`);
     this.#timer = setTimeout(() => {
       this.#timedOut = this.#failure(error);
@@ -64,7 +67,11 @@ export class Attempt {
       this.#abort.abort(error);
     }, timeout);
     void this.#work().then((ended) => this.#end.resolve(this.#timedOut ?? ended));
-    return this.#end.promise.finally(() => clearTimeout(this.#timer));
+    return this.#end.promise.then(({ outcome, error }) => {
+      clearTimeout(this.#timer);
+      const trace = { duration: Math.round(performance.now() - began), answer: this.#answer, kept };
+      return { outcome: { ...outcome, trace }, error };
+    });
   }
 
   /**
@@ -91,13 +98,19 @@ export class Attempt {
 
   async #work(): Promise<Ended> {
     try {
-      await current.run(this, () => this.#target.run(this.job, this.#abort.signal));
+      await current.run(this, () => this.#target.run(this.job, this.#abort.signal, this.#answered));
       return { outcome: { kind: 'done' } };
     } catch (error) {
       // It is not to blame for the end of its lease, nor for what never left this process.
       return this.#leaseLost || error instanceof NotSentError ? RELEASED : this.#failure(error);
     }
   }
+
+  readonly #answered = (answer: Answer): void => {
+    // What decides has come in time; its body may take a moment longer.
+    clearTimeout(this.#timer);
+    this.#answer = answer;
+  };
 
   /**
    * An attempt that is told to end keeps its slot, its job and its order key until its target has ended: another attempt

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { Inbox } from '../inbox.ts';
 import { currentAttempt } from './attempt.ts';
 import { ClaimedBytes } from './claimed-bytes.ts';
 import { Leases } from './leases.ts';
 import { PeriodicTask } from './periodic-task.ts';
+import { processName } from './process-name.ts';
 import type { Target } from './target.ts';
 import { Worker, type WorkerEvents } from './worker.ts';
 
@@ -35,8 +35,7 @@ export class Dispatcher {
     this.#inbox = inbox;
     this.#events = events;
     this.#polls = new PeriodicTask(interval, () => this.#poll());
-    // Identifies this process in its leases.
-    const owner = randomUUID();
+    const owner = processName();
     const leases = new Leases({ inbox, owner, lease, events });
     this.#leases = leases;
     const bytes = new ClaimedBytes(maxBytes);

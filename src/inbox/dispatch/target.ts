@@ -1,3 +1,4 @@
+import type { Answer } from '../attempts.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { BackoffOptions } from './backoff.ts';
 
@@ -24,14 +25,19 @@ export class NotSentError extends AttemptError {
 /** Runs the jobs of one name: a handler or a forward address. Times are in milliseconds. */
 export interface Target {
   readonly name: string;
-  /** Runs one attempt; it failed when this throws or rejects. */
-  run(job: ClaimedJob, signal: AbortSignal): void | Promise<void>;
+  /**
+   * Runs one attempt; it failed when this throws or rejects. `answered` is told of an answer that came from elsewhere, and
+   * again once more of it is there; from the first call on the timeout no longer applies.
+   */
+  run(job: ClaimedJob, signal: AbortSignal, answered: (answer: Answer) => void): void | Promise<void>;
   /** Maximum number of concurrent attempts in this process. */
   readonly concurrency: number;
   /** Timeout of an attempt. */
   readonly timeout: number;
   /** A job is dead after this many failed attempts. */
   readonly maxAttempts: number;
+  /** Maximum number of entries in the history of a job; default 20. */
+  readonly keptAttempts?: number;
   readonly backoff: BackoffOptions;
   /** Whether jobs have order keys, so that the end of one makes another one claimable; default false. */
   readonly ordered?: boolean;

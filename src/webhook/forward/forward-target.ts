@@ -1,6 +1,7 @@
 import { AttemptError, type Target } from '../../inbox/dispatch/target.ts';
 import { limitsOf, type TargetDefaults } from '../handler-target.ts';
 import type { Signer } from '../schemes/scheme.ts';
+import { forwardedHeaders } from './forwarded-headers.ts';
 import type { Poster } from './post.ts';
 import type { ForwardSettings } from './read-forwards.ts';
 import { retryAfterMs } from './retry-after.ts';
@@ -27,9 +28,11 @@ export function forwardTarget(
   return {
     name: forwardTargetName(name),
     ...limitsOf(settings, defaults),
-    async run({ delivery: { id, body, contentType }, attempt }, signal) {
+    async run({ delivery, attempt }, signal, answered) {
+      const { id, body, contentType } = delivery;
       const timestamp = Math.floor(Date.now() / 1_000);
       const headers = {
+        ...forwardedHeaders(delivery),
         'content-type': contentType ?? 'application/json',
         'user-agent': 'Portico',
         'webhook-id': id,
@@ -37,7 +40,9 @@ export function forwardTarget(
         'webhook-attempt': String(attempt),
         ...sign?.({ id, timestamp, body }),
       };
-      const { status, retryAfter } = await poster.post({ url, headers, body, signal });
+      const { status, retryAfter, excerpt } = await poster.post({ url, headers, body, signal });
+      answered({ status, body: '' });
+      answered({ status, body: await excerpt });
       if (status >= 200 && status < 300) return;
       // Standard Webhooks: 410 means that the receiver wants no more deliveries.
       if (status === 410) throw new AttemptError('the receiver answered 410', 'never');

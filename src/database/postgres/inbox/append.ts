@@ -2,7 +2,7 @@ import type { NewDelivery } from '../../../inbox/delivery.ts';
 import type { TakenDelivery } from '../../../inbox/enqueue/enqueued.ts';
 import type { Appended } from '../../../inbox/inbox.ts';
 import type { MarkMove } from '../../../inbox/marks.ts';
-import { DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
+import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
 import type { Row } from '../pool/connection.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey } from '../text.ts';
@@ -12,10 +12,10 @@ import { notAhead } from './server-clock.ts';
 /** Rows of the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
 
-/** Moves the mark $14 from $15 to $16. */
+/** Moves the mark $15 from $16 to $17. */
 const MOVE_MARK = `
-  INSERT INTO marks (name, at) VALUES ($14, $16::bigint)
-  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $15::bigint RETURNING name`;
+  INSERT INTO marks (name, at) VALUES ($15, $17::bigint)
+  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $16::bigint RETURNING name`;
 
 /** SQL that adds the rows of `from`, with a column `bytes`, to the size of the inbox, or subtracts them. */
 export const resize = (sign: '+' | '-', from: string) => `
@@ -41,19 +41,19 @@ const append = (name: string, condition?: { readonly step: string; readonly hold
     WITH ${condition === undefined ? '' : `${condition.step}, `}given AS MATERIALIZED (
       SELECT given.*, nextval((SELECT pg_get_serial_sequence('deliveries', 'seq'))::regclass) AS seq
       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[],
-        $8::bigint[], $9::text[]) WITH ORDINALITY
-        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, nth)
+        $8::bigint[], $9::text[], $14::text[]) WITH ORDINALITY
+        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, nth)
       WHERE ${condition === undefined ? 'true' : condition.holds}),
     stored AS (
-      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, body, received_at, dedup_key)
+      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers)
       OVERRIDING SYSTEM VALUE
       SELECT seq, id, source, event, data_pointer, content_type, substring($10::bytea FROM starts FOR length),
-        received_at, dedup_key
+        received_at, dedup_key, headers
       FROM given
       WHERE ${unknownIn('deliveries')} AND ${unknownIn('remembered_keys')}
       ORDER BY source, dedup_key, seq
       ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
-      RETURNING seq, id, received_at, octet_length(body) AS bytes),
+      RETURNING seq, id, received_at, ${DELIVERY_BYTES} AS bytes),
     added AS (
       INSERT INTO jobs (delivery, due_at, target, order_key)
       SELECT stored.seq, ${notAhead('stored.received_at')}, job.target, job.order_key
@@ -80,7 +80,7 @@ const APPEND_AT_MARK = append('append-at-mark', {
   holds: 'EXISTS (SELECT 1 FROM moved)',
 });
 const APPEND_ENQUEUED = append('append-enqueued', {
-  step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($14::bigint[]) RETURNING id)',
+  step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($15::bigint[]) RETURNING id)',
   holds: 'given.id IN (SELECT id FROM taken)',
 });
 
@@ -140,5 +140,6 @@ function valuesOf(deliveries: readonly NewDelivery[]): readonly unknown[] {
     jobs.map(({ id }) => id),
     jobs.map(({ target }) => storable(target)),
     jobs.map(({ orderKey }) => storableKey(orderKey)),
+    deliveries.map(({ headers = null }) => headers),
   ];
 }

@@ -66,12 +66,12 @@ const claimDue = (full: string) => `
       SELECT octet_length(body) AS bytes FROM deliveries WHERE deliveries.seq = jobs.delivery OFFSET 0) AS body
     WINDOW oldest AS (ORDER BY due_at, seq ROWS UNBOUNDED PRECEDING)),
   claimed AS (
-    UPDATE jobs SET owner = $4, due_at = ${NOW} + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
+    UPDATE jobs SET owner = $4, claimed_at = ${NOW}, due_at = ${NOW} + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
       deaths = ${DEATHS}
     FROM sized WHERE jobs.seq = sized.seq AND (total <= $7 OR ($8 AND nth = 1))
     RETURNING jobs.seq, jobs.attempts, jobs.deaths, jobs.delivery)
   SELECT ${full}, claimed.seq, claimed.attempts, claimed.deaths,
-    d.id, d.source, d.event, d.data_pointer, d.content_type, d.body, d.received_at
+    d.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.body, d.received_at
   FROM (VALUES (1)) AS always
   LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) ON true
   ORDER BY claimed.seq`;
@@ -174,8 +174,8 @@ async function claimBy(
 }
 
 function claimedJob(target: string, [, seq, attempts, deaths, ...columns]: Row): ClaimedJob {
-  type Columns = [string, string, string | null, string, string | null, Uint8Array, number];
-  const [id, source, event, dataPointer, contentType, body, receivedAt] = columns as Columns;
+  type Columns = [string, string, string | null, string, string | null, string | null, Uint8Array, number];
+  const [id, source, event, dataPointer, contentType, headers, body, receivedAt] = columns as Columns;
   return {
     job: Number(seq),
     target,
@@ -187,6 +187,7 @@ function claimedJob(target: string, [, seq, attempts, deaths, ...columns]: Row):
       event: stored(event),
       dataPointer: stored(dataPointer),
       contentType: stored(contentType),
+      headers,
       body,
       receivedAt,
     },

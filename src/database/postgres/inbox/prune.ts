@@ -1,8 +1,10 @@
 import { type PruneRule, type PruneStep, rememberedFrom } from '../../../inbox/prune.ts';
+import { DELIVERY_BYTES } from '../../inbox-sql.ts';
 import type { Statement } from '../pool/connection.ts';
 import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
 import { resize } from './append.ts';
+import { REMOVE_ATTEMPTS } from './attempt-statements.ts';
 
 const FOREIGN_KEY_VIOLATION = '23503';
 /** Maximum number of entries that a step looks at. */
@@ -82,9 +84,10 @@ const prune = ({ due, looked, goes }: RuleSql, byTime: boolean) => `
       WHERE seq = ANY (ARRAY(SELECT seq FROM old WHERE handled)) OFFSET 0) AS handled
     WHERE dedup_key IS NOT NULL AND received_at >= $4::bigint
     ON CONFLICT DO NOTHING),
+  attempts_gone AS (${REMOVE_ATTEMPTS}),
   jobs_gone AS (DELETE FROM jobs WHERE delivery = ANY (ARRAY(SELECT seq FROM old)) AND status <> 'open'),
   gone AS (
-    DELETE FROM deliveries WHERE seq = ANY (ARRAY(SELECT seq FROM old)) RETURNING octet_length(body) AS bytes),
+    DELETE FROM deliveries WHERE seq = ANY (ARRAY(SELECT seq FROM old)) RETURNING ${DELIVERY_BYTES} AS bytes),
   resized AS (${resize('-', 'gone')}),
   moved AS (
     UPDATE retention_cursors SET

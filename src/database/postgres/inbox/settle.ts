@@ -1,6 +1,7 @@
 import type { Outcome } from '../../../inbox/inbox.ts';
 import type { Server } from '../pool/server.ts';
 import { storable } from '../text.ts';
+import { entriesOf, recorded, successDuration } from './record-attempts.ts';
 import { timeOr } from './server-clock.ts';
 
 /** How an attempt ended. The job, its owner, its attempt and its deaths together are the fence. */
@@ -16,27 +17,35 @@ export interface Settlement {
 
 const NOW = timeOr('given.now');
 
-const SETTLE = {
-  name: 'settle',
-  // Locked in the order of their numbers, so that statements with the same jobs never wait in a circle.
-  text: `
-    WITH locked AS MATERIALIZED (
-      SELECT seq FROM jobs WHERE seq = ANY ($1::bigint[]) ORDER BY seq FOR UPDATE)
-    UPDATE jobs SET
-      owner = NULL,
-      status = CASE WHEN kind IN ('done', 'dead') THEN kind ELSE jobs.status END,
-      error = CASE WHEN kind IN ('released', 'died') THEN jobs.error ELSE given.error END,
-      due_at = CASE WHEN kind IN ('done', 'dead') THEN jobs.due_at ELSE ${NOW} + given.wait END,
-      finished_at = CASE WHEN kind IN ('done', 'dead') THEN ${NOW} ELSE jobs.finished_at END,
-      attempts = jobs.attempts - CASE WHEN kind IN ('released', 'died') THEN 1 ELSE 0 END,
-      deaths = jobs.deaths + CASE kind WHEN 'died' THEN 1 ELSE 0 END
-    FROM unnest($1::bigint[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bigint[], $7::bigint[],
-      $8::int[])
-      WITH ORDINALITY AS given (seq, owner, attempt, kind, error, wait, now, deaths, nth)
-    JOIN locked USING (seq)
-    WHERE jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
-      AND jobs.deaths = given.deaths
-    RETURNING given.nth`,
+// Locked in the order of their numbers, so that statements with the same jobs never wait in a circle.
+const SETTLED = `
+    locked AS MATERIALIZED (
+      SELECT seq FROM jobs WHERE seq = ANY ($1::bigint[]) ORDER BY seq FOR UPDATE),
+    settled AS (
+      UPDATE jobs SET
+        owner = NULL,
+        status = CASE WHEN kind IN ('done', 'dead') THEN kind ELSE jobs.status END,
+        error = CASE WHEN kind IN ('released', 'died') THEN jobs.error ELSE given.error END,
+        due_at = CASE WHEN kind IN ('done', 'dead') THEN jobs.due_at ELSE ${NOW} + given.wait END,
+        finished_at = CASE WHEN kind IN ('done', 'dead') THEN ${NOW} ELSE jobs.finished_at END,
+        attempts = jobs.attempts - CASE WHEN kind IN ('released', 'died') THEN 1 ELSE 0 END,
+        deaths = jobs.deaths + CASE kind WHEN 'died' THEN 1 ELSE 0 END,
+        duration = given.duration,
+        ended_by = CASE WHEN given.duration IS NULL THEN NULL ELSE jobs.owner END
+      FROM unnest($1::bigint[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bigint[], $7::bigint[],
+        $8::int[], $9::bigint[])
+        WITH ORDINALITY AS given (seq, owner, attempt, kind, error, wait, now, deaths, duration, nth)
+      JOIN locked USING (seq)
+      WHERE jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
+        AND jobs.deaths = given.deaths
+      RETURNING given.nth)`;
+
+const SETTLE = { name: 'settle', text: `WITH ${SETTLED} SELECT nth FROM settled` };
+
+/** The same with entries in the histories of the jobs. */
+const SETTLE_AND_RECORD = {
+  name: 'settle-and-record',
+  text: `WITH ${SETTLED}, ${recorded(10)} SELECT nth FROM settled`,
 };
 
 const IS_SETTLED = {
@@ -51,7 +60,7 @@ export async function settleAll(
   server: Server,
   settlements: readonly Settlement[],
 ): Promise<readonly boolean[]> {
-  const rows = await server.write(SETTLE, [
+  const values = [
     settlements.map(({ job }) => job),
     settlements.map(({ owner }) => owner),
     settlements.map(({ attempt }) => attempt),
@@ -60,7 +69,12 @@ export async function settleAll(
     settlements.map(({ outcome }) => (outcome.kind === 'retry' ? outcome.wait : 0)),
     settlements.map(({ now }) => now),
     settlements.map(({ deaths }) => deaths),
-  ]);
+    settlements.map(successDuration),
+  ];
+  const entries = entriesOf(settlements);
+  const rows = await (entries === undefined
+    ? server.write(SETTLE, values)
+    : server.write(SETTLE_AND_RECORD, [...values, ...entries]));
   const recorded = new Set(rows.map(([nth]) => nth));
   return settlements.map((_, i) => recorded.has(i + 1));
 }

@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { ClaimedJob, StoredDelivery } from '../../../inbox/delivery.ts';
-import type { Appended, Inbox, Outcome } from '../../../inbox/inbox.ts';
+import type { Appended, Inbox } from '../../../inbox/inbox.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
 import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
-import type { Row, Step } from '../writer/batch.ts';
+import type { Row, Step, StepRows } from '../writer/batch.ts';
 import type { Writer } from '../writer/writer.ts';
 import { type AppendSteps, appendStepsBy, readAppended } from './append-steps.ts';
 import { sqliteDeadLetters } from './dead-letters.ts';
@@ -14,6 +14,7 @@ import { sqliteEnqueued } from './enqueued.ts';
 import { sqliteMarks } from './marks.ts';
 import { pruneValues } from './pruner.ts';
 import { forgotten } from './remembered-keys.ts';
+import { settleSteps } from './settle-steps.ts';
 import { steadyClock } from './steady-clock.ts';
 
 const ADD_ZONES: readonly Step[] = [
@@ -26,6 +27,8 @@ const ID_OF_KEY = `
   UNION ALL SELECT id FROM remembered_keys WHERE source = ?1 AND dedup_key = ?2 LIMIT 1`;
 
 const alwaysStored = (): Appended => 'stored';
+
+const isSettled = ([settled = []]: StepRows): boolean => settled.length > 0;
 
 /** The inbox in SQLite. Reads run on the caller's thread, writes go through the queues of the writer. */
 export function sqliteInbox(
@@ -53,7 +56,7 @@ export function sqliteInbox(
     WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect WHERE target = value AND status = 'open' AND due_at <= ?
       AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
   const deliveries = reads.prepare(`
-    SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, body,
+    SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, headers, body,
       received_at AS receivedAt
     FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))`);
   // "+" makes SQLite use the index of open jobs; in the index of all jobs it would scan the done ones.
@@ -64,25 +67,6 @@ export function sqliteInbox(
         WHERE seq = (SELECT min(+delivery) FROM jobs WHERE status = 'open')) AS oldestAt`);
   const size = reads.prepare(SIZE);
 
-  function recordOutcome(
-    fence: readonly [job: number, owner: string, attempt: number, deaths: number],
-    outcome: Outcome,
-    now: number,
-  ): Promise<readonly Row[]> {
-    switch (outcome.kind) {
-      case 'done':
-        return writes.write('finishJob', 'done', null, now, ...fence);
-      case 'dead':
-        return writes.write('finishJob', 'dead', outcome.error, now, ...fence);
-      case 'retry':
-        return writes.write('retryJob', now + outcome.wait, outcome.error, ...fence);
-      case 'released':
-        return writes.write('releaseJob', now, ...fence);
-      case 'died':
-        return writes.write('recordDeath', now, ...fence);
-    }
-  }
-
   /** Reads the deliveries of claimed jobs. */
   function readDeliveries(claimed: readonly Row[]): ReadonlyMap<number, StoredDelivery> {
     const seqs = JSON.stringify([...new Set(claimed.map(([, , , delivery]) => Number(delivery)))]);
@@ -90,9 +74,9 @@ export function sqliteInbox(
       readRows<StoredDelivery & { readonly seq: number }>(deliveries, seqs),
     );
     return new Map(
-      rows.map(({ seq, id, source, event, dataPointer, contentType, body, receivedAt }) => [
+      rows.map(({ seq, id, source, event, dataPointer, contentType, headers, body, receivedAt }) => [
         seq,
-        { id, source, event, dataPointer, contentType, body, receivedAt },
+        { id, source, event, dataPointer, contentType, headers, body, receivedAt },
       ]),
     );
   }
@@ -142,8 +126,8 @@ export function sqliteInbox(
       return { renewed: [...renewed], lost: jobs.filter((job) => !renewed.has(job)) };
     },
 
-    async settle({ job, attempt, deaths }, owner, outcome, now = clock()) {
-      return (await recordOutcome([job, owner, attempt, deaths], outcome, now)).length > 0;
+    settle(job, owner, outcome, now = clock()) {
+      return writes.submit(settleSteps(job, owner, outcome, now), isSettled);
     },
 
     async recordHeartbeat(targets, now) {

@@ -1,7 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { type PruneRule, rememberedFrom } from '../../../inbox/prune.ts';
-import { DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
+import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
 import { HIGHEST } from '../writer/write-statements.ts';
+import { REMOVE_ATTEMPTS } from './attempt-statements.ts';
 import { PRUNE_ZONE, SIZE, ZONE_OF } from './delivery-zones.ts';
 import { REMEMBER_KEY } from './remembered-keys.ts';
 
@@ -29,9 +30,10 @@ export const PRUNE_STATEMENTS = {
     SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'open') AS open,
       count(*) FILTER (WHERE status = 'dead') AS dead, max(finished_at) AS endedAt
     FROM jobs WHERE delivery = ?`,
-  bytes: `SELECT octet_length(body) + ${DELIVERY_OVERHEAD} AS bytes FROM deliveries WHERE seq = ?`,
+  bytes: `SELECT ${DELIVERY_BYTES} + ${DELIVERY_OVERHEAD} AS bytes FROM deliveries WHERE seq = ?`,
   keepHighest: `UPDATE sqlite_sequence SET seq = ${HIGHEST} WHERE name = 'deliveries'`,
   rememberKey: REMEMBER_KEY,
+  removeAttempts: REMOVE_ATTEMPTS,
   removeJobs: 'DELETE FROM jobs WHERE delivery = ?',
   removeDelivery: 'DELETE FROM deliveries WHERE seq = ?',
   zoneOf: ZONE_OF,
@@ -120,6 +122,7 @@ export function createPruner(
       }
       excess -= bytes;
       if (remember !== null) run('rememberKey', delivery, remember);
+      run('removeAttempts', delivery);
       run('removeJobs', delivery);
       run('removeDelivery', delivery);
     }

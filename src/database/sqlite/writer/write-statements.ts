@@ -1,5 +1,6 @@
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import { WAITING_TARGETS } from '../../inbox-sql.ts';
+import { KEEP_SUCCESSES, RECORD_ATTEMPT, TRIM_ATTEMPTS } from '../inbox/attempt-statements.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../inbox/delivery-zones.ts';
 import { MOVE_MARK } from '../inbox/marks.ts';
 import { FORGET_KEYS } from '../inbox/remembered-keys.ts';
@@ -9,8 +10,8 @@ export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
 
 const append = (columns: string, values: string, rows = (all: string) => `VALUES (${all})`) => `
-    INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key)
-    ${rows(`${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8`)}
+    INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers)
+    ${rows(`${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9`)}
     ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
 
 /** A delivery with a remembered key is a duplicate of one that was removed. Asking costs a few microseconds. */
@@ -30,7 +31,7 @@ const DEATHS = `deaths + ${DIED}`;
 // job can precede a leased one. Leased jobs are few; open jobs with one key can be many. What the owner is still running
 // (?6) is leased, whatever the time. The bodies are bounded by ?7, but for the first one.
 const claim = (index: string, condition: string) => `
-    UPDATE jobs SET owner = ?1, due_at = ?2, attempts = attempts + NOT ${DIED}, deaths = ${DEATHS}
+    UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + NOT ${DIED}, deaths = ${DEATHS}
     WHERE seq IN (SELECT seq FROM (
       SELECT seq, row_number() OVER oldest AS nth, sum(bytes) OVER oldest AS total FROM (
       SELECT seq, due_at, (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = due.delivery) AS bytes
@@ -91,7 +92,7 @@ export const WRITES = {
     UPDATE jobs SET due_at = ?
     WHERE owner = ? AND status = 'open' AND seq IN (SELECT value FROM json_each(?)) RETURNING seq`,
   finishJob: `
-    UPDATE jobs SET status = ?, error = ?, finished_at = ?, owner = NULL
+    UPDATE jobs SET status = ?, error = ?, finished_at = ?, duration = ?, ended_by = owner, owner = NULL
     WHERE ${FENCE}`,
   retryJob: `
     UPDATE jobs SET due_at = ?, error = ?, owner = NULL
@@ -102,6 +103,10 @@ export const WRITES = {
   recordDeath: `
     UPDATE jobs SET due_at = ?, attempts = attempts - 1, deaths = deaths + 1, owner = NULL
     WHERE ${FENCE} RETURNING seq`,
+
+  recordAttempt: RECORD_ATTEMPT,
+  trimAttempts: TRIM_ATTEMPTS,
+  keepSuccesses: KEEP_SUCCESSES,
 
   recordHeartbeat: `
     INSERT INTO targets (name, seen_at) SELECT DISTINCT value, ?1 FROM json_each(?2) WHERE true
@@ -118,7 +123,8 @@ export const WRITES = {
     RETURNING target`,
 
   replayJobs: `
-    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ?, error = NULL, finished_at = NULL
+    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ?, error = NULL, finished_at = NULL,
+      duration = NULL, ended_by = NULL
     WHERE delivery = ?
       AND target IN (SELECT value ->> 0 FROM json_each(?))
       AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')

@@ -34,6 +34,8 @@ export interface WorkerOptions {
 
 /** When a claim leaves less than this of its share, in bytes, the next body may not have fit. */
 const LARGE_BODY = 25 * 1024 * 1024;
+/** Suspects of other targets wait at most this long for the gate of a target, in milliseconds. */
+const LONG_WAIT = 1_000;
 
 /**
  * Claims and runs the jobs of one target. States: idle -> claiming (on wake) -> idle. A wake that comes while the worker
@@ -122,8 +124,9 @@ export class Worker {
         bytes.onRoom(this.#wake);
         return;
       }
-      const slots = this.#freeSlots;
+      const slots = Math.min(this.#freeSlots, target.gate?.free ?? Number.POSITIVE_INFINITY);
       this.#pending = false;
+      if (slots === 0) return this.#awaitGate();
       const share = bytes.share();
       let taken = 0;
       try {
@@ -139,6 +142,7 @@ export class Worker {
           suspects,
           maxBytes: share.bytes,
         });
+        target.gate?.take(jobs.length);
         taken = jobs.reduce((sum, job) => sum + sizeOf(job), 0);
         const mayBeCut = jobs.length > 0 && share.bytes - taken < LARGE_BODY;
         // A suspect comes before the others, and they after it.
@@ -157,6 +161,12 @@ export class Worker {
   }
 
   readonly #wake = (): void => this.wake();
+
+  #awaitGate(): void {
+    const wait = this.#options.target.gate?.onFree(this.#wake) ?? 0;
+    // One that has to wait for long holds up no other target.
+    if (wait > LONG_WAIT && this.#suspect === 'wanted') this.#suspect = 'none';
+  }
 
   #start(attempt: Attempt): void {
     const { target, leases, bytes, events, onSuspectEnded } = this.#options;

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
+import type { ClaimedJob } from '../inbox/delivery.ts';
 import { Dispatcher } from '../inbox/dispatch/dispatcher.ts';
 import { Heartbeat } from '../inbox/dispatch/heartbeat.ts';
 import { retention } from '../inbox/dispatch/retention.ts';
@@ -10,9 +11,10 @@ import { forwardTarget } from './forward/forward-target.ts';
 import { Network } from './forward/network.ts';
 import { createPoster } from './forward/post.ts';
 import { handlerTarget } from './handler-target.ts';
-import { createJobPlan } from './job-plan.ts';
+import { createJobPlan, hasTarget } from './job-plan.ts';
 import type { WebhookNumbers } from './options.ts';
 import { RECEIVER_PATH, receiver } from './receiver/receiver.ts';
+import { guardedTarget } from './rules/guarded-target.ts';
 import { standard } from './schemes/standard.ts';
 import type { WebhookSettings } from './settings.ts';
 
@@ -58,17 +60,22 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     backoff: { base: numbers.backoff, cap: numbers.maxBackoff },
   };
   const network = building.use(new Network());
+  const onFiltered = ({ target, delivery: { id, event } }: ClaimedJob) =>
+    log.info({ delivery: id, event, target }, 'delivery filtered before its attempt');
   const targets = [
-    ...[...handlers].map(([event, spec]) =>
-      handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
+    ...[...handlers].map(([event, spec]) => {
+      const target = handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
         log.child({ delivery: id, event, attempt }),
-      ),
-    ),
+      );
+      return guardedTarget(target, spec, onFiltered);
+    }),
     ...forwards.map((forward) => {
       const { secrets, allowPrivate } = forward;
       const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
       const sign = secrets.length === 0 ? undefined : signature.signer(secrets);
-      return forwardTarget(forward, defaults, sign, building.use(createPoster({ network, allowPrivate })));
+      const poster = building.use(createPoster({ network, allowPrivate }));
+      const target = forwardTarget(forward, defaults, sign, poster);
+      return guardedTarget(target, forward, onFiltered);
     }),
   ];
   const dispatcher = new Dispatcher({ inbox, targets, lease: numbers.lease, events });
@@ -99,12 +106,14 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
         inbox,
         secrets,
         sources,
-        plan: createJobPlan(handlers, forwards),
+        plan: createJobPlan(handlers, forwards, events.ruleFailed),
         maxBodyBytes: numbers.maxBodyBytes,
         maxBytesInFlight: numbers.maxBytesInFlight,
         onAppended(delivery, appended) {
-          events.appended(delivery, appended);
-          for (const { target } of delivery.jobs) dispatcher.wake(target);
+          const { event, jobs } = delivery;
+          const filtered = jobs.length === 0 && hasTarget(event, handlers, forwards);
+          events.appended(delivery, appended, filtered);
+          for (const { target } of jobs) dispatcher.wake(target);
         },
         onRefused: events.refused,
       });

@@ -2,6 +2,8 @@ import * as v from 'valibot';
 import { countField, toggleField, wholeField } from './fields.ts';
 import type { Written } from './read-object.ts';
 import { secretsSchema } from './secret-reference.ts';
+import { filterField } from './webhook-condition.ts';
+import { orderField } from './webhook-order.ts';
 
 const URL_EXPECTED = 'must be an http or https URL without a user name in it';
 
@@ -16,6 +18,9 @@ export const forwardSchema = v.object(
     secrets: v.optional(secretsSchema),
     /** The events to forward; default all. */
     events: v.optional(wholeField(v.array(v.string()), 'must be an array of event names')),
+    /** The deliveries of these events that it gets; default all. */
+    when: v.optional(filterField),
+    order: v.optional(orderField),
     /** Whether the address may be in a private network; default false. */
     allowPrivate: v.optional(toggleField, false),
     concurrency: v.optional(countField),

@@ -23,10 +23,11 @@ export function forwardTarget(
   sign: Signer | undefined,
   poster: Poster,
 ): Target {
-  const { name, url } = settings;
+  const { name, url, order } = settings;
   return {
     name: forwardTargetName(name),
     ...limitsOf(settings, defaults),
+    ordered: order !== undefined,
     async run({ delivery: { id, body, contentType }, attempt }, signal) {
       const timestamp = Math.floor(Date.now() / 1_000);
       const headers = {

@@ -1,6 +1,7 @@
 import type { InferOutput } from 'valibot';
 import { sluggedOf } from '../../config/schema/given.ts';
 import { readObject } from '../../config/schema/read-object.ts';
+import { checkFilter } from '../../config/schema/webhook-condition.ts';
 import { forwardSchema } from '../../config/schema/webhook-forwards.ts';
 import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
 import { readSecrets } from '../sources/read-secrets.ts';
@@ -29,6 +30,7 @@ export function readForwards(
   return sluggedOf({ value, path }, 'addresses', problems).flatMap(({ name, ...entry }) => {
     const given = typeof entry.value === 'string' ? { ...entry, value: { url: entry.value } } : entry;
     const forward = readObject(forwardSchema, given, problems);
+    checkFilter(given, problems);
     const secrets = readSecrets(given, 'standard', resolve, problems);
     if (forward === undefined) return [];
     const { hostname } = forward.url;

@@ -74,7 +74,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
       const sign = secrets.length === 0 ? undefined : signature.signer(secrets);
       const poster = building.use(createPoster({ network, allowPrivate }));
-      const target = forwardTarget(forward, defaults, sign, poster);
+      const target = forwardTarget(forward, defaults, sign, poster, numbers.maxBodyBytes);
       return guardedTarget(target, forward, onFiltered);
     }),
   ];

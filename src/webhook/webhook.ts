@@ -19,6 +19,7 @@ export type { DeliveryHandler, HandlerContext } from '../inbox/handler.ts';
 export type { ReplayPlan } from '../inbox/replay-delivery.ts';
 export type { DeliveryKey, DeliveryPredicate } from '../inbox/rules/delivery-rule.ts';
 export type { ReceivedDelivery } from '../inbox/rules/received-delivery.ts';
+export type { DeliveryTransform, ForwardedDelivery, TransformedDelivery } from '../inbox/rules/transform.ts';
 export type { WebhookOptions } from './options.ts';
 
 /**

@@ -4,6 +4,7 @@ import type { Written } from './read-object.ts';
 import { secretsSchema } from './secret-reference.ts';
 import { filterField } from './webhook-condition.ts';
 import { orderField } from './webhook-order.ts';
+import { transformField } from './webhook-transform.ts';
 
 const URL_EXPECTED = 'must be an http or https URL without a user name in it';
 
@@ -20,6 +21,8 @@ export const forwardSchema = v.object(
     events: v.optional(wholeField(v.array(v.string()), 'must be an array of event names')),
     /** The deliveries of these events that it gets; default all. */
     when: v.optional(filterField),
+    /** What is sent in place of the received body; default that body. */
+    transform: v.optional(transformField),
     order: v.optional(orderField),
     /** Whether the address may be in a private network; default false. */
     allowPrivate: v.optional(toggleField, false),

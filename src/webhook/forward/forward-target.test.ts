@@ -60,7 +60,7 @@ const job: ClaimedJob = {
 async function run({ signed = true, given = job } = {}) {
   const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
   const sign = signed ? signature.signer(SECRETS) : undefined;
-  await forwardTarget(settings(), defaults, sign, poster).run(given, signal);
+  await forwardTarget(settings(), defaults, sign, poster, 1).run(given, signal);
   return got.at(-1) ?? assert.fail('nothing came');
 }
 
@@ -85,7 +85,7 @@ test('without secrets it is not signed; the content type is the one that came', 
 });
 
 test('limits of its own come before those of the door', () => {
-  const target = forwardTarget({ ...settings(), timeout: 9 }, defaults, undefined, poster);
+  const target = forwardTarget({ ...settings(), timeout: 9 }, defaults, undefined, poster, 1);
   const { name, concurrency, timeout, maxAttempts } = target;
   assert.deepEqual([name, concurrency, timeout, maxAttempts], ['forward:billing', 3, 9, 5]);
 });

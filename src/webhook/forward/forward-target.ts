@@ -4,6 +4,7 @@ import type { Signer } from '../schemes/scheme.ts';
 import type { Poster } from './post.ts';
 import type { ForwardSettings } from './read-forwards.ts';
 import { retryAfterMs } from './retry-after.ts';
+import { transformer } from './transform.ts';
 
 /** The target name of a forward address. */
 export function forwardTargetName(name: string): string {
@@ -14,25 +15,39 @@ export function forwardTargetName(name: string): string {
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
 
 /**
- * A forward address as a target of the dispatcher. It sends the body unchanged, signed with Standard Webhooks under the
- * delivery's own id, so that the receiver can tell a retry from another delivery.
+ * A forward address as a target of the dispatcher. It sends the body, unchanged unless there is a transformation, signed
+ * with Standard Webhooks under the delivery's own id, so that the receiver can tell a retry from another delivery. A
+ * transformation makes at most `maxBodyBytes`.
  */
 export function forwardTarget(
   settings: ForwardSettings,
   defaults: TargetDefaults,
   sign: Signer | undefined,
   poster: Poster,
+  maxBodyBytes: number,
 ): Target {
-  const { name, url, order } = settings;
+  const { name, order, transform } = settings;
+  const change = transform === undefined ? undefined : transformer(transform, maxBodyBytes);
   return {
     name: forwardTargetName(name),
     ...limitsOf(settings, defaults),
     ordered: order !== undefined,
-    async run({ delivery: { id, body, contentType }, attempt }, signal) {
+    async run(job, signal) {
+      const { delivery, attempt } = job;
+      const { id } = delivery;
+      const unchanged = {
+        url: settings.url,
+        headers: {
+          'content-type': delivery.contentType ?? 'application/json',
+          'user-agent': 'Portico',
+        },
+        body: delivery.body,
+      };
+      const sent = change === undefined ? unchanged : await change(job, unchanged, signal);
+      const { url, body } = sent;
       const timestamp = Math.floor(Date.now() / 1_000);
       const headers = {
-        'content-type': contentType ?? 'application/json',
-        'user-agent': 'Portico',
+        ...sent.headers,
         'webhook-id': id,
         'webhook-timestamp': String(timestamp),
         'webhook-attempt': String(attempt),

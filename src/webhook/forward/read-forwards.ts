@@ -6,6 +6,7 @@ import { forwardSchema } from '../../config/schema/webhook-forwards.ts';
 import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
 import { readSecrets } from '../sources/read-secrets.ts';
 import { isPrivateHost } from './guarded-lookup.ts';
+import { checkTransform } from './transform-data.ts';
 
 /** A forward address, validated. Times are in milliseconds. */
 export interface ForwardSettings
@@ -31,6 +32,7 @@ export function readForwards(
     const given = typeof entry.value === 'string' ? { ...entry, value: { url: entry.value } } : entry;
     const forward = readObject(forwardSchema, given, problems);
     checkFilter(given, problems);
+    checkTransform(given, problems);
     const secrets = readSecrets(given, 'standard', resolve, problems);
     if (forward === undefined) return [];
     const { hostname } = forward.url;

@@ -90,9 +90,9 @@ export const codeKeys = [
   },
   {
     key: 'webhook.forward',
-    shape: '{ [name]: { url, secrets, events, when, order, transform, allowPrivate } }',
+    shape: '{ [name]: { url, secrets, events, when, order, transform, rate, allowPrivate } }',
     description:
-      'Addresses that Portico forwards deliveries to, signed with Standard Webhooks if they have secrets: those of `events` for which `when` holds, changed by `transform`. Data, so also in .json; functions need a module.',
+      'Addresses that Portico forwards deliveries to, signed with Standard Webhooks if they have secrets: those of `events` for which `when` holds, changed by `transform`, at most at a `rate` such as `10/s`. Data, so also in .json; functions need a module.',
   },
 ] as const;
 

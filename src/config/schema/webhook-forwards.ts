@@ -4,6 +4,7 @@ import type { Written } from './read-object.ts';
 import { secretsSchema } from './secret-reference.ts';
 import { filterField } from './webhook-condition.ts';
 import { orderField } from './webhook-order.ts';
+import { rateField } from './webhook-rate.ts';
 import { transformField } from './webhook-transform.ts';
 
 const URL_EXPECTED = 'must be an http or https URL without a user name in it';
@@ -23,6 +24,8 @@ export const forwardSchema = v.object(
     when: v.optional(filterField),
     /** What is sent in place of the received body; default that body. */
     transform: v.optional(transformField),
+    /** How many attempts may begin in a time, in each process; default no limit. */
+    rate: v.optional(rateField),
     order: v.optional(orderField),
     /** Whether the address may be in a private network; default false. */
     allowPrivate: v.optional(toggleField, false),

@@ -1,3 +1,4 @@
+import { ClaimGate } from '../../inbox/dispatch/claim-gate.ts';
 import { AttemptError, type Target } from '../../inbox/dispatch/target.ts';
 import { limitsOf, type TargetDefaults } from '../handler-target.ts';
 import type { Signer } from '../schemes/scheme.ts';
@@ -14,6 +15,9 @@ export function forwardTargetName(name: string): string {
 /** Status codes with which `Retry-After` is honoured. */
 const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
 
+/** Those that are about the receiver and not about one delivery: `Retry-After` then holds back all deliveries to it. */
+const PAUSING: ReadonlySet<number> = new Set([429, 503]);
+
 /**
  * A forward address as a target of the dispatcher. It sends the body, unchanged unless there is a transformation, signed
  * with Standard Webhooks under the delivery's own id, so that the receiver can tell a retry from another delivery. A
@@ -26,12 +30,14 @@ export function forwardTarget(
   poster: Poster,
   maxBodyBytes: number,
 ): Target {
-  const { name, order, transform } = settings;
+  const { name, order, rate, transform } = settings;
+  const gate = new ClaimGate(rate);
   const change = transform === undefined ? undefined : transformer(transform, maxBodyBytes);
   return {
     name: forwardTargetName(name),
     ...limitsOf(settings, defaults),
     ordered: order !== undefined,
+    gate,
     async run(job, signal) {
       const { delivery, attempt } = job;
       const { id } = delivery;
@@ -58,6 +64,7 @@ export function forwardTarget(
       // Standard Webhooks: 410 means that the receiver wants no more deliveries.
       if (status === 410) throw new AttemptError('the receiver answered 410', 'never');
       const wait = RETRYABLE.has(status) ? retryAfterMs(retryAfter, Date.now()) : undefined;
+      if (wait !== undefined && PAUSING.has(status)) gate.pause(wait);
       throw new AttemptError(`the receiver answered ${status}`, wait);
     },
   };

@@ -74,7 +74,11 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
       const sign = secrets.length === 0 ? undefined : signature.signer(secrets);
       const poster = building.use(createPoster({ network, allowPrivate }));
-      const target = forwardTarget(forward, defaults, sign, poster, numbers.maxBodyBytes);
+      const target = forwardTarget(forward, defaults, sign, poster, {
+        maxBodyBytes: numbers.maxBodyBytes,
+        onPause: (status, wait) =>
+          log.warn({ forward: forward.name, status, wait }, 'forward address paused'),
+      });
       return guardedTarget(target, forward, onFiltered);
     }),
   ];

@@ -58,6 +58,14 @@ for (const [engine, urlOf] of Object.entries(engineUrls)) {
         'the one that waited a second',
         async () => (await jobOf(second, 'once'))?.status === 'done',
       );
+      const paused = door
+        .logged('forward address paused')
+        .map(({ forward, status, wait }) => [forward, status, wait]);
+      assert.deepEqual(paused.sort(), [
+        ['down', 503, 3_600_000],
+        ['many', 429, 3_600_000],
+        ['once', 429, 1_000],
+      ]);
       // Some polls later.
       await sleep(50);
       for (const target of ['many', 'down']) {

@@ -35,13 +35,14 @@ for (const [engine, urlOf] of Object.entries(engineUrls)) {
       assert.equal(receiver.at('/in').length + receiver.at('/plain').length, 0);
     });
 
-    test('a transformation that throws or does not end in time is a failed attempt, and nothing is sent', async () => {
+    test('a transformation or filter that throws or does not end in time is a failed attempt, and nothing is sent', async () => {
       await using receiver = await startReceiver();
       const module = forwards(
         receiver.url,
         `
         throws: to('/throws', { attempts: 2, transform: () => { throw new Error('cannot map'); } }),
         hangs: to('/hangs', { attempts: 1, timeout: 50, transform: () => new Promise(() => {}) }),
+        filter: to('/filter', { attempts: 1, when: () => { throw new Error('broken filter'); } }),
         missing: to('/missing', { attempts: 1, transform: { body: '/nowhere' } }),
       `,
       );
@@ -57,9 +58,11 @@ for (const [engine, urlOf] of Object.entries(engineUrls)) {
       assert.deepEqual(failed, {
         'forward:throws': [2, 'Error: cannot map'],
         'forward:hangs': [1, 'AttemptError: took longer than 50 ms'],
+        'forward:filter': [1, 'Error: broken filter'],
         'forward:missing': [1, 'Error: transform: the body has nothing at /nowhere'],
       });
-      for (const path of ['/throws', '/hangs', '/missing']) assert.equal(receiver.at(path).length, 0, path);
+      for (const path of ['/throws', '/hangs', '/filter', '/missing'])
+        assert.equal(receiver.at(path).length, 0, path);
     });
 
     test('order: one after the other for each key, and a failed one holds back those after it', async () => {

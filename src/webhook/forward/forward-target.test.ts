@@ -60,7 +60,7 @@ const job: ClaimedJob = {
 async function run({ signed = true, given = job } = {}) {
   const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
   const sign = signed ? signature.signer(SECRETS) : undefined;
-  await forwardTarget(settings(), defaults, sign, poster, 1).run(given, signal);
+  await forwardTarget(settings(), defaults, sign, poster, { maxBodyBytes: 1 }).run(given, signal);
   return got.at(-1) ?? assert.fail('nothing came');
 }
 
@@ -85,9 +85,14 @@ test('without secrets it is not signed; the content type is the one that came', 
 });
 
 test('limits of its own come before those of the door', () => {
-  const target = forwardTarget({ ...settings(), timeout: 9 }, defaults, undefined, poster, 1);
+  const given = { ...settings(), timeout: 9 };
+  const target = forwardTarget(given, defaults, undefined, poster, { maxBodyBytes: 1 });
   const { name, concurrency, timeout, maxAttempts } = target;
   assert.deepEqual([name, concurrency, timeout, maxAttempts], ['forward:billing', 3, 9, 5]);
+  assert.equal(target.ordered, false);
+  const ordered = { ...given, order: '/data/id', rate: { perMs: 1, burst: 7 } };
+  const { gate, ...rest } = forwardTarget(ordered, defaults, undefined, poster, { maxBodyBytes: 1 });
+  assert.deepEqual([rest.ordered, gate?.free], [true, 7]);
 });
 
 const failure = async (status: number, retryAfter?: string) => {

@@ -18,17 +18,23 @@ const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
 /** Those that are about the receiver and not about one delivery: `Retry-After` then holds back all deliveries to it. */
 const PAUSING: ReadonlySet<number> = new Set([429, 503]);
 
+export interface ForwardOptions {
+  /** Maximum size of what a transformation makes, in bytes, unless more was received. */
+  readonly maxBodyBytes: number;
+  /** Called when the receiver wants nothing for a time, in milliseconds. */
+  onPause?(status: number, wait: number): void;
+}
+
 /**
  * A forward address as a target of the dispatcher. It sends the body, unchanged unless there is a transformation, signed
- * with Standard Webhooks under the delivery's own id, so that the receiver can tell a retry from another delivery. A
- * transformation makes at most `maxBodyBytes`.
+ * with Standard Webhooks under the delivery's own id, so that the receiver can tell a retry from another delivery.
  */
 export function forwardTarget(
   settings: ForwardSettings,
   defaults: TargetDefaults,
   sign: Signer | undefined,
   poster: Poster,
-  maxBodyBytes: number,
+  { maxBodyBytes, onPause = () => {} }: ForwardOptions,
 ): Target {
   const { name, order, rate, transform } = settings;
   const gate = new ClaimGate(rate);
@@ -64,7 +70,10 @@ export function forwardTarget(
       // Standard Webhooks: 410 means that the receiver wants no more deliveries.
       if (status === 410) throw new AttemptError('the receiver answered 410', 'never');
       const wait = RETRYABLE.has(status) ? retryAfterMs(retryAfter, Date.now()) : undefined;
-      if (wait !== undefined && PAUSING.has(status)) gate.pause(wait);
+      if (wait !== undefined && wait > 0 && PAUSING.has(status)) {
+        gate.pause(wait);
+        onPause(status, wait);
+      }
       throw new AttemptError(`the receiver answered ${status}`, wait);
     },
   };

@@ -21,6 +21,7 @@ const testSchema = v.object(
     is: v.optional(value),
     isNot: v.optional(value),
     in: v.optional(wholeField(v.pipe(v.array(value), v.minLength(1)), VALUES)),
+    includes: v.optional(value),
     exists: v.optional(toggleField),
     startsWith: v.optional(v.string('must be a text')),
     above: v.optional(number),

@@ -25,6 +25,8 @@ test('each test tells values apart by their type', () => {
     VALUES.filter((value) => value !== undefined),
   );
   assert.deepEqual(chosen({ exists: false }), [undefined]);
+  assert.deepEqual(chosen({ includes: 'opened' }), [['opened']]);
+  assert.deepEqual(chosen({ includes: 'open' }), []);
   assert.deepEqual(chosen({ startsWith: 'open' }), ['opened']);
   assert.deepEqual(chosen({ startsWith: '' }), ['', '5', 'opened']);
   assert.deepEqual(chosen({ above: 0 }), [5]);
@@ -63,7 +65,16 @@ test('conditions are combined as in logic', () => {
 });
 
 test('it never throws, whatever the body is', () => {
-  const tests = { is: 1, isNot: 2, in: ['a'], exists: true, startsWith: 'a', above: 1, below: 2 };
+  const tests = {
+    is: 1,
+    isNot: 2,
+    in: ['a'],
+    includes: 1,
+    exists: true,
+    startsWith: 'a',
+    above: 1,
+    below: 2,
+  };
   for (const [name, value] of Object.entries(tests)) {
     const check = compileCondition({ pointer: '/a/0', [name]: value });
     fc.assert(

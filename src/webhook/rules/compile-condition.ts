@@ -27,7 +27,7 @@ export function compileCondition(condition: Condition): Test {
 }
 
 function testsOf(condition: PointerCondition): readonly Test[] {
-  const { is, isNot, in: values, exists, startsWith, above, below } = condition;
+  const { is, isNot, in: values, includes, exists, startsWith, above, below } = condition;
   const tests: Test[] = [];
   if (is !== undefined) tests.push((value) => value === is);
   if (isNot !== undefined) tests.push((value) => value !== isNot);
@@ -35,6 +35,7 @@ function testsOf(condition: PointerCondition): readonly Test[] {
     const set = new Set<unknown>(values);
     tests.push((value) => set.has(value));
   }
+  if (includes !== undefined) tests.push((value) => Array.isArray(value) && value.includes(includes));
   if (exists !== undefined) tests.push((value) => (value !== undefined) === exists);
   if (startsWith !== undefined) {
     tests.push((value) => typeof value === 'string' && value.startsWith(startsWith));

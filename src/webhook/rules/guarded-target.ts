@@ -18,11 +18,12 @@ export function guardedTarget(
   if (rules === undefined) return target;
   return {
     ...target,
-    run(job, signal) {
+    run(...given) {
+      const [job] = given;
       const asked = new AskedDelivery(job.delivery, parseDeliveryBody(job.delivery));
       if (rules.wants?.(asked) === false) return onFiltered(job);
       rules.orderKey?.(asked);
-      return target.run(job, signal);
+      return target.run(...given);
     },
   };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ClaimGate } from '../../src/inbox/dispatch/claim-gate.ts';
+import type { Inbox } from '../../src/inbox/inbox.ts';
 import { engines } from '../support/databases.ts';
 import { startDispatcher } from '../support/dispatch.ts';
 import { newDelivery } from '../support/new-delivery.ts';
@@ -37,6 +38,27 @@ for (const [engine, open] of Object.entries(engines)) {
       now = 101_000;
       await waitFor('the last', () => settled.length === 6);
       assert.deepEqual(running.failures, []);
+    });
+
+    test('a claim that was under way when a pause began gives its jobs back', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      const gate = new ClaimGate(undefined);
+      const slow: Inbox = {
+        ...inbox,
+        async claim(...given) {
+          const jobs = await inbox.claim(...given);
+          gate.pause(3_600_000);
+          return jobs;
+        },
+      };
+      const delivery = newDelivery();
+      await inbox.append(delivery);
+      await using running = startDispatcher(slow, () => assert.fail('it ran'), { target: { gate } });
+      await waitFor('it to be given back', () => running.settled.length > 0);
+      assert.deepEqual(running.settled, [{ id: delivery.id, outcome: 'released' }]);
+      const job = (await deliveries.find(delivery.id))?.jobs[0];
+      assert.deepEqual([job?.status, job?.attempts], ['pending', 0]);
     });
 
     test('a suspect behind a gate that stays closed holds up no other target', async () => {

@@ -30,9 +30,14 @@ export class ClaimGate {
     this.#at = now();
   }
 
+  /** Whether a pause lasts; one can begin while a claim is under way. */
+  get isPaused(): boolean {
+    return this.#now() < this.#pausedUntil;
+  }
+
   /** How many attempts may begin now. */
   get free(): number {
-    if (this.#now() < this.#pausedUntil) return 0;
+    if (this.isPaused) return 0;
     this.#refill();
     return Math.floor(this.#tokens);
   }

@@ -198,7 +198,7 @@ export class Worker {
   }
 
   #end(attempt: Attempt): Ended | Promise<Ended> {
-    const { maxAttempts } = this.#options.target;
+    const { maxAttempts, gate } = this.#options.target;
     const { attempt: number, deaths } = attempt.job;
     if (deaths >= MAX_DEATHS) {
       const error = `the process ended, or stood still, during each of ${deaths} attempts`;
@@ -208,6 +208,8 @@ export class Worker {
     if (number > maxAttempts) return { outcome: { kind: 'dead', error: `had ${number - 1} attempts` } };
     // The answer to the claim came so late that the lease may have ended.
     if (performance.now() >= attempt.leaseUntil || this.#deadline?.aborted) return RELEASED;
+    // A pause has begun while it was claimed.
+    if (gate?.isPaused) return RELEASED;
     return attempt.run();
   }
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { ALERT_TARGET } from '../inbox/alerts/alert-delivery.ts';
-import type { NewDelivery } from '../inbox/delivery.ts';
+import type { ClaimedJob, NewDelivery } from '../inbox/delivery.ts';
 import { Dispatcher } from '../inbox/dispatch/dispatcher.ts';
 import { Heartbeat } from '../inbox/dispatch/heartbeat.ts';
 import { retention } from '../inbox/dispatch/retention.ts';
@@ -14,10 +14,11 @@ import { Network } from './forward/network.ts';
 import { createPoster } from './forward/post.ts';
 import type { ForwardSettings } from './forward/read-forwards.ts';
 import { handlerTarget } from './handler-target.ts';
-import { createJobPlan } from './job-plan.ts';
+import { createJobPlan, hasTarget } from './job-plan.ts';
 import type { WebhookNumbers } from './options.ts';
 import { createOwnWork } from './own-work.ts';
 import { RECEIVER_PATH, receiver } from './receiver/receiver.ts';
+import { guardedTarget } from './rules/guarded-target.ts';
 import { standard } from './schemes/standard.ts';
 import type { WebhookSettings } from './settings.ts';
 
@@ -66,18 +67,26 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     backoff: { base: numbers.backoff, cap: numbers.maxBackoff },
   };
   const network = building.use(new Network());
+  const onFiltered = ({ target, delivery: { id, event } }: ClaimedJob) =>
+    log.info({ delivery: id, event, target }, 'delivery filtered before its attempt');
   const forwardTo = (forward: ForwardSettings): Target => {
     const { secrets, allowPrivate } = forward;
     const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
     const sign = secrets.length === 0 ? undefined : signature.signer(secrets);
-    return forwardTarget(forward, defaults, sign, building.use(createPoster({ network, allowPrivate })));
+    const poster = building.use(createPoster({ network, allowPrivate }));
+    const target = forwardTarget(forward, defaults, sign, poster, {
+      maxBodyBytes: numbers.maxBodyBytes,
+      onPause: (status, wait) => log.warn({ forward: forward.name, status, wait }, 'forward address paused'),
+    });
+    return guardedTarget(target, forward, onFiltered);
   };
   const targets = [
-    ...[...handlers].map(([event, spec]) =>
-      handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
+    ...[...handlers].map(([event, spec]) => {
+      const target = handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
         log.child({ delivery: id, event, attempt }),
-      ),
-    ),
+      );
+      return guardedTarget(target, spec, onFiltered);
+    }),
     ...forwards.map(forwardTo),
     ...(deadAlert.address === undefined ? [] : [{ ...forwardTo(deadAlert.address), name: ALERT_TARGET }]),
   ];
@@ -102,10 +111,12 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     onPruned: (removed) => log.info({ removed }, 'old deliveries removed'),
     onError: events.storeFailed,
   });
-  const plan = createJobPlan(handlers, forwards);
+  const plan = createJobPlan(handlers, forwards, events.ruleFailed);
   const onAppended = (delivery: NewDelivery, appended: Appended) => {
-    events.appended(delivery, appended);
-    for (const { target } of delivery.jobs) dispatcher.wake(target);
+    const { event, jobs } = delivery;
+    const filtered = jobs.length === 0 && hasTarget(event, handlers, forwards);
+    events.appended(delivery, appended, filtered);
+    for (const { target } of jobs) dispatcher.wake(target);
   };
   const ownWork = createOwnWork({ ...options, plan, onAppended, onError: events.storeFailed });
   const posters = building.move();

@@ -82,7 +82,7 @@ export const codeKeys = [
     key: 'webhook.handlers',
     shape: '{ [event]: (delivery, { signal, log }) => void }',
     description:
-      'Handlers of deliveries, by event; or `{ handler, concurrency, timeout, attempts, order }`: times in milliseconds, `order` a JSON pointer to the key whose deliveries are handled one after the other.',
+      'Handlers of deliveries, by event; or `{ handler, when, order, concurrency, timeout, attempts }`: `when` a condition or function that says which deliveries it handles, `order` a JSON pointer to the key, or a function that gives it, whose deliveries are handled one after the other, times in milliseconds.',
   },
   {
     key: 'webhook.sources',
@@ -92,9 +92,9 @@ export const codeKeys = [
   },
   {
     key: 'webhook.forward',
-    shape: '{ [name]: { url, secrets, events, allowPrivate } }',
+    shape: '{ [name]: { url, secrets, events, when, order, transform, rate, allowPrivate } }',
     description:
-      'Addresses that Portico forwards deliveries to, signed with Standard Webhooks if they have secrets. Data, so also in .json.',
+      'Addresses that Portico forwards deliveries to, signed with Standard Webhooks if they have secrets: those of `events` for which `when` holds, changed by `transform`, at most at a `rate` such as `10/s`. Data, so also in .json; functions need a module.',
   },
   {
     key: 'webhook.alerts',

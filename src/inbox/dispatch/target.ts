@@ -1,6 +1,7 @@
 import type { Answer } from '../attempts.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { BackoffOptions } from './backoff.ts';
+import type { ClaimGate } from './claim-gate.ts';
 
 /** Thrown by a target that knows better than the backoff when, or whether, to retry. */
 export class AttemptError extends Error {
@@ -41,4 +42,6 @@ export interface Target {
   readonly backoff: BackoffOptions;
   /** Whether jobs have order keys, so that the end of one makes another one claimable; default false. */
   readonly ordered?: boolean;
+  /** Says how many attempts may begin; default as many as there are slots. */
+  readonly gate?: ClaimGate;
 }

@@ -34,6 +34,8 @@ export interface WorkerOptions {
 
 /** When a claim leaves less than this of its share, in bytes, the next body may not have fit. */
 const LARGE_BODY = 25 * 1024 * 1024;
+/** Suspects of other targets wait at most this long for the gate of a target, in milliseconds. */
+const LONG_WAIT = 1_000;
 
 /**
  * Claims and runs the jobs of one target. States: idle -> claiming (on wake) -> idle. A wake that comes while the worker
@@ -122,8 +124,9 @@ export class Worker {
         bytes.onRoom(this.#wake);
         return;
       }
-      const slots = this.#freeSlots;
+      const slots = Math.min(this.#freeSlots, target.gate?.free ?? Number.POSITIVE_INFINITY);
       this.#pending = false;
+      if (slots === 0) return this.#awaitGate();
       const share = bytes.share();
       let taken = 0;
       try {
@@ -139,6 +142,7 @@ export class Worker {
           suspects,
           maxBytes: share.bytes,
         });
+        target.gate?.take(jobs.length);
         taken = jobs.reduce((sum, job) => sum + sizeOf(job), 0);
         const mayBeCut = jobs.length > 0 && share.bytes - taken < LARGE_BODY;
         // A suspect comes before the others, and they after it.
@@ -157,6 +161,12 @@ export class Worker {
   }
 
   readonly #wake = (): void => this.wake();
+
+  #awaitGate(): void {
+    const wait = this.#options.target.gate?.onFree(this.#wake) ?? 0;
+    // One that has to wait for long holds up no other target.
+    if (wait > LONG_WAIT && this.#suspect === 'wanted') this.#suspect = 'none';
+  }
 
   #start(attempt: Attempt): void {
     const { target, leases, bytes, events, onSuspectEnded } = this.#options;
@@ -188,7 +198,7 @@ export class Worker {
   }
 
   #end(attempt: Attempt): Ended | Promise<Ended> {
-    const { maxAttempts } = this.#options.target;
+    const { maxAttempts, gate } = this.#options.target;
     const { attempt: number, deaths } = attempt.job;
     if (deaths >= MAX_DEATHS) {
       const error = `the process ended, or stood still, during each of ${deaths} attempts`;
@@ -198,6 +208,8 @@ export class Worker {
     if (number > maxAttempts) return { outcome: { kind: 'dead', error: `had ${number - 1} attempts` } };
     // The answer to the claim came so late that the lease may have ended.
     if (performance.now() >= attempt.leaseUntil || this.#deadline?.aborted) return RELEASED;
+    // A pause has begun while it was claimed.
+    if (gate?.isPaused) return RELEASED;
     return attempt.run();
   }
 }

@@ -2,12 +2,13 @@ import type { NewDelivery, NewJob } from '../delivery.ts';
 import { parseDeliveryBody } from '../delivery-body.ts';
 import { PeriodicTask } from '../dispatch/periodic-task.ts';
 import type { Appended, Inbox } from '../inbox.ts';
+import type { DeliveryFacts } from '../rules/received-delivery.ts';
 import type { Enqueued, TakenDelivery } from './enqueued.ts';
 
 export interface IntakeOptions {
   readonly inbox: Pick<Inbox, 'enqueued'>;
   /** Decides which jobs a delivery gets. */
-  plan(event: string, body: unknown): readonly NewJob[];
+  plan(delivery: DeliveryFacts, body: unknown): readonly NewJob[];
   /** Called with each delivery that this process has taken in. */
   onAppended(delivery: NewDelivery, appended: Appended): void;
   onError(error: unknown): void;
@@ -56,7 +57,7 @@ export class Intake {
 
   #deliveryOf({ seq, ...enqueued }: Enqueued): TakenDelivery {
     const stored = { ...enqueued, dataPointer: '/data', contentType: 'application/json' };
-    return { seq, delivery: { ...stored, jobs: this.#options.plan(enqueued.event, parsed(stored)) } };
+    return { seq, delivery: { ...stored, jobs: this.#options.plan(stored, parsed(stored)) } };
   }
 }
 

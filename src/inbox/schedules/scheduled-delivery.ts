@@ -1,9 +1,10 @@
 import type { NewDelivery, NewJob } from '../delivery.ts';
 import { SCHEDULE_SOURCE } from '../own-sources.ts';
+import type { DeliveryFacts } from '../rules/received-delivery.ts';
 import type { Schedule } from './schedule.ts';
 
-/** Decides which jobs a delivery gets, from its event and its parsed body. */
-type Plan = (event: string, body: unknown) => readonly NewJob[];
+/** Decides which jobs a delivery gets, from what is known of it and its parsed body. */
+type Plan = (delivery: DeliveryFacts, body: unknown) => readonly NewJob[];
 
 /**
  * The delivery of a schedule for a planned time. Its dedup key consists of both, so that a second one is a duplicate,
@@ -17,15 +18,12 @@ export function scheduledDelivery(
 ): NewDelivery {
   const plannedAt = new Date(planned).toISOString();
   const body = { event, data: { ...data, schedule: name, plannedAt } };
+  const facts = { id, source: SCHEDULE_SOURCE, event, dataPointer: '/data', receivedAt };
   return {
-    id,
-    source: SCHEDULE_SOURCE,
-    event,
-    dataPointer: '/data',
+    ...facts,
     contentType: 'application/json',
     body: Buffer.from(JSON.stringify(body)),
-    receivedAt,
     dedupKey: `${name}@${plannedAt}`,
-    jobs: plan(event, body),
+    jobs: plan(facts, body),
   };
 }

@@ -1,6 +1,7 @@
 import type { NewDelivery, NewJob } from '../delivery.ts';
 import { DeliveryIds } from '../delivery-ids.ts';
 import type { Appended, Inbox } from '../inbox.ts';
+import type { DeliveryFacts } from '../rules/received-delivery.ts';
 import type { Schedule } from './schedule.ts';
 import { scheduledDelivery } from './scheduled-delivery.ts';
 
@@ -8,7 +9,7 @@ export interface SchedulerOptions {
   readonly inbox: Pick<Inbox, 'marks'>;
   readonly schedules: readonly Schedule[];
   /** Decides which jobs a delivery gets. */
-  plan(event: string, body: unknown): readonly NewJob[];
+  plan(delivery: DeliveryFacts, body: unknown): readonly NewJob[];
   /** Called with each delivery that this process has stored. */
   onAppended(delivery: NewDelivery, appended: Appended): void;
   /** Called when the last planned time was missed by more than the grace of its schedule. */

@@ -26,7 +26,7 @@ async function open(events: readonly string[], changes: Partial<ManagementOption
       jobs: event === 'unhandled' ? [] : [{ target: `handler:${event}`, orderKey: null }],
     });
   }
-  const plan = (event: string | null) =>
+  const plan = ({ event }: { readonly event: string | null }) =>
     event === 'unhandled' ? [] : [{ target: `handler:${event}`, orderKey: null }];
   const app = await managementApp({ deliveries: { log: deliveries, plan }, ...changes });
   const get = async (path: string) => {

@@ -69,9 +69,8 @@ async function run({ signed = true, given = job } = {}) {
   const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
   const sign = signed ? signature.signer(SECRETS) : undefined;
   answers.length = 0;
-  await forwardTarget(settings(), defaults, sign, poster).run(given, signal, (answer) =>
-    answers.push(answer),
-  );
+  const target = forwardTarget(settings(), defaults, sign, poster, { maxBodyBytes: 1 });
+  await target.run(given, signal, (answer) => answers.push(answer));
   return got.at(-1) ?? assert.fail('nothing came');
 }
 
@@ -133,9 +132,14 @@ test('what the receiver answers is told, success or not, and cut after a kilobyt
 });
 
 test('limits of its own come before those of the door', () => {
-  const target = forwardTarget({ ...settings(), timeout: 9 }, defaults, undefined, poster);
+  const given = { ...settings(), timeout: 9 };
+  const target = forwardTarget(given, defaults, undefined, poster, { maxBodyBytes: 1 });
   const { name, concurrency, timeout, maxAttempts } = target;
   assert.deepEqual([name, concurrency, timeout, maxAttempts], ['forward:billing', 3, 9, 5]);
+  assert.equal(target.ordered, false);
+  const ordered = { ...given, order: '/data/id', rate: { perMs: 1, burst: 7 } };
+  const { gate, ...rest } = forwardTarget(ordered, defaults, undefined, poster, { maxBodyBytes: 1 });
+  assert.deepEqual([rest.ordered, gate?.free], [true, 7]);
 });
 
 const failure = async (status: number, retryAfter?: string) => {

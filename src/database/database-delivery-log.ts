@@ -47,7 +47,7 @@ function listing(forward: boolean) {
 const NEWEST_FIRST = listing(false);
 const OLDEST_FIRST = listing(true);
 const JOBS = `
-  SELECT target, ${JOB_STATUS}, attempts, due_at, error, finished_at FROM jobs WHERE delivery = $1 ORDER BY seq`;
+  SELECT target, ${JOB_STATUS}, attempts, due_at, error, finished_at, deaths FROM jobs WHERE delivery = $1 ORDER BY seq`;
 
 /** The ids of the deliveries with the dedup key $1: one index lookup per source, of which there are few. */
 const BY_SENDER = `
@@ -173,8 +173,9 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
   }
 
   #job(row: Row): JobDetail {
-    type Columns = [string, JobDetail['status'], number, number, string | null, number | null];
-    const [target, status, attempts, dueAt, error, finishedAt] = row as Columns;
-    return { target: this.decode(target), status, attempts, dueAt, error: this.decode(error), finishedAt };
+    type Columns = [string, JobDetail['status'], number, number, string | null, number | null, number];
+    const [target, status, attempts, dueAt, error, finishedAt, deaths] = row as Columns;
+    const texts = { target: this.decode(target), error: this.decode(error) };
+    return { ...texts, status, attempts, dueAt, finishedAt, deaths };
   }
 }

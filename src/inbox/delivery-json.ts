@@ -31,11 +31,13 @@ export function detailJson(detail: DeliveryDetail, view: DetailView): string {
   return view.shown ? `${head.slice(0, -1)},${bodyMembers(detail.body, view.maxBodyBytes)}}` : head;
 }
 
-function jobJson({ target, status, attempts, dueAt, error, finishedAt }: JobDetail, view: DetailView) {
+function jobJson(job: JobDetail, view: DetailView) {
+  const { target, status, attempts, deaths, dueAt, error, finishedAt } = job;
   return {
     target,
     status,
     attempts,
+    deaths,
     nextAttemptAt: status === 'pending' ? iso(dueAt) : null,
     finishedAt: finishedAt === null ? null : iso(finishedAt),
     ...(view.shown && { error: error === null ? null : view.mask(error) }),

@@ -31,6 +31,8 @@ export interface JobDetail {
   readonly dueAt: number;
   readonly error: string | null;
   readonly finishedAt: number | null;
+  /** See deaths.ts. */
+  readonly deaths: number;
 }
 
 export interface DeliveryDetail extends DeliverySummary, StoredDelivery {

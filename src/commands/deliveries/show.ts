@@ -56,8 +56,9 @@ function describe(found: DeliveryDetail, now: number): readonly string[] {
 }
 
 function describeJob(job: JobDetail, now: number): readonly string[] {
-  const { target, status, attempts, error } = job;
-  const line = `  ${plain(target)}: ${status}, ${counted(attempts, 'attempt', 'attempts')}${timeOf(job, now)}`;
+  const { target, status, attempts, deaths, error } = job;
+  const died = deaths === 0 ? '' : `, ${counted(deaths, 'death', 'deaths')}`;
+  const line = `  ${plain(target)}: ${status}, ${counted(attempts, 'attempt', 'attempts')}${died}${timeOf(job, now)}`;
   return error === null ? [line] : [line, `    last error: ${plain(error)}`];
 }
 

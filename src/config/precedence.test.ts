@@ -105,6 +105,8 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'webhook.maxBackoff': fc.integer({ min: 0, max: 604_800_000 }),
   'webhook.lease': fc.integer({ min: 500, max: 600_000 }),
   'webhook.handlerGrace': fc.integer({ min: 0, max: 2_592_000_000 }),
+  'webhook.isolate': fc.boolean(),
+  'webhook.isolateMemory': fc.integer({ min: 16, max: 65_536 }),
   'log.level': fc.constantFrom('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   'log.requests': fc.boolean(),
   profiles: fc.array(item, { maxLength: 3 }),

@@ -10,6 +10,9 @@ import { forwardTarget } from './forward/forward-target.ts';
 import { Network } from './forward/network.ts';
 import { createPoster } from './forward/post.ts';
 import { handlerTarget } from './handler-target.ts';
+import { isolatedTarget } from './isolate/isolated-target.ts';
+import type { ThreadOptions } from './isolate/thread.ts';
+import { ThreadPool } from './isolate/thread-pool.ts';
 import { createJobPlan } from './job-plan.ts';
 import type { WebhookNumbers } from './options.ts';
 import { RECEIVER_PATH, receiver } from './receiver/receiver.ts';
@@ -21,6 +24,8 @@ export interface WebhookDoorOptions extends WebhookSettings {
   readonly inbox: Inbox;
   /** By event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
+  /** What the threads of isolated handlers need; without it no handler is isolated. */
+  readonly isolation?: Omit<ThreadOptions, 'log'> | undefined;
   readonly numbers: WebhookNumbers;
   /** Its children are the logs of single deliveries. */
   readonly log: HandlerLog & { child(bindings: Record<string, unknown>): HandlerLog };
@@ -49,7 +54,7 @@ const DAY = 86_400_000;
 
 /** Puts the receiver and the work behind it together. Throws UnusableSecretError. */
 export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
-  const { inbox, handlers, forwards, sources, secrets, numbers, log, events } = options;
+  const { inbox, handlers, isolation, forwards, sources, secrets, numbers, log, events } = options;
   using building = new DisposableStack();
   const defaults = {
     concurrency: numbers.concurrency,
@@ -58,12 +63,14 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     backoff: { base: numbers.backoff, cap: numbers.maxBackoff },
   };
   const network = building.use(new Network());
+  const threads = isolation && new ThreadPool({ ...isolation, log });
   const targets = [
-    ...[...handlers].map(([event, spec]) =>
-      handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
+    ...[...handlers].map(([event, spec]) => {
+      const target = handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
         log.child({ delivery: id, event, attempt }),
-      ),
-    ),
+      );
+      return threads !== undefined && spec.isolate ? isolatedTarget(target, event, threads) : target;
+    }),
     ...forwards.map((forward) => {
       const { secrets, allowPrivate } = forward;
       const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
@@ -121,6 +128,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       // What has no connection yet is released at once, so that no dead host delays the stop.
       network[Symbol.dispose]();
       await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop()]);
+      await threads?.[Symbol.asyncDispose]();
     },
   };
 }

@@ -80,7 +80,7 @@ export const codeKeys = [
     key: 'webhook.handlers',
     shape: '{ [event]: (delivery, { signal, log }) => void }',
     description:
-      'Handlers of deliveries, by event; or `{ handler, concurrency, timeout, attempts, order }`: times in milliseconds, `order` a JSON pointer to the key whose deliveries are handled one after the other.',
+      'Handlers of deliveries, by event; or `{ handler, concurrency, timeout, attempts, order, isolate }`: times in milliseconds, `order` a JSON pointer to the key whose deliveries are handled one after the other, `isolate: true` for a worker thread.',
   },
   {
     key: 'webhook.sources',

@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { parsePointer } from '../../core/json-pointer.ts';
 import type { DeliveryHandler } from '../../inbox/handler.ts';
-import { countField, functionField } from './fields.ts';
+import { countField, functionField, toggleField } from './fields.ts';
 import { type Given, namedOf } from './given.ts';
 import { readObject, type Written } from './read-object.ts';
 
@@ -16,6 +16,8 @@ const handlerSchema = v.object(
     timeout: v.optional(countField),
     /** Maximum attempts before a delivery is dead. */
     attempts: v.optional(countField),
+    /** Whether it runs in a worker thread; only one that the configuration module has can. */
+    isolate: v.optional(toggleField),
     /** JSON pointer (RFC 6901) to the key whose deliveries are handled one after the other, in order of arrival. */
     order: v.optional(
       v.pipe(

@@ -1,5 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 
+/** SQLITE_CORRUPT (sqlite.org/rescode.html). */
+const CORRUPT = 11;
+
 /** The last times that the database has seen: the latest heartbeat, and the newest delivery. */
 const LAST_SEEN = `
   SELECT max(
@@ -12,7 +15,7 @@ const LAST_SEEN = `
  * late, so their times go back as far as the clock has.
  */
 export function resetTimes(db: DatabaseSync, now: number): void {
-  const ahead = Number(db.prepare(LAST_SEEN).get()?.lastSeen ?? 0) - now;
+  const ahead = lastSeen(db) - now;
   db.exec('BEGIN IMMEDIATE');
   try {
     db.prepare(
@@ -28,6 +31,16 @@ export function resetTimes(db: DatabaseSync, now: number): void {
     db.exec('COMMIT');
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/** 0 when a page of the deliveries is damaged: the other doors can still work, and the health check of writes says it. */
+function lastSeen(db: DatabaseSync): number {
+  try {
+    return Number(db.prepare(LAST_SEEN).get()?.lastSeen ?? 0);
+  } catch (error) {
+    if ((error as { readonly errcode?: unknown }).errcode === CORRUPT) return 0;
     throw error;
   }
 }

@@ -8,6 +8,7 @@ import { addBacklogMetrics } from '../inbox/backlog-metrics.ts';
 import { addClockMetrics } from '../inbox/clock-metrics.ts';
 import { contractHandlers } from '../webhook/contract-handlers.ts';
 import { createWebhookDoor, type WebhookDoor } from '../webhook/door.ts';
+import { isolationProblems, withIsolation } from '../webhook/isolate/isolated-handlers.ts';
 import { createJobPlan, type JobPlan } from '../webhook/job-plan.ts';
 import { readNumbers } from '../webhook/options.ts';
 import { readWebhookSettings, type WebhookSettings } from '../webhook/settings.ts';
@@ -46,6 +47,10 @@ export function openWebhookDoor({
     inbox,
     handlers: handlersOf(config),
     ...settings,
+    isolation:
+      config.file === undefined
+        ? undefined
+        : { file: config.file, memory: config.settings['webhook.isolateMemory'] },
     numbers: readNumbers((name) => config.settings[`webhook.${name}`]),
     headers: config.settings['webhook.headers'].map((name) => name.toLowerCase()),
     log,
@@ -82,10 +87,14 @@ export function webhookSettings({ code, file, resolveSecret }: Config): WebhookS
   return read;
 }
 
-/** The contract's own handlers, unless the configuration module has others for their events. */
-function handlersOf({ code }: Config): ReadonlyMap<string, HandlerSpec> {
+/** The contract's own handlers, unless the configuration module has others for their events. Throws ConfigError. */
+function handlersOf({ code, file, settings }: Config): ReadonlyMap<string, HandlerSpec> {
+  const defaults = { isolate: settings['webhook.isolate'], concurrency: settings['webhook.concurrency'] };
+  const own = withIsolation(code.handlers, defaults);
+  const problems = file === undefined ? isolationProblems(own, 'configuration: webhook.handlers') : [];
+  if (problems.length > 0) throw new ConfigError(problems);
   return new Map<string, HandlerSpec>([
     ...Object.entries(contractHandlers).map(([event, handler]) => [event, { handler }] as const),
-    ...code.handlers,
+    ...own,
   ]);
 }

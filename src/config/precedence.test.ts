@@ -108,6 +108,8 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'webhook.handlerGrace': fc.integer({ min: 0, max: 2_592_000_000 }),
   'webhook.headers': fc.subarray(['x-github-event', 'X-Request-Id']),
   'webhook.keptAttempts': count,
+  'webhook.isolate': fc.boolean(),
+  'webhook.isolateMemory': fc.integer({ min: 16, max: 65_536 }),
   'log.level': fc.constantFrom('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   'log.requests': fc.boolean(),
   profiles: fc.array(item, { maxLength: 3 }),

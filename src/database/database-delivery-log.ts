@@ -49,7 +49,7 @@ function listing(forward: boolean) {
 const NEWEST_FIRST = listing(false);
 const OLDEST_FIRST = listing(true);
 const JOBS = `
-  SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, ${SUCCESS}
+  SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, deaths, ${SUCCESS}
   FROM jobs WHERE delivery = $1 ORDER BY seq`;
 
 /** The ids of the deliveries with the dedup key $1: one index lookup per source, of which there are few. */
@@ -180,10 +180,19 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
   }
 
   #job(row: Row, entries: ReadonlyMap<number, readonly AttemptEntry[]>): JobDetail {
-    type Columns = [number, string, JobDetail['status'], number, number, string | null, number | null];
-    const [seq, target, status, attempts, dueAt, error, finishedAt] = row as Columns & Row;
+    type Columns = [
+      number,
+      string,
+      JobDetail['status'],
+      number,
+      number,
+      string | null,
+      number | null,
+      number,
+    ];
+    const [seq, target, status, attempts, dueAt, error, finishedAt, deaths] = row as Columns & Row;
     const texts = { target: this.decode(target), error: this.decode(error) };
-    const history = [...(entries.get(seq) ?? []), ...successEntry(row.slice(7))];
-    return { ...texts, status, attempts, dueAt, finishedAt, history };
+    const history = [...(entries.get(seq) ?? []), ...successEntry(row.slice(8))];
+    return { ...texts, status, attempts, dueAt, finishedAt, deaths, history };
   }
 }

@@ -2,18 +2,23 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { HealthRegistry } from '../observability/health/registry.ts';
+import { Metrics } from '../observability/metrics/metrics.ts';
 import { type BacklogCheckOptions, backlogCheck } from './backlog-check.ts';
+import { addClockMetrics } from './clock-metrics.ts';
 import type { Backlog } from './inbox.ts';
 
 const NOW = 1_000_000;
 
+/** A clock of the store that answers nothing that is shown. */
+const unknown = (): number | Promise<number> => Number.NaN;
+
 async function check(
   backlog: () => Backlog | Promise<Backlog>,
   thresholdMs: number,
-  options: Partial<BacklogCheckOptions> = {},
+  { clock = unknown, ...options }: Partial<BacklogCheckOptions> & { readonly clock?: typeof unknown } = {},
 ) {
   const registry = new HealthRegistry([
-    backlogCheck({ backlog }, { thresholdMs, now: () => NOW, ...options }),
+    backlogCheck({ backlog, clock }, { thresholdMs, now: () => NOW, ...options }),
   ]);
   return (await registry.check()).components.webhookBacklog;
 }
@@ -63,4 +68,43 @@ test('a store that does not answer is DOWN', async () => {
   for (const backlog of [fails, async () => fails()]) {
     assert.deepEqual(await check(backlog, 10), { status: 'DOWN', details: { error: 'Error: gone' } });
   }
+});
+
+test('the difference of the clocks is a detail, in words when it is large, and no more', async () => {
+  const backlog = { open: 0, oldestAt: undefined, dead: 0 };
+  const details = async (clock: () => number | Promise<number>) => {
+    const { status, details } = (await check(() => backlog, 10, { clock })) ?? {};
+    const { clockSkewMs, clock: words } = (details ?? {}) as { clockSkewMs?: number; clock?: string };
+    return {
+      status,
+      skew: clockSkewMs === undefined ? undefined : Math.round(clockSkewMs / 10_000) + 0,
+      words,
+    };
+  };
+  const words = (text: string) => `the clock of this process is ${text} that of the database`;
+  for (const later of [(ms: number) => ms, async (ms: number) => ms]) {
+    assert.deepEqual(await details(() => later(Date.now())), { status: 'UP', skew: 0, words: undefined });
+    const behind = await details(() => later(Date.now() + 90_000));
+    assert.deepEqual(behind, { status: 'UP', skew: -9, words: words('90 s behind') });
+    const ahead = await details(() => later(Date.now() - 90_000));
+    assert.deepEqual(ahead, { status: 'UP', skew: 9, words: words('90 s ahead of') });
+  }
+  const silent = await details(() => Promise.reject(new Error('gone')));
+  assert.deepEqual(silent, { status: 'UP', skew: undefined, words: undefined });
+});
+
+test('the meter and the check share one question to the store', async () => {
+  let asked = 0;
+  const clock = () => {
+    asked++;
+    return Date.now();
+  };
+  const inbox = { backlog: () => ({ open: 0, oldestAt: undefined, dead: 0 }), clock };
+  using metrics = new Metrics();
+  addClockMetrics(metrics, inbox);
+  for (let i = 0; i < 3; i++) {
+    await backlogCheck(inbox, { thresholdMs: 1 }).check(AbortSignal.timeout(1_000));
+    for (const series of metrics.meter('webhook.clock.skew')?.series() ?? []) series.measure();
+  }
+  assert.equal(asked, 1);
 });

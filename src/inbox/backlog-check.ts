@@ -1,5 +1,6 @@
 import { whenReady } from '../core/maybe-promise.ts';
 import type { HealthIndicator, HealthResult } from '../observability/health/health.ts';
+import { ClockSkew } from './clock-skew.ts';
 import type { Backlog, Inbox } from './inbox.ts';
 
 export interface BacklogCheckOptions {
@@ -16,23 +17,45 @@ export interface BacklogCheckOptions {
 /** Counting a long backlog is slow, so a result is reused for this long, in milliseconds. */
 const TTL = 5_000;
 
-/** Checks that deliveries are handled in time; those that wait for a retry count too. */
+/** A larger difference between the clocks is put into words, in milliseconds. */
+const MAX_SKEW = 1_000;
+/** A difference is shown in steps of so many milliseconds. */
+const SKEW_STEP = 100;
+
+/** Checks that deliveries are handled in time; those that wait for a retry count too. Shows how far the clocks differ. */
 export function backlogCheck(
-  inbox: Pick<Inbox, 'backlog'>,
+  inbox: Pick<Inbox, 'backlog' | 'clock'>,
   { thresholdMs, deadThreshold = 0, downWhenDead = false, now = Date.now }: BacklogCheckOptions,
 ): HealthIndicator {
-  function result({ open, oldestAt, dead }: Backlog): HealthResult {
+  function result({ open, oldestAt, dead }: Backlog, ahead: number): HealthResult {
     const tooMany = dead > deadThreshold;
     const words = tooMany ? { deadLetters: inWords(dead, deadThreshold) } : {};
     const whole = tooMany && downWhenDead ? 'DOWN' : 'UP';
-    if (oldestAt === undefined) return { status: whole, details: { open, dead, thresholdMs, ...words } };
+    const more = { ...words, ...clockDetails(ahead) };
+    if (oldestAt === undefined) return { status: whole, details: { open, dead, thresholdMs, ...more } };
     // The clock may have been set back.
     const oldestMs = Math.max(0, now() - oldestAt);
     const status = oldestMs > thresholdMs ? 'DOWN' : whole;
-    return { status, details: { open, oldestMs, dead, thresholdMs, ...words } };
+    return { status, details: { open, oldestMs, dead, thresholdMs, ...more } };
   }
 
-  return { name: 'webhookBacklog', ttlMs: TTL, check: () => whenReady(inbox.backlog(), result) };
+  const skew = ClockSkew.of(inbox);
+  const check = () => {
+    const ahead = skew.read();
+    return whenReady(inbox.backlog(), (backlog) => whenReady(ahead, (ms) => result(backlog, ms)));
+  };
+  return { name: 'webhookBacklog', ttlMs: TTL, check };
+}
+
+/** How far the clock of this process is ahead of that of the database; nothing when that is not known. */
+function clockDetails(ahead: number) {
+  if (Number.isNaN(ahead)) return {};
+  // Coarse, so that the result changes only when the clocks do; without a negative zero.
+  const clockSkewMs = Math.round(ahead / SKEW_STEP) * SKEW_STEP + 0;
+  if (Math.abs(ahead) <= MAX_SKEW) return { clockSkewMs };
+  const seconds = Math.round(Math.abs(ahead) / 1_000);
+  const clock = `the clock of this process is ${seconds} s ${ahead > 0 ? 'ahead of' : 'behind'} that of the database`;
+  return { clockSkewMs, clock };
 }
 
 function inWords(dead: number, threshold: number): string {

@@ -36,11 +36,12 @@ export function detailJson(detail: DeliveryDetail, view: DetailView): string {
 }
 
 function jobJson(job: JobDetail, view: DetailView) {
-  const { target, status, attempts, dueAt, error, finishedAt, history } = job;
+  const { target, status, attempts, deaths, dueAt, error, finishedAt, history } = job;
   return {
     target,
     status,
     attempts,
+    deaths,
     nextAttemptAt: status === 'pending' ? iso(dueAt) : null,
     finishedAt: finishedAt === null ? null : iso(finishedAt),
     ...(view.shown && { error: masked(error, view) }),

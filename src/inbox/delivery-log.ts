@@ -32,6 +32,8 @@ export interface JobDetail {
   readonly dueAt: number;
   readonly error: string | null;
   readonly finishedAt: number | null;
+  /** See deaths.ts. */
+  readonly deaths: number;
   /** The attempts that are kept, the oldest first. */
   readonly history: readonly AttemptEntry[];
 }

@@ -14,6 +14,9 @@ import { Network } from './forward/network.ts';
 import { createPoster } from './forward/post.ts';
 import type { ForwardSettings } from './forward/read-forwards.ts';
 import { handlerTarget } from './handler-target.ts';
+import { isolatedTarget } from './isolate/isolated-target.ts';
+import type { ThreadOptions } from './isolate/thread.ts';
+import { ThreadPool } from './isolate/thread-pool.ts';
 import { createJobPlan, hasTarget } from './job-plan.ts';
 import type { WebhookNumbers } from './options.ts';
 import { createOwnWork } from './own-work.ts';
@@ -27,6 +30,8 @@ export interface WebhookDoorOptions extends WebhookSettings {
   readonly inbox: Inbox;
   /** By event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
+  /** What the threads of isolated handlers need; without it no handler is isolated. */
+  readonly isolation?: Omit<ThreadOptions, 'log'> | undefined;
   readonly numbers: WebhookNumbers;
   /** The headers that /webhook itself keeps, in lower case. */
   readonly headers: readonly string[];
@@ -57,7 +62,8 @@ const DAY = 86_400_000;
 
 /** Puts the receiver and the work behind it together. Throws UnusableSecretError. */
 export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
-  const { inbox, handlers, forwards, sources, deadAlert, secrets, headers, numbers, log, events } = options;
+  const { inbox, handlers, isolation, forwards, sources, deadAlert, secrets, headers, numbers, log, events } =
+    options;
   using building = new DisposableStack();
   const defaults = {
     concurrency: numbers.concurrency,
@@ -67,6 +73,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     backoff: { base: numbers.backoff, cap: numbers.maxBackoff },
   };
   const network = building.use(new Network());
+  const threads = isolation && new ThreadPool({ ...isolation, log });
   const onFiltered = ({ target, delivery: { id, event } }: ClaimedJob) =>
     log.info({ delivery: id, event, target }, 'delivery filtered before its attempt');
   const forwardTo = (forward: ForwardSettings): Target => {
@@ -85,7 +92,8 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       const target = handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
         log.child({ delivery: id, event, attempt }),
       );
-      return guardedTarget(target, spec, onFiltered);
+      const runs = threads !== undefined && spec.isolate ? isolatedTarget(target, event, threads) : target;
+      return guardedTarget(runs, spec, onFiltered);
     }),
     ...forwards.map(forwardTo),
     ...(deadAlert.address === undefined ? [] : [{ ...forwardTo(deadAlert.address), name: ALERT_TARGET }]),
@@ -148,6 +156,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       // What has no connection yet is released at once, so that no dead host delays the stop.
       network[Symbol.dispose]();
       await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop(), ownWork.stop()]);
+      await threads?.[Symbol.asyncDispose]();
     },
   };
 }

@@ -45,7 +45,8 @@ export function handlerTarget(
   };
 }
 
-function deliveryOf({ attempt, delivery }: ClaimedJob, event: string): Delivery {
+/** What the handler of an event gets of a job. */
+export function deliveryOf({ attempt, delivery }: ClaimedJob, event: string): Delivery {
   const { id, source, dataPointer, receivedAt } = delivery;
   const data = valueAt(parseDeliveryBody(delivery), parsePointer(dataPointer) ?? []);
   const headers = headersOf(delivery);

@@ -11,6 +11,7 @@ import { createSecretResolver } from '../config/sources/secret-resolver.ts';
 import type { DeliveryHandler } from '../inbox/handler.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
+import { isolationProblems } from './isolate/isolated-handlers.ts';
 import { readWebhookSettings } from './settings.ts';
 
 /** The numbers of the service's options `webhook.*`, under the same names and with the same defaults. */
@@ -74,6 +75,7 @@ export function readWork(
     problems,
   );
   const handlers = readHandlers({ value: given.handlers, path: 'options: webhook.handlers' }, problems);
+  problems.push(...isolationProblems(handlers, 'options: webhook.handlers'));
   if (problems.length > 0) throw new ConfigError(problems);
   return { ...settings, handlers };
 }

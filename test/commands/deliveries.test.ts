@@ -142,20 +142,23 @@ test('a delivery is named by the beginning of its id too, and by the id of its s
   assert.deepEqual(twice, { code: 0, stdout: '1 delivery discarded.\n', stderr: '' });
 });
 
-test('show: when the next attempt is', async () => {
+test('show: when the next attempt is, and how often a process has ended during one', async () => {
   let id = '';
   await using folder = await folderWith(async (database) => {
     [id = ''] = await storeDeliveries(database, 'paid', 1);
     const now = Date.now() + 1_000;
     const [job] = await database.inbox.claim('handler:paid', 1, 'test', 1_000, { now });
     assert.ok(job);
+    await database.inbox.settle(job, 'test', { kind: 'died' }, now);
+    const [again] = await database.inbox.claim('handler:paid', 1, 'test', 1_000, { now });
+    assert.ok(again);
     const outcome = { kind: 'retry', wait: 7_200_000, error: 'Error: later' } as const;
-    await database.inbox.settle(job, 'test', outcome, now);
+    await database.inbox.settle(again, 'test', outcome, now);
   });
   const { stdout } = await folder.portico('deliveries', 'show', id);
   assert.match(
     stdout,
-    /handler:paid: pending, 1 attempt, next try in (?:1h|2h) \(2\S+\)\n {4}last error: Error: later/,
+    /handler:paid: pending, 1 attempt, 1 death, next try in (?:1h|2h) \(2\S+\)\n {4}last error: Error: later/,
   );
 });
 

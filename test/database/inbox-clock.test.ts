@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { backlogCheck } from '../../src/inbox/backlog-check.ts';
 import { addClockMetrics } from '../../src/inbox/clock-metrics.ts';
 import { Metrics } from '../../src/observability/metrics/metrics.ts';
 import { engines } from '../support/databases.ts';
@@ -52,6 +53,9 @@ for (const [engine, open] of Object.entries(engines)) {
       };
       const { value } = await waitFor('the gauge', read);
       assert.ok(Math.abs(value + HOUR / 1_000) < 60, String(value));
+      const health = backlogCheck(inbox, { thresholdMs: 1_000 });
+      const result = await health.check(AbortSignal.timeout(10_000));
+      assert.match(JSON.stringify(result), /this process is 36\d\d s behind that of the database/);
     });
   });
 }

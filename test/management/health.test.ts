@@ -30,7 +30,12 @@ test('all that the process uses is checked', async () => {
   assert.deepEqual(components.db, { status: 'UP' });
   assert.deepEqual(components.writer, { status: 'UP' });
   assert.equal(components.diskSpace?.details?.path, service.folder);
-  assert.deepEqual(components.webhookBacklog?.details, { open: 0, dead: 0, thresholdMs: 3_600_000 });
+  assert.deepEqual(components.webhookBacklog?.details, {
+    open: 0,
+    dead: 0,
+    thresholdMs: 3_600_000,
+    clockSkewMs: 0,
+  });
   for (const name of names) assert.equal((await healthOf(service.urls, `/${name}`)).status, 'UP', name);
 });
 

@@ -61,8 +61,9 @@ function describe(found: DeliveryDetail, now: number): readonly string[] {
 }
 
 function describeJob(job: JobDetail, now: number): readonly string[] {
-  const { target, status, attempts, error, history } = job;
-  const line = `  ${plain(target)}: ${status}, ${counted(attempts, 'attempt', 'attempts')}${timeOf(job, now)}`;
+  const { target, status, attempts, deaths, error, history } = job;
+  const died = deaths === 0 ? '' : `, ${counted(deaths, 'death', 'deaths')}`;
+  const line = `  ${plain(target)}: ${status}, ${counted(attempts, 'attempt', 'attempts')}${died}${timeOf(job, now)}`;
   const hasError = history.some((entry) => entry.error === error);
   const last = error === null || hasError ? [] : [`    last error: ${plain(error)}`];
   return [line, ...last, ...describeAttempts(history)];

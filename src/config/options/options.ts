@@ -115,6 +115,18 @@ export const options = {
     max: 600_000,
     description: 'Time after the death of a process until another one claims its jobs, in milliseconds.',
   }),
+  'webhook.isolate': toggle({
+    env: 'WEBHOOK_ISOLATE',
+    default: false,
+    description:
+      'Whether handlers of the configuration module run in worker threads, so that a crash or a blocked event loop ends one attempt only. Handlers may set it for themselves.',
+  }),
+  'webhook.isolateMemory': count({
+    env: 'WEBHOOK_ISOLATE_MEMORY',
+    default: 128,
+    min: 16,
+    description: 'Limit of the JavaScript heap of a worker thread of handlers, in MiB.',
+  }),
   'webhook.handlerGrace': duration({
     env: 'WEBHOOK_HANDLER_GRACE',
     default: 900_000,

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import type { DeliveryHandler } from '../../inbox/handler.ts';
-import { countField, functionField } from './fields.ts';
+import { countField, functionField, toggleField } from './fields.ts';
 import { type Given, namedOf } from './given.ts';
 import { readObject, type Written } from './read-object.ts';
 import { checkFilter, filterField } from './webhook-condition.ts';
@@ -17,6 +17,8 @@ const handlerSchema = v.object(
     attempts: v.optional(countField),
     /** The deliveries of the event that it handles; default all. */
     when: v.optional(filterField),
+    /** Whether it runs in a worker thread; only one that the configuration module has can. */
+    isolate: v.optional(toggleField),
     order: v.optional(orderField),
   },
   'must be a function, or an object with a function as its "handler"',

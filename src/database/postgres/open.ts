@@ -8,7 +8,7 @@ import { postgresInbox } from './inbox/inbox.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { Notifier } from './notifier.ts';
 import { connector } from './pool/connector.ts';
-import { onFirst } from './pool/first-connection.ts';
+import { checkReplica, onFirst } from './pool/first-connection.ts';
 import { Server } from './pool/server.ts';
 import { PostgresUserFeed } from './user-feed.ts';
 import { UserReads } from './user-reads.ts';
@@ -28,6 +28,7 @@ export async function openPostgres(
     else requireNothingPending(await pendingMigrations(connection));
     if (forService) await connection.run(COMMIT_NOTHING, []);
   });
+  if (replica !== undefined) await checkReplica(replica.url);
 
   const connect = connector(url);
   const server = new Server(connect);

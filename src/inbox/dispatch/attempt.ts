@@ -5,7 +5,7 @@ import type { ClaimedJob } from '../delivery.ts';
 import type { Outcome } from '../inbox.ts';
 import { backoff } from './backoff.ts';
 import { LeaseLostError } from './lease-lost-error.ts';
-import { AttemptError, NotSentError, type Target } from './target.ts';
+import { AttemptError, type Target, UncountedError } from './target.ts';
 
 /** Longer error messages are cut before they are stored, in characters. */
 const MAX_ERROR = 1_000;
@@ -101,8 +101,8 @@ export class Attempt {
       await current.run(this, () => this.#target.run(this.job, this.#abort.signal, this.#answered));
       return { outcome: { kind: 'done' } };
     } catch (error) {
-      // It is not to blame for the end of its lease, nor for what never left this process.
-      return this.#leaseLost || error instanceof NotSentError ? RELEASED : this.#failure(error);
+      // It is not to blame for the end of its lease, nor for what others did.
+      return this.#leaseLost || error instanceof UncountedError ? RELEASED : this.#failure(error);
     }
   }
 

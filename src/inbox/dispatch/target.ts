@@ -16,8 +16,11 @@ export class AttemptError extends Error {
   }
 }
 
-/** Thrown by a target that has sent nothing, because the process stops: the attempt does not count. */
-export class NotSentError extends AttemptError {
+/** Thrown by a target that could not do its work through no fault of the delivery: the attempt does not count. */
+export class UncountedError extends AttemptError {}
+
+/** Thrown by a target that has sent nothing, because the process stops. */
+export class NotSentError extends UncountedError {
   constructor(host: string) {
     super(`nothing was sent to ${host}, because the process stops`);
   }

@@ -1,7 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 
-/** The latest heartbeat, at most a minute before the last thing that an earlier process has done. */
-const LAST_SEEN = 'SELECT max(seen_at) AS lastSeen FROM targets';
+/** SQLITE_CORRUPT (sqlite.org/rescode.html). */
+const CORRUPT = 11;
+
+/** The last times that the database has seen: the latest heartbeat, and the newest delivery. */
+const LAST_SEEN = `
+  SELECT max(
+    coalesce((SELECT max(seen_at) FROM targets), 0),
+    coalesce((SELECT received_at FROM deliveries ORDER BY seq DESC LIMIT 1), 0)) AS lastSeen`;
 
 /**
  * Puts the times of open jobs right when a service starts that has the file for itself; `now` is in milliseconds since
@@ -9,7 +15,7 @@ const LAST_SEEN = 'SELECT max(seen_at) AS lastSeen FROM targets';
  * late, so their times go back as far as the clock has.
  */
 export function resetTimes(db: DatabaseSync, now: number): void {
-  const ahead = Number(db.prepare(LAST_SEEN).get()?.lastSeen ?? 0) - now;
+  const ahead = lastSeen(db) - now;
   db.exec('BEGIN IMMEDIATE');
   try {
     db.prepare(
@@ -25,6 +31,16 @@ export function resetTimes(db: DatabaseSync, now: number): void {
     db.exec('COMMIT');
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/** 0 when a page of the deliveries is damaged: the other doors can still work, and the health check of writes says it. */
+function lastSeen(db: DatabaseSync): number {
+  try {
+    return Number(db.prepare(LAST_SEEN).get()?.lastSeen ?? 0);
+  } catch (error) {
+    if ((error as { readonly errcode?: unknown }).errcode === CORRUPT) return 0;
     throw error;
   }
 }

@@ -25,6 +25,7 @@ function withRenewal(inbox: Inbox, renew: Inbox['renew']): Inbox {
     claim: (...args) => inbox.claim(...args),
     renew,
     settle: (...args) => inbox.settle(...args),
+    finish: (...args) => inbox.finish(...args),
     recordHeartbeat: (...args) => inbox.recordHeartbeat(...args),
     expireOrphans: (...args) => inbox.expireOrphans(...args),
     backlog: () => inbox.backlog(),

@@ -42,6 +42,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '004-delivery-zones.sql',
       '005-deaths.sql',
       '006-retention.sql',
+      '007-order.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

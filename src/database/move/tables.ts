@@ -41,7 +41,8 @@ export const movedTables: readonly MovedTable[] = [
     received_at: 'integer',
     dedup_key: 'key',
   }),
-  // Without `owner`: there are no leases in the target. `due_at` keeps the end of a lease in the source.
+  // Without `owner`: there are no leases in the target. `due_at` keeps the end of a lease in the source. Which jobs wait for
+  // their order follows from the others.
   table('jobs', {
     seq: 'integer',
     delivery: 'integer',

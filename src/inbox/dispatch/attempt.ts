@@ -29,6 +29,8 @@ export function currentAttempt(): Attempt | undefined {
 /** One attempt at a job. */
 export class Attempt {
   readonly job: ClaimedJob;
+  /** Which one it is of the jobs with its order key that run one after the other. */
+  readonly nth: number;
   /** Until when nobody else can have claimed the job, by `performance.now()`. */
   leaseUntil: number;
   /** Whether its end is being recorded. */
@@ -37,14 +39,16 @@ export class Attempt {
   readonly #abort = new AbortController();
   readonly #end = Promise.withResolvers<Ended>();
   readonly #onOverdue: () => void;
+  #begun = false;
   #leaseLost = false;
   /** How the attempt ends once it has timed out. */
   #timedOut: Ended | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** Calls `onOverdue` when the target ignores for too long that it was told to end. */
-  constructor(job: ClaimedJob, target: Target, leaseUntil: number, onOverdue: () => void) {
+  constructor(job: ClaimedJob, target: Target, leaseUntil: number, onOverdue: () => void, nth = 1) {
     this.job = job;
+    this.nth = nth;
     this.leaseUntil = leaseUntil;
     this.#target = target;
     this.#onOverdue = onOverdue;
@@ -56,6 +60,7 @@ export class Attempt {
 
   /** Runs the target; never rejects. */
   run(): Promise<Ended> {
+    this.#begun = true;
     const { timeout } = this.#target;
     const error = new AttemptError(`took longer than ${timeout} ms`);
     this.#timer = setTimeout(() => {
@@ -73,7 +78,7 @@ export class Attempt {
   loseLease(): boolean {
     if (this.#leaseLost) return false;
     this.#leaseLost = true;
-    if (this.#timedOut === undefined) this.#awaitEnd(RELEASED);
+    if (this.#begun && this.#timedOut === undefined) this.#awaitEnd(RELEASED);
     this.#abort.abort(new LeaseLostError());
     return true;
   }

@@ -33,6 +33,4 @@ export interface Target {
   /** A job is dead after this many failed attempts. */
   readonly maxAttempts: number;
   readonly backoff: BackoffOptions;
-  /** Whether jobs have order keys, so that the end of one makes another one claimable; default false. */
-  readonly ordered?: boolean;
 }

@@ -45,6 +45,7 @@ const job: ClaimedJob = {
   target: 'forward:billing',
   attempt: 2,
   deaths: 0,
+  ordered: false,
   delivery: {
     id: '019a-id',
     source: '',

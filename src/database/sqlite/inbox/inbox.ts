@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { ClaimedJob, StoredDelivery } from '../../../inbox/delivery.ts';
 import type { Appended, Inbox, Outcome } from '../../../inbox/inbox.ts';
+import { BACKLOG } from '../../inbox-sql.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
 import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
@@ -39,40 +40,55 @@ export function sqliteInbox(
   const idOfKey = reads.prepare('SELECT id FROM deliveries WHERE source = ? AND dedup_key = ?');
   const dueTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
-    WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND due_at <= ?)`);
+    WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND NOT waits AND due_at <= ?)`);
   const suspectTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
-    WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect WHERE target = value AND status = 'open' AND due_at <= ?
-      AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
+    WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect
+      WHERE target = value AND status = 'open' AND NOT waits AND due_at <= ? AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
   const deliveries = reads.prepare(`
     SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, body,
       received_at AS receivedAt
     FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))`);
-  // "+" makes SQLite use the index of open jobs; in the index of all jobs it would scan the done ones.
-  const jobCounts = reads.prepare(`
-    SELECT (SELECT count(*) FROM jobs WHERE status = 'open') AS open,
-      (SELECT count(*) FROM jobs WHERE status = 'dead') AS dead,
-      (SELECT received_at FROM deliveries
-        WHERE seq = (SELECT min(+delivery) FROM jobs WHERE status = 'open')) AS oldestAt`);
+  const jobCounts = reads.prepare(BACKLOG);
   const size = reads.prepare(SIZE);
 
+  /** The step that records an outcome. */
   function recordOutcome(
-    fence: readonly [job: number, owner: string, attempt: number, deaths: number],
+    { job, attempt, deaths }: ClaimedJob,
+    owner: string,
     outcome: Outcome,
     now: number,
-  ): Promise<readonly Row[]> {
+  ): Step {
+    const fence = [job, owner, attempt, deaths];
     switch (outcome.kind) {
       case 'done':
-        return writes.write('finishJob', 'done', null, now, ...fence);
+        return { statement: 'finishJob', values: ['done', null, now, ...fence] };
       case 'dead':
-        return writes.write('finishJob', 'dead', outcome.error, now, ...fence);
+        return { statement: 'finishJob', values: ['dead', outcome.error, now, ...fence] };
       case 'retry':
-        return writes.write('retryJob', now + outcome.wait, outcome.error, ...fence);
+        return { statement: 'retryJob', values: [now + outcome.wait, outcome.error, ...fence] };
       case 'released':
-        return writes.write('releaseJob', now, ...fence);
+        return { statement: 'releaseJob', values: [now, ...fence] };
       case 'died':
-        return writes.write('recordDeath', now, ...fence);
+        return { statement: 'recordDeath', values: [now, ...fence] };
     }
+  }
+
+  /** The jobs of claimed rows, with their deliveries. */
+  function claimedJobs(target: string, claimed: readonly Row[]): readonly ClaimedJob[] {
+    if (claimed.length === 0) return [];
+    const found = readDeliveries(claimed);
+    return claimed
+      .map(([job, attempt, deaths, delivery, ordered]) => ({
+        job: Number(job),
+        target,
+        attempt: Number(attempt),
+        deaths: Number(deaths),
+        ordered: ordered === 1,
+        delivery: found.get(Number(delivery)),
+      }))
+      .filter((job): job is ClaimedJob => job.delivery !== undefined)
+      .sort((a, b) => a.job - b.job);
   }
 
   /** Reads the deliveries of claimed jobs. */
@@ -97,7 +113,8 @@ export function sqliteInbox(
       const steps: Step[] = [{ statement: 'appendDelivery', values }];
       if (jobs.length > 0) {
         // The wall clock may have been set forwards and back.
-        steps.push({ statement: 'addJobs', values: [Math.min(receivedAt, clock()), jobsJson(jobs)] });
+        const statement = jobs.some(({ orderKey }) => orderKey !== null) ? 'addOrderedJobs' : 'addJobs';
+        steps.push({ statement, values: [Math.min(receivedAt, clock()), jobsJson(jobs)] });
       }
       if (dedupKey !== null) {
         steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });
@@ -126,19 +143,7 @@ export function sqliteInbox(
     async claim(target, limit, owner, lease, options = {}) {
       const { held = [], suspects = false, maxBytes = Number.MAX_SAFE_INTEGER, now = clock() } = options;
       const values = [owner, now + lease, target, now, limit, JSON.stringify(held), maxBytes];
-      const claimed = await writes.write(suspects ? 'claimSuspects' : 'claimJobs', ...values);
-      if (claimed.length === 0) return [];
-      const found = readDeliveries(claimed);
-      return claimed
-        .map(([job, attempt, deaths, delivery]) => ({
-          job: Number(job),
-          target,
-          attempt: Number(attempt),
-          deaths: Number(deaths),
-          delivery: found.get(Number(delivery)),
-        }))
-        .filter((job): job is ClaimedJob => job.delivery !== undefined)
-        .sort((a, b) => a.job - b.job);
+      return claimedJobs(target, await writes.write(suspects ? 'claimSuspects' : 'claimJobs', ...values));
     },
 
     async renew(owner, jobs, lease, now = clock()) {
@@ -147,8 +152,15 @@ export function sqliteInbox(
       return { renewed: [...renewed], lost: jobs.filter((job) => !renewed.has(job)) };
     },
 
-    async settle({ job, attempt, deaths }, owner, outcome, now = clock()) {
-      return (await recordOutcome([job, owner, attempt, deaths], outcome, now)).length > 0;
+    async settle(job, owner, outcome, now = clock()) {
+      const [rows = []] = await writes.submit([recordOutcome(job, owner, outcome, now)]);
+      return rows.length > 0;
+    },
+
+    async finish(job, owner, outcome, { lease, maxBytes }, now = clock()) {
+      const next: Step = { statement: 'claimNext', values: [owner, now + lease, job.job, now, maxBytes] };
+      const [rows = [], claimed = []] = await writes.submit([recordOutcome(job, owner, outcome, now), next]);
+      return { recorded: rows.length > 0, next: claimedJobs(job.target, claimed)[0] };
     },
 
     async recordHeartbeat(targets, now) {

@@ -1,11 +1,11 @@
 /** How long claimed jobs may wait for a slot, about, in milliseconds. */
-const AHEAD = 50;
+const AHEAD = 200;
 /** Maximum number of jobs that wait for a slot. */
 const MAX_AHEAD = 128;
 
 /**
  * How many jobs a worker claims ahead, so that its handlers run while it claims others and records how they ended: as many
- * as ended in the last 50 ms. So next to nothing is claimed ahead for slow handlers, which other processes could run.
+ * as ended in the last 200 ms. So next to nothing is claimed ahead for slow handlers, which other processes could run.
  */
 export class Pace {
   #since = 0;

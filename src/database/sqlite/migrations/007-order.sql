@@ -16,10 +16,23 @@ CREATE INDEX jobs_due ON jobs (target, due_at, seq) WHERE status = 'open' AND NO
 CREATE INDEX jobs_head ON jobs (target, order_key) WHERE status = 'open' AND NOT waits AND order_key IS NOT NULL;
 CREATE INDEX jobs_suspect ON jobs (target, due_at, seq) WHERE status = 'open' AND NOT waits AND deaths > 0;
 
--- Whatever opens, ends or gives back a job of a key says which one is its head now. A new job finds out when it is
+-- Whatever ends, opens or gives back a job of a key says which one is its head now. A new job finds out when it is
 -- stored.
-CREATE TRIGGER jobs_order AFTER UPDATE OF status, owner ON jobs
-WHEN NEW.order_key IS NOT NULL AND (OLD.status <> NEW.status OR (OLD.owner IS NOT NULL AND NEW.owner IS NULL))
+CREATE TRIGGER jobs_end AFTER UPDATE OF status ON jobs
+WHEN NEW.order_key IS NOT NULL AND OLD.status = 'open' AND NEW.status <> 'open'
+BEGIN
+  UPDATE jobs SET waits = 0
+  WHERE waits AND seq = coalesce(
+    (SELECT seq FROM jobs
+      WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open' AND NOT waits AND owner IS NOT NULL),
+    (SELECT seq FROM jobs
+      WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open' ORDER BY seq LIMIT 1));
+END;
+
+-- What is open again, or given back, can come before or behind the head that there was.
+CREATE TRIGGER jobs_return AFTER UPDATE OF status, owner ON jobs
+WHEN NEW.order_key IS NOT NULL AND NEW.status = 'open'
+  AND (OLD.status <> 'open' OR (OLD.owner IS NOT NULL AND NEW.owner IS NULL))
 BEGIN
   UPDATE jobs SET waits = 0
   WHERE waits AND seq = coalesce(

@@ -69,8 +69,8 @@ export interface Inbox {
   dueSuspects(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
   /**
    * Claims up to `limit` due jobs of a target, oldest first, for `lease`: fewer, but one at least, where jobs that wait for
-   * their order hide others. That a job has an owner whose lease has ended
-   * counts as a death; its last attempt does not count then.
+   * their order hide others. That a job has an owner whose lease has ended counts as a death; its last attempt does not
+   * count then.
    */
   claim(
     target: string,

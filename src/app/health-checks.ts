@@ -3,7 +3,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Config } from '../config/load.ts';
 import type { Database } from '../database/database.ts';
 import { databaseCheck, writerCheck } from '../database/database-checks.ts';
-import { backlogCheck } from '../inbox/backlog-check.ts';
+import { backlogCheck } from '../inbox/observability/backlog-check.ts';
 import { diskSpaceCheck } from '../observability/health/disk-space-check.ts';
 import { eventLoopCheck } from '../observability/health/event-loop-check.ts';
 import type { HealthIndicator } from '../observability/health/health.ts';

@@ -23,12 +23,15 @@ export const STATUS = `(SELECT CASE ${CASES.join(' ')} ELSE 'unhandled' END FROM
 /** The status of a job as operators see it: an open one is pending, or processing while it is leased. */
 export const JOB_STATUS = `CASE WHEN status <> 'open' THEN status WHEN owner IS NULL THEN 'pending' ELSE 'processing' END`;
 
-/** The targets of open jobs, one index lookup per target (a loose index scan): jobs are many, targets few. */
+/**
+ * The targets of open jobs, one index lookup per target (a loose index scan): jobs are many, targets few. Where a job waits
+ * for its order, another one does not.
+ */
 export const WAITING_TARGETS = `
   WITH RECURSIVE waiting (target) AS (
-    SELECT min(target) FROM jobs WHERE status = 'open'
+    SELECT min(target) FROM jobs WHERE status = 'open' AND NOT waits
     UNION ALL
-    SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'open' AND jobs.target > waiting.target)
+    SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'open' AND NOT waits AND jobs.target > waiting.target)
     FROM waiting WHERE waiting.target IS NOT NULL)`;
 
 /** What the rows of a delivery hold in bodies and headers, in bytes. */
@@ -36,3 +39,14 @@ export const DELIVERY_BYTES = 'octet_length(body) + coalesce(octet_length(header
 
 /** Estimated size of the rows and index entries of a delivery, without its body and its headers, in bytes. */
 export const DELIVERY_OVERHEAD = 500;
+
+/** A column of all open jobs: of those that wait for their order, and of the others, each by an index. */
+export const openJobs = (column: string) => `
+  SELECT ${column} FROM jobs WHERE status = 'open' AND NOT waits UNION ALL
+  SELECT ${column} FROM jobs WHERE status = 'open' AND order_key IS NOT NULL AND waits`;
+
+/** The counts of open and dead jobs, and when the oldest delivery with an open job was received. */
+export const BACKLOG = `
+  SELECT open, (SELECT count(*) FROM jobs WHERE status = 'dead') AS dead,
+    (SELECT received_at FROM deliveries WHERE seq = oldest) AS "oldestAt"
+  FROM (SELECT count(*) AS open, min(delivery) AS oldest FROM (${openJobs('delivery')}) AS each) AS total`;

@@ -59,5 +59,7 @@ export interface ClaimedJob {
   readonly attempt: number;
   /** How often its process has died; with the attempt and the owner it fences off a claim whose lease has ended. */
   readonly deaths: number;
+  /** Whether it has an order key. */
+  readonly ordered: boolean;
   readonly delivery: StoredDelivery;
 }

@@ -33,6 +33,14 @@ export interface ClaimOptions {
   readonly now?: number;
 }
 
+/** The end of a job that was handled in order. */
+export interface Finished {
+  /** False when the lease was lost; then nothing was recorded and nothing claimed. */
+  readonly recorded: boolean;
+  /** The next job with the same order key. */
+  readonly next?: ClaimedJob | undefined;
+}
+
 /** What became of leases that were to be renewed. A job that is in neither list was locked by another statement. */
 export interface Renewal {
   readonly renewed: readonly number[];
@@ -65,8 +73,9 @@ export interface Inbox {
   /** Those of `targets` that have a due suspect. */
   dueSuspects(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
   /**
-   * Claims up to `limit` due jobs of a target, oldest first, for `lease`. That a job has an owner whose lease has ended
-   * counts as a death; its last attempt does not count then.
+   * Claims up to `limit` due jobs of a target, oldest first, for `lease`: fewer, but one at least, where jobs that wait for
+   * their order hide others. That a job has an owner whose lease has ended counts as a death; its last attempt does not
+   * count then.
    */
   claim(
     target: string,
@@ -82,6 +91,17 @@ export interface Inbox {
    * nothing was recorded.
    */
   settle(job: ClaimedJob, owner: string, outcome: Outcome, now?: number): Promise<boolean>;
+  /**
+   * Records as `settle` does that a job is done or dead, and claims the next one with its order key in the same commit, if
+   * there is one that is due, has a body of at most `maxBytes`, and is no suspect.
+   */
+  finish(
+    job: ClaimedJob,
+    owner: string,
+    outcome: Extract<Outcome, { readonly kind: 'done' | 'dead' }>,
+    next: { readonly lease: number; readonly maxBytes: number },
+    now?: number,
+  ): Promise<Finished>;
   /**
    * Records that this process runs the jobs of `targets`. Targets of open jobs that have no heartbeat yet get one too,
    * so that their grace period starts now.

@@ -20,7 +20,7 @@ function job(body: string, dataPointer: string, changes: Partial<ClaimedJob['del
     receivedAt: 1_700_000_000_000,
     ...changes,
   };
-  return { job: 1, target: 'handler:paid', attempt: 3, deaths: 0, delivery };
+  return { job: 1, target: 'handler:paid', attempt: 3, deaths: 0, ordered: false, delivery };
 }
 
 /** What the handler of a job is given. */
@@ -33,13 +33,10 @@ async function given(claimed: ClaimedJob): Promise<Delivery> {
 
 test('a handler has the limits that it names, and those of the door for the rest', () => {
   const handler = () => {};
-  const { name, concurrency, timeout, maxAttempts, ordered } = target({ handler });
-  assert.deepEqual(
-    [name, concurrency, timeout, maxAttempts, ordered],
-    ['handler:paid', 16, 30_000, 10, false],
-  );
-  const own = target({ handler, concurrency: 2, timeout: 5, attempts: 1, order: '/a' });
-  assert.deepEqual([own.concurrency, own.timeout, own.maxAttempts, own.ordered], [2, 5, 1, true]);
+  const { name, concurrency, timeout, maxAttempts } = target({ handler });
+  assert.deepEqual([name, concurrency, timeout, maxAttempts], ['handler:paid', 16, 30_000, 10]);
+  const own = target({ handler, concurrency: 2, timeout: 5, attempts: 1 });
+  assert.deepEqual([own.concurrency, own.timeout, own.maxAttempts], [2, 5, 1]);
 });
 
 test('it gets its delivery under our name for the event, with the data that the pointer finds', async () => {

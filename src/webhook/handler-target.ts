@@ -40,7 +40,6 @@ export function handlerTarget(
   return {
     name: handlerTargetName(event),
     ...limitsOf(spec, defaults),
-    ordered: spec.order !== undefined,
     run: (job, signal) => spec.handler(deliveryOf(job, event), { signal, log: logOf(job) }),
   };
 }

@@ -42,10 +42,11 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '004-delivery-zones.sql',
       '005-deaths.sql',
       '006-retention.sql',
-      '010-headers.sql',
-      '011-attempts.sql',
-      '013-remembered-keys.sql',
-      '014-marks.sql',
+      '007-order.sql',
+      '008-headers.sql',
+      '009-attempts.sql',
+      '010-remembered-keys.sql',
+      '011-marks.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

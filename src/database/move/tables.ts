@@ -43,6 +43,7 @@ export const movedTables: readonly MovedTable[] = [
     headers: 'name',
   }),
   // Without `owner` and `claimed_at`: there are no leases in the target. `due_at` keeps the end of a lease in the source.
+  // Which jobs wait for their order follows from the others.
   table('jobs', {
     seq: 'integer',
     delivery: 'integer',

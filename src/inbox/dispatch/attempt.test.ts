@@ -10,6 +10,7 @@ const job: ClaimedJob = {
   target: 't',
   attempt: 1,
   deaths: 0,
+  ordered: false,
   delivery: {
     id: 'id',
     source: '',

@@ -30,6 +30,8 @@ export function currentAttempt(): Attempt | undefined {
 /** One attempt at a job. */
 export class Attempt {
   readonly job: ClaimedJob;
+  /** Which one it is of the jobs with its order key that run one after the other. */
+  readonly nth: number;
   /** Until when nobody else can have claimed the job, by `performance.now()`. */
   leaseUntil: number;
   /** Whether its end is being recorded. */
@@ -38,6 +40,7 @@ export class Attempt {
   readonly #abort = new AbortController();
   readonly #end = Promise.withResolvers<Ended>();
   readonly #onOverdue: () => void;
+  #begun = false;
   #leaseLost = false;
   /** How the attempt ends once it has timed out. */
   #timedOut: Ended | undefined;
@@ -45,8 +48,9 @@ export class Attempt {
   #answer: Answer | null = null;
 
   /** Calls `onOverdue` when the target ignores for too long that it was told to end. */
-  constructor(job: ClaimedJob, target: Target, leaseUntil: number, onOverdue: () => void) {
+  constructor(job: ClaimedJob, target: Target, leaseUntil: number, onOverdue: () => void, nth = 1) {
     this.job = job;
+    this.nth = nth;
     this.leaseUntil = leaseUntil;
     this.#target = target;
     this.#onOverdue = onOverdue;
@@ -58,6 +62,7 @@ export class Attempt {
 
   /** Runs the target; never rejects. */
   run(): Promise<Ended> {
+    this.#begun = true;
     const { timeout, keptAttempts: kept = KEPT_ATTEMPTS } = this.#target;
     const began = performance.now();
     const error = new AttemptError(`took longer than ${timeout} ms`);
@@ -80,7 +85,7 @@ export class Attempt {
   loseLease(): boolean {
     if (this.#leaseLost) return false;
     this.#leaseLost = true;
-    if (this.#timedOut === undefined) this.#awaitEnd(RELEASED);
+    if (this.#begun && this.#timedOut === undefined) this.#awaitEnd(RELEASED);
     this.#abort.abort(new LeaseLostError());
     return true;
   }

@@ -25,7 +25,15 @@ export class ClaimedBytes {
 
   /** Sets aside half of what is left, so that claims at the same time cannot exceed the limit together. */
   share(): ClaimShare {
-    const bytes = Math.max(0, Math.ceil((this.#max - this.#held) / 2));
+    return this.#setAside(Math.max(0, Math.ceil((this.#max - this.#held) / 2)));
+  }
+
+  /** Sets aside so many bytes; undefined when they are not left. */
+  reserve(bytes: number): ClaimShare | undefined {
+    return bytes > this.#max - this.#held ? undefined : this.#setAside(bytes);
+  }
+
+  #setAside(bytes: number): ClaimShare {
     this.#held += bytes;
     return { bytes, settle: (taken) => this.release(bytes - taken) };
   }

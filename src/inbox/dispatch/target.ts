@@ -43,8 +43,6 @@ export interface Target {
   /** Maximum number of entries in the history of a job; default 20. */
   readonly keptAttempts?: number;
   readonly backoff: BackoffOptions;
-  /** Whether jobs have order keys, so that the end of one makes another one claimable; default false. */
-  readonly ordered?: boolean;
-  /** Says how many attempts may begin; default as many as there are slots. */
+  /** Says how many attempts may begin; default as many as there are slots. What has one is not claimed ahead. */
   readonly gate?: ClaimGate;
 }

@@ -37,13 +37,12 @@ export function forwardTarget(
   poster: Poster,
   { maxBodyBytes, onPause = () => {} }: ForwardOptions,
 ): Target {
-  const { name, order, rate, transform } = settings;
+  const { name, rate, transform } = settings;
   const gate = new ClaimGate(rate);
   const change = transform === undefined ? undefined : transformer(transform, maxBodyBytes);
   return {
     name: forwardTargetName(name),
     ...limitsOf(settings, defaults),
-    ordered: order !== undefined,
     gate,
     async run(job, signal, answered) {
       const { delivery, attempt } = job;

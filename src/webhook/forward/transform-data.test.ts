@@ -8,7 +8,7 @@ import { checkTransform } from './transform-data.ts';
 
 const body = '{"event":"paid","data":{"id":7,"name":"Zoë","tags":["a"],"none":null},"a/b":"c"}';
 const delivery = newDelivery({ id: 'id-1', event: 'paid', source: 'shop', body: Buffer.from(body) });
-const job: ClaimedJob = { job: 1, target: 't', attempt: 1, deaths: 0, delivery };
+const job: ClaimedJob = { job: 1, target: 't', attempt: 1, deaths: 0, ordered: false, delivery };
 const unchanged = {
   url: new URL('https://example.com'),
   headers: { 'content-type': 'text/x' },

@@ -15,6 +15,7 @@ const job: ClaimedJob = {
   target: 't',
   attempt: 3,
   deaths: 0,
+  ordered: false,
   delivery: newDelivery({ source: 'shop' }),
 };
 const unchanged = {

@@ -37,7 +37,11 @@ async function start(text = `export default { webhook: { handlers: { ${HANDLERS}
   const pool = building.use(new ThreadPool({ file, memory: 64, log: pino(log.stream) }));
   const limits = { concurrency: 1, timeout: 60_000, maxAttempts: 1, backoff: { base: 0, cap: 0 } };
   const run = (event: string, signal = new AbortController().signal, body = '{"data":1}') =>
-    isolatedTarget({ name: event, run: () => {}, ...limits }, event, pool).run(jobWith(body), signal, () => {});
+    isolatedTarget({ name: event, run: () => {}, ...limits }, event, pool).run(
+      jobWith(body),
+      signal,
+      () => {},
+    );
   const logged = (msg: string) => waitFor(msg, () => log.entries.find((entry) => entry.msg === msg));
   const resources = building.move();
   return { pool, run, logged, log, [Symbol.asyncDispose]: () => resources.disposeAsync() };
@@ -56,7 +60,7 @@ function jobWith(text: string): ClaimedJob {
     body,
     receivedAt: 7,
   };
-  return { job: 1, target: 't', attempt: 3, deaths: 0, delivery };
+  return { job: 1, target: 't', attempt: 3, deaths: 0, ordered: false, delivery };
 }
 
 test('a handler gets its delivery as it does in the main thread', async () => {

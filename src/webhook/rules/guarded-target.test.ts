@@ -7,7 +7,14 @@ import type { RulesConfig } from './delivery-rules.ts';
 import { guardedTarget } from './guarded-target.ts';
 
 const { signal } = new AbortController();
-const job: ClaimedJob = { job: 1, target: 't', attempt: 1, deaths: 0, delivery: newDelivery() };
+const job: ClaimedJob = {
+  job: 1,
+  target: 't',
+  attempt: 1,
+  deaths: 0,
+  ordered: false,
+  delivery: newDelivery(),
+};
 
 /** Runs the job with these rules; says what became of it. */
 async function run(rules: RulesConfig): Promise<readonly string[]> {

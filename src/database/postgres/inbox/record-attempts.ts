@@ -40,14 +40,26 @@ export function successDuration(settlement: Settlement): number | null {
 /** The values of the entries of settlements; undefined when none has one. */
 export function entriesOf(settlements: readonly Settlement[]): readonly unknown[] | undefined {
   const entries = settlements.flatMap((settlement, i) => {
-    const { job, attempt, now, owner, outcome } = settlement;
+    const { job, now, owner, outcome } = settlement;
     const { kind, trace } = outcome;
     if (trace === undefined || !isEntry(settlement)) return [];
     const { answer, duration, kept } = trace;
     const body = storable(answer?.body ?? null);
     const error = 'error' in outcome ? storable(outcome.error) : null;
     return [
-      [i + 1, job, attempt, kind, now, duration, owner, answer?.status ?? null, body, error, kept] as const,
+      [
+        i + 1,
+        job.job,
+        job.attempt,
+        kind,
+        now,
+        duration,
+        owner,
+        answer?.status ?? null,
+        body,
+        error,
+        kept,
+      ] as const,
     ];
   });
   const [first] = entries;

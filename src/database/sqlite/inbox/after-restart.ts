@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { openJobs } from '../../inbox-sql.ts';
 
 /** SQLITE_CORRUPT (sqlite.org/rescode.html). */
 const CORRUPT = 11;
@@ -8,6 +9,8 @@ const LAST_SEEN = `
   SELECT max(
     coalesce((SELECT max(seen_at) FROM targets), 0),
     coalesce((SELECT received_at FROM deliveries ORDER BY seq DESC LIMIT 1), 0)) AS lastSeen`;
+
+const OPEN = `seq IN (${openJobs('seq')})`;
 
 /**
  * Puts the times of open jobs right when a service starts that has the file for itself; `now` is in milliseconds since
@@ -19,10 +22,10 @@ export function resetTimes(db: DatabaseSync, now: number): void {
   db.exec('BEGIN IMMEDIATE');
   try {
     db.prepare(
-      `UPDATE jobs SET due_at = ?1 WHERE status = 'open' AND due_at > ?1 AND (owner IS NOT NULL OR attempts = 0)`,
+      `UPDATE jobs SET due_at = ?1 WHERE ${OPEN} AND due_at > ?1 AND (owner IS NOT NULL OR attempts = 0)`,
     ).run(now);
     if (ahead > 0) {
-      db.prepare(`UPDATE jobs SET due_at = max(?1, due_at - ?2) WHERE status = 'open' AND due_at > ?1`).run(
+      db.prepare(`UPDATE jobs SET due_at = max(?1, due_at - ?2) WHERE ${OPEN} AND due_at > ?1`).run(
         now,
         ahead,
       );

@@ -16,7 +16,8 @@ export function appendStepsBy(clock: () => number): AppendSteps {
     const append = dedupKey === null ? 'appendDelivery' : 'appendKeyed';
     const steps: Step[] = [{ statement: when === undefined ? append : 'appendIfChanged', values }];
     if (jobs.length > 0) {
-      steps.push({ statement: 'addJobs', values: [Math.min(receivedAt, clock()), jobsJson(jobs)] });
+      const statement = jobs.some(({ orderKey }) => orderKey !== null) ? 'addOrderedJobs' : 'addJobs';
+      steps.push({ statement, values: [Math.min(receivedAt, clock()), jobsJson(jobs)] });
     }
     if (dedupKey !== null) {
       steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });

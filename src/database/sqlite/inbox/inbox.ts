@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { ClaimedJob, StoredDelivery } from '../../../inbox/delivery.ts';
 import type { Appended, Inbox } from '../../../inbox/inbox.ts';
+import { BACKLOG } from '../../inbox-sql.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
 import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
@@ -50,22 +51,34 @@ export function sqliteInbox(
   const idOfKey = reads.prepare(ID_OF_KEY);
   const dueTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
-    WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND due_at <= ?)`);
+    WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND NOT waits AND due_at <= ?)`);
   const suspectTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
-    WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect WHERE target = value AND status = 'open' AND due_at <= ?
-      AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
+    WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect
+      WHERE target = value AND status = 'open' AND NOT waits AND due_at <= ? AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
   const deliveries = reads.prepare(`
     SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, headers, body,
       received_at AS receivedAt
     FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))`);
-  // "+" makes SQLite use the index of open jobs; in the index of all jobs it would scan the done ones.
-  const jobCounts = reads.prepare(`
-    SELECT (SELECT count(*) FROM jobs WHERE status = 'open') AS open,
-      (SELECT count(*) FROM jobs WHERE status = 'dead') AS dead,
-      (SELECT received_at FROM deliveries
-        WHERE seq = (SELECT min(+delivery) FROM jobs WHERE status = 'open')) AS oldestAt`);
+  const jobCounts = reads.prepare(BACKLOG);
   const size = reads.prepare(SIZE);
+
+  /** The jobs of claimed rows, with their deliveries. */
+  function claimedJobs(target: string, claimed: readonly Row[]): readonly ClaimedJob[] {
+    if (claimed.length === 0) return [];
+    const found = readDeliveries(claimed);
+    return claimed
+      .map(([job, attempt, deaths, delivery, ordered]) => ({
+        job: Number(job),
+        target,
+        attempt: Number(attempt),
+        deaths: Number(deaths),
+        ordered: ordered === 1,
+        delivery: found.get(Number(delivery)),
+      }))
+      .filter((job): job is ClaimedJob => job.delivery !== undefined)
+      .sort((a, b) => a.job - b.job);
+  }
 
   /** Reads the deliveries of claimed jobs. */
   function readDeliveries(claimed: readonly Row[]): ReadonlyMap<number, StoredDelivery> {
@@ -105,19 +118,7 @@ export function sqliteInbox(
     async claim(target, limit, owner, lease, options = {}) {
       const { held = [], suspects = false, maxBytes = Number.MAX_SAFE_INTEGER, now = clock() } = options;
       const values = [owner, now + lease, target, now, limit, JSON.stringify(held), maxBytes];
-      const claimed = await writes.write(suspects ? 'claimSuspects' : 'claimJobs', ...values);
-      if (claimed.length === 0) return [];
-      const found = readDeliveries(claimed);
-      return claimed
-        .map(([job, attempt, deaths, delivery]) => ({
-          job: Number(job),
-          target,
-          attempt: Number(attempt),
-          deaths: Number(deaths),
-          delivery: found.get(Number(delivery)),
-        }))
-        .filter((job): job is ClaimedJob => job.delivery !== undefined)
-        .sort((a, b) => a.job - b.job);
+      return claimedJobs(target, await writes.write(suspects ? 'claimSuspects' : 'claimJobs', ...values));
     },
 
     async renew(owner, jobs, lease, now = clock()) {
@@ -128,6 +129,14 @@ export function sqliteInbox(
 
     settle(job, owner, outcome, now = clock()) {
       return writes.submit(settleSteps(job, owner, outcome, now), isSettled);
+    },
+
+    async finish(job, owner, outcome, { lease, maxBytes }, now = clock()) {
+      const next: Step = { statement: 'claimNext', values: [owner, now + lease, job.job, now, maxBytes] };
+      const steps = settleSteps(job, owner, outcome, now, next);
+      const rows = await writes.submit(steps);
+      const claimed = claimedJobs(job.target, rows[steps.indexOf(next)] ?? []);
+      return { recorded: isSettled(rows), next: claimed[0] };
     },
 
     async recordHeartbeat(targets, now) {

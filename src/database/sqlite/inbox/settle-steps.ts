@@ -2,12 +2,16 @@ import type { ClaimedJob } from '../../../inbox/delivery.ts';
 import type { Outcome } from '../../../inbox/inbox.ts';
 import type { Step } from '../writer/batch.ts';
 
-/** The write that records how an attempt of `owner` ended at `now`; its first step tells whether the lease still held. */
+/**
+ * The write that records how an attempt of `owner` ended at `now`; its first step tells whether the lease still held.
+ * `next` is a step for which `changes()` tells the same.
+ */
 export function settleSteps(
   { job, attempt, deaths }: ClaimedJob,
   owner: string,
   outcome: Outcome,
   now: number,
+  next?: Step,
 ): readonly Step[] {
   const fence = [job, owner, attempt, deaths];
   const { kind, trace } = outcome;
@@ -30,7 +34,8 @@ export function settleSteps(
         return { statement: 'recordDeath', values: [now, ...fence] };
     }
   };
-  if (!isOwnRow) return [settled()];
+  const following = next === undefined ? [] : [next];
+  if (!isOwnRow) return [settled(), ...following];
   const { duration, answer, kept } = trace;
   const error = 'error' in outcome ? outcome.error : null;
   const entry = [job, attempt, kind, now - duration, duration, owner];
@@ -40,6 +45,7 @@ export function settleSteps(
       statement: 'recordAttempt',
       values: [...entry, answer?.status ?? null, answer?.body ?? null, error],
     },
+    ...following,
     { statement: 'trimAttempts', values: [job, kept] },
   ];
 }

@@ -27,31 +27,31 @@ const DIED = '(owner IS NOT NULL AND owner <> ?1)';
 /** The deaths of the job with the one that its claim finds out. */
 const DEATHS = `deaths + ${DIED}`;
 
-// Of the jobs with one order key only the first open one is claimable, and only while none of them is leased: a reopened
-// job can precede a leased one. Leased jobs are few; open jobs with one key can be many. What the owner is still running
-// (?6) is leased, whatever the time. The bodies are bounded by ?7, but for the first one.
+// Every due job that does not wait for its order can be claimed, but what the owner is still running (?6). The bodies are
+// bounded by ?7, but for the first one.
 const claim = (index: string, condition: string) => `
     UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + NOT ${DIED}, deaths = ${DEATHS}
     WHERE seq IN (SELECT seq FROM (
       SELECT seq, row_number() OVER oldest AS nth, sum(bytes) OVER oldest AS total FROM (
       SELECT seq, due_at, (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = due.delivery) AS bytes
-      FROM jobs AS due ${index}
-      WHERE target = ?3 AND status = 'open' AND due_at <= ?4 AND ${condition}
+      FROM jobs AS due INDEXED BY ${index}
+      WHERE target = ?3 AND status = 'open' AND NOT waits AND due_at <= ?4 AND ${condition}
         AND (owner IS NULL OR seq NOT IN (SELECT value FROM json_each(?6)))
-        AND (order_key IS NULL OR (
-          NOT EXISTS (
-            SELECT 1 FROM jobs AS earlier
-            WHERE earlier.target = due.target AND earlier.order_key = due.order_key
-              AND earlier.status = 'open' AND earlier.seq < due.seq)
-          AND NOT EXISTS (
-            SELECT 1 FROM jobs AS leased INDEXED BY jobs_held
-            WHERE leased.owner IS NOT NULL AND leased.status = 'open'
-              AND (leased.due_at > ?4 OR leased.seq IN (SELECT value FROM json_each(?6)))
-              AND leased.target = due.target AND leased.order_key = due.order_key)))
       ORDER BY due_at, seq LIMIT ?5)
       WINDOW oldest AS (ORDER BY due_at, seq ROWS UNBOUNDED PRECEDING))
       WHERE nth = 1 OR total <= ?7)
-    RETURNING seq, attempts, deaths, delivery`;
+    RETURNING seq, attempts, deaths, delivery, order_key IS NOT NULL`;
+
+/** Whether there is a head of the order key that a new job has, a row of json_each. */
+const WAITS = `(value ->> 1) IS NOT NULL AND EXISTS (
+      SELECT 1 FROM jobs AS head
+      WHERE head.target = value ->> 0 AND head.order_key = value ->> 1 AND head.status = 'open' AND NOT head.waits)`;
+
+// Follows an append in the same write; adds nothing when that found a duplicate.
+const addJobs = (columns: string, values: string) => `
+    INSERT INTO jobs (delivery, due_at, target, ${columns})
+    SELECT last_insert_rowid(), ?, value ->> 0, ${values} FROM json_each(?) WHERE changes() > 0
+    RETURNING seq`;
 
 /** The claim that an outcome belongs to. */
 const FENCE = 'seq = ? AND owner = ? AND attempts = ? AND deaths = ?';
@@ -72,11 +72,8 @@ export const WRITES = {
   appendKeyedAfterPrune: append('seq, ', `${HIGHEST} + 1, `, unlessRemembered()),
   // Follows a step in the same write; adds nothing when that changed nothing.
   appendIfChanged: append('seq, ', `${HIGHEST} + 1, `, unlessRemembered('changes() > 0')),
-  // Follows an append in the same write; adds nothing when that found a duplicate.
-  addJobs: `
-    INSERT INTO jobs (delivery, due_at, target, order_key)
-    SELECT last_insert_rowid(), ?, value ->> 0, value ->> 1 FROM json_each(?) WHERE changes() > 0
-    RETURNING seq`,
+  addJobs: addJobs('order_key', 'NULL'),
+  addOrderedJobs: addJobs('order_key, waits', `value ->> 1, ${WAITS}`),
   reviveDuplicate: `
     UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ?, owner = NULL, finished_at = NULL
     WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
@@ -86,14 +83,23 @@ export const WRITES = {
   takeEnqueued: 'DELETE FROM enqueued WHERE seq = ? AND id = ?',
   forgetKeys: FORGET_KEYS,
 
-  claimJobs: claim('', `${DEATHS} < ${SUSPECT_DEATHS}`),
-  claimSuspects: claim('INDEXED BY jobs_suspect', `deaths > 0 AND ${DEATHS} >= ${SUSPECT_DEATHS}`),
+  claimJobs: claim('jobs_due', `${DEATHS} < ${SUSPECT_DEATHS}`),
+  claimSuspects: claim('jobs_suspect', `deaths > 0 AND ${DEATHS} >= ${SUSPECT_DEATHS}`),
   renewLeases: `
     UPDATE jobs SET due_at = ?
     WHERE owner = ? AND status = 'open' AND seq IN (SELECT value FROM json_each(?)) RETURNING seq`,
   finishJob: `
     UPDATE jobs SET status = ?, error = ?, finished_at = ?, duration = ?, ended_by = owner, owner = NULL
     WHERE ${FENCE}`,
+  // Follows the end of job ?3 in the same write, if that was recorded: claims the next one with its order key.
+  claimNext: `
+    UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + 1
+    WHERE changes() > 0 AND seq = (
+      SELECT next.seq FROM jobs AS ended JOIN jobs AS next INDEXED BY jobs_head USING (target, order_key)
+      WHERE ended.seq = ?3 AND next.status = 'open' AND NOT next.waits AND next.order_key IS NOT NULL)
+      AND owner IS NULL AND due_at <= ?4 AND deaths < ${SUSPECT_DEATHS}
+      AND (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = jobs.delivery) <= ?5
+    RETURNING seq, attempts, deaths, delivery, order_key IS NOT NULL`,
   retryJob: `
     UPDATE jobs SET due_at = ?, error = ?, owner = NULL
     WHERE ${FENCE} RETURNING seq`,
@@ -119,7 +125,11 @@ export const WRITES = {
     UPDATE jobs SET status = 'dead', error = ?1, finished_at = ?2, owner = NULL
     WHERE seq IN (
       SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
-      WHERE targets.seen_at <= ?3 AND jobs.status = 'open' AND jobs.due_at <= ?3 LIMIT ?4)
+      WHERE targets.seen_at <= ?3 AND jobs.status = 'open' AND NOT waits AND jobs.due_at <= ?3
+      UNION ALL
+      SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
+      WHERE targets.seen_at <= ?3 AND jobs.status = 'open' AND order_key IS NOT NULL AND waits AND jobs.due_at <= ?3
+      LIMIT ?4)
     RETURNING target`,
 
   replayJobs: `
@@ -130,8 +140,8 @@ export const WRITES = {
       AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')
     RETURNING seq`,
   replayUnhandled: `
-    INSERT INTO jobs (delivery, due_at, target, order_key)
-    SELECT deliveries.seq, ?, value ->> 0, value ->> 1 FROM deliveries, json_each(?)
+    INSERT INTO jobs (delivery, due_at, target, order_key, waits)
+    SELECT deliveries.seq, ?, value ->> 0, value ->> 1, ${WAITS} FROM deliveries, json_each(?)
     WHERE deliveries.seq = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
     RETURNING seq`,
   discardJobs: `

@@ -1,5 +1,5 @@
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import type { Inbox } from './inbox.ts';
+import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import type { Inbox } from '../inbox.ts';
 
 /** A measured difference is used for this long, in milliseconds. */
 const MAX_AGE = 5_000;

@@ -1,7 +1,7 @@
-import { whenReady } from '../core/maybe-promise.ts';
-import type { Metrics } from '../observability/metrics/metrics.ts';
+import { whenReady } from '../../core/maybe-promise.ts';
+import type { Metrics } from '../../observability/metrics/metrics.ts';
+import type { Inbox } from '../inbox.ts';
 import { ClockSkew } from './clock-skew.ts';
-import type { Inbox } from './inbox.ts';
 
 /**
  * Adds the gauge of the difference between the clock of this process and that of the store. It is NaN before the first

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Metrics } from '../observability/metrics/metrics.ts';
+import { Metrics } from '../../observability/metrics/metrics.ts';
+import type { Backlog } from '../inbox.ts';
 import { addBacklogMetrics } from './backlog-metrics.ts';
-import type { Backlog } from './inbox.ts';
 
 const NAMES = ['webhook.backlog', 'webhook.backlog.age', 'webhook.dead'];
 

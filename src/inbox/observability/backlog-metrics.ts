@@ -1,7 +1,7 @@
-import { whenReady } from '../core/maybe-promise.ts';
-import type { Metrics } from '../observability/metrics/metrics.ts';
-import { sharedReading } from '../observability/metrics/shared-reading.ts';
-import type { Backlog, Inbox } from './inbox.ts';
+import { whenReady } from '../../core/maybe-promise.ts';
+import type { Metrics } from '../../observability/metrics/metrics.ts';
+import { sharedReading } from '../../observability/metrics/shared-reading.ts';
+import type { Backlog, Inbox } from '../inbox.ts';
 
 /** Counting a long backlog is slow, so a reading is reused for this long, in milliseconds. */
 const MAX_AGE = 5_000;

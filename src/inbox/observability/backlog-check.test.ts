@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { HealthRegistry } from '../observability/health/registry.ts';
-import { Metrics } from '../observability/metrics/metrics.ts';
+import { HealthRegistry } from '../../observability/health/registry.ts';
+import { Metrics } from '../../observability/metrics/metrics.ts';
+import type { Backlog } from '../inbox.ts';
 import { type BacklogCheckOptions, backlogCheck } from './backlog-check.ts';
 import { addClockMetrics } from './clock-metrics.ts';
-import type { Backlog } from './inbox.ts';
 
 const NOW = 1_000_000;
 

@@ -1,7 +1,7 @@
-import { whenReady } from '../core/maybe-promise.ts';
-import type { HealthIndicator, HealthResult } from '../observability/health/health.ts';
+import { whenReady } from '../../core/maybe-promise.ts';
+import type { HealthIndicator, HealthResult } from '../../observability/health/health.ts';
+import type { Backlog, Inbox } from '../inbox.ts';
 import { ClockSkew } from './clock-skew.ts';
-import type { Backlog, Inbox } from './inbox.ts';
 
 export interface BacklogCheckOptions {
   /** The check is DOWN while an open delivery is older than this, in milliseconds. */

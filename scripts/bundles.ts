@@ -74,11 +74,20 @@ export async function bundleCommand(root: string, target: string): Promise<strin
   );
 }
 
-/** The writer's thread, in one file, for the command and the library. */
-export async function bundleWriter(root: string, target: string): Promise<void> {
-  const outfile = join(target, 'src/database/sqlite/writer/writer-thread.js');
-  const entryPoints = ['src/database/sqlite/writer/writer-thread.ts'];
-  await esbuild.build({ ...started, absWorkingDir: root, entryPoints, outfile });
+/** What runs as threads: the writer, and what copies a database. */
+const THREADS = ['src/database/sqlite/writer/writer-thread', 'src/database/backup/copy-thread'];
+
+/** The threads, each in one file, for the command and the library. */
+export async function bundleThreads(root: string, target: string): Promise<void> {
+  const bundles = THREADS.map((name) =>
+    esbuild.build({
+      ...started,
+      absWorkingDir: root,
+      entryPoints: [`${name}.ts`],
+      outfile: join(target, `${name}.js`),
+    }),
+  );
+  await Promise.all(bundles);
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/door.ts';
 import type { KnownSecrets } from '../core/redaction.ts';
+import type { ScheduledBackups } from '../database/backup/scheduled-backups.ts';
 import type { Database } from '../database/database.ts';
 import type { ErrorFormat } from '../http/error-format.ts';
 import type { ListedRoute } from '../http/route-list.ts';
@@ -34,6 +35,8 @@ export interface Parts {
   database(): Database;
   /** The database, if one of the open doors needs it. */
   openedDatabase(): Database | undefined;
+  /** The backups that the configuration schedules, if it does. */
+  readonly backups: ScheduledBackups | undefined;
   /** Adds a listener for a door on its configured port; returns its Fastify instance. */
   listener(door: Door, errors: ErrorFormat): FastifyInstance;
   /** The doors that have a listener so far. */

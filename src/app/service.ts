@@ -27,6 +27,7 @@ import { openGraphqlDoor } from './graphql-door.ts';
 import { linger } from './linger.ts';
 import { openManagementDoor } from './management-door.ts';
 import type { OpenDoor, Parts } from './parts.ts';
+import { scheduledBackups } from './scheduled-backups.ts';
 import { describeUnfinished, type Unfinished } from './unfinished.ts';
 import { openWebhookDoor } from './webhook-door.ts';
 
@@ -86,6 +87,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
         }),
       )
     : undefined;
+  const backups = database && scheduledBackups(settings, { loggers, metrics });
+  if (backups !== undefined) opening.use(backups);
   const trusted = trustProxy(settings['http.trustProxy']);
   const replyBudget = new ReplyBudget(settings['http.maxUnreadBytes']);
   const doors = new Map<Door, OpenDoor>();
@@ -100,6 +103,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     events: opening.use(createEvents(loggers.child('inbox'), metrics)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
+    backups,
     onStop: (resource) => opening.use(resource),
     requestStop: () => stopRequest.abort(),
     listener(door, errors) {
@@ -208,6 +212,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       await ofEach(({ build }) => build());
       const urls = await ofEach(({ listen }) => listen());
       webhookWork?.start();
+      backups?.start();
       readiness.accept();
       return Object.fromEntries(urls);
     },

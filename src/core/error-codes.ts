@@ -4,6 +4,7 @@
  */
 export const ERROR_CODES = {
   // Start and commands
+  BACKUP: { text: 'A backup or a restore was refused or failed; do what the message says.' },
   CANNOT_LISTEN: { text: 'A door cannot open its port; free the port or configure another address.' },
   CONFIG_INVALID: { text: 'The configuration cannot be used; correct every problem that is listed.' },
   DATABASE_OPEN: {

@@ -1,3 +1,4 @@
+import { backupOptions } from './backup-options.ts';
 import { doors } from './door.ts';
 import { graphqlOptions } from './graphql-options.ts';
 import { httpOptions } from './http-options.ts';
@@ -53,6 +54,7 @@ export const options = {
     description:
       'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
   }),
+  ...backupOptions,
   ...graphqlOptions,
   'rest.port': port({
     env: 'REST_PORT',

@@ -13,13 +13,14 @@ import { MemoryUserStore } from '../users/memory-user-store.ts';
 import type { Parts } from './parts.ts';
 
 /** Wires the GraphQL door over users in memory, or over those of the database. Throws ConfigError. */
-export function openGraphqlDoor({ config, metrics, database, listener }: Parts): void {
+export function openGraphqlDoor({ config, metrics, database, listener, apis }: Parts): void {
   const { settings, code, file } = config;
   const options = settingsOf(settings, 'graphql');
   const { users, userFeed } = options.users === 'memory' ? inMemory(options.maxUsers) : database();
   const problems: string[] = [];
   const schema = ownSchema(code.graphql, usersSchema(users, userFeed), file ?? 'configuration', problems);
   if (problems.length > 0) throw new ConfigError(problems);
+  apis.sdl = async () => (await import('../graphql/sdl.ts')).sdlOf(schema);
   const portico: GraphqlContext = { users: usersForCode(users, userFeed) };
   const { context } = code.graphql;
   const app = listener('graphql', graphqlErrors);

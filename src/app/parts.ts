@@ -6,6 +6,7 @@ import type { KnownSecrets } from '../core/redaction.ts';
 import type { ScheduledBackups } from '../database/backup/scheduled-backups.ts';
 import type { Database } from '../database/database.ts';
 import type { ErrorFormat } from '../http/error-format.ts';
+import type { DoorApi } from '../http/openapi/api.ts';
 import type { ListedRoute } from '../http/route-list.ts';
 import type { Listener } from '../http/server/listener.ts';
 import type { Events } from '../inbox/inbox-events.ts';
@@ -18,6 +19,12 @@ export interface OpenDoor extends Listener {
   routes(): readonly ListedRoute[];
   /** Builds the door with all of its plugins; fails with what keeps it from being built. */
   build(): Promise<void>;
+}
+
+/** How the doors are described, for the management door. Descriptions are loaded when they are asked for. */
+export interface Apis {
+  readonly doors: Map<Door, () => Promise<DoorApi>>;
+  sdl?: () => Promise<string>;
 }
 
 /** What the doors are wired from. Only the wiring sees it; a room gets the few things that it uses. */
@@ -37,6 +44,8 @@ export interface Parts {
   openedDatabase(): Database | undefined;
   /** The backups that the configuration schedules, if it does. */
   readonly backups: ScheduledBackups | undefined;
+  /** What the management door describes of the others; each door adds itself. */
+  readonly apis: Apis;
   /** Adds a listener for a door on its configured port; returns its Fastify instance. */
   listener(door: Door, errors: ErrorFormat): FastifyInstance;
   /** The doors that have a listener so far. */

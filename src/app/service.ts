@@ -104,6 +104,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
     backups,
+    apis: { doors: new Map() },
     onStop: (resource) => opening.use(resource),
     requestStop: () => stopRequest.abort(),
     listener(door, errors) {
@@ -151,7 +152,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
 
   const isOpen = (door: Door) => settings.interfaces.includes(door);
   if (isOpen('graphql')) openGraphqlDoor(parts);
-  if (isOpen('rest')) parts.listener('rest', restErrors).register(rest, { users: parts.database().users });
+  if (isOpen('rest')) openRestDoor(parts);
   const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
   if (isOpen('management')) openManagementDoor(parts);
 
@@ -227,6 +228,11 @@ export async function createService(config: Config, { logStream }: ServiceOption
     [Symbol.asyncDispose]: () => service.stop(),
   };
   return service;
+}
+
+function openRestDoor({ database, listener, apis }: Parts): void {
+  listener('rest', restErrors).register(rest, { users: database().users });
+  apis.doors.set('rest', async () => (await import('../rest/rest-api.ts')).restApi());
 }
 
 /** Whether one of the open doors works on the database: GraphQL over its own users needs none. */

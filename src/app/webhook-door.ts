@@ -23,6 +23,7 @@ export function openWebhookDoor({
   database,
   listener,
   onStop,
+  apis,
 }: Parts): WebhookDoor {
   const log = loggers.child('inbox');
   const { inbox } = database();
@@ -61,6 +62,10 @@ export function openWebhookDoor({
         sources.map(({ name }) => [`/webhook/${name}`, `Signed deliveries of the source ${name}.`]),
       ),
     },
+  });
+  apis.doors.set('webhook', async () => {
+    const { webhookApi } = await import('../webhook/webhook-api.ts');
+    return webhookApi({ secured: secret.current.length > 0, sources });
   });
   return door;
 }

@@ -74,7 +74,7 @@ export function restApi(prefix = ''): DoorApi {
           replies: {
             200: {
               description:
-                'The user; or an error with the message "User not found", which is a 404 with `Prefer: handling=strict`.',
+                'The user; or an error with the message "User not found", `USER_NOT_FOUND`, which is a 404 with `Prefer: handling=strict`.',
               content: {
                 [JSON_TYPE]: { oneOf: [success({ data: named('User') }), named('RestError')] },
                 [PROBLEM_TYPE]: named('Problem'),

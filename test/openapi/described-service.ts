@@ -8,12 +8,17 @@ export interface Operation {
   readonly tags: readonly string[];
   readonly parameters?: readonly { readonly in: string; readonly name: string }[];
   readonly requestBody?: object;
-  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, object>> }>>;
+  readonly responses: Readonly<Record<string, DescribedReply | { readonly $ref: string }>>;
+}
+
+interface DescribedReply {
+  readonly description: string;
+  readonly content?: Readonly<Record<string, object>>;
 }
 
 export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, object>> };
+  readonly components: { readonly responses: Readonly<Record<string, DescribedReply>> };
 }
 
 export const METHODS = ['get', 'post', 'put', 'delete'];
@@ -55,10 +60,23 @@ export async function documentOf(
   return (await reply.json()) as ApiDocument;
 }
 
-export interface SeenReply {
+interface SeenReply {
   readonly status: number;
   readonly type: string | null;
+  /** The code of a refusal. */
+  readonly code: string | null;
   readonly text: string;
+}
+
+/** What of a reply can be compared with a document. */
+export async function seen(reply: Response): Promise<SeenReply> {
+  const { status, headers } = reply;
+  return {
+    status,
+    type: headers.get('content-type'),
+    code: headers.get('x-error-code'),
+    text: await reply.text(),
+  };
 }
 
 /** Makes what compares replies with a document. */
@@ -67,19 +85,27 @@ export function replyChecker(document: ApiDocument) {
   ajv.addSchema(document, 'doc');
   const pointed = (part: string) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'));
 
-  return function check(path: string, method: string, { status, type, text }: SeenReply): void {
-    const seen = `${method} ${path}: ${status} ${type} ${text.slice(0, 300)}`;
-    const response = document.paths[path]?.[method]?.responses[status];
-    assert.ok(response, `not described: ${seen}`);
+  return function check(path: string, method: string, { status, type, code, text }: SeenReply): void {
+    const reply = `${method} ${path}: ${status} ${code} ${type} ${text.slice(0, 300)}`;
+    const given = document.paths[path]?.[method]?.responses[status];
+    assert.ok(given, `not described: ${reply}`);
+    const name = '$ref' in given ? (given.$ref.split('/').at(-1) ?? '') : undefined;
+    const response = name === undefined ? (given as DescribedReply) : document.components.responses[name];
+    assert.ok(response);
+    assert.ok(code === null || response.description.includes(`\`${code}\``), `another code: ${reply}`);
     if (response.content === undefined) {
-      assert.equal(text, '', seen);
+      assert.equal(text, '', reply);
       return;
     }
-    assert.ok(type !== null && Object.hasOwn(response.content, type), `another type: ${seen}`);
-    const parts = ['paths', path, method, 'responses', String(status), 'content', type, 'schema'];
+    assert.ok(type !== null && Object.hasOwn(response.content, type), `another type: ${reply}`);
+    const place =
+      name === undefined
+        ? ['paths', path, method, 'responses', String(status)]
+        : ['components', 'responses', name];
+    const parts = [...place, 'content', type, 'schema'];
     if (!Object.hasOwn(response.content[type] ?? {}, 'schema')) return;
     const validate = ajv.compile({ $ref: `doc#/${parts.map(pointed).join('/')}` });
     const value: unknown = /json/.test(type) ? JSON.parse(text) : text;
-    assert.ok(validate(value), `${ajv.errorsText(validate.errors)}: ${seen}`);
+    assert.ok(validate(value), `${ajv.errorsText(validate.errors)}: ${reply}`);
   };
 }

@@ -3,6 +3,7 @@ import { reasonPhrase } from '../problem.ts';
 import { PROBLEM_TYPE } from '../problem-details.ts';
 import type { ApiOperation, ApiReply, DoorApi } from './api.ts';
 import { integer, listOf, named, object, type Schema, text } from './schema.ts';
+import { SharedResponses } from './shared-responses.ts';
 
 /** Why a request to any door may be refused. */
 const ANYWHERE = [
@@ -28,8 +29,15 @@ const PROBLEM = object(
   'A refusal as problem details (RFC 9457), for clients that accept application/problem+json.',
 );
 
-const EVERY_REPLY = { 'x-request-id': 'The id of the request, which the log has too.' };
-const EVERY_REFUSAL = { ...EVERY_REPLY, 'x-error-code': 'The code of the refusal.' };
+/** The header fields of every reply and of every refusal, by the names of their components. */
+const HEADERS = {
+  RequestId: ['x-request-id', 'The id of the request, which the log has too.'],
+  ErrorCode: ['x-error-code', 'The code of the refusal.'],
+} as const;
+
+const headerRef = (name: keyof typeof HEADERS) => ({
+  [HEADERS[name][0]]: { $ref: `#/components/headers/${name}` },
+});
 
 /** What a document says of the service. */
 export interface ApiInfo {
@@ -43,6 +51,8 @@ export interface ApiInfo {
 export function openApiDocument(doors: readonly DoorApi[], { title, version, servers }: ApiInfo) {
   const secured = doors.flatMap(({ security }) => security ?? []);
   const schemas = Object.assign({}, ...doors.map((door) => door.schemas)) as Record<string, Schema>;
+  const shared = new SharedResponses();
+  const paths = Object.fromEntries(doors.flatMap((door) => pathsOf(door, servers[door.door], shared)));
   return {
     openapi: '3.1.0',
     info: {
@@ -58,9 +68,11 @@ export function openApiDocument(doors: readonly DoorApi[], { title, version, ser
     }),
     tags: doors.map(({ door, about }) => ({ name: door, description: about })),
     security: [],
-    paths: Object.fromEntries(doors.flatMap((door) => pathsOf(door, servers[door.door]))),
+    paths,
     components: {
       schemas: { Problem: PROBLEM, ...schemas },
+      responses: Object.fromEntries(shared.byName),
+      headers: headersOf(HEADERS),
       ...(secured.length === 0
         ? {}
         : { securitySchemes: Object.fromEntries(secured.map(({ name, scheme }) => [name, scheme])) }),
@@ -68,19 +80,19 @@ export function openApiDocument(doors: readonly DoorApi[], { title, version, ser
   };
 }
 
-function pathsOf(door: DoorApi, url: string | undefined) {
+function pathsOf(door: DoorApi, url: string | undefined, shared: SharedResponses) {
   return Object.entries(door.paths).map(([path, operations]) => [
     path,
     {
       ...(url === undefined ? {} : { servers: [{ url }] }),
       ...Object.fromEntries(
-        Object.entries(operations).map(([method, each]) => [method, describe(door, path, each)]),
+        Object.entries(operations).map(([method, each]) => [method, describe(door, path, each, shared)]),
       ),
     },
   ]);
 }
 
-function describe(door: DoorApi, path: string, operation: ApiOperation) {
+function describe(door: DoorApi, path: string, operation: ApiOperation, shared: SharedResponses) {
   const { id, summary, description, parameters = [], body, replies, refusals = [] } = operation;
   const { security } = door;
   const secured = security?.paths.test(path) === true ? security : undefined;
@@ -96,7 +108,7 @@ function describe(door: DoorApi, path: string, operation: ApiOperation) {
       : { requestBody: { required: body.required, content: contentOf(body.content) } }),
     responses: {
       ...Object.fromEntries(Object.entries(replies).map(([status, reply]) => [status, replyOf(reply)])),
-      ...refusalsOf(door, [...ANYWHERE, ...(secured?.refusals ?? []), ...refusals], replies),
+      ...refusalsOf(door, [...ANYWHERE, ...(secured?.refusals ?? []), ...refusals], replies, shared),
     },
   };
 }
@@ -104,35 +116,48 @@ function describe(door: DoorApi, path: string, operation: ApiOperation) {
 function replyOf({ description, content, headers = {} }: ApiReply) {
   return {
     description,
-    headers: headersOf({ ...EVERY_REPLY, ...headers }),
+    headers: {
+      ...headerRef('RequestId'),
+      ...headersOf(Object.fromEntries(Object.entries(headers).map((each) => [each[0], each]))),
+    },
     ...(content === undefined ? {} : { content: contentOf(content) }),
   };
 }
 
 /** A response for each status that the codes have; one that is a reply too is described there. */
-function refusalsOf(door: DoorApi, codes: readonly ErrorCode[], replies: ApiOperation['replies']) {
+function refusalsOf(
+  door: DoorApi,
+  codes: readonly ErrorCode[],
+  replies: ApiOperation['replies'],
+  shared: SharedResponses,
+) {
   const { type, schema } = door.refusal;
   const all: Readonly<Record<ErrorCode, { readonly status?: number; readonly text: string }>> = ERROR_CODES;
   const byStatus = Map.groupBy([...new Set(codes)].sort(), (code) => all[code].status ?? 500);
-  const described = Array.from(byStatus, ([status, of]) => [
+  const own = Array.from(byStatus).filter(([status]) => replies[status] === undefined);
+  const described = own.map(([status, of]) => [
     status,
-    {
+    shared.refer(`${door.door}${status}`, {
       description: [`${reasonPhrase(status)}.`, ...of.map((code) => `- \`${code}\`: ${all[code].text}`)].join(
         '\n',
       ),
-      headers: headersOf(EVERY_REFUSAL),
+      headers: { ...headerRef('RequestId'), ...headerRef('ErrorCode') },
       content: contentOf({ [type]: schema, [PROBLEM_TYPE]: named('Problem') }),
-    },
+    }),
   ]);
-  return Object.fromEntries(described.filter(([status]) => replies[status as number] === undefined));
+  return Object.fromEntries(described);
 }
 
 function contentOf(content: Readonly<Record<string, Schema>>) {
   return Object.fromEntries(Object.entries(content).map(([type, schema]) => [type, { schema }]));
 }
 
-function headersOf(headers: Readonly<Record<string, string>>) {
+/** Header objects, by what they are called where they stand. */
+function headersOf(headers: Readonly<Record<string, readonly [name: string, description: string]>>) {
   return Object.fromEntries(
-    Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+    Object.entries(headers).map(([key, [, description]]) => [
+      key,
+      { description, schema: { type: 'string' } },
+    ]),
   );
 }

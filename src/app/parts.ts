@@ -24,7 +24,7 @@ export interface OpenDoor extends Listener {
 /** How the doors are described, for the management door. Descriptions are loaded when they are asked for. */
 export interface Apis {
   readonly doors: Map<Door, () => Promise<DoorApi>>;
-  sdl?: () => Promise<string>;
+  sdl?: () => string;
 }
 
 /** What the doors are wired from. Only the wiring sees it; a room gets the few things that it uses. */

@@ -23,17 +23,14 @@ export class ApiDocuments {
   }
 
   /** The schema of the GraphQL door; undefined where it is not open. */
-  sdl(): Promise<string> | undefined {
+  sdl(): string | undefined {
     return this.#options.apis?.sdl();
   }
 
   /** The document of one door, or of all. The exchange has to be one that Fastify brought. */
   async document(exchange: Exchange, only?: string): Promise<object> {
     const { apis, endpoints, users, build } = this.#options;
-    const [{ openApiDocument }, { managementApi }] = await Promise.all([
-      import('../../http/openapi/document.ts'),
-      import('./management-api.ts'),
-    ]);
+    const { openApiDocument, managementApi } = await import('./describe.ts');
     const own = managementApi({ endpoints, users, prefix: this.#prefix, exposed: this.exposed });
     const others = await Promise.all(Array.from(apis?.doors.values() ?? [], ({ api }) => api()));
     const origin = originOf((exchange as FastifyExchange).request);

@@ -12,5 +12,5 @@ export interface ApiSources {
   /** By the name of the door. */
   readonly doors: ReadonlyMap<string, DescribedDoor>;
   /** The schema of the GraphQL door in its definition language, if the door is open. */
-  sdl(): Promise<string> | undefined;
+  sdl(): string | undefined;
 }

@@ -8,7 +8,7 @@ import { COMMON_HEADERS } from '../replies.ts';
 export function openApiEndpoint(documents: ApiDocuments): ManagementEndpoint {
   async function part(exchange: Exchange): Promise<Reply> {
     const { param: door } = exchange;
-    const sdl = door === 'graphql' ? await documents.sdl() : undefined;
+    const sdl = door === 'graphql' ? documents.sdl() : undefined;
     if (sdl !== undefined) {
       return { status: 200, type: 'text/plain; charset=utf-8', body: sdl, headers: COMMON_HEADERS };
     }

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { Reply } from './endpoint.ts';
-import { handlesStrictly, STRICT_APPLIED } from './prefer.ts';
 import { HttpProblem, toProblem } from './problem.ts';
 import { PROBLEM_TYPE, problemDetails, takesProblems } from './problem-details.ts';
 import { send } from './send-reply.ts';
+import { handlesStrictly, STRICT_APPLIED } from './strict-handling.ts';
 
 /** How a door writes a refusal for clients that do not ask for problem details: its content type and body. Pure; one per door. */
 export interface ErrorFormat {

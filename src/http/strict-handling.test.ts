@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { handlesStrictly, preference } from './prefer.ts';
+import { handlesStrictly, preference } from './strict-handling.ts';
 
 test('a preference is read as RFC 7240 writes it', () => {
   assert.equal(preference('handling=strict', 'handling'), 'strict');

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
@@ -114,11 +114,20 @@ test('scheduled backups are made when they are due, the oldest go, and a failing
   const begin = Date.parse('2026-01-31T14:00:00Z');
   const names = () => backupsIn(target, file).map(({ at }) => (at - begin) / 1_000);
 
+  // A process that was killed leaves what is no backup; another one may be at work.
+  const partials = [-90_000, -60].map((seconds) => `${backupName(file, begin + seconds * 1_000)}.partial`);
+  mkdirSync(target);
+  for (const name of [...partials, 'other-2020-01-31T14-00-00Z.db']) writeFileSync(join(target, name), '');
+
   for (const seconds of [0, 59, 60, 90, 125]) await backups.backUpWhenDue(begin + seconds * 1_000);
   assert.deepEqual(names(), [60, 125]);
+  const others = readdirSync(target).filter(
+    (name) => !backupsIn(target, file).some(({ path }) => path.endsWith(name)),
+  );
+  assert.deepEqual(others, ['other-2020-01-31T14-00-00Z.db', partials[1]]);
   // A restart knows the last one by its name.
-  using others = new Metrics();
-  await using again = scheduled(others);
+  using more = new Metrics();
+  await using again = scheduled(more);
   await again.backUpWhenDue(begin + 130_000);
   assert.deepEqual(names(), [60, 125]);
   // A clock that was set back.

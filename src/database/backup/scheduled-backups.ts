@@ -105,7 +105,7 @@ export class ScheduledBackups implements AsyncDisposable {
         signal: this.#stopping.signal,
       });
       this.#last = { path, at: now, bytes };
-      rotateBackups(plan.folder, file, plan.keep);
+      rotateBackups(plan.folder, file, plan.keep, now);
       this.#failure = undefined;
       this.#record('completed', seconds());
       log.info({ path, bytes, seconds: Math.round(seconds()) }, 'backup completed');

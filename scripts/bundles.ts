@@ -74,13 +74,22 @@ export async function bundleCommand(root: string, target: string): Promise<strin
   );
 }
 
-/** The worker threads, each in one file, for the command and the library. */
+/** What runs as threads: the writer, isolated handlers, and what copies a database. */
+const THREADS = [
+  'src/database/sqlite/writer/writer-thread.ts',
+  'src/webhook/isolate/handler-thread.ts',
+  'src/database/backup/copy-thread.ts',
+];
+
+/** The threads, each in one file, for the command and the library. */
 export async function bundleThreads(root: string, target: string): Promise<void> {
-  const entryPoints = [
-    'src/database/sqlite/writer/writer-thread.ts',
-    'src/webhook/isolate/handler-thread.ts',
-  ];
-  await esbuild.build({ ...started, absWorkingDir: root, entryPoints, outbase: root, outdir: target });
+  await esbuild.build({
+    ...started,
+    absWorkingDir: root,
+    entryPoints: THREADS,
+    outbase: root,
+    outdir: target,
+  });
 }
 
 /**

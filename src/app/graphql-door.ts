@@ -6,6 +6,7 @@ import { graphql } from '../graphql/graphql.ts';
 import { graphqlErrors } from '../graphql/graphql-errors.ts';
 import { ownSchema } from '../graphql/own-schema/own-schema.ts';
 import { usersForCode } from '../graphql/own-schema/users-for-code.ts';
+import { sdlOf } from '../graphql/sdl.ts';
 import { usersSchema } from '../graphql/users-schema.ts';
 import { addFrontPage } from '../http/front-page.ts';
 import { LocalUserFeed } from '../users/local-user-feed.ts';
@@ -13,13 +14,14 @@ import { MemoryUserStore } from '../users/memory-user-store.ts';
 import type { Parts } from './parts.ts';
 
 /** Wires the GraphQL door over users in memory, or over those of the database. Throws ConfigError. */
-export function openGraphqlDoor({ config, metrics, database, listener }: Parts): void {
+export function openGraphqlDoor({ config, metrics, database, listener, apis }: Parts): void {
   const { settings, code, file } = config;
   const options = settingsOf(settings, 'graphql');
   const { users, userFeed } = options.users === 'memory' ? inMemory(options.maxUsers) : database();
   const problems: string[] = [];
   const schema = ownSchema(code.graphql, usersSchema(users, userFeed), file ?? 'configuration', problems);
   if (problems.length > 0) throw new ConfigError(problems);
+  apis.sdl = () => sdlOf(schema);
   const portico: GraphqlContext = { users: usersForCode(users, userFeed) };
   const { context } = code.graphql;
   const app = listener('graphql', graphqlErrors);

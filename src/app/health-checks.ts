@@ -31,6 +31,7 @@ export function healthChecks(parts: Parts): readonly HealthIndicator[] {
       path: dataFolder(settings['database.url'], database !== undefined),
       thresholdBytes: settings['management.diskThresholdBytes'],
     }),
+    ...(parts.backups === undefined ? [] : [parts.backups.health]),
     eventLoopCheck(delay, settings['management.eventLoopThreshold']),
     ...(database === undefined || !settings.interfaces.includes('webhook')
       ? []

@@ -1,7 +1,9 @@
 import { effectiveOptions } from '../config/effective-options.ts';
 import { readEndpointAccess } from '../config/options/access.ts';
+import type { Door } from '../config/options/door.ts';
 import { ExchangeLog } from '../http/exchange-log.ts';
 import { type ExposureRules, isExposed } from '../management/access/exposure.ts';
+import type { ApiSources } from '../management/api/api-sources.ts';
 import type { DeliveriesView } from '../management/endpoints/deliveries.ts';
 import type { Parts } from './parts.ts';
 import { jobPlanOf } from './webhook-door.ts';
@@ -26,7 +28,19 @@ export function managementViews(parts: Parts, lists: Pick<ExposureRules, 'includ
     exchanges: isExposed('httpexchanges', rules) ? recordExchanges(parts) : undefined,
     deliveries: isExposed('deliveries', rules) ? viewDeliveries(parts) : undefined,
     mappings: new Map(Array.from(doors, ([door, { routes }]) => [door, routes])),
+    apis: apisOf(parts),
     shutDown: () => parts.requestStop(),
+  };
+}
+
+function apisOf({ apis, doors }: Parts): ApiSources {
+  const portOf = (door: Door) => {
+    const address = doors.get(door)?.app.server.address();
+    return typeof address === 'object' && address !== null ? address.port : undefined;
+  };
+  return {
+    doors: new Map(Array.from(apis.doors, ([door, api]) => [door, { api, port: () => portOf(door) }])),
+    sdl: () => apis.sdl?.(),
   };
 }
 

@@ -27,6 +27,7 @@ import { openGraphqlDoor } from './graphql-door.ts';
 import { linger } from './linger.ts';
 import { openManagementDoor } from './management-door.ts';
 import type { OpenDoor, Parts } from './parts.ts';
+import { scheduledBackups } from './scheduled-backups.ts';
 import { describeUnfinished, type Unfinished } from './unfinished.ts';
 import { openWebhookDoor } from './webhook-door.ts';
 
@@ -88,6 +89,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
         }),
       )
     : undefined;
+  const backups = database && scheduledBackups(settings, { loggers, metrics });
+  if (backups !== undefined) opening.use(backups);
   const trusted = trustProxy(settings['http.trustProxy']);
   const replyBudget = new ReplyBudget(settings['http.maxUnreadBytes']);
   const doors = new Map<Door, OpenDoor>();
@@ -102,6 +105,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
     events: opening.use(createEvents(loggers.child('inbox'), metrics)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
+    backups,
+    apis: { doors: new Map() },
     onStop: (resource) => opening.use(resource),
     requestStop: () => stopRequest.abort(),
     listener(door, errors) {
@@ -149,7 +154,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
 
   const isOpen = (door: Door) => settings.interfaces.includes(door);
   if (isOpen('graphql')) openGraphqlDoor(parts);
-  if (isOpen('rest')) parts.listener('rest', restErrors).register(rest, { users: parts.database().users });
+  if (isOpen('rest')) openRestDoor(parts);
   const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
   if (isOpen('management')) openManagementDoor(parts);
 
@@ -210,6 +215,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       await ofEach(({ build }) => build());
       const urls = await ofEach(({ listen }) => listen());
       webhookWork?.start();
+      backups?.start();
       readiness.accept();
       return Object.fromEntries(urls);
     },
@@ -225,6 +231,11 @@ export async function createService(config: Config, { logStream }: ServiceOption
     [Symbol.asyncDispose]: () => service.stop(),
   };
   return service;
+}
+
+function openRestDoor({ database, listener, apis }: Parts): void {
+  listener('rest', restErrors).register(rest, { users: database().users });
+  apis.doors.set('rest', async () => (await import('../rest/rest-api.ts')).restApi());
 }
 
 /** Whether one of the open doors works on the database: GraphQL over its own users needs none. */

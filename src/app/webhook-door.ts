@@ -25,6 +25,7 @@ export function openWebhookDoor({
   database,
   listener,
   onStop,
+  apis,
 }: Parts): WebhookDoor {
   const log = loggers.child('inbox');
   const { inbox } = database();
@@ -70,6 +71,10 @@ export function openWebhookDoor({
         sources.map(({ name }) => [`/webhook/${name}`, `Signed deliveries of the source ${name}.`]),
       ),
     },
+  });
+  apis.doors.set('webhook', async () => {
+    const { webhookApi } = await import('../webhook/webhook-api.ts');
+    return webhookApi({ secured: secret.current.length > 0, sources });
   });
   return door;
 }

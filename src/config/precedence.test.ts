@@ -32,6 +32,9 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'database.readUrl': fc.domain().map((host) => `postgres://u:p@${host}/d`),
   'database.readYourWrites': fc.integer({ min: 0, max: 3_600_000 }),
   'database.migrate': fc.boolean(),
+  'backup.every': fc.constantFrom('1m', '6h', '30d'),
+  'backup.folder': item,
+  'backup.keep': count,
   'http.fastPath': fc.boolean(),
   'http.maxConnections': count,
   'http.maxConnectionsPerAddress': count,
@@ -118,8 +121,8 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
 
 type Values = Readonly<Record<string, unknown>>;
 
-// A replica makes sense only where the database is not a file, whichever source names that.
-const { 'database.readUrl': _replica, ...mixable } = values;
+// A replica makes sense only where the database is not a file and backups where it is one, whichever source names that.
+const { 'database.readUrl': _replica, 'backup.every': _every, ...mixable } = values;
 const some = fc.record(mixable, { requiredKeys: [] }) as fc.Arbitrary<Values>;
 /** In the weakest source, so that neither is ever there without the other. */
 const credentials = fc.record({
@@ -131,6 +134,7 @@ const credentials = fc.record({
 
 const needs: { readonly [K in OptionKey]?: Values } = {
   'database.readUrl': { 'database.url': 'postgres://u@h/d' },
+  'backup.every': { 'database.url': 'sqlite:x' },
   'management.user': { 'management.password': 'p' },
   'management.password': { 'management.user': 'u' },
   'management.role': { 'management.user': 'u', 'management.password': 'p' },

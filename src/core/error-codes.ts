@@ -1,10 +1,10 @@
 /**
  * All error codes of Portico; each is stable. `text` is what one means and what to do, `status` the usual HTTP status of a
- * refusal with it. `scripts/docs.ts` writes them into docs/ERRORS.md. Only their names are needed at run time, so import
- * the type.
+ * refusal with it. `scripts/docs.ts` writes them into docs/ERRORS.md; problem details have the text as their title.
  */
 export const ERROR_CODES = {
   // Start and commands
+  BACKUP: { text: 'A backup or a restore was refused or failed; do what the message says.' },
   CANNOT_LISTEN: { text: 'A door cannot open its port; free the port or configure another address.' },
   CONFIG_INVALID: { text: 'The configuration cannot be used; correct every problem that is listed.' },
   DATABASE_OPEN: {
@@ -46,7 +46,7 @@ export const ERROR_CODES = {
   USER_NOT_FOUND: { status: 404, text: 'There is no user with this id; it may have been deleted.' },
   INVALID_USER: {
     status: 400,
-    text: 'The name or the email of a user is missing, blank, too long or malformed; correct it. The message of GraphQL and the log of REST say which one.',
+    text: 'The name or the email of a user is missing, blank, too long or malformed; correct it. The message of GraphQL, problem details and the log of REST say what is wrong.',
   },
   SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what was missed.' },
 

@@ -1,8 +1,10 @@
 import { valueShower } from './access/masking.ts';
+import type { ApiDocuments } from './api/api-documents.ts';
 import { configPropsEndpoint } from './endpoints/configprops.ts';
 import { cpuProfileEndpoint } from './endpoints/cpuprofile.ts';
 import { customEndpoint } from './endpoints/custom.ts';
 import { deliveriesEndpoint } from './endpoints/deliveries.ts';
+import { docsEndpoint } from './endpoints/docs.ts';
 import { envEndpoint } from './endpoints/env.ts';
 import { eventLoopEndpoint } from './endpoints/eventloop.ts';
 import { healthEndpoint } from './endpoints/health.ts';
@@ -12,6 +14,7 @@ import { infoEndpoint } from './endpoints/info.ts';
 import { loggersEndpoint } from './endpoints/loggers.ts';
 import { mappingsEndpoint } from './endpoints/mappings.ts';
 import { metricsEndpoint } from './endpoints/metrics.ts';
+import { openApiEndpoint } from './endpoints/openapi.ts';
 import { prometheusEndpoint } from './endpoints/prometheus.ts';
 import { shutdownEndpoint } from './endpoints/shutdown.ts';
 import { threadDumpEndpoint } from './endpoints/threaddump.ts';
@@ -20,7 +23,11 @@ import type { ManagementEndpoint } from './management-endpoint.ts';
 import type { DoorOptions } from './options.ts';
 
 /** Every endpoint whose data the options give, exposed or not. */
-export function allEndpoints(options: DoorOptions, health: HealthView): readonly ManagementEndpoint[] {
+export function allEndpoints(
+  options: DoorOptions,
+  health: HealthView,
+  documents: ApiDocuments,
+): readonly ManagementEndpoint[] {
   const { build, configuration, loggers, exchanges, deliveries, mappings, shutDown, secrets } = options;
   const show = valueShower(options.showValues, secrets);
   return [
@@ -38,6 +45,8 @@ export function allEndpoints(options: DoorOptions, health: HealthView): readonly
     threadDumpEndpoint(),
     heapDumpEndpoint(),
     cpuProfileEndpoint(),
+    openApiEndpoint(documents),
+    docsEndpoint(documents),
     shutDown && shutdownEndpoint(shutDown),
     ...options.endpoints.map((endpoint) => customEndpoint(endpoint)),
   ].filter((endpoint) => endpoint !== undefined);

@@ -13,6 +13,7 @@ import type { Loggers } from '../observability/log/loggers.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { AccessRules } from './access/access.ts';
 import type { ShowValues } from './access/masking.ts';
+import type { ApiSources } from './api/api-sources.ts';
 import type { CustomEndpoint } from './endpoints/custom.ts';
 import type { DeliveriesView } from './endpoints/deliveries.ts';
 import type { Build } from './endpoints/info.ts';
@@ -68,6 +69,8 @@ export interface DoorOptions {
   /** What POST /shutdown calls. */
   readonly shutDown?: (() => void) | undefined;
   readonly endpoints: readonly CustomEndpoint[];
+  /** What /openapi describes beside this door. */
+  readonly apis?: ApiSources | undefined;
   /** The Spring Boot Admin server to register with; default none. */
   readonly springBootAdmin?: SpringBootAdminOptions | undefined;
 }

@@ -22,6 +22,9 @@ const BODIES: Readonly<Record<string, string>> = {
 /** Every refusal of this door is the contract's error envelope. */
 export const restErrors: ErrorFormat = {
   contentType: JSON_TYPE,
+  // contract 7: an unknown user is an error in the body of a 200
+  contractStatus: ({ code }, { method }) =>
+    code === 'USER_NOT_FOUND' && (method === 'GET' || method === 'HEAD') ? 200 : undefined,
   body: ({ code, status }, request) =>
     BODIES[code] ?? failure(WRITE_FAILED[request?.method ?? ''] ?? reasonPhrase(status)),
 };
@@ -29,7 +32,7 @@ export const restErrors: ErrorFormat = {
 // Created once, because the stack of a refusal is not used.
 /** The refusal of a path that is no resource. */
 export const NO_ROUTE = new HttpProblem(404, 'NO_ROUTE', 'No resource has this path');
-/** The refusal of a write to a user that there is not. */
+/** The refusal of a user that there is not. */
 export const NO_SUCH_USER = new HttpProblem(404, 'USER_NOT_FOUND', 'There is no user with this id');
 
 /** The refusal of a method that a resource does not take; `allow` lists those that it takes. */

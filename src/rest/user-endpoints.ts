@@ -3,11 +3,12 @@ import { parseJsonBody } from '../http/body/json-body.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
+import { handlesStrictly, STRICT_APPLIED } from '../http/strict-handling.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
-import { readNewUser, userProblem } from '../users/new-user.ts';
+import { readNewUser, userProblem, userProblems } from '../users/new-user.ts';
 import type { NewUser } from '../users/user.ts';
 import { readUserId } from '../users/user-id.ts';
-import { CREATED, data, done, json, USER_NOT_FOUND } from './envelope.ts';
+import { CREATED, data, done, json } from './envelope.ts';
 import { listUsers } from './list-users.ts';
 import { methodNotAllowed, NO_SUCH_USER } from './rest-errors.ts';
 
@@ -25,19 +26,22 @@ export function userEndpoints(users: DatabaseUserStore, bodyLimit: number, prefi
       bodyLimit: 0,
       handle({ param }) {
         const id = readUserId(param);
-        // contract 7: an unknown user is an error in the body of a 200
-        if (id === undefined) return json(USER_NOT_FOUND);
-        return whenReady(users.readJson(id), (user) =>
-          json(user === undefined ? USER_NOT_FOUND : data(user)),
-        );
+        if (id === undefined) throw NO_SUCH_USER;
+        return whenReady(users.readJson(id), (user) => {
+          if (user === undefined) throw NO_SUCH_USER;
+          return json(data(user));
+        });
       },
     },
     create: {
       ...write,
       handle: (exchange) =>
-        whenReady(users.create(newUser(exchange)), (id) =>
-          json(CREATED, 200, { location: `${prefix}/users/${id}` }),
-        ),
+        whenReady(users.create(newUser(exchange)), (id) => {
+          const location = `${prefix}/users/${id}`;
+          return handlesStrictly(exchange.headers)
+            ? json(CREATED, 201, { location, ...STRICT_APPLIED })
+            : json(CREATED, 200, { location });
+        }),
     },
     update: {
       ...write,
@@ -79,7 +83,7 @@ function written(
 function newUser({ body }: Exchange): NewUser {
   const given = parseJsonBody(body);
   const user = readNewUser(given);
-  // contract 7: the reply does not say why; the log does
-  if (user === undefined) throw new HttpProblem(400, 'INVALID_USER', userProblem(given));
-  return user;
+  if (user !== undefined) return user;
+  // contract 7: the reply does not say why; the log and problem details do
+  throw new HttpProblem(400, 'INVALID_USER', userProblem(given), { reasons: userProblems(given) });
 }

@@ -13,6 +13,8 @@ export const optInEndpoints = [
   'threaddump',
   'heapdump',
   'cpuprofile',
+  'openapi',
+  'docs',
   'shutdown',
 ] as const;
 

@@ -1,4 +1,5 @@
 import { isKeepableHeader } from '../../core/secret-header.ts';
+import { backupOptions } from './backup-options.ts';
 import { doors } from './door.ts';
 import { graphqlOptions } from './graphql-options.ts';
 import { httpOptions } from './http-options.ts';
@@ -54,6 +55,7 @@ export const options = {
     description:
       'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
   }),
+  ...backupOptions,
   ...graphqlOptions,
   'rest.port': port({
     env: 'REST_PORT',

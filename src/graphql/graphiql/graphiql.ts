@@ -1,8 +1,8 @@
 import type { FastifyPluginCallback } from 'fastify';
+import { builtPage, readManifest } from '../../http/built-page/manifest.ts';
 import type { Reply } from '../../http/endpoint.ts';
 import { graphiqlAssets } from './assets.ts';
 import { graphiqlPage, notBuiltPage } from './html-page.ts';
-import { buildDirectory, readManifest } from './manifest.ts';
 
 /** The interactive query tool of the GraphQL door (contract 4.1). */
 export interface Graphiql {
@@ -16,7 +16,7 @@ export interface Graphiql {
  * Prepares the tool for a door at `path`, such as `/graphql`. It reads one small file; the rest is read
  * when a browser asks. Never fails.
  */
-export function openGraphiql(path: string, directory: URL = buildDirectory): Graphiql {
+export function openGraphiql(path: string, directory: URL = builtPage('graphiql')): Graphiql {
   const manifest = readManifest(directory);
   if (manifest === undefined) {
     return { page: notBuiltPage(), assets: (_app, _options, done) => done() };

@@ -1,5 +1,5 @@
+import type { Manifest } from '../../http/built-page/manifest.ts';
 import type { Reply } from '../../http/endpoint.ts';
-import type { Manifest } from './manifest.ts';
 
 /** Monaco writes style elements and attributes at run time, hence 'unsafe-inline' for styles alone. */
 const contentSecurityPolicy = [
@@ -71,7 +71,7 @@ export function graphiqlPage(path: string, manifest: Manifest): Reply {
 /** The page instead of GraphiQL while it is not built. */
 export function notBuiltPage(): Reply {
   const body = `<h1>Portico GraphQL</h1>
-<p>The query tool is not built. Run <code>npm run build:graphiql</code> in Portico's folder and start again.</p>
+<p>The query tool is not built. Run <code>npm run build:pages</code> in Portico's folder and start again.</p>
 <p>Queries work without it: send them by POST to this URL as <code>application/json</code>.</p>
 `;
   const head = '<style>body { margin: 3rem; font: 1rem/1.6 system-ui, sans-serif }</style>\n';

@@ -31,7 +31,7 @@ const PAUSE = 4;
 /** Removes old deliveries, at an interval. Open ones are never removed, dead and unhandled ones only by age. */
 export function retention(options: RetentionOptions): PeriodicTask {
   const { interval = 60_000, onPruned, onError } = options;
-  const task = new PeriodicTask(interval, () =>
+  const task: PeriodicTask = new PeriodicTask(interval, () =>
     prune(options, Date.now(), () => task.stopped).then((removed) => {
       if (removed > 0) onPruned(removed);
     }, onError),

@@ -8,7 +8,7 @@ export interface BuiltFile {
   readonly codings: readonly ContentCoding[];
 }
 
-/** What `npm run build:graphiql` leaves in `manifest.json`. */
+/** What `npm run build:pages` leaves in `manifest.json`. */
 export interface Manifest {
   /** Fingerprint of everything that the build was made from. */
   readonly inputs: string;
@@ -20,8 +20,10 @@ export interface Manifest {
   readonly files: Readonly<Record<string, BuiltFile>>;
 }
 
-/** Where the built page lies. */
-export const buildDirectory = new URL('build/graphiql/', PACKAGE_ROOT);
+/** Where a built page lies, by its name. */
+export function builtPage(name: string): URL {
+  return new URL(`build/${name}/`, PACKAGE_ROOT);
+}
 
 function isManifest(value: unknown): value is Manifest {
   return (
@@ -40,7 +42,7 @@ export function readManifest(directory: URL): Manifest | undefined {
     const manifest: unknown = JSON.parse(readFileSync(new URL('manifest.json', directory), 'utf8'));
     return isManifest(manifest) ? manifest : undefined;
   } catch {
-    // The service does not need its query tool: without a build the page says how to make one.
+    // The service does not need its pages: without a build each says how to make one.
     return undefined;
   }
 }

@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-const packages = [
+const graphiql = [
   'esbuild',
   'graphiql',
   'react',
@@ -16,15 +16,23 @@ const packages = [
   '@graphiql/react',
 ] as const;
 
-/** Where the page's sources lie. */
-export const pageDirectory = fileURLToPath(new URL('../src/graphql/graphiql/page/', import.meta.url));
+const folder = (path: string) => fileURLToPath(new URL(`../src/${path}/`, import.meta.url));
+
+/** The pages by their names: where their sources lie, and the packages that they are made from. */
+export const pages = {
+  graphiql: { directory: folder('graphql/graphiql/page'), packages: graphiql },
+  docs: { directory: folder('management/docs-page/page'), packages: ['esbuild', 'swagger-ui-dist'] },
+} as const;
+
+/** The name of a page. */
+export type PageName = keyof typeof pages;
 
 const scriptDirectory = fileURLToPath(new URL('.', import.meta.url));
 
 /** The versions of what the page is made from, as `name@version`; undefined when something is not installed. */
-export function installedVersions(): readonly string[] | undefined {
+export function installedVersions(page: PageName): readonly string[] | undefined {
   try {
-    return packages.map((name) => {
+    return pages[page].packages.map((name) => {
       const file = findPackageJSON(name, import.meta.url);
       if (file === undefined) throw new Error(`${name} has no package.json.`);
       const description: { version: string } = JSON.parse(readFileSync(file, 'utf8'));
@@ -36,13 +44,14 @@ export function installedVersions(): readonly string[] | undefined {
 }
 
 /** A hash over the versions, the page's sources and the build's own scripts. */
-export async function fingerprint(versions: readonly string[]): Promise<string> {
+export async function fingerprint(page: PageName, versions: readonly string[]): Promise<string> {
   const hash = createHash('sha256').update(versions.join('\n'));
-  const scripts = (await readdir(scriptDirectory)).filter((name) => /graphiql|license/.test(name));
-  const sources = await readdir(pageDirectory);
+  const scripts = (await readdir(scriptDirectory)).filter((name) => /page|bundle|license/.test(name));
+  const { directory } = pages[page];
+  const sources = await readdir(directory);
   const files = [
     ...scripts.map((name) => scriptDirectory + name),
-    ...sources.map((name) => pageDirectory + name),
+    ...sources.map((name) => directory + name),
   ];
   for (const file of files.sort()) hash.update('\0').update(await readFile(file));
   return hash.digest('hex');

@@ -1,0 +1,84 @@
+// Builds the pages of the doors into build/<name>/, each once per change of what it is made from.
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { storedName } from '../src/http/built-page/content-coding.ts';
+import { builtPage, type Manifest, readManifest } from '../src/http/built-page/manifest.ts';
+import type { Bundle } from './page-bundle.ts';
+import type { EncodedFile } from './page-encode.ts';
+import { fingerprint, installedVersions, type PageName, pages } from './page-inputs.ts';
+
+/** Each is loaded only when it is built, because it needs the development packages. */
+const BUNDLES: Readonly<Record<PageName, () => Promise<Bundle>>> = {
+  graphiql: async () => (await import('./graphiql-bundle.ts')).bundleGraphiql(),
+  docs: async () => (await import('./docs-bundle.ts')).bundleDocs(),
+};
+
+function say(page: PageName, line: string): void {
+  process.stdout.write(`${page}: ${line}\n`);
+}
+
+function isUpToDate(directory: URL, inputs: string): boolean {
+  const manifest = readManifest(directory);
+  return (
+    manifest?.inputs === inputs &&
+    Object.entries(manifest.files)
+      .flatMap(([name, { codings }]) => [name, ...codings.map((coding) => storedName(name, coding))])
+      .every((name) => existsSync(new URL(name, directory)))
+  );
+}
+
+/** Writes into a folder of its own and swaps it in whole, so that a running service never sees half a build. */
+async function store(
+  directory: URL,
+  files: readonly EncodedFile[],
+  notices: string,
+  manifest: Manifest,
+): Promise<void> {
+  const target = fileURLToPath(directory).replace(/[\\/]$/, '');
+  const draft = `${target}.${process.pid}`;
+  try {
+    await mkdir(draft, { recursive: true });
+    for (const { forms } of files) {
+      for (const [name, contents] of forms) await writeFile(`${draft}/${name}`, contents);
+    }
+    await writeFile(`${draft}/LICENSES.txt`, notices);
+    await writeFile(`${draft}/manifest.json`, `${JSON.stringify(manifest, null, 2)}\n`);
+    await rm(target, { recursive: true, force: true });
+    await rename(draft, target);
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+}
+
+async function build(page: PageName, inputs: string): Promise<void> {
+  const { encodeFile } = await import('./page-encode.ts');
+  const { files, script, style, notices } = await BUNDLES[page]();
+  const encoded = await Promise.all(files.map(encodeFile));
+  const entries = encoded.map(({ name, entry }) => [name, entry] as const);
+  await store(builtPage(page), encoded, notices, {
+    inputs,
+    script,
+    style,
+    files: Object.fromEntries(entries),
+  });
+}
+
+for (const page of Object.keys(pages) as PageName[]) {
+  const versions = installedVersions(page);
+  if (versions === undefined) {
+    say(
+      page,
+      'not built, because the development packages are not installed; the page will say how to build it.',
+    );
+    continue;
+  }
+  const inputs = await fingerprint(page, versions);
+  if (isUpToDate(builtPage(page), inputs)) {
+    say(page, 'up to date.');
+    continue;
+  }
+  const start = performance.now();
+  await build(page, inputs);
+  say(page, `built in ${((performance.now() - start) / 1000).toFixed(1)} s.`);
+}

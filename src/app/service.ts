@@ -83,6 +83,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           replica: replicaOf(settings),
           mayMigrate: settings['database.migrate'],
           forService: true,
+          userIndexes: { search: settings['rest.search'] },
         }),
       )
     : undefined;

@@ -48,6 +48,26 @@ export const ERROR_CODES = {
     status: 400,
     text: 'The name or the email of a user is missing, blank, too long or malformed; correct it. The message of GraphQL and the log of REST say which one.',
   },
+  UNKNOWN_PARAMETER: {
+    status: 400,
+    text: 'The list has no such query parameter; correct its name, or send `Prefer: handling=lenient` to have it ignored.',
+  },
+  INVALID_PARAMETER: {
+    status: 400,
+    text: 'A query parameter does not take this value; send what the message says.',
+  },
+  INVALID_CURSOR: {
+    status: 400,
+    text: 'The cursor is not one of this list, or was changed; begin again without a cursor.',
+  },
+  SEARCH_OFF: {
+    status: 400,
+    text: 'There are more than 10,000 users and no index for what was asked; set `REST_SEARCH`.',
+  },
+  TOO_MANY_MATCHES: {
+    status: 400,
+    text: 'More than 10,000 users would have to be sorted or filtered for a page; add a narrower filter, or do as the message says.',
+  },
   SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what was missed.' },
 
   // All doors

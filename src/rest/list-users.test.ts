@@ -12,6 +12,7 @@ const PAGE = 500;
 
 /** A store that holds ids only, and answers at once or a turn later like the two engines. */
 class IdStore extends DatabaseUserStore {
+  readonly lists = undefined as never;
   readonly ids: Set<number>;
   pages = 0;
   /** Called before a page is read. */

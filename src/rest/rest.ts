@@ -1,7 +1,9 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
+import { FastifyExchange } from '../http/fastify-exchange.ts';
 import { send } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import { JSON_TYPE, json } from './envelope.ts';
@@ -28,12 +30,18 @@ export const rest: FastifyPluginAsync<RestOptions> = async (app, { users, bodyLi
   // An empty second segment is none.
   for (const slash of ['', '/']) {
     addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false });
-    // The length of a long list is not known before it is sent, so HEAD tells none.
-    app.head(`/users${slash}`, (_request, reply) => reply.type(JSON_TYPE).send());
+    app.head(`/users${slash}`, headOfList);
     addEndpoint(app, 'POST', `/users${slash}`, create);
     addEndpoint(app, 'GET', `/users/:id${slash}`, read);
     addEndpoint(app, 'PUT', `/update/:id${slash}`, update);
     addEndpoint(app, 'DELETE', `/delete/:id${slash}`, remove);
+  }
+
+  /** The length of a whole list is not known before it is sent, so HEAD tells none. */
+  function headOfList(request: FastifyRequest, reply: FastifyReply): MaybePromise<FastifyReply> {
+    if (Object.keys(request.query as object).length === 0) return reply.type(JSON_TYPE).send();
+    const exchange = new FastifyExchange(request, reply, undefined);
+    return whenReady(list.handle(exchange), (answer) => send(reply, answer));
   }
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {

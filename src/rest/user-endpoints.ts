@@ -2,6 +2,7 @@ import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { parseJsonBody } from '../http/body/json-body.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
+import { preferences } from '../http/prefer.ts';
 import { HttpProblem } from '../http/problem.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import { readNewUser, userProblem } from '../users/new-user.ts';
@@ -9,6 +10,8 @@ import type { NewUser } from '../users/user.ts';
 import { readUserId } from '../users/user-id.ts';
 import { CREATED, data, done, json, USER_NOT_FOUND } from './envelope.ts';
 import { listUsers } from './list-users.ts';
+import { listPage, totalHeaders } from './lists/list-page.ts';
+import { onlyFields, readFields, readListParameters } from './lists/parameters.ts';
 import { methodNotAllowed, NO_SUCH_USER } from './rest-errors.ts';
 
 const UPDATED = json(done('User updated successfully'));
@@ -20,15 +23,30 @@ const DELETED = json(done('User deleted successfully'));
 export function userEndpoints(users: DatabaseUserStore, bodyLimit: number, prefix: string) {
   const write = { bodyLimit, admit: refuseCrossSite };
   return {
-    list: { bodyLimit: 0, handle: () => whenReady(listUsers(users), (list) => json(list)) },
+    list: {
+      bodyLimit: 0,
+      handle(exchange) {
+        const prefers = preferences(exchange);
+        const asked = readListParameters(exchange.query, prefers.get('handling') === 'lenient');
+        const counts = prefers.get('count') === 'exact';
+        if (asked !== undefined) return listPage(users.lists, asked, { path: `${prefix}/users`, counts });
+        const whole = (headers?: Reply['headers']) =>
+          whenReady(listUsers(users), (list) => json(list, 200, headers));
+        return counts ? users.lists.count([]).then((total) => whole(totalHeaders(total))) : whole();
+      },
+    },
     read: {
       bodyLimit: 0,
-      handle({ param }) {
+      handle({ param, query }) {
         const id = readUserId(param);
         // contract 7: an unknown user is an error in the body of a 200
         if (id === undefined) return json(USER_NOT_FOUND);
+        const { fields } = query;
+        const shown = fields === undefined ? undefined : readFields(String(fields));
         return whenReady(users.readJson(id), (user) =>
-          json(user === undefined ? USER_NOT_FOUND : data(user)),
+          json(
+            user === undefined ? USER_NOT_FOUND : data(shown === undefined ? user : onlyFields(user, shown)),
+          ),
         );
       },
     },

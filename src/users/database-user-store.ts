@@ -2,6 +2,7 @@ import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { readNewUser, userProblem } from './new-user.ts';
 import type { NewUser, User } from './user.ts';
 import { readUserId } from './user-id.ts';
+import type { UserLists } from './user-list.ts';
 import { UserRefusedError, type UserStore } from './user-store.ts';
 
 /** Consecutive users as JSON text, without the array's brackets. */
@@ -23,6 +24,8 @@ const PAGE = 1_000;
  * rows can be turned into it here; REST sends that text, and what GraphQL asks for is parsed from it.
  */
 export abstract class DatabaseUserStore implements UserStore {
+  /** Parts of the users, found and sorted by indexes. */
+  abstract readonly lists: UserLists;
   /** The user as a JSON object with the keys id, name, email in this order; undefined when there is none. */
   abstract readJson(id: number): MaybePromise<string | undefined>;
   /** Up to `limit` users in id order with `after` < id <= `upTo`. */

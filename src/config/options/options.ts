@@ -3,6 +3,7 @@ import { graphqlOptions } from './graphql-options.ts';
 import { httpOptions } from './http-options.ts';
 import { managementOptions } from './management-options.ts';
 import { choice, count, duration, list, type Option, port, someOf, text, toggle } from './option.ts';
+import { restOptions } from './rest-options.ts';
 
 /** The table of all options. Types, sources, help, documentation and /env are derived from it. */
 export const options = {
@@ -54,11 +55,7 @@ export const options = {
       'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
   }),
   ...graphqlOptions,
-  'rest.port': port({
-    env: 'REST_PORT',
-    default: 8000,
-    description: 'Port of the REST door; 0 picks a free one.',
-  }),
+  ...restOptions,
   ...managementOptions,
   'webhook.port': port({
     env: 'PORT',

@@ -1,9 +1,11 @@
 import { DatabaseUserStore, type UserPage } from '../../users/database-user-store.ts';
 import type { NewUser } from '../../users/user.ts';
+import type { SearchLevel, UserLists } from '../../users/user-list.ts';
 import type { BatchQueue } from '../batch-queue.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import type { Row, Statement } from './pool/connection.ts';
 import type { Server } from './pool/server.ts';
+import { postgresUserLists } from './user-lists.ts';
 import type { UserReads } from './user-reads.ts';
 import { writeQueue } from './write-queue.ts';
 
@@ -66,12 +68,15 @@ export interface PostgresUserStoreOptions {
   readonly server: Server;
   readonly reads: UserReads;
   readonly observer: DatabaseObserver;
+  /** What the users are indexed for. */
+  readonly search: SearchLevel;
   /** Called when there may be new users. */
   onCreated(): void;
 }
 
 /** Users in PostgreSQL: reads share connections, writes of one kind are batched into one statement. */
 export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposable {
+  readonly lists: UserLists;
   readonly #server: Server;
   readonly #reads: UserReads;
   readonly #onCreated: () => void;
@@ -81,8 +86,9 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   readonly #removals: BatchQueue<number, boolean>;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor({ server, reads, observer, onCreated }: PostgresUserStoreOptions) {
+  constructor({ server, reads, observer, search, onCreated }: PostgresUserStoreOptions) {
     super();
+    this.lists = postgresUserLists(reads, search);
     this.#server = server;
     this.#onCreated = onCreated;
     this.#reads = reads;

@@ -13,6 +13,7 @@ import { openFailure, requireAccess } from './open-failure.ts';
 import { readRow } from './read-row.ts';
 import { lockForService } from './service-lock.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
+import { indexUsers } from './user-indexes.ts';
 import { SqliteUserStore } from './user-store.ts';
 import { proveWritable } from './writer/prove-writable.ts';
 import { rewriteWal } from './writer/rewrite-wal.ts';
@@ -24,7 +25,7 @@ import { openInlineWriter, openThreadWriter, type Writer } from './writer/writer
  */
 export function openSqlite(
   file: string,
-  { observer = unobserved, mayMigrate = true, forService = false }: OpenOptions = {},
+  { observer = unobserved, mayMigrate = true, forService = false, userIndexes }: OpenOptions = {},
 ): Database {
   const resources = new AsyncDisposableStack();
   const failed = new AbortController();
@@ -38,6 +39,7 @@ export function openSqlite(
     if (file === ':memory:') {
       reads = resources.use(new DatabaseSync(file));
       migrate(reads);
+      if (userIndexes) indexUsers(reads, userIndexes);
       writer = resources.use(openInlineWriter(reads, onFatal, observer));
     } else {
       if (forService) requireAccess(file);
@@ -49,6 +51,7 @@ export function openSqlite(
       if (path) resources.use(lockForService(path));
       rewriteWal(migrating);
       if (mayMigrate) migrate(migrating);
+      if (userIndexes) indexUsers(migrating, userIndexes);
       if (path) proveWritable(migrating);
       writer = resources.use(
         openThreadWriter(file, { onFatal, observer, onBatchEnd: () => snapshot?.refresh() }),
@@ -59,7 +62,14 @@ export function openSqlite(
     }
     const ping = reads.prepare('SELECT 1 FROM users LIMIT 1');
     return {
-      users: new SqliteUserStore({ reads, writes: writer.queue, observer, feed: userFeed, snapshot }),
+      users: new SqliteUserStore({
+        reads,
+        writes: writer.queue,
+        observer,
+        feed: userFeed,
+        snapshot,
+        search: userIndexes?.search ?? 'none',
+      }),
       userFeed,
       inbox: sqliteInbox(reads, writer.queue, observer),
       deliveries: new SqliteDeliveryLog(reads, writer.queue),

@@ -2,10 +2,12 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { DatabaseUserStore, type UserPage } from '../../users/database-user-store.ts';
 import type { LocalUserFeed } from '../../users/local-user-feed.ts';
 import type { NewUser } from '../../users/user.ts';
+import type { SearchLevel, UserLists } from '../../users/user-list.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import { PageCache } from './page-cache.ts';
 import { readRow } from './read-row.ts';
 import type { TickSnapshot } from './tick-snapshot.ts';
+import { sqliteUserLists } from './user-lists.ts';
 import type { WriteQueue } from './writer/write-queue.ts';
 
 const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
@@ -19,10 +21,13 @@ export interface SqliteUserStoreOptions {
   readonly feed: LocalUserFeed;
   /** Of `reads`, where other connections write: reads share it, and pages are cached until the next commit. */
   readonly snapshot: TickSnapshot | undefined;
+  /** What the users are indexed for. */
+  readonly search: SearchLevel;
 }
 
 /** Users in SQLite: reads on the caller's thread, writes through the queue. */
 export class SqliteUserStore extends DatabaseUserStore {
+  readonly lists: UserLists;
   readonly #snapshot: TickSnapshot | undefined;
   readonly #pages = new PageCache();
   readonly #writes: WriteQueue;
@@ -32,8 +37,9 @@ export class SqliteUserStore extends DatabaseUserStore {
   readonly #lastId: StatementSync;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor({ reads, writes, observer, feed, snapshot }: SqliteUserStoreOptions) {
+  constructor({ reads, writes, observer, feed, snapshot, search }: SqliteUserStoreOptions) {
     super();
+    this.lists = sqliteUserLists(reads, snapshot, search);
     this.#snapshot = snapshot;
     this.#writes = writes;
     this.#feed = feed;

@@ -1,0 +1,18 @@
+import { SEARCH_LEVELS } from '../../users/user-list.ts';
+import { choice, port } from './option.ts';
+
+/** The options of the REST door and of the users that it serves. */
+export const restOptions = {
+  'rest.port': port({
+    env: 'REST_PORT',
+    default: 8000,
+    description: 'Port of the REST door; 0 picks a free one.',
+  }),
+  'rest.search': choice({
+    env: 'REST_SEARCH',
+    default: 'none',
+    choices: SEARCH_LEVELS,
+    description:
+      'Indexes of users, which lists of more than 10,000 users need to filter or sort by name and email: keys for whole values, prefixes and orders, text also for parts of them; none makes creates cheapest (none, keys, text).',
+  }),
+} as const;

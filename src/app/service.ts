@@ -19,14 +19,13 @@ import { openLog } from '../observability/log/log.ts';
 import { Loggers } from '../observability/log/loggers.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
-import { rest } from '../rest/rest.ts';
-import { restErrors } from '../rest/rest-errors.ts';
 import { configuredSecrets } from './configured-secrets.ts';
 import { addSetup } from './door-setup.ts';
 import { openGraphqlDoor } from './graphql-door.ts';
 import { linger } from './linger.ts';
 import { openManagementDoor } from './management-door.ts';
 import type { OpenDoor, Parts } from './parts.ts';
+import { openRestDoor } from './rest-door.ts';
 import { describeUnfinished, type Unfinished } from './unfinished.ts';
 import { openWebhookDoor } from './webhook-door.ts';
 
@@ -148,7 +147,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
 
   const isOpen = (door: Door) => settings.interfaces.includes(door);
   if (isOpen('graphql')) openGraphqlDoor(parts);
-  if (isOpen('rest')) parts.listener('rest', restErrors).register(rest, { users: parts.database().users });
+  if (isOpen('rest')) openRestDoor(parts);
   const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
   if (isOpen('management')) openManagementDoor(parts);
 

@@ -68,6 +68,26 @@ export const ERROR_CODES = {
     status: 400,
     text: 'More than 10,000 users would have to be sorted or filtered for a page; add a narrower filter, or do as the message says.',
   },
+  INVALID_IDEMPOTENCY_KEY: {
+    status: 400,
+    text: 'The `Idempotency-Key` is empty, longer than 255 characters or has others than visible ASCII ones; send a UUID for example.',
+  },
+  IDEMPOTENCY_KEY_REUSED: {
+    status: 422,
+    text: 'The `Idempotency-Key` came with another body before; send a new key with a new request.',
+  },
+  IDEMPOTENCY_KEY_IN_USE: {
+    status: 409,
+    text: 'A request with this `Idempotency-Key` is in progress; send it again for its reply.',
+  },
+  PRECONDITION_FAILED: {
+    status: 412,
+    text: 'The user has another version than `If-Match` names, or was changed after `If-Unmodified-Since`; nothing was written. Read it again.',
+  },
+  PRECONDITION_REQUIRED: {
+    status: 428,
+    text: '`REST_REQUIRE_IF_MATCH` is on; send `If-Match` with the ETag of the user.',
+  },
   SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what was missed.' },
 
   // All doors

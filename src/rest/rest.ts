@@ -10,17 +10,31 @@ import { JSON_TYPE, json } from './envelope.ts';
 import { methodNotAllowed, NO_ROUTE, restErrors } from './rest-errors.ts';
 import { allowedOf } from './routing.ts';
 import { userEndpoints } from './user-endpoints.ts';
+import { listValidators, validatorHeaders } from './validators.ts';
 
 /** The options of the REST door. */
 export interface RestOptions {
   readonly users: DatabaseUserStore;
   /** Largest body in bytes; default 64 KiB. */
   readonly bodyLimit?: number;
+  /** Whether updates and deletions need If-Match; default false. */
+  readonly requireIfMatch?: boolean;
+  /** How long the outcome of a create with an Idempotency-Key is kept, in hours; default 24. */
+  readonly idempotencyHours?: number;
 }
 
 /** The REST door (contract 4.2) as a Fastify plugin. */
-export const rest: FastifyPluginAsync<RestOptions> = async (app, { users, bodyLimit = 64 * 1024 }) => {
-  const { list, read, create, update, remove } = userEndpoints(users, bodyLimit, app.prefix);
+export const rest: FastifyPluginAsync<RestOptions> = async (
+  app,
+  { users, bodyLimit = 64 * 1024, requireIfMatch = false, idempotencyHours = 24 },
+) => {
+  const { list, read, create, update, remove } = userEndpoints({
+    users,
+    bodyLimit,
+    prefix: app.prefix,
+    requireIfMatch,
+    idempotencyHours,
+  });
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
   app.setErrorHandler((error, request, reply) =>
@@ -39,7 +53,14 @@ export const rest: FastifyPluginAsync<RestOptions> = async (app, { users, bodyLi
 
   /** The length of a whole list is not known before it is sent, so HEAD tells none. */
   function headOfList(request: FastifyRequest, reply: FastifyReply): MaybePromise<FastifyReply> {
-    if (Object.keys(request.query as object).length === 0) return reply.type(JSON_TYPE).send();
+    if (Object.keys(request.query as object).length === 0) {
+      return whenReady(users.state(), (state) =>
+        reply
+          .headers(validatorHeaders(listValidators(state)))
+          .type(JSON_TYPE)
+          .send(),
+      );
+    }
     const exchange = new FastifyExchange(request, reply, undefined);
     return whenReady(list.handle(exchange), (answer) => send(reply, answer));
   }

@@ -48,6 +48,8 @@ export interface UserListPage {
   readonly users: readonly { readonly json: string; readonly keys: SortKeys }[];
   /** Whether more users follow in the direction of reading. */
   readonly more: boolean;
+  /** What names the state of all users, as the page shows them; undefined for a page without users. */
+  readonly state: string | undefined;
 }
 
 /** More users would have to be looked at one by one than one page may cost. */

@@ -41,6 +41,8 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '003-targets.sql',
       '004-delivery-zones.sql',
       '020-secrets.sql',
+      '021-user-versions.sql',
+      '022-idempotency.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

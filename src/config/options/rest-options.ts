@@ -1,5 +1,5 @@
 import { SEARCH_LEVELS } from '../../users/user-list.ts';
-import { choice, port } from './option.ts';
+import { choice, count, port, toggle } from './option.ts';
 
 /** The options of the REST door and of the users that it serves. */
 export const restOptions = {
@@ -14,5 +14,17 @@ export const restOptions = {
     choices: SEARCH_LEVELS,
     description:
       'Indexes of users, which lists of more than 10,000 users need to filter or sort by name and email: keys for whole values, prefixes and orders, text also for parts of them; none makes creates cheapest (none, keys, text).',
+  }),
+  'rest.idempotencyHours': count({
+    env: 'REST_IDEMPOTENCY_HOURS',
+    default: 24,
+    min: 1,
+    description: 'Time for which the outcome of a create with an Idempotency-Key is kept, in hours.',
+  }),
+  'rest.requireIfMatch': toggle({
+    env: 'REST_REQUIRE_IF_MATCH',
+    default: false,
+    description:
+      'Whether updates and deletions over REST need If-Match, so that no client overwrites what it has not read.',
   }),
 } as const;

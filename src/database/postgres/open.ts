@@ -12,7 +12,8 @@ import { Server } from './pool/server.ts';
 import { PostgresUserFeed } from './user-feed.ts';
 import { indexUsers } from './user-indexes.ts';
 import { UserReads } from './user-reads.ts';
-import { COMMIT_NOTHING, PostgresUserStore } from './user-store.ts';
+import { COMMIT_NOTHING } from './user-statements.ts';
+import { PostgresUserStore } from './user-store.ts';
 
 const PING = { name: 'ping', text: 'SELECT 1 FROM users LIMIT 1' };
 

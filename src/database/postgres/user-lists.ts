@@ -7,6 +7,9 @@ import type { UserReads } from './user-reads.ts';
 /** Users that are counted in one statement. */
 const SLICE = 200_000;
 
+/** What names the state of all users: the number of changes and the moment of the last one. */
+export const USERS_STATE = `(SELECT sum(n) || '.' || max(changed_at) FROM user_changes)`;
+
 const CURSOR_KEY = { name: 'cursor-key', text: `SELECT bytes FROM secrets WHERE name = 'cursor'` };
 
 /** Lower case without a locale folds A to Z and nothing else, and the order is that of the bytes. */
@@ -27,6 +30,7 @@ export const postgresLists: ListDialect = {
   isOneOf: (key, values, bind) => `${key} = ANY (${bind(values)})`,
   contains: containing,
   containing,
+  state: USERS_STATE,
   json: (fields) =>
     `'{' || ${fields
       .map((field) => `'"${field}":' || ${field === 'id' ? 'id' : `to_json(${field})::text`}`)

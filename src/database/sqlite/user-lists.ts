@@ -11,6 +11,13 @@ const SLICE = 10_000;
 /** Statements that are kept prepared. */
 const MAX_STATEMENTS = 64;
 
+/**
+ * What names the state of all users: creates, other changes, and the moment of the last one, so that no state of another
+ * file or of a backup has the same name.
+ */
+export const USERS_STATE = `(SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'users'), 0) || '.' || n || '.' ||
+  max(changed_at, coalesce((SELECT version FROM users ORDER BY id DESC LIMIT 1), 0)) FROM user_changes)`;
+
 const CURSOR_KEY = `SELECT bytes FROM secrets WHERE name = 'cursor'`;
 
 /** The words of SQLite. NOCASE folds A to Z and nothing else. */
@@ -25,6 +32,7 @@ export const sqliteLists: ListDialect = {
     const query = fields.length === 1 ? `${fields[0]} : ${phrase}` : phrase;
     return `id IN (SELECT rowid AS id FROM users_text WHERE users_text MATCH ${bind(query)}${bounds()})`;
   },
+  state: USERS_STATE,
   json: (fields) => `json_object(${fields.map((field) => `'${field}', ${field}`).join(', ')})`,
 };
 

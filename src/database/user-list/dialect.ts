@@ -21,6 +21,8 @@ export interface ListDialect {
    * gives further conditions on its `id`, its order and its limit.
    */
   containing(fields: readonly TextField[], text: string, bind: Bind, bounds: () => string): string;
+  /** What names the state of all users (see DatabaseUserStore). */
+  readonly state: string;
   /** A JSON object with these fields of the row. */
   json(fields: readonly UserField[]): string;
 }

@@ -39,7 +39,8 @@ export function userLists({ dialect, search, slice, rows, cursorKey }: ListEngin
         const users = found
           .slice(0, limit)
           .map((row) => ({ json: String(row[3]), keys: sortKeys(row, order) }));
-        return { users: backwards ? users.reverse() : users, more: found.length > limit };
+        const state = found[0] === undefined ? undefined : String(found[0][4]);
+        return { users: backwards ? users.reverse() : users, more: found.length > limit, state };
       });
     // The ids are few, and each is one user.
     if (plan.kind === 'walk' || plan.driver?.field === 'id') return page();

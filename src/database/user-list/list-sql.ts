@@ -46,10 +46,10 @@ export class ListSql {
     this.#dialect = dialect;
   }
 
-  /** The users of a page and one more, in the direction of reading: id, name, email, JSON. */
+  /** The users of a page and one more, in the direction of reading: id, name, email, JSON, the state of all. */
   page(plan: ListPlan, request: UserPageRequest): BoundStatement {
     const { fields, limit, backwards, next } = request;
-    const columns = `id, name, email, ${this.#dialect.json(fields)}`;
+    const columns = `id, name, email, ${this.#dialect.json(fields)}, ${this.#dialect.state}`;
     if (plan.kind === 'walk') {
       return this.#walk(columns, plan, { next, backwards, limit: limit + 1, whole: request.order });
     }

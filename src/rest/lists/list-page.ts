@@ -3,6 +3,7 @@ import type { Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { TooManyMatchesError, type UserListPage, type UserLists } from '../../users/user-list.ts';
 import { data, json } from '../envelope.ts';
+import { listValidators, validatorHeaders } from '../validators.ts';
 import { type CursorPosition, readCursor, writeCursor } from './cursor.ts';
 import type { ListParameters } from './parameters.ts';
 
@@ -27,11 +28,15 @@ export function listPage(
     );
     return whenReady(page, (found) => {
       const link = linksOf(asked, at, found, path, key);
+      const headers = {
+        ...(link === '' ? {} : { link }),
+        ...(found.state === undefined ? {} : validatorHeaders(listValidators(found.state))),
+      };
       const body = data(`[${found.users.map((user) => user.json).join()}]`);
-      if (!counts) return json(body, 200, link === '' ? {} : { link });
+      if (!counts) return json(body, 200, headers);
       return whenReady(
         shown(asked, () => lists.count(asked.filters)),
-        (total) => json(body, 200, { ...(link === '' ? {} : { link }), ...totalHeaders(total) }),
+        (total) => json(body, 200, { ...headers, ...totalHeaders(total) }),
       );
     });
   });

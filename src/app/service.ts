@@ -82,7 +82,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           replica: replicaOf(settings),
           mayMigrate: settings['database.migrate'],
           forService: true,
-          userIndexes: { search: settings['rest.search'] },
+          userIndexes: { search: settings['rest.search'], uniqueEmail: settings['users.uniqueEmail'] },
         }),
       )
     : undefined;

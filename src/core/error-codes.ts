@@ -48,6 +48,10 @@ export const ERROR_CODES = {
     status: 400,
     text: 'The name or the email of a user is missing, blank, too long or malformed; correct it. The message of GraphQL and the log of REST say which one.',
   },
+  EMAIL_TAKEN: {
+    status: 409,
+    text: '`USERS_UNIQUE_EMAIL` is on and another user has this email, in whatever case; choose another one or change that user.',
+  },
   UNKNOWN_PARAMETER: {
     status: 400,
     text: 'The list has no such query parameter; correct its name, or send `Prefer: handling=lenient` to have it ignored.',

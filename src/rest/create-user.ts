@@ -1,10 +1,10 @@
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { preferences } from '../http/prefer.ts';
 import type { NewUser } from '../users/user.ts';
 import { CREATED, json, withData } from './envelope.ts';
 import { createdOf, idempotencyKey } from './idempotency.ts';
-import { readUserBody } from './user-body.ts';
+import { accepted, readUserBody } from './user-body.ts';
 import type { UserEndpointOptions } from './user-endpoints.ts';
 import { userValidators } from './validators.ts';
 
@@ -20,13 +20,13 @@ export function createUser({ users, prefix, idempotencyHours }: UserEndpointOpti
     const key = idempotencyKey(exchange, idempotencyHours);
     const user = readUserBody(exchange);
     if (key !== undefined) {
-      return users.createOnce(user, key).then((outcome) => {
+      return accepted(users.createOnce(user, key)).then((outcome) => {
         const { id, version } = createdOf(outcome);
         return created(exchange, user, id, version);
       });
     }
     const version = Date.now();
-    return whenReady(users.create(user, version), (id) => created(exchange, user, id, version));
+    return accepted(users.create(user, version)).then((id) => created(exchange, user, id, version));
   };
 }
 

@@ -3,23 +3,36 @@ import { parseJsonBody } from '../http/body/json-body.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import type { ChangeOutcome, WriteCondition } from '../users/user-change.ts';
 import { readUserId } from '../users/user-id.ts';
-import { done, json } from './envelope.ts';
+import { prefersRepresentation } from './create-user.ts';
+import { done, json, withData } from './envelope.ts';
 import { methodNotAllowed, NO_SUCH_USER } from './rest-errors.ts';
-import { readUserBody } from './user-body.ts';
+import { accepted, isMergePatch, readUserBody, readUserPatch } from './user-body.ts';
 import type { UserEndpointOptions } from './user-endpoints.ts';
 import { CHANGED_MEANWHILE, NEEDS_IF_MATCH, userValidators, writeCondition } from './validators.ts';
 
 const UPDATED = json(done('User updated successfully'));
 const DELETED = json(done('User deleted successfully'));
 
-/** PUT /update/<id>. */
+/** Any version. */
+const ANY: WriteCondition = { versions: undefined, before: undefined };
+
+/** PUT /update/<id>: a whole user, or as a merge patch some of its fields. */
 export function updateUser({ users, requireIfMatch }: UserEndpointOptions): Endpoint['handle'] {
   return (exchange) =>
     written(exchange, () => {
-      const user = readUserBody(exchange);
+      const isPatch = isMergePatch(exchange);
+      const shows = prefersRepresentation(exchange);
       const condition = conditionOf(exchange, requireIfMatch);
-      if (condition === undefined) return (id) => whenReady(users.update(id, user), found(UPDATED));
-      return (id) => whenReady(users.change(id, { ...user, condition }), changed);
+      if (!isPatch && !shows && condition === undefined) {
+        const user = readUserBody(exchange);
+        return (id) => accepted(users.update(id, user)).then(found(UPDATED));
+      }
+      const fields = isPatch ? readUserPatch(exchange) : readUserBody(exchange);
+      return async (id) => {
+        const outcome = await accepted(users.change(id, { ...fields, condition: condition ?? ANY }));
+        const reply = changed(outcome);
+        return shows && outcome.is === 'changed' ? withData(reply, outcome.json) : reply;
+      };
     });
 }
 

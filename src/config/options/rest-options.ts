@@ -27,4 +27,10 @@ export const restOptions = {
     description:
       'Whether updates and deletions over REST need If-Match, so that no client overwrites what it has not read.',
   }),
+  'users.uniqueEmail': toggle({
+    env: 'USERS_UNIQUE_EMAIL',
+    default: false,
+    description:
+      'Whether no two users of the database may have the same email, A to Z in either case. The start refuses a database with duplicates and names them.',
+  }),
 } as const;

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
+  duplicateEmails,
+  MAX_DUPLICATES,
   neededIndexes,
   USER_INDEXES,
   type UserIndex,
@@ -16,6 +18,7 @@ const PAUSE = 100;
 const DEFINITIONS: Readonly<Record<UserIndex, string>> = {
   users_name: 'users (lower(name COLLATE "C"), id)',
   users_email: 'users (lower(email COLLATE "C"), id)',
+  users_email_unique: 'users (lower(email COLLATE "C"))',
   users_text: 'users USING gin (lower(name COLLATE "C") gin_trgm_ops, lower(email COLLATE "C") gin_trgm_ops)',
 };
 
@@ -45,7 +48,32 @@ export async function indexUsers(connection: Connection, options: UserIndexOptio
     await command(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
     if (!needed.has(name)) continue;
     if (name === 'users_text') await command('CREATE EXTENSION IF NOT EXISTS pg_trgm');
-    await command(`CREATE INDEX CONCURRENTLY ${name} ON ${DEFINITIONS[name]}`);
+    if (name === 'users_email_unique') await makeUnique(connection, DEFINITIONS[name]);
+    else await command(`CREATE INDEX CONCURRENTLY ${name} ON ${DEFINITIONS[name]}`);
   }
   await command(`SELECT pg_advisory_unlock(${LOCK})`);
+}
+
+const DUPLICATES = {
+  text: `SELECT lower(email COLLATE "C"), string_agg(id::text, ', ' ORDER BY id) FROM users
+    GROUP BY 1 HAVING count(*) > 1 ORDER BY min(id) LIMIT ${MAX_DUPLICATES + 1}`,
+};
+
+/** Makes the index of unique emails; where there are duplicates, or come meanwhile, it fails and says which. */
+async function makeUnique(connection: Connection, definition: string): Promise<void> {
+  const refuseDuplicates = async () => {
+    const rows = await connection.run(DUPLICATES, []);
+    if (rows.length > 0) throw duplicateEmails(rows.map(([email, ids]) => [String(email), String(ids)]));
+  };
+  await refuseDuplicates();
+  try {
+    await connection.run(
+      { text: `CREATE UNIQUE INDEX CONCURRENTLY users_email_unique ON ${definition}` },
+      undefined,
+    );
+  } catch (error) {
+    await connection.run({ text: 'DROP INDEX CONCURRENTLY IF EXISTS users_email_unique' }, undefined);
+    await refuseDuplicates();
+    throw error;
+  }
 }

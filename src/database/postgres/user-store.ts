@@ -3,6 +3,7 @@ import type { IdempotencyKey, IdempotentOutcome } from '../../users/idempotent-c
 import type { NewUser } from '../../users/user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from '../../users/user-change.ts';
 import type { SearchLevel, UserLists } from '../../users/user-list.ts';
+import { emailTaken } from '../../users/user-store.ts';
 import type { BatchQueue } from '../batch-queue.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import { storedKey } from '../stored-key.ts';
@@ -106,33 +107,35 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   }
 
   create({ name, email }: NewUser, version = Date.now()): Promise<number> {
-    return this.#creates.submit({ name, email, version });
+    return refusingTaken(this.#creates.submit({ name, email, version }));
   }
 
   createOnce(
     { name, email }: NewUser,
     { key, fingerprint, keptFor }: IdempotencyKey,
   ): Promise<IdempotentOutcome> {
-    return singleWrite(this.#observer, async () => {
-      const stored = storedKey(key);
-      const now = Date.now();
-      const values = [stored, fingerprint, now, now + keptFor, name, email];
-      const [[isFree, id, version] = []] = await this.#write(CREATE_ONCE, values);
-      if (isFree !== true) return { is: 'running' };
-      if (typeof id === 'number') {
-        this.#onCreated();
-        // What is left stays for the next one.
-        this.#server.write(EXPIRE_KEYS, [now]).catch(() => {});
-        return { is: 'created', id, version: Number(version) };
-      }
-      const [kept = []] = await this.#server.read(READ_KEY, [stored]);
-      if (kept[0] !== fingerprint) return { is: 'reused' };
-      return { is: 'created', id: Number(kept[1]), version: Number(kept[2]) };
-    });
+    return refusingTaken(
+      singleWrite(this.#observer, async () => {
+        const stored = storedKey(key);
+        const now = Date.now();
+        const values = [stored, fingerprint, now, now + keptFor, name, email];
+        const [[isFree, id, version] = []] = await this.#write(CREATE_ONCE, values);
+        if (isFree !== true) return { is: 'running' };
+        if (typeof id === 'number') {
+          this.#onCreated();
+          // What is left stays for the next one.
+          this.#server.write(EXPIRE_KEYS, [now]).catch(() => {});
+          return { is: 'created', id, version: Number(version) };
+        }
+        const [kept = []] = await this.#server.read(READ_KEY, [stored]);
+        if (kept[0] !== fingerprint) return { is: 'reused' };
+        return { is: 'created', id: Number(kept[1]), version: Number(kept[2]) };
+      }),
+    );
   }
 
   update(id: number, user: NewUser): Promise<boolean> {
-    return this.#updates.submit({ id, ...user });
+    return refusingTaken(this.#updates.submit({ id, ...user }));
   }
 
   remove(id: number): Promise<boolean> {
@@ -159,12 +162,14 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     values: readonly unknown[],
     outcome: (row: Row) => ChangeOutcome,
   ): Promise<ChangeOutcome> {
-    return singleWrite(this.#observer, async () => {
-      const [row] = await this.#write(statement, values);
-      if (row !== undefined) return outcome(row);
-      const found = await this.#server.read(READ, [id]);
-      return { is: found.length === 0 ? 'missing' : 'refused' };
-    });
+    return refusingTaken(
+      singleWrite(this.#observer, async () => {
+        const [row] = await this.#write(statement, values);
+        if (row !== undefined) return outcome(row);
+        const found = await this.#server.read(READ, [id]);
+        return { is: found.length === 0 ? 'missing' : 'refused' };
+      }),
+    );
   }
 
   /** Commits nothing by the queue of the creates, so that it takes as long as a create would. */
@@ -226,4 +231,12 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
 
 function conditionValues(id: number, { versions, before }: WriteCondition): readonly unknown[] {
   return [id, versions ?? null, before ?? NEVER];
+}
+
+/** Waits for a write; that of an email which another user has is refused. */
+function refusingTaken<T>(write: Promise<T>): Promise<T> {
+  return write.catch((error: Error) => {
+    const { constraint } = Object(error.cause) as { readonly constraint?: unknown };
+    throw constraint === 'users_email_unique' ? emailTaken() : error;
+  });
 }

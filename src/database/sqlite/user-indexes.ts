@@ -1,5 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import {
+  duplicateEmails,
+  MAX_DUPLICATES,
   neededIndexes,
   USER_INDEXES,
   type UserIndex,
@@ -10,6 +12,10 @@ import {
 const INDEXES: Readonly<Record<UserIndex, readonly [create: string, drop: string]>> = {
   users_name: ['CREATE INDEX users_name ON users (name COLLATE NOCASE)', 'DROP INDEX users_name'],
   users_email: ['CREATE INDEX users_email ON users (email COLLATE NOCASE)', 'DROP INDEX users_email'],
+  users_email_unique: [
+    'CREATE UNIQUE INDEX users_email_unique ON users (email COLLATE NOCASE)',
+    'DROP INDEX users_email_unique',
+  ],
   // The texts are in `users` alone; triggers keep the index of their parts.
   users_text: [
     `CREATE VIEW users_folded AS SELECT id, lower(name) AS name, lower(email) AS email FROM users;
@@ -40,12 +46,23 @@ export function indexUsers(db: DatabaseSync, options: UserIndexOptions): void {
   if (wrong().length === 0) return;
   db.exec('BEGIN IMMEDIATE');
   try {
+    if (needed.has('users_email_unique')) refuseDuplicates(db);
     for (const name of wrong()) db.exec(INDEXES[name][needed.has(name) ? 0 : 1]);
     db.exec('COMMIT');
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK');
     throw error;
   }
+}
+
+function refuseDuplicates(db: DatabaseSync): void {
+  const rows = db
+    .prepare(
+      `SELECT lower(email) AS email, group_concat(id, ', ' ORDER BY id) AS ids FROM users
+       GROUP BY email COLLATE NOCASE HAVING count(*) > 1 ORDER BY min(id) LIMIT ${MAX_DUPLICATES + 1}`,
+    )
+    .all();
+  if (rows.length > 0) throw duplicateEmails(rows.map(({ email, ids }) => [String(email), String(ids)]));
 }
 
 function exists(db: DatabaseSync, name: UserIndex): boolean {

@@ -5,6 +5,7 @@ import type { LocalUserFeed } from '../../users/local-user-feed.ts';
 import type { NewUser } from '../../users/user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from '../../users/user-change.ts';
 import type { SearchLevel, UserLists } from '../../users/user-list.ts';
+import { emailTaken } from '../../users/user-store.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import { storedKey } from '../stored-key.ts';
 import { PageCache } from './page-cache.ts';
@@ -102,7 +103,7 @@ export class SqliteUserStore extends DatabaseUserStore {
   }
 
   async create({ name, email }: NewUser, version = Date.now()): Promise<number> {
-    const [row] = await this.#writes.write('createUser', name, email, version);
+    const [row] = await refusingTaken(this.#writes.write('createUser', name, email, version));
     const id = Number(row?.[0]);
     this.#feed.publish({ id: String(id), name, email });
     return id;
@@ -117,13 +118,15 @@ export class SqliteUserStore extends DatabaseUserStore {
     try {
       const stored = storedKey(key);
       const now = Date.now();
-      const [, created = [], , [kept = []] = []] = await this.#writes.submit([
-        { statement: 'claimKey', values: [stored, fingerprint, now, now + keptFor] },
-        { statement: 'createForKey', values: [name, email, now] },
-        { statement: 'noteForKey', values: [stored] },
-        { statement: 'readKey', values: [stored] },
-        { statement: 'expireKeys', values: [now] },
-      ]);
+      const [, created = [], , [kept = []] = []] = await refusingTaken(
+        this.#writes.submit([
+          { statement: 'claimKey', values: [stored, fingerprint, now, now + keptFor] },
+          { statement: 'createForKey', values: [name, email, now] },
+          { statement: 'noteForKey', values: [stored] },
+          { statement: 'readKey', values: [stored] },
+          { statement: 'expireKeys', values: [now] },
+        ]),
+      );
       const [before, id, version] = kept;
       if (before !== fingerprint) return { is: 'reused' };
       if (created.length > 0) this.#feed.publish({ id: String(id), name, email });
@@ -163,20 +166,30 @@ export class SqliteUserStore extends DatabaseUserStore {
     values: readonly SQLInputValue[],
     outcome: (row: Row) => ChangeOutcome,
   ): Promise<ChangeOutcome> {
-    const [[row] = [], [found] = []] = await this.#writes.submit([
-      { statement, values },
-      { statement: 'findUser', values: [id] },
-    ]);
+    const [[row] = [], [found] = []] = await refusingTaken(
+      this.#writes.submit([
+        { statement, values },
+        { statement: 'findUser', values: [id] },
+      ]),
+    );
     if (row !== undefined) return outcome(row);
     return { is: found === undefined ? 'missing' : 'refused' };
   }
 
   async #changed(write: 'updateUser' | 'removeUser', ...values: readonly SQLInputValue[]): Promise<boolean> {
-    const rows = await this.#writes.write(write, ...values);
+    const rows = await refusingTaken(this.#writes.write(write, ...values));
     return rows.length > 0;
   }
 }
 
 function conditionValues({ versions, before }: WriteCondition): readonly SQLInputValue[] {
   return [versions === undefined ? null : JSON.stringify(versions), before ?? NEVER];
+}
+
+/** Waits for a write; that of an email which another user has is refused. */
+function refusingTaken<T>(write: Promise<T>): Promise<T> {
+  return write.catch((error: Error) => {
+    // The thread gives the text of SQLite's error.
+    throw error.message.includes('UNIQUE constraint failed: users.email') ? emailTaken() : error;
+  });
 }

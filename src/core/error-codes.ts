@@ -50,7 +50,7 @@ export const ERROR_CODES = {
   },
   EMAIL_TAKEN: {
     status: 409,
-    text: '`USERS_UNIQUE_EMAIL` is on and another user has this email, in whatever case; choose another one or change that user.',
+    text: 'Another user has this email, in whatever case, and `USERS_UNIQUE_EMAIL` is on; choose another one or change that user.',
   },
   UNKNOWN_PARAMETER: {
     status: 400,
@@ -90,7 +90,7 @@ export const ERROR_CODES = {
   },
   PRECONDITION_REQUIRED: {
     status: 428,
-    text: '`REST_REQUIRE_IF_MATCH` is on; send `If-Match` with the ETag of the user.',
+    text: 'An update or a deletion needs `If-Match` with the ETag of the user, because `REST_REQUIRE_IF_MATCH` is on; send it.',
   },
   SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what was missed.' },
 

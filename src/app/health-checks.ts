@@ -8,8 +8,8 @@ import { diskSpaceCheck } from '../observability/health/disk-space-check.ts';
 import { eventLoopCheck } from '../observability/health/event-loop-check.ts';
 import type { HealthIndicator } from '../observability/health/health.ts';
 import { EventLoopWindows } from '../observability/runtime/event-loop-windows.ts';
+import { webhookSettings } from './doors/webhook-door.ts';
 import type { Parts } from './parts.ts';
-import { webhookSettings } from './webhook-door.ts';
 
 /**
  * Default time to live of the results of built-in checks, in milliseconds. A stale result is served while the check

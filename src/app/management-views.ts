@@ -5,8 +5,8 @@ import { ExchangeLog } from '../http/exchange-log.ts';
 import { type ExposureRules, isExposed } from '../management/access/exposure.ts';
 import type { ApiSources } from '../management/api/api-sources.ts';
 import type { DeliveriesView } from '../management/endpoints/deliveries.ts';
+import { jobPlanOf } from './doors/webhook-door.ts';
 import type { Parts } from './parts.ts';
-import { jobPlanOf } from './webhook-door.ts';
 
 /** What the management door shows of the service, and the rules of exposure. */
 export function managementViews(parts: Parts, lists: Pick<ExposureRules, 'include' | 'exclude'>) {

@@ -19,17 +19,16 @@ import { openLog } from '../observability/log/log.ts';
 import { Loggers } from '../observability/log/loggers.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
-import { rest } from '../rest/rest.ts';
-import { restErrors } from '../rest/rest-errors.ts';
 import { configuredSecrets } from './configured-secrets.ts';
 import { addSetup } from './door-setup.ts';
-import { openGraphqlDoor } from './graphql-door.ts';
+import { openGraphqlDoor } from './doors/graphql-door.ts';
+import { openManagementDoor } from './doors/management-door.ts';
+import { openRestDoor } from './doors/rest-door.ts';
+import { openWebhookDoor } from './doors/webhook-door.ts';
 import { linger } from './linger.ts';
-import { openManagementDoor } from './management-door.ts';
 import type { OpenDoor, Parts } from './parts.ts';
 import { scheduledBackups } from './scheduled-backups.ts';
 import { describeUnfinished, type Unfinished } from './unfinished.ts';
-import { openWebhookDoor } from './webhook-door.ts';
 
 /** How long running requests and handlers may take once the stop began, in milliseconds. */
 const STOP_DEADLINE = 8_000;
@@ -86,6 +85,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           replica: replicaOf(settings),
           mayMigrate: settings['database.migrate'],
           forService: true,
+          userIndexes: { search: settings['rest.search'], uniqueEmail: settings['users.uniqueEmail'] },
         }),
       )
     : undefined;
@@ -231,11 +231,6 @@ export async function createService(config: Config, { logStream }: ServiceOption
     [Symbol.asyncDispose]: () => service.stop(),
   };
   return service;
-}
-
-function openRestDoor({ database, listener, apis }: Parts): void {
-  listener('rest', restErrors).register(rest, { users: database().users });
-  apis.doors.set('rest', async () => (await import('../rest/rest-api.ts')).restApi());
 }
 
 /** Whether one of the open doors works on the database: GraphQL over its own users needs none. */

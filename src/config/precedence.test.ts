@@ -64,6 +64,10 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'graphql.maxUsers': count,
   // Ranges of their own keep the doors apart.
   'rest.port': fc.integer({ min: 16_001, max: 32_000 }),
+  'rest.idempotencyHours': fc.integer({ min: 1, max: 8_760 }),
+  'rest.requireIfMatch': fc.boolean(),
+  'users.uniqueEmail': fc.boolean(),
+  'rest.search': fc.constantFrom('none', 'keys', 'text'),
   'management.port': fc.integer({ min: 32_001, max: 48_000 }),
   'management.basePath': fc.oneof(path, fc.constant('/')),
   'management.include': fc.subarray(['health', 'Thread-Dump', '*', 'shutdown']),

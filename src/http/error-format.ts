@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { Reply } from './endpoint.ts';
+import { handlesStrictly, STRICT_APPLIED } from './prefer.ts';
 import { HttpProblem, toProblem } from './problem.ts';
 import { PROBLEM_TYPE, problemDetails, takesProblems } from './problem-details.ts';
 import { send } from './send-reply.ts';
-import { handlesStrictly, STRICT_APPLIED } from './strict-handling.ts';
 
 /** How a door writes a refusal for clients that do not ask for problem details: its content type and body. Pure; one per door. */
 export interface ErrorFormat {
@@ -33,7 +33,7 @@ export function refusal(format: ErrorFormat, error: unknown, request: RefusedReq
   const problem = toProblem(error);
   const { code } = problem;
   const bent = format.contractStatus?.(problem, request) ?? problem.status;
-  const isStrict = bent !== problem.status && handlesStrictly(request.headers);
+  const isStrict = bent !== problem.status && handlesStrictly(request);
   const status = isStrict ? problem.status : bent;
   note(error, problem, status, request);
   const headers = {

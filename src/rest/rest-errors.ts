@@ -19,14 +19,24 @@ const BODIES: Readonly<Record<string, string>> = {
   METHOD_NOT_ALLOWED: '',
 };
 
+/** Refusals of a read that say what is wrong with the request; those of a write say what the contract has. */
+const EXPLAINED: ReadonlySet<string> = new Set([
+  'UNKNOWN_PARAMETER',
+  'INVALID_PARAMETER',
+  'INVALID_CURSOR',
+  'SEARCH_OFF',
+  'TOO_MANY_MATCHES',
+]);
+
 /** Every refusal of this door is the contract's error envelope. */
 export const restErrors: ErrorFormat = {
   contentType: JSON_TYPE,
   // contract 7: an unknown user is an error in the body of a 200
   contractStatus: ({ code }, { method }) =>
     code === 'USER_NOT_FOUND' && (method === 'GET' || method === 'HEAD') ? 200 : undefined,
-  body: ({ code, status }, request) =>
-    BODIES[code] ?? failure(WRITE_FAILED[request?.method ?? ''] ?? reasonPhrase(status)),
+  body: ({ code, status, message }, request) =>
+    BODIES[code] ??
+    failure(WRITE_FAILED[request?.method ?? ''] ?? (EXPLAINED.has(code) ? message : reasonPhrase(status))),
 };
 
 // Created once, because the stack of a refusal is not used.

@@ -30,7 +30,7 @@ export async function create(base: string, user: NewUser): Promise<string> {
 }
 
 export async function namesOf(base: string): Promise<readonly string[]> {
-  return (await read(base, '/users')).data.map(({ id, name }) => \`\${id satisfies number} \${name}\`);
+  return (await read(base, '/users')).data.map(({ id, name }) => \`\${id satisfies number | undefined} \${name}\`);
 }
 
 export async function statusOf(base: string): Promise<'UP' | 'DOWN' | 'OUT_OF_SERVICE' | 'UNKNOWN'> {

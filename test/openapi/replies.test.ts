@@ -30,6 +30,10 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   for: ['PT1S', 'none'],
   status: ['dead', 'unhandled', 'none'],
   limit: ['5', '0'],
+  sort: ['-name,id', 'none'],
+  fields: ['id,name', 'none'],
+  q: ['a'],
+  email: ['x@y'],
   since: ['2h', 'none'],
 };
 

@@ -48,8 +48,10 @@ export async function makeRandomRows(file: string, seed: number, counts: RowCoun
 }
 
 function fillUsers(db: DatabaseSync, random: Random, count: number): void {
-  const insert = db.prepare('INSERT INTO users (name, email) VALUES (?, ?)');
-  for (let i = 0; i < count; i++) insert.run(textOf(random, PIECES, 30), `${textOf(random, PIECES, 5)}@x`);
+  const insert = db.prepare('INSERT INTO users (name, email, version) VALUES (?, ?, ?)');
+  for (let i = 0; i < count; i++) {
+    insert.run(textOf(random, PIECES, 30), `${textOf(random, PIECES, 5)}@x`, random.below(2 ** 31));
+  }
 }
 
 function fillDeliveries(db: DatabaseSync, random: Random, count: number): void {

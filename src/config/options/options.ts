@@ -5,6 +5,7 @@ import { graphqlOptions } from './graphql-options.ts';
 import { httpOptions } from './http-options.ts';
 import { managementOptions } from './management-options.ts';
 import { choice, count, duration, list, type Option, port, someOf, text, toggle } from './option.ts';
+import { restOptions } from './rest-options.ts';
 
 /** The table of all options. Types, sources, help, documentation and /env are derived from it. */
 export const options = {
@@ -57,11 +58,7 @@ export const options = {
   }),
   ...backupOptions,
   ...graphqlOptions,
-  'rest.port': port({
-    env: 'REST_PORT',
-    default: 8000,
-    description: 'Port of the REST door; 0 picks a free one.',
-  }),
+  ...restOptions,
   ...managementOptions,
   'webhook.port': port({
     env: 'PORT',

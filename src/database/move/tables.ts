@@ -29,7 +29,7 @@ function table(name: MovedTable['name'], kinds: Readonly<Record<string, ColumnKi
 
 /** All tables, each after those that it references. */
 export const movedTables: readonly MovedTable[] = [
-  table('users', { id: 'integer', name: 'name', email: 'name' }),
+  table('users', { id: 'integer', name: 'name', email: 'name', version: 'integer' }),
   table('deliveries', {
     seq: 'integer',
     id: 'name',

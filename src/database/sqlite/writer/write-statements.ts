@@ -61,9 +61,34 @@ const FENCE = 'seq = ? AND owner = ? AND attempts = ? AND deaths = ?';
  * per run, so frequent statements do without: BatchExecutor derives a row from their change count.
  */
 export const WRITES = {
-  createUser: 'INSERT INTO users (name, email) VALUES (?, ?)',
-  updateUser: 'UPDATE users SET name = ?, email = ? WHERE id = ? RETURNING id',
+  createUser: 'INSERT INTO users (name, email, version) VALUES (?, ?, ?)',
+  updateUser: `
+    UPDATE users SET name = ?1, email = ?2, version = max(version + 1, ?4) WHERE id = ?3 RETURNING id`,
   removeUser: 'DELETE FROM users WHERE id = ? RETURNING id',
+  // Under a condition: the versions that are meant, and a bound on them.
+  changeUser: `
+    UPDATE users SET name = coalesce(?1, name), email = coalesce(?2, email), version = max(version + 1, ?4)
+    WHERE id = ?3 AND (?5 IS NULL OR version IN (SELECT value FROM json_each(?5))) AND version < ?6
+    RETURNING version, json_object('id', id, 'name', name, 'email', email)`,
+  removeUserIf: `
+    DELETE FROM users
+    WHERE id = ?1 AND (?2 IS NULL OR version IN (SELECT value FROM json_each(?2))) AND version < ?3
+    RETURNING id`,
+  // A create that counts once: takes the key, unless an outcome is kept for it; creates the user if so; notes its id;
+  // then tells what is kept.
+  claimKey: `
+    INSERT INTO idempotency_keys (key, fingerprint, user_id, version, expires_at) VALUES (?1, ?2, 0, ?3, ?4)
+    ON CONFLICT (key) DO UPDATE
+    SET fingerprint = excluded.fingerprint, version = excluded.version, expires_at = excluded.expires_at
+    WHERE idempotency_keys.expires_at <= excluded.version`,
+  createForKey: 'INSERT INTO users (name, email, version) SELECT ?, ?, ? WHERE changes() > 0',
+  noteForKey: 'UPDATE idempotency_keys SET user_id = last_insert_rowid() WHERE key = ? AND changes() > 0',
+  readKey: 'SELECT fingerprint, user_id, version FROM idempotency_keys WHERE key = ?',
+  // Each new key makes room for more than itself.
+  expireKeys: `
+    DELETE FROM idempotency_keys
+    WHERE key IN (SELECT key FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT 8)`,
+  findUser: 'SELECT id FROM users WHERE id = ?',
 
   appendDelivery: append('', ''),
   appendKeyed: append('', '', unlessRemembered()),

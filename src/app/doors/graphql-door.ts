@@ -1,17 +1,17 @@
-import { ConfigError } from '../config/config-error.ts';
-import type { ModuleCheck } from '../config/load.ts';
-import { settingsOf } from '../config/options/options.ts';
-import type { ContextDetails, GraphqlContext } from '../config/schema/graphql-code.ts';
-import { graphql } from '../graphql/graphql.ts';
-import { graphqlErrors } from '../graphql/graphql-errors.ts';
-import { ownSchema } from '../graphql/own-schema/own-schema.ts';
-import { usersForCode } from '../graphql/own-schema/users-for-code.ts';
-import { sdlOf } from '../graphql/sdl.ts';
-import { usersSchema } from '../graphql/users-schema.ts';
-import { addFrontPage } from '../http/front-page.ts';
-import { LocalUserFeed } from '../users/local-user-feed.ts';
-import { MemoryUserStore } from '../users/memory-user-store.ts';
-import type { Parts } from './parts.ts';
+import { ConfigError } from '../../config/config-error.ts';
+import type { ModuleCheck } from '../../config/load.ts';
+import { settingsOf } from '../../config/options/options.ts';
+import type { ContextDetails, GraphqlContext } from '../../config/schema/graphql-code.ts';
+import { graphql } from '../../graphql/graphql.ts';
+import { graphqlErrors } from '../../graphql/graphql-errors.ts';
+import { ownSchema } from '../../graphql/own-schema/own-schema.ts';
+import { usersForCode } from '../../graphql/own-schema/users-for-code.ts';
+import { sdlOf } from '../../graphql/sdl.ts';
+import { usersSchema } from '../../graphql/users-schema.ts';
+import { addFrontPage } from '../../http/front-page.ts';
+import { LocalUserFeed } from '../../users/local-user-feed.ts';
+import { MemoryUserStore } from '../../users/memory-user-store.ts';
+import type { Parts } from '../parts.ts';
 
 /** Wires the GraphQL door over users in memory, or over those of the database. Throws ConfigError. */
 export function openGraphqlDoor({ config, metrics, database, listener, apis }: Parts): void {

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { handlesStrictly, preference } from './strict-handling.ts';
+import { handlesStrictly, preferences } from './prefer.ts';
+
+const preference = (prefer: string | undefined, name: string) =>
+  preferences({ headers: { prefer } }).get(name);
 
 test('a preference is read as RFC 7240 writes it', () => {
   assert.equal(preference('handling=strict', 'handling'), 'strict');
@@ -14,7 +17,7 @@ test('a preference is read as RFC 7240 writes it', () => {
 });
 
 test('strict handling is asked for in whatever case', () => {
-  assert.equal(handlesStrictly({ prefer: 'handling=STRICT' }), true);
-  assert.equal(handlesStrictly({ prefer: 'handling=lenient' }), false);
-  assert.equal(handlesStrictly({}), false);
+  assert.equal(handlesStrictly({ headers: { prefer: 'handling=STRICT' } }), true);
+  assert.equal(handlesStrictly({ headers: { prefer: 'handling=lenient' } }), false);
+  assert.equal(handlesStrictly({ headers: {} }), false);
 });

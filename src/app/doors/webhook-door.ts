@@ -1,19 +1,19 @@
-import { ConfigError } from '../config/config-error.ts';
-import { liveSecrets } from '../config/live-secret.ts';
-import type { Config } from '../config/load.ts';
-import type { HandlerSpec } from '../config/schema/module-handlers.ts';
-import { addFrontPage } from '../http/front-page.ts';
-import { unroutedHandler } from '../http/unrouted.ts';
-import { addBacklogMetrics } from '../inbox/observability/backlog-metrics.ts';
-import { addClockMetrics } from '../inbox/observability/clock-metrics.ts';
-import { contractHandlers } from '../webhook/contract-handlers.ts';
-import { createWebhookDoor, type WebhookDoor } from '../webhook/door.ts';
-import { isolationProblems, withIsolation } from '../webhook/isolate/isolated-handlers.ts';
-import { createJobPlan, type JobPlan } from '../webhook/job-plan.ts';
-import { readNumbers } from '../webhook/options.ts';
-import { readWebhookSettings, type WebhookSettings } from '../webhook/settings.ts';
-import { webhookErrors } from '../webhook/webhook-errors.ts';
-import type { Parts } from './parts.ts';
+import { ConfigError } from '../../config/config-error.ts';
+import { liveSecrets } from '../../config/live-secret.ts';
+import type { Config } from '../../config/load.ts';
+import type { HandlerSpec } from '../../config/schema/module-handlers.ts';
+import { addFrontPage } from '../../http/front-page.ts';
+import { unroutedHandler } from '../../http/unrouted.ts';
+import { addBacklogMetrics } from '../../inbox/observability/backlog-metrics.ts';
+import { addClockMetrics } from '../../inbox/observability/clock-metrics.ts';
+import { contractHandlers } from '../../webhook/contract-handlers.ts';
+import { createWebhookDoor, type WebhookDoor } from '../../webhook/door.ts';
+import { isolationProblems, withIsolation } from '../../webhook/isolate/isolated-handlers.ts';
+import { createJobPlan, type JobPlan } from '../../webhook/job-plan.ts';
+import { readNumbers } from '../../webhook/options.ts';
+import { readWebhookSettings, type WebhookSettings } from '../../webhook/settings.ts';
+import { webhookErrors } from '../../webhook/webhook-errors.ts';
+import type { Parts } from '../parts.ts';
 
 /** Wires the webhook door; what works behind it starts once all doors listen. Throws ConfigError. */
 export function openWebhookDoor({
@@ -73,7 +73,7 @@ export function openWebhookDoor({
     },
   });
   apis.doors.set('webhook', async () => {
-    const { webhookApi } = await import('../webhook/webhook-api.ts');
+    const { webhookApi } = await import('../../webhook/webhook-api.ts');
     return webhookApi({ secured: secret.current.length > 0, sources });
   });
   return door;

@@ -1,18 +1,18 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../config/load.ts';
-import type { InfoPart } from '../config/options/management-options.ts';
-import { optionOf, type Settings, settingsOf } from '../config/options/options.ts';
-import { addFrontPage } from '../http/front-page.ts';
-import { management } from '../management/management.ts';
-import { managementErrors, NOT_FOUND, refuse } from '../management/management-errors.ts';
-import type { SpringBootAdminOptions } from '../management/spring-boot-admin/spring-boot-admin.ts';
-import { HealthRegistry } from '../observability/health/registry.ts';
-import { readBuildInfo } from './build-info.ts';
-import { healthChecks } from './health-checks.ts';
-import { healthWatch } from './health-watch.ts';
-import { managementViews } from './management-views.ts';
-import { readPackageInfo } from './package-info.ts';
-import type { Parts } from './parts.ts';
+import type { Config } from '../../config/load.ts';
+import type { InfoPart } from '../../config/options/management-options.ts';
+import { optionOf, type Settings, settingsOf } from '../../config/options/options.ts';
+import { addFrontPage } from '../../http/front-page.ts';
+import { management } from '../../management/management.ts';
+import { managementErrors, NOT_FOUND, refuse } from '../../management/management-errors.ts';
+import type { SpringBootAdminOptions } from '../../management/spring-boot-admin/spring-boot-admin.ts';
+import { HealthRegistry } from '../../observability/health/registry.ts';
+import { readBuildInfo } from '../build-info.ts';
+import { healthChecks } from '../health-checks.ts';
+import { healthWatch } from '../health-watch.ts';
+import { managementViews } from '../management-views.ts';
+import { readPackageInfo } from '../package-info.ts';
+import type { Parts } from '../parts.ts';
 
 /** Wires the management door, last of all: it shows the other doors. */
 export function openManagementDoor(parts: Parts): void {

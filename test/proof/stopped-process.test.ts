@@ -90,7 +90,7 @@ const fence = 'WHERE ${FENCE}';
 const noFence = "WHERE seq = ? AND ? <> '' AND ? > 0 AND ? >= 0";
 
 for (const statement of [
-  'error = ?, finished_at = ?, owner = NULL\n    ',
+  'finished_at = ?, duration = ?, ended_by = owner, owner = NULL\n    ',
   'due_at = ?, error = ?, owner = NULL\n    ',
 ]) {
   test(`control: without its fence (${statement.trim()}) it is`, async () => {

@@ -47,9 +47,9 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '009-attempts.sql',
       '010-remembered-keys.sql',
       '011-marks.sql',
-      '020-secrets.sql',
-      '021-user-versions.sql',
-      '022-idempotency.sql',
+      '012-secrets.sql',
+      '013-user-versions.sql',
+      '014-idempotency.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

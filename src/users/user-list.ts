@@ -1,13 +1,10 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { SearchLevel } from './search-level.ts';
 
 /** The fields of a user, in the order in which JSON has them. */
 export const USER_FIELDS = ['id', 'name', 'email'] as const;
 export type UserField = (typeof USER_FIELDS)[number];
 export type TextField = Exclude<UserField, 'id'>;
-
-/** What users are indexed for besides their id: nothing, name and email (`keys`), or any part of them too (`text`). */
-export const SEARCH_LEVELS = ['none', 'keys', 'text'] as const;
-export type SearchLevel = (typeof SEARCH_LEVELS)[number];
 
 /** One field of an order. */
 export interface OrderField {

@@ -1,4 +1,4 @@
-import { SEARCH_LEVELS } from '../../users/user-list.ts';
+import { SEARCH_LEVELS } from '../../users/search-level.ts';
 import { choice, count, port, toggle } from './option.ts';
 
 /** The options of the REST door and of the users that it serves. */

@@ -1,5 +1,6 @@
 import { StoreUnavailableError } from '../../core/store-errors.ts';
-import type { SearchLevel, TextField, UserLists } from '../../users/user-list.ts';
+import type { SearchLevel } from '../../users/search-level.ts';
+import type { TextField, UserLists } from '../../users/user-list.ts';
 import type { ListDialect } from '../user-list/dialect.ts';
 import { userLists } from '../user-list/list-reader.ts';
 import type { UserReads } from './user-reads.ts';

@@ -1,8 +1,9 @@
 import { DatabaseUserStore, type UserPage } from '../../users/database-user-store.ts';
 import type { IdempotencyKey, IdempotentOutcome } from '../../users/idempotent-create.ts';
+import type { SearchLevel } from '../../users/search-level.ts';
 import type { NewUser } from '../../users/user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from '../../users/user-change.ts';
-import type { SearchLevel, UserLists } from '../../users/user-list.ts';
+import type { UserLists } from '../../users/user-list.ts';
 import { emailTaken } from '../../users/user-store.ts';
 import type { BatchQueue } from '../batch-queue.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../../core/store-errors.ts';
-import type { SearchLevel, UserLists } from '../../users/user-list.ts';
+import type { SearchLevel } from '../../users/search-level.ts';
+import type { UserLists } from '../../users/user-list.ts';
 import type { ListDialect } from '../user-list/dialect.ts';
 import { userLists } from '../user-list/list-reader.ts';
 import { readRow, readRows } from './read-row.ts';

@@ -1,8 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import type { SearchLevel } from '../../users/search-level.ts';
 import {
   defaultOrder,
-  type SearchLevel,
   type SortKeys,
   TooManyMatchesError,
   type UserFilter,

@@ -1,4 +1,5 @@
-import type { OrderField, SearchLevel, UserFilter, UserSelection } from '../../users/user-list.ts';
+import type { SearchLevel } from '../../users/search-level.ts';
+import type { OrderField, UserFilter, UserSelection } from '../../users/user-list.ts';
 
 /**
  * How the users of a selection are found. Either one index gives them in their order, so that a page costs the same

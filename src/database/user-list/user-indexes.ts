@@ -1,6 +1,6 @@
 import { oneLine } from '../../core/quote.ts';
 import { DatabaseOpenError } from '../../core/store-errors.ts';
-import type { SearchLevel } from '../../users/user-list.ts';
+import type { SearchLevel } from '../../users/search-level.ts';
 
 /** What the users are indexed for besides their ids. Whoever opens a database without it leaves the indexes as they are. */
 export interface UserIndexOptions {

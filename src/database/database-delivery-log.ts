@@ -11,7 +11,7 @@ import type {
   JobDetail,
 } from '../inbox/delivery-log.ts';
 import { ATTEMPTS, entriesByJob, SUCCESS, successEntry } from './attempt-rows.ts';
-import { JOB_STATUS, STATUS } from './inbox-sql.ts';
+import { JOB_STATUS, PLANNED_AT, STATUS } from './inbox-sql.ts';
 import { storedKey } from './stored-key.ts';
 
 /** A row, column by column. */
@@ -19,7 +19,8 @@ type Row = readonly unknown[];
 
 const SUMMARY = `
   d.seq, d.id, d.source, d.event, d.received_at, octet_length(d.body), ${STATUS},
-  (SELECT CAST(coalesce(sum(attempts), 0) AS int) FROM jobs WHERE delivery = d.seq)`;
+  (SELECT CAST(coalesce(sum(attempts), 0) AS int) FROM jobs WHERE delivery = d.seq),
+  (SELECT min(${PLANNED_AT}) FROM jobs WHERE delivery = d.seq)`;
 
 /** The condition of a filter; null parameters match everything. */
 const MATCHES = `
@@ -49,7 +50,7 @@ function listing(forward: boolean) {
 const NEWEST_FIRST = listing(false);
 const OLDEST_FIRST = listing(true);
 const JOBS = `
-  SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, deaths, ${SUCCESS}
+  SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, deaths, ${PLANNED_AT}, ${SUCCESS}
   FROM jobs WHERE delivery = $1 ORDER BY seq`;
 
 /** The ids of the deliveries with the dedup key $1: one index lookup per source, of which there are few. */
@@ -137,12 +138,12 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
       if (row === undefined) return undefined;
       const summary = this.#summary(row);
       type Columns = [string, string | null, string | null, Uint8Array];
-      const [dataPointer, contentType, headers, body] = row.slice(8) as Columns;
+      const [dataPointer, contentType, headers, body] = row.slice(9) as Columns;
       const texts = { dataPointer: this.decode(dataPointer), contentType: this.decode(contentType) };
       return whenReady(this.read(JOBS, [summary.seq]), (jobRows) =>
         whenReady(this.read(ATTEMPTS, [summary.seq]), (rows) => {
           const entries = entriesByJob(rows, (text) => this.decode(text));
-          const jobs = jobRows.map((job) => this.#job(job, entries));
+          const jobs = jobRows.map((job) => this.#job(job, summary.receivedAt, entries));
           return { ...summary, ...texts, headers, body, jobs };
         }),
       );
@@ -173,13 +174,23 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
   }
 
   #summary(row: Row): DeliverySummary {
-    type Columns = [number, string, string, string | null, number, number, DeliverySummary['status'], number];
-    const [seq, id, source, event, receivedAt, size, status, attempts] = row as Columns;
+    type Columns = [
+      number,
+      string,
+      string,
+      string | null,
+      number,
+      number,
+      DeliverySummary['status'],
+      number,
+      number | null,
+    ];
+    const [seq, id, source, event, receivedAt, size, status, attempts, plannedAt] = row as Columns & Row;
     const texts = { source: this.decode(source), event: this.decode(event) };
-    return { seq, id, ...texts, status, receivedAt, attempts, size };
+    return { seq, id, ...texts, status, receivedAt, attempts, size, plannedAt };
   }
 
-  #job(row: Row, entries: ReadonlyMap<number, readonly AttemptEntry[]>): JobDetail {
+  #job(row: Row, receivedAt: number, entries: ReadonlyMap<number, readonly AttemptEntry[]>): JobDetail {
     type Columns = [
       number,
       string,
@@ -189,10 +200,13 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
       string | null,
       number | null,
       number,
+      number | null,
     ];
-    const [seq, target, status, attempts, dueAt, error, finishedAt, deaths] = row as Columns & Row;
+    const [seq, target, status, attempts, due, error, finishedAt, deaths, plannedAt] = row as Columns & Row;
     const texts = { target: this.decode(target), error: this.decode(error) };
-    const history = [...(entries.get(seq) ?? []), ...successEntry(row.slice(8))];
-    return { ...texts, status, attempts, dueAt, finishedAt, deaths, history };
+    const history = [...(entries.get(seq) ?? []), ...successEntry(row.slice(9))];
+    // A priority counts as waiting.
+    const dueAt = Math.max(due, receivedAt);
+    return { ...texts, status, attempts, dueAt, plannedAt, finishedAt, deaths, history };
   }
 }

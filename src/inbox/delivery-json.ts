@@ -14,8 +14,10 @@ export interface DetailView {
 }
 
 /** A delivery in a list, as a JSON value. */
-export function summaryJson({ seq, id, source, event, status, receivedAt, attempts, size }: DeliverySummary) {
-  return { seq, id, source, event, status, receivedAt: iso(receivedAt), attempts, size };
+export function summaryJson(summary: DeliverySummary) {
+  const { seq, id, source, event, status, receivedAt, attempts, size, plannedAt } = summary;
+  const times = { receivedAt: iso(receivedAt), plannedAt: isoOrNull(plannedAt) };
+  return { seq, id, source, event, status, ...times, attempts, size };
 }
 
 /**
@@ -36,14 +38,15 @@ export function detailJson(detail: DeliveryDetail, view: DetailView): string {
 }
 
 function jobJson(job: JobDetail, view: DetailView) {
-  const { target, status, attempts, deaths, dueAt, error, finishedAt, history } = job;
+  const { target, status, attempts, deaths, dueAt, plannedAt, error, finishedAt, history } = job;
   return {
     target,
     status,
     attempts,
     deaths,
     nextAttemptAt: status === 'pending' ? iso(dueAt) : null,
-    finishedAt: finishedAt === null ? null : iso(finishedAt),
+    plannedAt: isoOrNull(plannedAt),
+    finishedAt: isoOrNull(finishedAt),
     ...(view.shown && { error: masked(error, view) }),
     history: history.map((entry) => attemptJson(entry, view)),
   };
@@ -93,4 +96,8 @@ export function jsonText(body: Uint8Array): string | undefined {
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+function isoOrNull(ms: number | null): string | null {
+  return ms === null ? null : iso(ms);
 }

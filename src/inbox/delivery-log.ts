@@ -22,6 +22,8 @@ export interface DeliverySummary {
   readonly attempts: number;
   /** Length of the body in bytes. */
   readonly size: number;
+  /** The first time that one of its jobs waits for, or waited for until now; null without any. */
+  readonly plannedAt: number | null;
 }
 
 /** One job of a delivery. */
@@ -30,6 +32,8 @@ export interface JobDetail {
   readonly status: 'pending' | 'processing' | 'done' | 'dead' | 'discarded';
   readonly attempts: number;
   readonly dueAt: number;
+  /** The time that it waits for before its first attempt; null when there is none. */
+  readonly plannedAt: number | null;
   readonly error: string | null;
   readonly finishedAt: number | null;
   /** See deaths.ts. */

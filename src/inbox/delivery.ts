@@ -23,6 +23,10 @@ export interface NewJob {
   readonly target: string;
   /** Jobs of one target with the same key run one after the other; null: in any order. */
   readonly orderKey: string | null;
+  /** It is not due before this time, in milliseconds since the epoch; default at once. */
+  readonly runAt?: number | undefined;
+  /** From 0 up to MAX_PRIORITY; default 0. */
+  readonly priority?: number | undefined;
 }
 
 /** A delivery as it is stored. */

@@ -12,8 +12,10 @@ import type { DeliveryFacts } from './rules/received-delivery.ts';
 export interface Events extends WorkerEvents, Disposable {
   /** A delivery was acknowledged. `filtered`: its event has a handler or forward address, but no filter wants it. */
   appended(delivery: NewDelivery, appended: Appended, filtered?: boolean): void;
-  /** A filter or an order of a target threw, so the delivery has a job for it whose attempts will fail. */
+  /** A rule of a target (a filter, an order, a priority or a time) threw, so the delivery has a job for it whose attempts will fail. */
   ruleFailed(delivery: DeliveryFacts, target: string, error: unknown): void;
+  /** A rule of a target gave a priority or a time that makes no sense, so the delivery has none. */
+  ruleIgnored(delivery: DeliveryFacts, target: string, problem: TypeError): void;
   /** A request of a signed source was refused. */
   refused(source: string, reason: string): void;
 }
@@ -35,7 +37,8 @@ export function createEvents(
   using entries = new DisposableStack();
   const unhandledEntry = entries.use(limitedEntry(log, 'unhandled event'));
   const filteredEntry = entries.use(limitedEntry(log, 'delivery filtered', 'debug'));
-  const ruleEntry = entries.use(limitedEntry(log, 'filter or order failed', 'error'));
+  const ruleEntry = entries.use(limitedEntry(log, 'rule failed', 'error'));
+  const ignoredEntry = entries.use(limitedEntry(log, 'rule ignored', 'warn'));
   const deliveries = metrics.counter('webhook.deliveries', {
     description: 'Acknowledged deliveries: stored, duplicate, or revived (a duplicate of a dead one)',
     tags: ['result'],
@@ -98,6 +101,10 @@ export function createEvents(
       const fields = { delivery: id, event: event?.slice(0, MAX_NAME) ?? null, target };
       // Whatever it threw, the delivery is acknowledged.
       ruleEntry.write({ ...fields, error: describeError(error).slice(0, MAX_ERROR) });
+    },
+    ruleIgnored({ id, event }, target, problem) {
+      const fields = { delivery: id, event: event?.slice(0, MAX_NAME) ?? null, target };
+      ignoredEntry.write({ ...fields, error: problem.message });
     },
     refused(source, reason) {
       refusals.with('source', source, 'reason', reason).increment();

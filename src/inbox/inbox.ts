@@ -52,7 +52,12 @@ export interface Renewal {
 export interface Backlog {
   /** Open jobs, including leased ones. */
   readonly open: number;
-  /** When the oldest delivery with an open job was received; undefined when there is none. */
+  /** Those of them that wait for their time; absent where none does. */
+  readonly planned?: number;
+  /**
+   * Since when the oldest open job waits: since its delivery was received, or its time came. What waits for its time does
+   * not count, nor what is behind that in the order of its key. Undefined when there is none.
+   */
   readonly oldestAt: number | undefined;
   readonly dead: number;
 }

@@ -61,7 +61,7 @@ function parsed(delivery: DeliveryDetail): unknown {
   try {
     return parseDeliveryBody(delivery);
   } catch {
-    // The plan needs the body only for its order key.
+    // The plan needs the body only for its rules.
     return undefined;
   }
 }

@@ -119,7 +119,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     onPruned: (removed) => log.info({ removed }, 'old deliveries removed'),
     onError: events.storeFailed,
   });
-  const plan = createJobPlan(handlers, forwards, events.ruleFailed);
+  const plan = createJobPlan(handlers, forwards, events.ruleFailed, events.ruleIgnored);
   const onAppended = (delivery: NewDelivery, appended: Appended) => {
     const { event, jobs } = delivery;
     const filtered = jobs.length === 0 && hasTarget(event, handlers, forwards);

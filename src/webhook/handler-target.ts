@@ -9,16 +9,18 @@ import type { HandlerLog } from '../inbox/handler.ts';
 /** Defaults for targets. Times are in milliseconds. */
 export type TargetDefaults = Pick<
   Target,
-  'concurrency' | 'timeout' | 'maxAttempts' | 'keptAttempts' | 'backoff'
+  'concurrency' | 'timeout' | 'maxAttempts' | 'keptAttempts' | 'backoff' | 'priority'
 >;
 
 /** The limits of a handler or forward address: its own, or the defaults. */
 export function limitsOf(
-  { concurrency, timeout, attempts }: Pick<HandlerSpec, 'concurrency' | 'timeout' | 'attempts'>,
+  spec: Pick<HandlerSpec, 'concurrency' | 'timeout' | 'attempts' | 'priority'>,
   defaults: TargetDefaults,
 ): TargetDefaults {
+  const { concurrency, timeout, attempts, priority } = spec;
   return {
     ...defaults,
+    ...(typeof priority === 'number' && { priority }),
     concurrency: concurrency ?? defaults.concurrency,
     timeout: timeout ?? defaults.timeout,
     maxAttempts: attempts ?? defaults.maxAttempts,

@@ -101,6 +101,40 @@ test('forward addresses have an order as handlers do, by pointer or function', (
   assert.deepEqual(keys({}), [null, null, '["id-1"]']);
 });
 
+test('times and priorities are those of each target, and only what means something is kept', () => {
+  const { receivedAt } = facts('e');
+  const told: unknown[] = [];
+  const plan = createJobPlan(
+    new Map<string, HandlerSpec>([
+      ['e', { handler, priority: '/level', runAt: '/at' }],
+      ['fixed', { handler, priority: 7 }],
+    ]),
+    [
+      {
+        ...forward('f', ['e']),
+        runAt: ({ receivedAt }) => new Date(receivedAt.getTime() + 5),
+        priority: () => 3,
+      },
+    ],
+    () => assert.fail(),
+    (...about) => told.push(about.slice(1).map(String)),
+  );
+  const job = { target: 'handler:e', orderKey: null };
+  const forwarded = { target: 'forward:f', orderKey: null, runAt: receivedAt + 5, priority: 3 };
+  const at = receivedAt + 1;
+  assert.deepEqual(plan(facts('e'), { level: 2, at }), [{ ...job, runAt: at, priority: 2 }, forwarded]);
+  for (const body of [{}, { level: 0, at: receivedAt }, { level: -1, at: 7 }, null]) {
+    assert.deepEqual(plan(facts('e'), body), [job, forwarded]);
+  }
+  assert.deepEqual(told, []);
+  assert.deepEqual(plan(facts('e'), { level: 'high', at: 'soon' }), [job, forwarded]);
+  assert.deepEqual(told, [
+    ['handler:e', 'TypeError: runAt is a text, not a time'],
+    ['handler:e', 'TypeError: priority is a text, not a whole number'],
+  ]);
+  assert.deepEqual(plan(facts('fixed'), {}), [{ target: 'handler:fixed', orderKey: null }]);
+});
+
 test('when a function throws or is asynchronous, the delivery gets its job and the failure is told', () => {
   const cyclic: unknown[] = [];
   cyclic.push(cyclic);
@@ -114,6 +148,10 @@ test('when a function throws or is asynchronous, the delivery gets its job and t
     [{ order: async () => Promise.reject(new Error('unseen')) }, /order returned a promise/],
     [{ order: () => cyclic }, /circular/],
     [{ order: () => () => {} }, /order gave no JSON value/],
+    [{ runAt: boom }, /boom/],
+    [{ priority: boom }, /boom/],
+    [{ runAt: (async () => 1) as unknown as () => number }, /runAt returned a promise/],
+    [{ priority: (async () => 1) as unknown as () => number }, /priority returned a promise/],
   ];
   for (const [rules, message] of cases) {
     const told: unknown[] = [];

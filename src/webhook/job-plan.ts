@@ -13,8 +13,11 @@ import { type DeliveryRules, deliveryRules } from './rules/delivery-rules.ts';
  */
 export type JobPlan = (delivery: DeliveryFacts, body: unknown) => readonly NewJob[];
 
-/** Called when a filter or an order of a target throws; the delivery then gets the job, so that it is not lost. */
+/** Called when a rule of a target throws; the delivery then gets the job, so that it is not lost. */
 export type RuleFailed = (delivery: DeliveryFacts, target: string, error: unknown) => void;
+
+/** Called when a target's rule gives a priority or a time that makes no sense; the delivery then has none. */
+export type RuleIgnored = (delivery: DeliveryFacts, target: string, problem: TypeError) => void;
 
 interface Route extends DeliveryRules {
   readonly target: string;
@@ -27,6 +30,7 @@ export function createJobPlan(
   handlers: ReadonlyMap<string, HandlerSpec>,
   forwards: readonly ForwardSettings[] = [],
   onRuleFailed: RuleFailed = () => {},
+  onRuleIgnored: RuleIgnored = () => {},
 ): JobPlan {
   const ofHandlers = new Map<string, Route>(
     [...handlers].map(([event, spec]) => [
@@ -43,11 +47,22 @@ export function createJobPlan(
     const { target, wants, orderKey } = route;
     try {
       if (wants !== undefined && !wants(asked)) return undefined;
-      return { target, orderKey: orderKey === undefined ? null : orderKey(asked) };
+      const job = { target, orderKey: orderKey === undefined ? null : orderKey(asked) };
+      return isTimed(route) ? { ...job, ...timingOf(route, delivery, asked) } : job;
     } catch (error) {
       onRuleFailed(delivery, target, error);
       return { target, orderKey: null };
     }
+  }
+
+  function timingOf({ target, priority, runAt }: Route, delivery: DeliveryFacts, asked: AskedDelivery) {
+    const onInvalid = (problem: TypeError) => onRuleIgnored(delivery, target, problem);
+    const time = runAt?.(asked, onInvalid);
+    const level = priority?.(asked, onInvalid) ?? 0;
+    return {
+      ...(time !== undefined && time > delivery.receivedAt && { runAt: time }),
+      ...(level > 0 && { priority: level }),
+    };
   }
 
   return (delivery, body) => {
@@ -74,6 +89,8 @@ export function hasTarget(
 ): boolean {
   return (event !== null && handlers.has(event)) || forwards.some((forward) => isOf(forward, event));
 }
+
+const isTimed = ({ priority, runAt }: Route) => priority !== undefined || runAt !== undefined;
 
 function isOf({ events }: Pick<Route, 'events'>, event: string | null): boolean {
   return events === undefined || (event !== null && events.includes(event));

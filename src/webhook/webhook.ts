@@ -17,7 +17,12 @@ export type { Delivery } from '../inbox/delivery.ts';
 export type { DeliveryHandler, HandlerContext } from '../inbox/handler.ts';
 export { backlogCheck } from '../inbox/observability/backlog-check.ts';
 export type { ReplayPlan } from '../inbox/replay-delivery.ts';
-export type { DeliveryKey, DeliveryPredicate } from '../inbox/rules/delivery-rule.ts';
+export type {
+  DeliveryKey,
+  DeliveryPredicate,
+  DeliveryPriority,
+  DeliveryTime,
+} from '../inbox/rules/delivery-rule.ts';
 export type { ReceivedDelivery } from '../inbox/rules/received-delivery.ts';
 export type { DeliveryTransform, ForwardedDelivery, TransformedDelivery } from '../inbox/rules/transform.ts';
 export type { WebhookOptions } from './options.ts';

@@ -56,6 +56,23 @@ test('list: FORCE_COLOR sets the title off, and NO_COLOR does not', async () => 
   assert.match((await list({ NO_COLOR: '1' })).stdout, /^ID /);
 });
 
+test('list and show: the time that a delivery waits for', async () => {
+  const runAt = Math.floor(Date.now() / 60_000) * 60_000 + 7_200_000;
+  const iso = new Date(runAt).toISOString();
+  let id = '';
+  await using folder = await folderWith(async (database) => {
+    const jobs = [{ target: 'handler:later', orderKey: null, runAt }];
+    [id = ''] = await storeDeliveries(database, 'later', 1, { jobs });
+  });
+  const [, row = ''] = (await folder.portico('deliveries', 'list')).stdout.split('\n');
+  assert.ok(row.includes(`  pending until ${iso.slice(0, 16)}Z  `), row);
+  const { items } = JSON.parse((await folder.portico('deliveries', 'list', '--json')).stdout);
+  assert.deepEqual([items[0].status, items[0].plannedAt], ['pending', iso]);
+  const shown = (await folder.portico('deliveries', 'show', id)).stdout;
+  assert.match(shown, /^Status {4}pending$/m);
+  assert.ok(shown.includes(`handler:later: pending, 0 attempts, planned in 1h (${iso})`), shown);
+});
+
 test('list --json: one document, in pages as the table', async () => {
   let ids: readonly string[] = [];
   await using folder = await folderWith(async (database) => {

@@ -139,6 +139,7 @@ for (const [engine, open] of Object.entries(engines)) {
         receivedAt: NOW,
         attempts: 1,
         size: body.length,
+        plannedAt: null,
       });
     });
 

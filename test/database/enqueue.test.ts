@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import Fastify from 'fastify';
 import pg from 'pg';
+import type { HandlerSpec } from '../../src/config/schema/module-handlers.ts';
 import type { Database } from '../../src/database/database.ts';
 import { type DeliveryToEnqueue, enqueue } from '../../src/database/enqueue.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
@@ -56,16 +57,32 @@ async function postgres() {
 const places = { sqlite, ...(withoutPostgres === undefined && { postgres }) };
 
 /** A service with a handler of the event `e` on a database. */
-async function serve({ inbox }: Database) {
+async function serve({ inbox }: Database, rules: Partial<HandlerSpec> = {}) {
   const got: Delivery[] = [];
   const app = Fastify();
-  app.register(webhook, { inbox, handlers: { e: (delivery) => void got.push(delivery) } });
+  app.register(webhook, {
+    inbox,
+    handlers: { e: { ...rules, handler: (delivery) => void got.push(delivery) } },
+  });
   await app.ready();
   return { got, [Symbol.asyncDispose]: () => app.close() };
 }
 
 for (const [engine, open] of Object.entries(places)) {
   describe(`enqueue in a transaction in ${engine}`, () => {
+    test('what is enqueued waits for the time that its handler reads in it', async () => {
+      await using place = await open();
+      await using database = await openDatabase(place.url);
+      await using running = await serve(database, { runAt: '/data/at', priority: '/data/level' });
+      await using own = await place.connect();
+      const at = Math.floor(Date.now() / 1_000) * 1_000 + 3_600_000;
+      const later = await own.enqueue({ event: 'e', data: { at: new Date(at).toISOString(), level: 3 } });
+      await own.enqueue({ event: 'e', data: { at: 1 } });
+      await waitFor('the one that is due', () => running.got.length === 1);
+      const found = await database.deliveries.find(later);
+      assert.deepEqual([found?.status, found?.plannedAt], ['pending', at]);
+    });
+
     test('a rollback leaves nothing, a commit is handled, in the order of the calls', async () => {
       await using place = await open();
       await using database = await openDatabase(place.url);

@@ -77,6 +77,40 @@ if ('postgres' in engines) {
   });
 }
 
+test('a restart, with a clock that is right again, keeps the times that jobs wait for', async (t) => {
+  await using folder = await temporaryFolder();
+  const url = `sqlite:${join(folder.path, 'test.db')}`;
+  const runAt = wall() + 3 * HOUR;
+  const planned = (target: string) =>
+    newDelivery({ receivedAt: Date.now(), jobs: [{ target, orderKey: null, runAt }] });
+  setClock(t, 2 * HOUR);
+  const later = planned('t');
+  const soon = newDelivery({ receivedAt: Date.now() });
+  {
+    await using database = await openDatabase(url, { forService: true });
+    const { inbox } = database;
+    for (const each of [later, soon]) await inbox.append(each);
+    await inbox.recordHeartbeat(['t'], Date.now());
+    setClock(t, HOUR);
+    await inbox.append(planned('u'));
+    assert.deepEqual(await inbox.due(['u'], runAt + HOUR / 2), [], 'its clock has not gone back');
+    const [job] = await inbox.claim('t', 2, 'gone', HOUR);
+    assert.equal(job?.delivery.id, soon.id);
+  }
+  t.mock.restoreAll();
+  await using database = await openDatabase(url, { forService: true });
+  const { inbox, deliveries } = database;
+  assert.deepEqual(await inbox.due(['t', 'u']), ['t'], 'its lease has ended');
+  const claimed = await inbox.claim('t', 2, 'new', 9 * HOUR, { now: runAt - 1 });
+  assert.deepEqual(
+    claimed.map(({ delivery: { id } }) => id),
+    [soon.id],
+  );
+  assert.deepEqual(await inbox.due(['t', 'u'], runAt - 1), []);
+  assert.deepEqual(await inbox.due(['t', 'u'], runAt), ['t', 'u']);
+  assert.equal((await deliveries.find(later.id))?.plannedAt, runAt);
+});
+
 test('a service on an SQLite file waits for no lease and no time that lies too far ahead', async (t) => {
   await using folder = await temporaryFolder();
   const url = `sqlite:${join(folder.path, 'test.db')}`;

@@ -50,6 +50,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '012-secrets.sql',
       '013-user-versions.sql',
       '014-idempotency.sql',
+      '015-timing.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

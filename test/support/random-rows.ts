@@ -59,8 +59,9 @@ function fillDeliveries(db: DatabaseSync, random: Random, count: number): void {
     INSERT INTO deliveries (id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const job = db.prepare(`
-    INSERT INTO jobs (delivery, target, status, attempts, due_at, owner, order_key, error, finished_at, duration, ended_by)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    INSERT INTO jobs (delivery, target, status, attempts, due_at, owner, order_key, error, finished_at, duration, ended_by, run_at,
+      priority)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const attempt = db.prepare(`
     INSERT INTO attempts (job, attempt, outcome, started_at, duration, process, status, answer, error)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
@@ -98,6 +99,8 @@ function fillDeliveries(db: DatabaseSync, random: Random, count: number): void {
         open ? null : moment(),
         status === 'done' ? random.below(1_000) : null,
         status === 'done' ? 'host:1:ab' : null,
+        maybe(moment),
+        random.below(3),
       );
       for (let left = random.below(3); left > 0; left--) {
         const outcome = random.pick(['retry', 'dead', 'released', 'died']);

@@ -67,7 +67,7 @@ for (const [engine, urlOf] of Object.entries(engineUrls)) {
       const dead = await door.post({ event: 'paid', data: 1 });
       const [job] = (await door.until(dead, 'dead')).jobs;
       assert.deepEqual([job?.attempts, job?.error], [2, 'Error: broken filter']);
-      const [told] = door.logged('filter or order failed');
+      const [told] = door.logged('rule failed');
       assert.deepEqual([told?.delivery, told?.target, told?.level], [dead, 'handler:paid', 'error']);
       assert.match(String(told?.error), /broken filter/);
       const open = [await door.post({ event: 'free', data: 2 }), await door.post({ event: 'free', data: 3 })];

@@ -75,14 +75,33 @@ export default { webhook: { forward: Object.assign({}, ...parts.map(({ webhook }
   );
 });
 
-test('the filters of the guide of the door want what they are shown for', async () => {
+/** The plan of the first module in a section of the guide of the door. */
+async function planOf(title: string) {
   const door = readFileSync(join(import.meta.dirname, '../../docs/WEBHOOKS.md'), 'utf8');
-  const [, section = ''] = door.split('\n## Filters\n');
+  const [, section = ''] = door.split(`\n## ${title}\n`);
   const [, module = ''] = /```ts\n(.*?)```/s.exec(section) ?? [];
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, 'portico.config.ts'), module);
   const { code } = await loadConfig({ argv: [], env: {}, cwd: folder.path });
-  const plan = createJobPlan(code.handlers);
+  return createJobPlan(code.handlers);
+}
+
+test('the times and priorities of the guide of the door are what they are shown for', async () => {
+  const plan = await planOf('Times and priorities');
+  const job = (event: string, data: object) => {
+    const facts = { id: 'id', source: '', event, dataPointer: '/data', receivedAt: 0 };
+    const [{ target: _, ...rest } = { target: '' }] = plan(facts, { data });
+    return rest;
+  };
+  const runAt = Date.UTC(2026, 4, 1, 9);
+  assert.deepEqual(job('reminder', { remindAt: '2026-05-01T09:00Z' }), { orderKey: null, runAt });
+  assert.deepEqual(job('trial_started', {}), { orderKey: null, runAt: 14 * 86_400_000 });
+  assert.deepEqual(job('export', { plan: 'premium' }), { orderKey: null, priority: 1 });
+  assert.deepEqual(job('export', {}), { orderKey: null });
+});
+
+test('the filters of the guide of the door want what they are shown for', async () => {
+  const plan = await planOf('Filters');
   const isWanted = (event: string, body: object, source = '') =>
     plan({ id: 'id', source, event, dataPointer: '/data', receivedAt: 0 }, body).length === 1;
   assert.deepEqual(

@@ -69,11 +69,12 @@ function describeJob(job: JobDetail, now: number): readonly string[] {
   return [line, ...last, ...describeAttempts(history)];
 }
 
-function timeOf({ status, dueAt, finishedAt }: JobDetail, now: number): string {
+function timeOf({ status, dueAt, plannedAt, finishedAt }: JobDetail, now: number): string {
   if (finishedAt !== null) return `, ended ${new Date(finishedAt).toISOString()}`;
   if (status !== 'pending') return '';
+  const words = plannedAt === null ? 'next try' : 'planned';
   return dueAt > now
-    ? `, next try in ${formatSpan(dueAt - now)} (${new Date(dueAt).toISOString()})`
+    ? `, ${words} in ${formatSpan(dueAt - now)} (${new Date(dueAt).toISOString()})`
     : ', next try now';
 }
 

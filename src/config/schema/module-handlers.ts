@@ -4,7 +4,7 @@ import { countField, functionField, toggleField } from './fields.ts';
 import { type Given, namedOf } from './given.ts';
 import { readObject, type Written } from './read-object.ts';
 import { checkFilter, filterField } from './webhook-condition.ts';
-import { orderField } from './webhook-order.ts';
+import { orderField, priorityField, runAtField } from './webhook-rules.ts';
 
 const handlerSchema = v.object(
   {
@@ -20,6 +20,8 @@ const handlerSchema = v.object(
     /** Whether it runs in a worker thread; only one that the configuration module has can. */
     isolate: v.optional(toggleField),
     order: v.optional(orderField),
+    priority: v.optional(priorityField),
+    runAt: v.optional(runAtField),
   },
   'must be a function, or an object with a function as its "handler"',
 );

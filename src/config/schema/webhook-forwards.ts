@@ -3,8 +3,8 @@ import { countField, toggleField, wholeField } from './fields.ts';
 import type { Written } from './read-object.ts';
 import { secretsSchema } from './secret-reference.ts';
 import { filterField } from './webhook-condition.ts';
-import { orderField } from './webhook-order.ts';
 import { rateField } from './webhook-rate.ts';
+import { orderField, priorityField, runAtField } from './webhook-rules.ts';
 import { transformField } from './webhook-transform.ts';
 
 const URL_EXPECTED = 'must be an http or https URL without a user name in it';
@@ -27,6 +27,8 @@ export const forwardSchema = v.object(
     /** How many attempts may begin in a time, in each process; default no limit. */
     rate: v.optional(rateField),
     order: v.optional(orderField),
+    priority: v.optional(priorityField),
+    runAt: v.optional(runAtField),
     /** Whether the address may be in a private network; default false. */
     allowPrivate: v.optional(toggleField, false),
     concurrency: v.optional(countField),

@@ -57,6 +57,8 @@ export const movedTables: readonly MovedTable[] = [
     deaths: 'integer',
     duration: 'integer',
     ended_by: 'name',
+    run_at: 'integer',
+    priority: 'integer',
   }),
   table('attempts', {
     seq: 'integer',

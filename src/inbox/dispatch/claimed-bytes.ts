@@ -12,7 +12,8 @@ export interface ClaimShare {
 export class ClaimedBytes {
   readonly #max: number;
   #held = 0;
-  readonly #waiting = new Set<() => void>();
+  /** With the priority of each. */
+  readonly #waiting = new Map<() => void, number>();
 
   constructor(max = MAX_CLAIMED_BYTES) {
     this.#max = max;
@@ -42,13 +43,13 @@ export class ClaimedBytes {
   release(bytes: number): void {
     this.#held -= bytes;
     if (this.isFull) return;
-    const waiting = [...this.#waiting];
+    const waiting = [...this.#waiting].sort(([, one], [, other]) => other - one);
     this.#waiting.clear();
-    for (const wake of waiting) wake();
+    for (const [wake] of waiting) wake();
   }
 
-  /** Calls back once there is something left again. */
-  onRoom(wake: () => void): void {
-    this.#waiting.add(wake);
+  /** Calls back once there is something left again, those with a higher priority first. */
+  onRoom(wake: () => void, priority = 0): void {
+    this.#waiting.set(wake, priority);
   }
 }

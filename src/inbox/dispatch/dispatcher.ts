@@ -39,8 +39,10 @@ export class Dispatcher {
     const leases = new Leases({ inbox, owner, lease, events });
     this.#leases = leases;
     const bytes = new ClaimedBytes(maxBytes);
+    // In the order in which a poll wakes them.
+    const ordered = targets.toSorted((one, other) => (other.priority ?? 0) - (one.priority ?? 0));
     this.#workers = new Map(
-      targets.map((target) => [
+      ordered.map((target) => [
         target.name,
         new Worker({
           inbox,
@@ -95,7 +97,8 @@ export class Dispatcher {
     try {
       await this.#leases.beforeClaim();
       const targets = [...this.#workers.keys()];
-      for (const target of await this.#inbox.due(targets)) this.wake(target);
+      const due = new Set(await this.#inbox.due(targets));
+      for (const target of targets) if (due.has(target)) this.wake(target);
       await this.#wakeForSuspect(targets);
     } catch (error) {
       this.#events.storeFailed(error);

@@ -43,6 +43,8 @@ export interface Target {
   /** Maximum number of entries in the history of a job; default 20. */
   readonly keptAttempts?: number;
   readonly backoff: BackoffOptions;
+  /** What targets share goes to those with a higher one first; default 0. */
+  readonly priority?: number;
   /** Says how many attempts may begin; default as many as there are slots. What has one is not claimed ahead. */
   readonly gate?: ClaimGate;
 }

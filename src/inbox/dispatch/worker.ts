@@ -142,7 +142,7 @@ export class Worker {
       // A target that runs nothing may always claim one.
       if (bytes.isFull && this.#begun.size + this.#ready.size > 0) {
         this.#pending = false;
-        bytes.onRoom(this.#wake);
+        bytes.onRoom(this.#wake, target.priority);
         return;
       }
       const slots = Math.min(room, target.gate?.free ?? room);

@@ -22,16 +22,19 @@ const MAX_SKEW = 1_000;
 /** A difference is shown in steps of so many milliseconds. */
 const SKEW_STEP = 100;
 
-/** Checks that deliveries are handled in time; those that wait for a retry count too. Shows how far the clocks differ. */
+/**
+ * Checks that deliveries are handled in time; those that wait for a retry count too, and not those that wait for a time of
+ * their own. Shows how far the clocks differ.
+ */
 export function backlogCheck(
   inbox: Pick<Inbox, 'backlog' | 'clock'>,
   { thresholdMs, deadThreshold = 0, downWhenDead = false, now = Date.now }: BacklogCheckOptions,
 ): HealthIndicator {
-  function result({ open, oldestAt, dead }: Backlog, ahead: number): HealthResult {
+  function result({ open, planned, oldestAt, dead }: Backlog, ahead: number): HealthResult {
     const tooMany = dead > deadThreshold;
     const words = tooMany ? { deadLetters: inWords(dead, deadThreshold) } : {};
     const whole = tooMany && downWhenDead ? 'DOWN' : 'UP';
-    const more = { ...words, ...clockDetails(ahead) };
+    const more = { ...(planned !== undefined && { planned }), ...words, ...clockDetails(ahead) };
     if (oldestAt === undefined) return { status: whole, details: { open, dead, thresholdMs, ...more } };
     // The clock may have been set back.
     const oldestMs = Math.max(0, now() - oldestAt);

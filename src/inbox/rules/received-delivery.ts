@@ -1,7 +1,7 @@
 import { parsePointer, valueAt } from '../../core/json-pointer.ts';
 import type { StoredDelivery } from '../delivery.ts';
 
-/** A delivery as the functions of a filter, an order and a transformation get it. */
+/** A delivery as the functions of rules (filters, orders, priorities, times) and transformations get it. */
 export interface ReceivedDelivery {
   readonly id: string;
   /** The name of the signed source that sent it; empty for /webhook itself. */

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 const MAX_PER_SECOND = 100;
 const SECOND = 1_000;
 
-type Level = 'debug' | 'info' | 'error';
+type Level = 'debug' | 'info' | 'warn' | 'error';
 
 /** Logs one message again and again; disposing of it logs the number suppressed so far. */
 export interface LimitedEntry extends Disposable {

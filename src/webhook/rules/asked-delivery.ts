@@ -4,7 +4,7 @@ import {
   receivedDelivery,
 } from '../../inbox/rules/received-delivery.ts';
 
-/** A delivery that filters and orders are asked about; what functions get is made once, for the first that asks. */
+/** A delivery that the rules of targets are asked about; what functions get is made once, for the first that asks. */
 export class AskedDelivery {
   /** The parsed body. */
   readonly body: unknown;

@@ -23,6 +23,9 @@ export function guardedTarget(
       const asked = new AskedDelivery(job.delivery, parseDeliveryBody(job.delivery));
       if (rules.wants?.(asked) === false) return onFiltered(job);
       rules.orderKey?.(asked);
+      // What they say has decided when the delivery came.
+      rules.priority?.(asked, () => {});
+      rules.runAt?.(asked, () => {});
       return target.run(...given);
     },
   };

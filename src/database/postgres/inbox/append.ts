@@ -2,7 +2,7 @@ import type { NewDelivery } from '../../../inbox/delivery.ts';
 import type { TakenDelivery } from '../../../inbox/enqueue/enqueued.ts';
 import type { Appended } from '../../../inbox/inbox.ts';
 import type { MarkMove } from '../../../inbox/marks.ts';
-import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
+import { DELIVERY_BYTES, DELIVERY_OVERHEAD, HEAD_START } from '../../inbox-sql.ts';
 import type { Row } from '../pool/connection.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey } from '../text.ts';
@@ -12,10 +12,10 @@ import { notAhead } from './server-clock.ts';
 /** Rows of the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
 
-/** Moves the mark $15 from $16 to $17. */
+/** Moves the mark $17 from $18 to $19. */
 const MOVE_MARK = `
-  INSERT INTO marks (name, at) VALUES ($15, $17::bigint)
-  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $16::bigint RETURNING name`;
+  INSERT INTO marks (name, at) VALUES ($17, $19::bigint)
+  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $18::bigint RETURNING name`;
 
 /** SQL that adds the rows of `from`, with a column `bytes`, to the size of the inbox, or subtracts them. */
 export const resize = (sign: '+' | '-', from: string) => `
@@ -55,18 +55,20 @@ const append = (name: string, condition?: { readonly step: string; readonly hold
       ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
       RETURNING seq, id, received_at, ${DELIVERY_BYTES} AS bytes),
     added AS (
-      INSERT INTO jobs (delivery, due_at, target, order_key)
-      SELECT stored.seq, ${notAhead('stored.received_at')}, job.target, job.order_key
-      FROM unnest($11::text[], $12::text[], $13::text[]) WITH ORDINALITY AS job (id, target, order_key, nth)
-      JOIN stored USING (id) ORDER BY job.nth),
+      INSERT INTO jobs (delivery, due_at, target, order_key, run_at, priority)
+      SELECT stored.seq, coalesce(jobs.run_at, ${notAhead('stored.received_at')} - ${HEAD_START}),
+        jobs.target, jobs.order_key, jobs.run_at, jobs.priority
+      FROM unnest($11::text[], $12::text[], $13::text[], $15::bigint[], $16::bigint[]) WITH ORDINALITY
+        AS jobs (id, target, order_key, run_at, priority, nth)
+      JOIN stored USING (id) ORDER BY jobs.nth),
     dead AS MATERIALIZED (
       SELECT jobs.seq, given.id, given.received_at
       FROM given JOIN deliveries USING (source, dedup_key) JOIN jobs ON jobs.delivery = deliveries.seq
       WHERE given.dedup_key IS NOT NULL AND jobs.status = 'dead'
       ORDER BY jobs.seq FOR UPDATE OF jobs),
     revived AS (
-      UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('dead.received_at')},
-        owner = NULL, finished_at = NULL
+      UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('dead.received_at')} - ${HEAD_START},
+        run_at = NULL, owner = NULL, finished_at = NULL
       FROM dead WHERE jobs.seq = dead.seq AND jobs.status = 'dead'
       RETURNING dead.id),
     resized AS (${resize('+', 'stored')})
@@ -80,7 +82,7 @@ const APPEND_AT_MARK = append('append-at-mark', {
   holds: 'EXISTS (SELECT 1 FROM moved)',
 });
 const APPEND_ENQUEUED = append('append-enqueued', {
-  step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($15::bigint[]) RETURNING id)',
+  step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($17::bigint[]) RETURNING id)',
   holds: 'given.id IN (SELECT id FROM taken)',
 });
 
@@ -141,5 +143,7 @@ function valuesOf(deliveries: readonly NewDelivery[]): readonly unknown[] {
     jobs.map(({ target }) => storable(target)),
     jobs.map(({ orderKey }) => storableKey(orderKey)),
     deliveries.map(({ headers = null }) => headers),
+    jobs.map(({ runAt = null }) => runAt),
+    jobs.map(({ priority = 0 }) => priority),
   ];
 }

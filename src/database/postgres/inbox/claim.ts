@@ -62,12 +62,12 @@ const claimDue = (looked: string) => `
     UPDATE jobs SET owner = $4, claimed_at = ${NOW}, due_at = ${NOW} + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
       deaths = ${DEATHS}
     FROM sized WHERE jobs.seq = sized.seq AND (total <= $7 OR nth = 1)
-    RETURNING jobs.seq, jobs.attempts, jobs.deaths, jobs.order_key IS NOT NULL AS ordered, jobs.delivery)
+    RETURNING jobs.seq, jobs.attempts, jobs.deaths, jobs.order_key IS NOT NULL AS ordered, jobs.delivery, jobs.priority)
   SELECT ${looked}, claimed.seq, claimed.attempts, claimed.deaths, claimed.ordered,
     d.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.body, d.received_at
   FROM (VALUES (1)) AS always
   LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) ON true
-  ORDER BY claimed.seq`;
+  ORDER BY claimed.priority DESC, claimed.seq`;
 
 // Skips jobs that another process is claiming. Those that are not the head of their key wait from now on: with the head
 // locked, so that its end comes after that and finds them waiting. It waits for no lock.

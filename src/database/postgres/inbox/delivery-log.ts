@@ -1,5 +1,6 @@
 import type { NewJob } from '../../../inbox/delivery.ts';
 import { DatabaseDeliveryLog } from '../../database-delivery-log.ts';
+import { HEAD_START } from '../../inbox-sql.ts';
 import type { DatabaseObserver } from '../../observer.ts';
 import type { Notifier } from '../notifier.ts';
 import type { Row } from '../pool/connection.ts';
@@ -14,8 +15,8 @@ import { notAhead } from './server-clock.ts';
 const LOCK = { text: 'SELECT seq FROM deliveries WHERE id = $1 FOR UPDATE' };
 const REPLAY_JOBS = {
   text: `
-    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('$1::bigint')}, error = NULL, finished_at = NULL,
-      duration = NULL, ended_by = NULL
+    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('$1::bigint')} - ${HEAD_START},
+      run_at = NULL, error = NULL, finished_at = NULL, duration = NULL, ended_by = NULL
     WHERE delivery = (SELECT seq FROM deliveries WHERE id = $2) AND target = ANY ($3::text[])
       AND (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs AS other WHERE other.delivery = jobs.delivery) = 0
     RETURNING seq`,

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { NewDelivery } from '../../../inbox/delivery.ts';
 import type { Appended, Finished, Inbox } from '../../../inbox/inbox.ts';
-import { BACKLOG, WAITING_TARGETS } from '../../inbox-sql.ts';
+import { backlogAt, readBacklog, WAITING_TARGETS } from '../../inbox-sql.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
 import type { Notifier } from '../notifier.ts';
 import type { Statement } from '../pool/connection.ts';
@@ -62,6 +62,7 @@ const RENEW = {
       UPDATE jobs SET due_at = ${timeOr('$4')} + $1::bigint FROM free WHERE jobs.seq = free.seq RETURNING jobs.seq)
     SELECT mine.seq, renewed.seq IS NOT NULL FROM mine LEFT JOIN renewed USING (seq)`,
 };
+const BACKLOG = { text: backlogAt(`(SELECT ${SERVER_NOW})`) };
 const CLOCK = { name: 'clock', text: `SELECT ${SERVER_NOW}` };
 // Ordered by name, so that concurrent heartbeats do not deadlock.
 const HEARTBEAT = {
@@ -179,9 +180,10 @@ export function postgresInbox(
     },
 
     async backlog() {
-      const [row] = await counted(backlogTally, () => server.readAlone({ text: BACKLOG }, []));
-      const [open = 0, dead = 0, oldestAt] = (row ?? []) as [number?, number?, (number | null)?];
-      return { open, dead, oldestAt: oldestAt ?? undefined };
+      const [row] = await counted(backlogTally, () => server.readAlone(BACKLOG, []));
+      type Columns = [number, number, number, number | null, number | null];
+      const [open, dead, planned, receivedAt, runAt] = (row ?? [0, 0, 0, null, null]) as Columns;
+      return readBacklog({ open, dead, planned, receivedAt, runAt });
     },
 
     prune: (rule) => singleWrite(observer, () => pruneStep(server, rule)),

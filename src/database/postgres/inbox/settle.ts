@@ -1,6 +1,7 @@
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { ClaimedJob } from '../../../inbox/delivery.ts';
 import type { Finished, Outcome } from '../../../inbox/inbox.ts';
+import { HEAD_START } from '../../inbox-sql.ts';
 import type { Statement } from '../pool/connection.ts';
 import type { Server } from '../pool/server.ts';
 import { storable } from '../text.ts';
@@ -30,7 +31,8 @@ const SETTLED = `
         owner = NULL,
         status = CASE WHEN kind IN ('done', 'dead') THEN kind ELSE jobs.status END,
         error = CASE WHEN kind IN ('released', 'died') THEN jobs.error ELSE given.error END,
-        due_at = CASE WHEN kind IN ('done', 'dead') THEN jobs.due_at ELSE ${NOW} + given.wait END,
+        due_at = CASE kind WHEN 'done' THEN jobs.due_at WHEN 'dead' THEN jobs.due_at
+          WHEN 'retry' THEN ${NOW} + given.wait ELSE ${NOW} - ${HEAD_START} END,
         finished_at = CASE WHEN kind IN ('done', 'dead') THEN ${NOW} ELSE jobs.finished_at END,
         attempts = jobs.attempts - CASE WHEN kind IN ('released', 'died') THEN 1 ELSE 0 END,
         deaths = jobs.deaths + CASE kind WHEN 'died' THEN 1 ELSE 0 END,

@@ -1,8 +1,8 @@
-import type { NewDelivery } from '../../../inbox/delivery.ts';
+import type { NewDelivery, NewJob } from '../../../inbox/delivery.ts';
 import type { Appended } from '../../../inbox/inbox.ts';
 import { storedKey } from '../../stored-key.ts';
 import type { Step, StepRows } from '../writer/batch.ts';
-import { jobsJson } from './jobs-json.ts';
+import { jobsJson, ruledJobsJson } from './jobs-json.ts';
 
 /** Makes the steps that append a delivery; with `if-changed` only if the step before has changed something. */
 export type AppendSteps = (delivery: NewDelivery, when?: 'if-changed') => readonly Step[];
@@ -16,8 +16,16 @@ export function appendStepsBy(clock: () => number): AppendSteps {
     const append = dedupKey === null ? 'appendDelivery' : 'appendKeyed';
     const steps: Step[] = [{ statement: when === undefined ? append : 'appendIfChanged', values }];
     if (jobs.length > 0) {
-      const statement = jobs.some(({ orderKey }) => orderKey !== null) ? 'addOrderedJobs' : 'addJobs';
-      steps.push({ statement, values: [Math.min(receivedAt, clock()), jobsJson(jobs)] });
+      const now = clock();
+      const dueAt = Math.min(receivedAt, now);
+      steps.push(
+        jobs.every(isPlain)
+          ? { statement: 'addJobs', values: [dueAt, jobsJson(jobs)] }
+          : {
+              statement: 'addRuledJobs',
+              values: [ruledJobsJson(jobs, dueAt, Math.max(0, now - Date.now()))],
+            },
+      );
     }
     if (dedupKey !== null) {
       steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });
@@ -25,6 +33,10 @@ export function appendStepsBy(clock: () => number): AppendSteps {
     return steps;
   };
 }
+
+/** Whether a job has nothing but a target, as most have. */
+const isPlain = ({ orderKey, runAt, priority }: NewJob) =>
+  orderKey === null && runAt === undefined && priority === undefined;
 
 /** Reads the rows of the steps: the first one inserts the delivery, the last one revives dead jobs of a known one. */
 export function readAppended(rows: StepRows): Appended {

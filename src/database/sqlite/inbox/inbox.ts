@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { ClaimedJob, StoredDelivery } from '../../../inbox/delivery.ts';
 import type { Appended, Inbox } from '../../../inbox/inbox.ts';
-import { BACKLOG } from '../../inbox-sql.ts';
+import { type BacklogRow, backlogAt, readBacklog } from '../../inbox-sql.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
 import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
@@ -28,6 +28,9 @@ const ID_OF_KEY = `
   UNION ALL SELECT id FROM remembered_keys WHERE source = ?1 AND dedup_key = ?2 LIMIT 1`;
 
 const alwaysStored = (): Appended => 'stored';
+
+/** Claimed rows in the order in which their attempts begin. */
+const byPriority = (a: Row, b: Row) => Number(b[5]) - Number(a[5]) || Number(a[0]) - Number(b[0]);
 
 const isSettled = ([settled = []]: StepRows): boolean => settled.length > 0;
 
@@ -60,7 +63,7 @@ export function sqliteInbox(
     SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, headers, body,
       received_at AS receivedAt
     FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))`);
-  const jobCounts = reads.prepare(BACKLOG);
+  const jobCounts = reads.prepare(backlogAt('?1'));
   const size = reads.prepare(SIZE);
 
   /** The jobs of claimed rows, with their deliveries. */
@@ -68,6 +71,7 @@ export function sqliteInbox(
     if (claimed.length === 0) return [];
     const found = readDeliveries(claimed);
     return claimed
+      .toSorted(byPriority)
       .map(([job, attempt, deaths, delivery, ordered]) => ({
         job: Number(job),
         target,
@@ -76,8 +80,7 @@ export function sqliteInbox(
         ordered: ordered === 1,
         delivery: found.get(Number(delivery)),
       }))
-      .filter((job): job is ClaimedJob => job.delivery !== undefined)
-      .sort((a, b) => a.job - b.job);
+      .filter((job): job is ClaimedJob => job.delivery !== undefined);
   }
 
   /** Reads the deliveries of claimed jobs. */
@@ -152,10 +155,8 @@ export function sqliteInbox(
     },
 
     backlog() {
-      const row = counted(backlogTally, () =>
-        readRow<{ open: number; dead: number; oldestAt: number | null }>(jobCounts),
-      );
-      return { open: row?.open ?? 0, dead: row?.dead ?? 0, oldestAt: row?.oldestAt ?? undefined };
+      const row = counted(backlogTally, () => readRow<BacklogRow>(jobCounts, Date.now()));
+      return readBacklog(row ?? { open: 0, dead: 0, planned: 0, receivedAt: null, runAt: null });
     },
 
     async prune(rule) {

@@ -1,5 +1,5 @@
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
-import { WAITING_TARGETS } from '../../inbox-sql.ts';
+import { HEAD_START, WAITING_TARGETS } from '../../inbox-sql.ts';
 import { KEEP_SUCCESSES, RECORD_ATTEMPT, TRIM_ATTEMPTS } from '../inbox/attempt-statements.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../inbox/delivery-zones.ts';
 import { MOVE_MARK } from '../inbox/marks.ts';
@@ -40,7 +40,7 @@ const claim = (index: string, condition: string) => `
       ORDER BY due_at, seq LIMIT ?5)
       WINDOW oldest AS (ORDER BY due_at, seq ROWS UNBOUNDED PRECEDING))
       WHERE nth = 1 OR total <= ?7)
-    RETURNING seq, attempts, deaths, delivery, order_key IS NOT NULL`;
+    RETURNING seq, attempts, deaths, delivery, order_key IS NOT NULL, priority`;
 
 /** Whether there is a head of the order key that a new job has, a row of json_each. */
 const WAITS = `(value ->> 1) IS NOT NULL AND EXISTS (
@@ -48,9 +48,9 @@ const WAITS = `(value ->> 1) IS NOT NULL AND EXISTS (
       WHERE head.target = value ->> 0 AND head.order_key = value ->> 1 AND head.status = 'open' AND NOT head.waits)`;
 
 // Follows an append in the same write; adds nothing when that found a duplicate.
-const addJobs = (columns: string, values: string) => `
+const addJobs = (dueAt: string, columns: string, values: string) => `
     INSERT INTO jobs (delivery, due_at, target, ${columns})
-    SELECT last_insert_rowid(), ?, value ->> 0, ${values} FROM json_each(?) WHERE changes() > 0
+    SELECT last_insert_rowid(), ${dueAt}, value ->> 0, ${values} FROM json_each(?) WHERE changes() > 0
     RETURNING seq`;
 
 /** The claim that an outcome belongs to. */
@@ -97,10 +97,15 @@ export const WRITES = {
   appendKeyedAfterPrune: append('seq, ', `${HIGHEST} + 1, `, unlessRemembered()),
   // Follows a step in the same write; adds nothing when that changed nothing.
   appendIfChanged: append('seq, ', `${HIGHEST} + 1, `, unlessRemembered('changes() > 0')),
-  addJobs: addJobs('order_key', 'NULL'),
-  addOrderedJobs: addJobs('order_key, waits', `value ->> 1, ${WAITS}`),
+  addJobs: addJobs('?', 'order_key', 'NULL'),
+  addRuledJobs: addJobs(
+    'value ->> 2',
+    'order_key, waits, run_at, priority',
+    `value ->> 1, ${WAITS}, value ->> 3, value ->> 4`,
+  ),
   reviveDuplicate: `
-    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ?, owner = NULL, finished_at = NULL
+    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ? - ${HEAD_START}, run_at = NULL, owner = NULL,
+      finished_at = NULL
     WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
     RETURNING seq`,
 
@@ -129,10 +134,10 @@ export const WRITES = {
     UPDATE jobs SET due_at = ?, error = ?, owner = NULL
     WHERE ${FENCE} RETURNING seq`,
   releaseJob: `
-    UPDATE jobs SET due_at = ?, attempts = attempts - 1, owner = NULL
+    UPDATE jobs SET due_at = ? - ${HEAD_START}, attempts = attempts - 1, owner = NULL
     WHERE ${FENCE} RETURNING seq`,
   recordDeath: `
-    UPDATE jobs SET due_at = ?, attempts = attempts - 1, deaths = deaths + 1, owner = NULL
+    UPDATE jobs SET due_at = ? - ${HEAD_START}, attempts = attempts - 1, deaths = deaths + 1, owner = NULL
     WHERE ${FENCE} RETURNING seq`,
 
   recordAttempt: RECORD_ATTEMPT,
@@ -158,8 +163,8 @@ export const WRITES = {
     RETURNING target`,
 
   replayJobs: `
-    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ?, error = NULL, finished_at = NULL,
-      duration = NULL, ended_by = NULL
+    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ? - ${HEAD_START}, run_at = NULL, error = NULL,
+      finished_at = NULL, duration = NULL, ended_by = NULL
     WHERE delivery = ?
       AND target IN (SELECT value ->> 0 FROM json_each(?))
       AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')

@@ -47,6 +47,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '009-attempts.sql',
       '010-remembered-keys.sql',
       '011-marks.sql',
+      '012-vacuum.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

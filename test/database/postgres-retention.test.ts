@@ -88,4 +88,14 @@ describe('retention in a large PostgreSQL', { skip: withoutPostgres ?? false }, 
       }
     });
   }
+
+  test('a vacuum follows once a fiftieth of a table was removed', async () => {
+    const url = await server.createDatabase();
+    await (await openDatabase(url))[Symbol.asyncDispose]();
+    const tables = await server.sql(
+      `SELECT relname FROM pg_class WHERE 'autovacuum_vacuum_scale_factor=0.02' = ANY (reloptions) ORDER BY 1`,
+      url,
+    );
+    assert.deepEqual(tables.flat(), ['attempts', 'deliveries', 'enqueued', 'jobs', 'remembered_keys']);
+  });
 });

@@ -19,6 +19,7 @@ const [rows = 20_000, body = 992] = process.argv.slice(2, 4).map(Number);
 const only = process.argv[4];
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const BATCH = 31;
+const OPEN_EVERY = 100;
 const CLAIM = { target: 't', limit: 64, lease: 60_000, held: [], maxBytes: 16e6, suspects: false, now: null };
 const bytes = Buffer.alloc(body, 'x');
 
@@ -43,14 +44,14 @@ async function measure(name: string, layout: Layout, url: string): Promise<void>
   const now = Date.now();
   await client.query('SET statement_timeout = 0');
   if (layout.tables !== '') await client.query(layout.tables);
-  await fill(client, layout, { rows, body, since: now - DAYS * DAY, days: DAYS });
+  await fill(client, layout, { rows, body, since: now - DAYS * DAY, days: DAYS, openEvery: OPEN_EVERY });
   await client.query('SET statement_timeout = 5000');
   const sized = await client.query('SELECT pg_database_size(current_database()) AS bytes');
   say(`${name}: ${rows} deliveries of ${body} bytes, ${(sized.rows[0].bytes / rows).toFixed(0)} bytes each`);
 
   const before = now - (DAYS - 1) * DAY;
   const step = (rule: PruneRule) => () => pruneStep(server, rule);
-  const claims = Math.max(10, Math.min(300, Math.floor(rows / 1_000 / 64 / 2)));
+  const claims = Math.max(10, Math.min(300, Math.floor(rows / OPEN_EVERY / 64 / 2)));
   const steps = Math.max(10, Math.min(2_000, Math.floor(rows / DAYS / 200) - 20));
   const work = [
     ['append of 31', 300, BATCH, append(server)],

@@ -22,6 +22,8 @@ export interface Extent {
   /** When the first delivery came, in milliseconds since the epoch; the others follow at equal distances. */
   readonly since: number;
   readonly days: number;
+  /** One of so many deliveries is open, another one dead; the others are done. */
+  readonly openEvery: number;
 }
 
 /** What has to be dropped before the rows are stored, and made again behind them: by far the faster way. */
@@ -32,14 +34,14 @@ const PARTS = `
     CASE contype WHEN 'f' THEN 2 ELSE 1 END
   FROM pg_constraint WHERE conrelid IN ('deliveries'::regclass, 'jobs'::regclass) AND contype IN ('p', 'u', 'f')
   UNION ALL
-  SELECT format('DROP INDEX %s', indexrelid::regclass), pg_get_indexdef(indexrelid), 1 FROM pg_index
+  SELECT format('DROP INDEX %s', indexrelid::regclass), replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON '), 1 FROM pg_index
   WHERE indrelid IN ('deliveries'::regclass, 'jobs'::regclass)
     AND indexrelid NOT IN (SELECT conindid FROM pg_constraint WHERE conindid IS NOT NULL)
   ORDER BY 3`;
 
 /** Fills the empty inbox of a database in one go. Resolves once it is vacuumed and on the disk. */
 export async function fill(client: pg.Client, layout: Layout, extent: Extent): Promise<void> {
-  const { rows, body, since, days } = extent;
+  const { rows, body, since, days, openEvery } = extent;
   const parts = (await client.query<string[]>({ text: PARTS, rowMode: 'array' })).rows;
   const bodyOf = `decode(repeat(md5(n::text), ${body / 16}), 'hex')`;
   const source = `
@@ -53,13 +55,12 @@ export async function fill(client: pg.Client, layout: Layout, extent: Extent): P
       md5(n::text), ${layout.filled(bodyOf).values}
     FROM (${source}) AS each`);
   for (const text of layout.fillBodies(source, bodyOf)) await client.query(text);
-  // Of 1,000 deliveries one is open, one is dead, and the others are done.
   await client.query(`
     INSERT INTO jobs (seq, delivery, target, status, attempts, due_at, finished_at, duration, ended_by${layout.job ? `, ${layout.job.column}` : ''})
     OVERRIDING SYSTEM VALUE
-    SELECT n, n, 't', CASE n % 1000 WHEN 0 THEN 'open' WHEN 1 THEN 'dead' ELSE 'done' END,
-      CASE n % 1000 WHEN 0 THEN 0 ELSE 1 END, at, CASE WHEN n % 1000 > 0 THEN at + 50 END,
-      CASE WHEN n % 1000 > 1 THEN 5 END, CASE WHEN n % 1000 > 1 THEN 'process' END${layout.job ? `, ${layout.job.value}` : ''}
+    SELECT n, n, 't', CASE n % ${openEvery} WHEN 0 THEN 'open' WHEN 1 THEN 'dead' ELSE 'done' END,
+      CASE n % ${openEvery} WHEN 0 THEN 0 ELSE 1 END, at, CASE WHEN n % ${openEvery} > 0 THEN at + 50 END,
+      CASE WHEN n % ${openEvery} > 1 THEN 5 END, CASE WHEN n % ${openEvery} > 1 THEN 'process' END${layout.job ? `, ${layout.job.value}` : ''}
     FROM (${source}) AS each`);
   for (const [, make = ''] of parts) await client.query(make);
   await client.query(`

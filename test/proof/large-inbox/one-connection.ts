@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { Statement } from '../../../src/database/postgres/pool/connection.ts';
 import type { Server } from '../../../src/database/postgres/pool/server.ts';
@@ -28,25 +29,33 @@ export async function oneConnection(url: string, layout: Layout): Promise<OneCon
   return { client, server, [Symbol.asyncDispose]: () => client.end() };
 }
 
-/** Takes a step `count` times; resolves to its times, and what it writes to the log for each of its `per` rows. */
+/**
+ * Takes a step `count` times; resolves to its times, to the time of a processor that the server spent on each, which does
+ * not depend on other load (on Linux), and to what each of its `per` rows adds to the log.
+ */
 export async function timed(
   client: pg.Client,
   count: number,
   per: number,
   step: () => Promise<unknown>,
 ): Promise<string> {
-  const logged = async () => {
-    const { rows } = await client.query(`SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn AS bytes`);
-    return Number(rows[0].bytes);
+  const used = async () => {
+    const { rows } = await client.query(
+      `SELECT pg_backend_pid() AS pid, pg_current_wal_insert_lsn() - '0/0'::pg_lsn AS bytes`,
+    );
+    const busy = readFileSync(`/proc/${rows[0].pid}/schedstat`, 'utf8').split(' ')[0];
+    return { bytes: Number(rows[0].bytes), busy: Number(busy) / 1e6 };
   };
   for (let i = 0; i < WARM_UP; i++) await step();
   const times: number[] = [];
-  const before = await logged();
+  const before = await used();
   for (let i = 0; i < count; i++) {
     const started = performance.now();
     await step();
     times.push(performance.now() - started);
   }
-  const bytes = Math.round(((await logged()) - before) / count / per);
-  return `${timesOf(times)}, ${bytes} bytes of log for each`;
+  const after = await used();
+  const busy = ((after.busy - before.busy) / count).toFixed(1);
+  const bytes = Math.round((after.bytes - before.bytes) / count / per);
+  return `${timesOf(times)}, ${busy} ms of a processor, ${bytes} bytes of log for each row`;
 }

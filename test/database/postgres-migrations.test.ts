@@ -51,6 +51,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '013-user-versions.sql',
       '014-idempotency.sql',
       '015-timing.sql',
+      '016-vacuum.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

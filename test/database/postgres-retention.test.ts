@@ -88,4 +88,25 @@ describe('retention in a large PostgreSQL', { skip: withoutPostgres ?? false }, 
       }
     });
   }
+
+  test('the limit of size begins where age has ended, not at entries that age has removed', async () => {
+    const url = await server.createDatabase();
+    await (await openDatabase(url))[Symbol.asyncDispose]();
+    await server.sql(`${FILL}; UPDATE retention_cursors SET at = 0, seq = 0 WHERE rule = 'excess'`, url);
+    await using database = await openDatabase(url);
+    const step = await database.inbox.prune({ kind: 'excess', before: COUNT, maxBytes: 0 });
+    assert.equal(step.looked, WINDOW);
+    const cursor = await server.sql(`SELECT seq FROM retention_cursors WHERE rule = 'excess'`, url);
+    assert.equal(Number(cursor[0]?.[0]), COUNT / 2 + WINDOW);
+  });
+
+  test('a vacuum follows once a fiftieth of a table was removed', async () => {
+    const url = await server.createDatabase();
+    await (await openDatabase(url))[Symbol.asyncDispose]();
+    const tables = await server.sql(
+      `SELECT relname FROM pg_class WHERE 'autovacuum_vacuum_scale_factor=0.02' = ANY (reloptions) ORDER BY 1`,
+      url,
+    );
+    assert.deepEqual(tables.flat(), ['attempts', 'deliveries', 'enqueued', 'jobs', 'remembered_keys']);
+  });
 });

@@ -3,6 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { test } from 'node:test';
 import { openDatabase } from '../../database/open-database.ts';
 import type { NewDelivery } from '../delivery.ts';
+import type { PruneRule } from '../prune.ts';
 import { prune, retention, SETTLING } from './retention.ts';
 
 const NOW = 1_700_000_000_000;
@@ -89,4 +90,16 @@ test('a stop ends it', async () => {
   await using setup = await opened(1, 0);
   setup.task.start();
   await setup.task.stop();
+});
+
+test('what nobody handles is looked through before anything is removed', async () => {
+  const kinds: string[] = [];
+  const step = { removed: 0, looked: 0, isLast: true };
+  const prunes = async (rule: PruneRule) => {
+    kinds.push(rule.kind);
+    return step;
+  };
+  const inbox = { prune: prunes, forgetKeys: async () => step };
+  await prune({ inbox, maxAge: 1, maxBytes: 1, dedupAge: 0 }, NOW);
+  assert.deepEqual(kinds, ['unhandled', 'ended', 'excess']);
 });

@@ -17,6 +17,8 @@ export const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_s
 /** A rule in SQL: when it has work, its next entries behind the row `cursor`, and which of their deliveries go. */
 interface RuleSql {
   readonly due: string;
+  /** The rule whose cursor holds for it too: behind that nothing is left for it. */
+  readonly behind?: PruneRule['kind'];
   readonly looked: string;
   readonly goes: string;
 }
@@ -35,7 +37,9 @@ const RULES: Readonly<Record<PruneRule['kind'], RuleSql>> = {
     looked: ENDED,
     goes: 'has.open = 0 AND has.ended_at < $2',
   },
+  // Age has removed what lies behind its cursor; what it has left there comes again at the end of its last job.
   excess: {
+    behind: 'ended',
     due: '$3::bigint < (SELECT coalesce(sum(bytes), 0) FROM inbox_size)',
     looked: ENDED,
     goes: 'has.open = 0 AND has.dead = 0',
@@ -58,9 +62,13 @@ const RULES: Readonly<Record<PruneRule['kind'], RuleSql>> = {
  * A step of a rule. Rows are found by `= ANY`, for which only an index serves, so the plan does not depend on statistics.
  * A step of another process on the same rule makes this one find nothing.
  */
-const prune = ({ due, looked, goes }: RuleSql, byTime: boolean) => `
-  WITH stored AS MATERIALIZED (
+const prune = ({ due, behind, looked, goes }: RuleSql, byTime: boolean) => `
+  WITH own AS MATERIALIZED (
     SELECT at, seq FROM retention_cursors WHERE rule = $1 AND ${due} FOR UPDATE SKIP LOCKED),
+  stored AS MATERIALIZED (
+    SELECT further.* FROM own, LATERAL (
+      SELECT own.at, own.seq${behind === undefined ? '' : ` UNION ALL SELECT at, seq FROM retention_cursors WHERE rule = '${behind}'`}
+      ORDER BY 1 DESC, 2 DESC LIMIT 1) AS further),
   cursor AS MATERIALIZED (
     ${byTime ? 'SELECT least(at, $2) AS at, CASE WHEN at > $2 THEN 0 ELSE seq END AS seq' : 'SELECT at, seq'} FROM stored),
   ${looked},

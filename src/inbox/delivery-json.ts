@@ -7,6 +7,8 @@ export interface DetailView {
   readonly shown: boolean;
   /** A longer body is cut and encoded in base64; in bytes. */
   readonly maxBodyBytes: number;
+  /** Whether a JSON body is encoded in base64 too, so that it is shown byte for byte; default false. */
+  readonly raw?: boolean;
   /** Redacts secrets in an error message. */
   mask(text: string): string;
 }
@@ -28,7 +30,7 @@ export function detailJson(detail: DeliveryDetail, view: DetailView): string {
     dataPointer,
     jobs: jobs.map((job) => jobJson(job, view)),
   });
-  return view.shown ? `${head.slice(0, -1)},${bodyMembers(detail.body, view.maxBodyBytes)}}` : head;
+  return view.shown ? `${head.slice(0, -1)},${bodyMembers(detail.body, view)}}` : head;
 }
 
 function jobJson({ target, status, attempts, dueAt, error, finishedAt }: JobDetail, view: DetailView) {
@@ -42,8 +44,8 @@ function jobJson({ target, status, attempts, dueAt, error, finishedAt }: JobDeta
   };
 }
 
-function bodyMembers(body: Uint8Array, maxBytes: number): string {
-  const text = body.byteLength <= maxBytes ? jsonText(body) : undefined;
+function bodyMembers(body: Uint8Array, { maxBodyBytes: maxBytes, raw = false }: DetailView): string {
+  const text = !raw && body.byteLength <= maxBytes ? jsonText(body) : undefined;
   if (text !== undefined) return `"body":${text}`;
   const base64 = Buffer.from(body.subarray(0, maxBytes)).toString('base64');
   return `"bodyBase64":"${base64}","bodyTruncated":${body.byteLength > maxBytes}`;

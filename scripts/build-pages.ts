@@ -1,29 +1,31 @@
-// Builds the query tool of the GraphQL door into build/graphiql/, once per change of what it is made from.
+// Builds the pages for browsers into build/, each once per change of what it is made from. Arguments name some of them.
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { storedName } from '../src/graphql/graphiql/content-coding.ts';
-import { buildDirectory, type Manifest, readManifest } from '../src/graphql/graphiql/manifest.ts';
-import type { EncodedFile } from './graphiql-encode.ts';
-import { fingerprint, installedVersions } from './graphiql-inputs.ts';
+import { storedName } from '../src/http/page/content-coding.ts';
+import { buildDirectory, type Manifest, readManifest } from '../src/http/page/manifest.ts';
+import type { EncodedFile } from './pages/encode.ts';
+import { fingerprint, installedVersions } from './pages/inputs.ts';
+import { PAGES, type Page } from './pages/page.ts';
 
-function say(line: string): void {
-  process.stdout.write(`GraphiQL: ${line}\n`);
-}
-
-function isUpToDate(inputs: string): boolean {
-  const manifest = readManifest(buildDirectory);
+function isUpToDate(directory: URL, inputs: string): boolean {
+  const manifest = readManifest(directory);
   return (
     manifest?.inputs === inputs &&
     Object.entries(manifest.files)
       .flatMap(([name, { codings }]) => [name, ...codings.map((coding) => storedName(name, coding))])
-      .every((name) => existsSync(new URL(name, buildDirectory)))
+      .every((name) => existsSync(new URL(name, directory)))
   );
 }
 
 /** Writes into a folder of its own and swaps it in whole, so that a running service never sees half a build. */
-async function store(files: readonly EncodedFile[], notices: string, manifest: Manifest): Promise<void> {
-  const target = fileURLToPath(buildDirectory).replace(/[\\/]$/, '');
+async function store(
+  directory: URL,
+  files: readonly EncodedFile[],
+  notices: string,
+  manifest: Manifest,
+): Promise<void> {
+  const target = fileURLToPath(directory).replace(/[\\/]$/, '');
   const draft = `${target}.${process.pid}`;
   try {
     await mkdir(draft, { recursive: true });
@@ -39,27 +41,24 @@ async function store(files: readonly EncodedFile[], notices: string, manifest: M
   }
 }
 
-async function build(inputs: string): Promise<void> {
-  // Loaded only here, because it needs the development packages.
-  const { bundle } = await import('./graphiql-bundle.ts');
-  const { encodeFile } = await import('./graphiql-encode.ts');
-  const { files, script, style, notices } = await bundle();
+/** Resolves to what was done. */
+async function build(page: Page): Promise<string> {
+  const versions = installedVersions(page);
+  if (versions === undefined) return 'not built, because the development packages are not installed';
+  const directory = buildDirectory(page.name);
+  const inputs = await fingerprint(page, versions);
+  if (isUpToDate(directory, inputs)) return 'up to date';
+  const start = performance.now();
+  const { encodeFile } = await import('./pages/encode.ts');
+  const { files, script, style, notices } = await page.bundle();
   const encoded = await Promise.all(files.map(encodeFile));
   const entries = encoded.map(({ name, entry }) => [name, entry] as const);
-  await store(encoded, notices, { inputs, script, style, files: Object.fromEntries(entries) });
+  await store(directory, encoded, notices, { inputs, script, style, files: Object.fromEntries(entries) });
+  return `built in ${((performance.now() - start) / 1000).toFixed(1)} s`;
 }
 
-const versions = installedVersions();
-if (versions === undefined) {
-  say('not built, because the development packages are not installed; the page will say how to build it.');
-} else {
-  const inputs = await fingerprint(versions);
-  if (isUpToDate(inputs)) {
-    say('up to date.');
-  } else {
-    const start = performance.now();
-    await build(inputs);
-    const seconds = ((performance.now() - start) / 1000).toFixed(1);
-    say(`built in ${seconds} s.`);
-  }
+const wanted = process.argv.slice(2);
+for (const page of PAGES) {
+  if (wanted.length > 0 && !wanted.includes(page.name)) continue;
+  process.stdout.write(`${page.name}: ${await build(page)}.\n`);
 }

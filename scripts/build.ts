@@ -19,7 +19,7 @@ import { buildInputs, builtFrom } from './build-inputs.ts';
 import { entriesOf, type Manifest, packageManifest } from './package-manifest.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const COPIED = ['README.md', 'CHANGELOG.md', 'LICENSE', 'build/graphiql'];
+const COPIED = ['README.md', 'CHANGELOG.md', 'LICENSE', 'build/graphiql', 'build/console'];
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
@@ -58,7 +58,7 @@ async function build(inputs: string): Promise<void> {
   const types = join(DIST, 'types');
   try {
     mkdirSync(draft, { recursive: true });
-    run('scripts/build-graphiql.ts', []);
+    run('scripts/build-pages.ts', []);
     await bundle(draft, inputs);
     if (!flags['when-stale']) {
       run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json', '--outDir', join(draft, 'types')]);

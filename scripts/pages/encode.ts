@@ -1,9 +1,9 @@
 import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { type ContentCoding, storedName } from '../src/graphql/graphiql/content-coding.ts';
-import type { BuiltFile } from '../src/graphql/graphiql/manifest.ts';
-import type { OutputFile } from './graphiql-bundle.ts';
+import { type ContentCoding, storedName } from '../../src/http/page/content-coding.ts';
+import type { BuiltFile } from '../../src/http/page/manifest.ts';
+import type { OutputFile } from './page.ts';
 
 const contentTypes = new Map([
   ['.js', 'text/javascript; charset=utf-8'],

@@ -1,38 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import * as esbuild from 'esbuild';
-import { pageDirectory } from './graphiql-inputs.ts';
-import { licenseNotices } from './license-notices.ts';
-
-/** A file to be served. */
-export interface OutputFile {
-  readonly name: string;
-  readonly contents: Uint8Array;
-}
-
-/** The page, its workers and its fonts. */
-export interface Bundle {
-  readonly files: readonly OutputFile[];
-  /** Name of the page's module script. */
-  readonly script: string;
-  /** Name of the page's style sheet. */
-  readonly style: string;
-  /** The licences of the packages inside. */
-  readonly notices: string;
-}
+import { licenseNotices } from '../license-notices.ts';
+import { nameOf, outputFiles, pageOptions } from './bundle-options.ts';
+import type { Bundle } from './page.ts';
 
 const shared = {
-  bundle: true,
-  write: false,
-  metafile: true,
-  minify: true,
-  target: 'es2022',
-  legalComments: 'none',
-  logLevel: 'warning',
-  outdir: pageDirectory,
-  entryNames: '[name]-[hash]',
-  assetNames: '[name]-[hash]',
-  define: { 'process.env.NODE_ENV': '"production"' },
+  ...pageOptions,
   // Two names of one parser would put it in twice.
   alias: { 'prettier/parser-graphql': 'prettier/plugins/graphql' },
   loader: { '.ttf': 'file' },
@@ -63,20 +37,11 @@ const fontFiles: esbuild.Plugin = {
   },
 };
 
-function outputFiles(result: { readonly outputFiles: readonly esbuild.OutputFile[] }): OutputFile[] {
-  return result.outputFiles.map(({ path, contents }) => ({ name: basename(path), contents }));
-}
-
-function nameOf(files: readonly OutputFile[], pattern: RegExp): string {
-  const file = files.find(({ name }) => pattern.test(name));
-  if (file === undefined) throw new Error(`The bundle holds no file like ${pattern}.`);
-  return file.name;
-}
-
 /** Bundles the page and its workers. The workers come first, because the page knows them by name. */
-export async function bundle(): Promise<Bundle> {
+export async function bundleGraphiql(folder: string): Promise<Bundle> {
   const workerBuild = await esbuild.build({
     ...shared,
+    outdir: folder,
     format: 'iife',
     entryPoints: {
       'editor.worker': 'monaco-editor/esm/vs/editor/editor.worker.js',
@@ -92,8 +57,9 @@ export async function bundle(): Promise<Bundle> {
   };
   const pageBuild = await esbuild.build({
     ...shared,
+    outdir: folder,
     format: 'esm',
-    entryPoints: { graphiql: `${pageDirectory}main.ts` },
+    entryPoints: { graphiql: `${folder}main.ts` },
     define: { ...shared.define, WORKER_FILES: JSON.stringify(workerFiles) },
     plugins: [fontFiles],
   });

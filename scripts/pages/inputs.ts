@@ -2,27 +2,11 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import type { Page } from './page.ts';
 
-const packages = [
-  'esbuild',
-  'graphiql',
-  'react',
-  'react-dom',
-  'graphql',
-  'graphql-sse',
-  'monaco-graphql',
-  'monaco-editor',
-  '@graphiql/react',
-] as const;
-
-/** Where the page's sources lie. */
-export const pageDirectory = fileURLToPath(new URL('../src/graphql/graphiql/page/', import.meta.url));
-
-const scriptDirectory = fileURLToPath(new URL('.', import.meta.url));
-
-/** The versions of what the page is made from, as `name@version`; undefined when something is not installed. */
-export function installedVersions(): readonly string[] | undefined {
+/** The versions of what a page is made from, as `name@version`; undefined when something is not installed. */
+export function installedVersions({ packages }: Page): readonly string[] | undefined {
   try {
     return packages.map((name) => {
       const file = findPackageJSON(name, import.meta.url);
@@ -36,14 +20,14 @@ export function installedVersions(): readonly string[] | undefined {
 }
 
 /** A hash over the versions, the page's sources and the build's own scripts. */
-export async function fingerprint(versions: readonly string[]): Promise<string> {
+export async function fingerprint(page: Page, versions: readonly string[]): Promise<string> {
   const hash = createHash('sha256').update(versions.join('\n'));
-  const scripts = (await readdir(scriptDirectory)).filter((name) => /graphiql|license/.test(name));
-  const sources = await readdir(pageDirectory);
-  const files = [
-    ...scripts.map((name) => scriptDirectory + name),
-    ...sources.map((name) => pageDirectory + name),
-  ];
+  const files = [...(await filesBelow(import.meta.dirname)), ...(await filesBelow(page.folder))];
   for (const file of files.sort()) hash.update('\0').update(await readFile(file));
   return hash.digest('hex');
+}
+
+async function filesBelow(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true, recursive: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }

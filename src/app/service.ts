@@ -11,11 +11,13 @@ import type { Replica } from '../database/open-options.ts';
 import { accessLog } from '../http/access-log.ts';
 import { ReplyBudget } from '../http/body/reply-budget.ts';
 import { timeRequests } from '../http/request-metrics.ts';
+import { RequestTail } from '../http/request-tail.ts';
 import { listRoutes } from '../http/route-list.ts';
 import { createListener } from '../http/server/listener.ts';
 import { createEvents } from '../inbox/inbox-events.ts';
 import { Readiness } from '../observability/health/readiness.ts';
 import { openLog } from '../observability/log/log.ts';
+import { LogTail } from '../observability/log/log-tail.ts';
 import { Loggers } from '../observability/log/loggers.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
@@ -69,7 +71,9 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const { settings } = config;
   await using opening = new AsyncDisposableStack();
   const secrets = new KnownSecrets(configuredSecrets(config));
-  const log = await openLog({ level: settings['log.level'], stream: logStream, secrets });
+  const logTail = new LogTail();
+  const requestTail = new RequestTail();
+  const log = await openLog({ level: settings['log.level'], stream: logStream, secrets, tail: logTail });
   const loggers = opening.use(new Loggers(log));
   const readiness = new Readiness();
   const stopRequest = new AbortController();
@@ -94,6 +98,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
     secrets,
     log,
     loggers,
+    logTail,
+    requestTail,
     doors,
     metrics,
     readiness,
@@ -121,7 +127,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           trustProxy: trusted,
         }),
       );
-      timeRequests(created.app, door, metrics);
+      const traffic = timeRequests(created.app, door, metrics, requestTail);
       // Fastify wraps the logger that it is given.
       loggers.add(door, created.app.log);
       const { app } = created;
@@ -135,6 +141,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       doors.set(door, {
         ...created,
         routes,
+        traffic,
         build: async () => {
           await app.ready().then(undefined, (failure: unknown) => {
             throw explain === undefined ? failure : explain(failure);
@@ -149,7 +156,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   if (isOpen('graphql')) openGraphqlDoor(parts);
   if (isOpen('rest')) parts.listener('rest', restErrors).register(rest, { users: parts.database().users });
   const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
-  if (isOpen('management')) openManagementDoor(parts);
+  if (isOpen('management')) openManagementDoor(parts, webhookWork?.secrets);
 
   const resources = opening.move();
   let stopping: Promise<void> | undefined;

@@ -23,7 +23,7 @@ export function openWebhookDoor({
   database,
   listener,
   onStop,
-}: Parts): WebhookDoor {
+}: Parts): WebhookDoor & { secrets(): readonly string[] } {
   const log = loggers.child('inbox');
   const { inbox } = database();
   const { sources, forwards } = webhookSettings(config);
@@ -62,7 +62,7 @@ export function openWebhookDoor({
       ),
     },
   });
-  return door;
+  return { ...door, secrets: () => secret.current };
 }
 
 /** Which jobs a delivery would get now. */

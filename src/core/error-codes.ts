@@ -60,6 +60,21 @@ export const ERROR_CODES = {
     status: 503,
     text: 'Too many bytes of bodies are being received; try again after the time in Retry-After.',
   },
+  CONSOLE_REFUSED: {
+    status: 403,
+    text: 'The console is not for this client, or the request does not come from it; the message says what to set or send.',
+  },
+  CONSOLE_STREAMS: { status: 503, text: 'Too many consoles are open at once; close some or try later.' },
+  CONSOLE_TOPIC: { status: 400, text: 'An event stream of the console has to name its topics; name them.' },
+  HISTORY_QUERY: {
+    status: 400,
+    text: 'A query of the history is wrong; give a window and a time as documented.',
+  },
+  LOG_NUMBER: { status: 400, text: 'A query of the log is wrong; give the number of an entry.' },
+  TEST_DELIVERY: {
+    status: 400,
+    text: 'A test delivery cannot be built; give a source, an event and data that go with it.',
+  },
   CROSS_SITE: {
     status: 403,
     text: 'A browser sent a write, or opened a WebSocket, from another site; do it from the same origin.',

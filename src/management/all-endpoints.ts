@@ -7,12 +7,15 @@ import { envEndpoint } from './endpoints/env.ts';
 import { eventLoopEndpoint } from './endpoints/eventloop.ts';
 import { healthEndpoint } from './endpoints/health.ts';
 import { heapDumpEndpoint } from './endpoints/heapdump.ts';
+import { historyEndpoint } from './endpoints/history.ts';
 import { httpExchangesEndpoint } from './endpoints/httpexchanges.ts';
 import { infoEndpoint } from './endpoints/info.ts';
 import { loggersEndpoint } from './endpoints/loggers.ts';
+import { logTailEndpoint } from './endpoints/logtail.ts';
 import { mappingsEndpoint } from './endpoints/mappings.ts';
 import { metricsEndpoint } from './endpoints/metrics.ts';
 import { prometheusEndpoint } from './endpoints/prometheus.ts';
+import { requestsEndpoint } from './endpoints/requests.ts';
 import { shutdownEndpoint } from './endpoints/shutdown.ts';
 import { threadDumpEndpoint } from './endpoints/threaddump.ts';
 import type { HealthView } from './health/view.ts';
@@ -22,6 +25,7 @@ import type { DoorOptions } from './options.ts';
 /** Every endpoint whose data the options give, exposed or not. */
 export function allEndpoints(options: DoorOptions, health: HealthView): readonly ManagementEndpoint[] {
   const { build, configuration, loggers, exchanges, deliveries, mappings, shutDown, secrets } = options;
+  const { history, logTail, requests } = options;
   const show = valueShower(options.showValues, secrets);
   return [
     healthEndpoint(health),
@@ -34,6 +38,9 @@ export function allEndpoints(options: DoorOptions, health: HealthView): readonly
     loggers && loggersEndpoint(loggers),
     exchanges && httpExchangesEndpoint(exchanges, secrets),
     deliveries && deliveriesEndpoint(deliveries, options),
+    history && historyEndpoint(history),
+    logTail && logTailEndpoint(logTail),
+    requests && requestsEndpoint(requests),
     eventLoopEndpoint(),
     threadDumpEndpoint(),
     heapDumpEndpoint(),

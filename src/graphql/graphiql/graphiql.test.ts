@@ -6,8 +6,8 @@ import { after, before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import fastify, { type FastifyInstance } from 'fastify';
+import type { Manifest } from '../../http/page/manifest.ts';
 import { openGraphiql } from './graphiql.ts';
-import type { Manifest } from './manifest.ts';
 
 const script = Buffer.from('console.log("ä");\n'.repeat(100));
 const font = Buffer.from([0, 1, 2, 255]);

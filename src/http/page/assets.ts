@@ -14,10 +14,10 @@ const headers = {
 } as const;
 
 /**
- * Serves the built files below `{path}/assets/`. Nothing is kept in memory: a file is streamed from
+ * Serves the built files of a page below `{path}/assets/`. Nothing is kept in memory: a file is streamed from
  * the disk when it is asked for, and browsers ask once.
  */
-export function graphiqlAssets(path: string, manifest: Manifest, directory: URL): FastifyPluginCallback {
+export function pageAssets(path: string, manifest: Manifest, directory: URL): FastifyPluginCallback {
   const files = new Map<string, BuiltFile>(Object.entries(manifest.files));
   const base = path.endsWith('/') ? path : `${path}/`;
 

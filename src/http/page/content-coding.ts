@@ -1,4 +1,4 @@
-import { parseWeightedList } from '../../http/weighted-list.ts';
+import { parseWeightedList } from '../weighted-list.ts';
 
 /** A coding in which a file is stored next to its plain form. */
 export type ContentCoding = 'br' | 'gzip';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { valueAt } from '../../core/json-pointer.ts';
-import { defaultLayout } from '../../webhook/sources/defaults.ts';
-import { readDelivery } from '../../webhook/sources/read-delivery.ts';
-import type { SourceLayout } from '../../webhook/sources/source.ts';
-import { UsageError } from '../argv/usage-error.ts';
+import { UnsignableError } from '../schemes/scheme-error.ts';
 import { buildBody } from './build-body.ts';
+import { defaultLayout } from './defaults.ts';
+import { readDelivery } from './read-delivery.ts';
+import type { SourceLayout } from './source.ts';
 
 const layouts = {
   token: defaultLayout('token'),
@@ -49,6 +49,6 @@ test('what the receiver reads is what was sent', () => {
 test('data of any kind, unless the sender puts more into them', () => {
   assert.deepEqual(build(layouts.token, [1]), { event: 'paid', data: [1] });
   assert.equal(build(layouts.github, 'text'), 'text');
-  assert.throws(() => build(layouts.slack, 'text'), UsageError);
-  assert.throws(() => build(layouts.slack, [1]), UsageError);
+  assert.throws(() => build(layouts.slack, 'text'), UnsignableError);
+  assert.throws(() => build(layouts.slack, [1]), UnsignableError);
 });

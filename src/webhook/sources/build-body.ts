@@ -1,6 +1,6 @@
 import type { JsonPointer } from '../../core/json-pointer.ts';
-import type { Place, SourceLayout } from '../../webhook/sources/source.ts';
-import { misuse } from './misuse.ts';
+import { UnsignableError } from '../schemes/scheme-error.ts';
+import type { Place, SourceLayout } from './source.ts';
 
 /** The content of a body. */
 export interface BodyParts {
@@ -12,7 +12,7 @@ export interface BodyParts {
 
 /**
  * A body in the layout of a source: the data at their place, and the event and the id where the body carries them.
- * Throws UsageError when the data leave no room for those.
+ * Throws UnsignableError when the data leave no room for those.
  */
 export function buildBody(layout: Omit<SourceLayout, 'events'>, { event, data, id }: BodyParts): Uint8Array {
   let body = placed({}, layout.data, data);
@@ -30,7 +30,9 @@ function placed(document: unknown, pointer: JsonPointer, value: unknown): unknow
   const [token, ...rest] = pointer;
   if (token === undefined) return value;
   if (typeof document !== 'object' || document === null || Array.isArray(document)) {
-    throw misuse(`--data has to be an object here, because the sender puts ${JSON.stringify(token)} into it`);
+    throw new UnsignableError(
+      `the data have to be an object here, because the sender puts ${JSON.stringify(token)} into them`,
+    );
   }
   const members = new Map(Object.entries(document));
   members.set(token, placed(members.get(token) ?? {}, rest, value));

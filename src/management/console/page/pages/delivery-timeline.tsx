@@ -1,0 +1,65 @@
+import { type Attempt, type DeliveryView, type Job, statusTone } from '../data/deliveries.ts';
+import { formatMoment, formatMs } from '../data/format.ts';
+import { Empty, Status } from '../parts/parts.tsx';
+
+/** The jobs of a delivery in their order, each with its attempts as far as the service keeps them. */
+export function Timeline({ delivery }: { delivery: DeliveryView }) {
+  if (delivery.jobs.length === 0) {
+    return (
+      <Empty icon="deliveries" title="Nothing handles this event">
+        The delivery is stored. Once there is a handler or a forward address for it, replay it.
+      </Empty>
+    );
+  }
+  return (
+    <ol className="timeline">
+      <li className="quiet">
+        <span className="timeline-head">Received and stored</span>
+        <time>{formatMoment(delivery.receivedAt)}</time>
+      </li>
+      {delivery.jobs.map((job) => (
+        <JobSteps key={job.target} job={job} />
+      ))}
+    </ol>
+  );
+}
+
+function JobSteps({ job }: { job: Job }) {
+  const { target, status, attempts, nextAttemptAt, finishedAt, error, history = [] } = job;
+  return (
+    <>
+      {history.map((attempt, i) => (
+        <Step key={attempt.attempt ?? i} target={target} attempt={attempt} />
+      ))}
+      <li className={statusTone(status)}>
+        <span className="timeline-head">
+          <code className="break">{target}</code> <Status tone={statusTone(status)}>{status}</Status>
+        </span>
+        <time>
+          {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
+          {finishedAt !== null && `, ended ${formatMoment(finishedAt)}`}
+          {nextAttemptAt !== null && `, next ${formatMoment(nextAttemptAt)}`}
+        </time>
+        {error !== null && error !== undefined && <p className="error-text">{error}</p>}
+      </li>
+    </>
+  );
+}
+
+function Step({ target, attempt }: { target: string; attempt: Attempt }) {
+  const at = attempt.startedAt ?? attempt.at;
+  return (
+    <li className={attempt.error ? 'bad' : 'quiet'}>
+      <span className="timeline-head">
+        <code className="break">{target}</code>
+        {attempt.attempt !== undefined && ` attempt ${attempt.attempt}`}
+        {attempt.outcome !== undefined && `: ${attempt.outcome}`}
+      </span>
+      <time>
+        {at !== undefined && formatMoment(at)}
+        {attempt.durationMs !== undefined && `, ${formatMs(attempt.durationMs)}`}
+      </time>
+      {attempt.error && <p className="error-text">{attempt.error}</p>}
+    </li>
+  );
+}

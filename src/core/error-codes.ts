@@ -71,6 +71,8 @@ export const ERROR_CODES = {
     text: 'A query of the history is wrong; give a window and a time as documented.',
   },
   LOG_NUMBER: { status: 400, text: 'A query of the log is wrong; give the number of an entry.' },
+  NO_USER: { status: 404, text: 'There is no user with this id; it may have been removed.' },
+  USER_QUERY: { status: 400, text: 'A query of the list of users is wrong; correct what the message names.' },
   TEST_DELIVERY: {
     status: 400,
     text: 'A test delivery cannot be built; give a source, an event and data that go with it.',

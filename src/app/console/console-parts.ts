@@ -33,6 +33,7 @@ export function consoleView(parts: Parts, secrets: (() => readonly string[]) | u
     doors: () => consoleDoors(parts),
     database: database && ENGINES[parseDatabaseUrl(settings['database.url'])?.engine ?? 'sqlite'],
     users: database?.users,
+    processes: database?.processes?.bind(database),
     sender:
       secrets &&
       createTestSender({

@@ -5,7 +5,7 @@ import type { OpenOptions } from '../open-options.ts';
 import { PostgresDeliveryLog } from './inbox/delivery-log.ts';
 import { postgresInbox } from './inbox/inbox.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
-import { Notifier } from './notifier.ts';
+import { Notifier, PROCESSES } from './notifier.ts';
 import { connector } from './pool/connector.ts';
 import { onFirst } from './pool/first-connection.ts';
 import { Server } from './pool/server.ts';
@@ -51,6 +51,10 @@ export async function openPostgres(
     userFeed,
     inbox,
     deliveries: new PostgresDeliveryLog(server, notifier, observer),
+    async processes() {
+      const rows = await server.readAlone({ text: PROCESSES }, []);
+      return rows.map(([name, since]) => ({ name: String(name), since: Number(since) }));
+    },
     async ping() {
       await server.read(PING, []);
     },

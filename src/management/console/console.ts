@@ -12,6 +12,7 @@ import { consolePage, refusalPage } from './console-page.ts';
 import { EventStreams } from './event-streams.ts';
 import { addLiveRoute } from './live-route.ts';
 import { testDeliveries } from './test-deliveries.ts';
+import { userRoutes } from './users.ts';
 
 /** Whether the console is served. */
 export function servesConsole(options: DoorOptions): boolean {
@@ -54,6 +55,7 @@ export function addConsole(
         addRoutes(api, {
           '/about': aboutOperations({ ...options, readOnly, endpoints: shown.map(({ id }) => id) }),
           ...(view.sender !== undefined && testDeliveries(view.sender, readOnly)),
+          ...(view.users !== undefined && userRoutes(view.users, readOnly)),
         });
         addLiveRoute(api, streams, {
           history: shows('history') ? history : undefined,

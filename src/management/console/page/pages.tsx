@@ -1,13 +1,14 @@
 import type { ReactElement } from 'react';
 import type { Route } from './data/route.ts';
-import { Deliveries } from './pages/deliveries.tsx';
-import { Environment } from './pages/environment.tsx';
-import { Log } from './pages/log.tsx';
-import { Loggers } from './pages/loggers.tsx';
-import { Metrics } from './pages/metrics.tsx';
-import { Overview } from './pages/overview.tsx';
-import { Requests } from './pages/requests.tsx';
-import { Threads } from './pages/threads.tsx';
+import { Deliveries } from './pages/deliveries/deliveries.tsx';
+import { Environment } from './pages/diagnostics/environment.tsx';
+import { Log } from './pages/diagnostics/log.tsx';
+import { Loggers } from './pages/diagnostics/loggers.tsx';
+import { Metrics } from './pages/diagnostics/metrics.tsx';
+import { Requests } from './pages/diagnostics/requests.tsx';
+import { Threads } from './pages/diagnostics/threads.tsx';
+import { Overview } from './pages/overview/overview.tsx';
+import { Users } from './pages/users/users.tsx';
 import type { IconName } from './parts/icon.tsx';
 
 /** A page of the console. */
@@ -25,6 +26,7 @@ interface PageEntry {
 export const PAGES: readonly PageEntry[] = [
   { id: 'overview', title: 'Overview', icon: 'overview', View: Overview },
   { id: 'deliveries', title: 'Deliveries', icon: 'deliveries', needs: 'deliveries', View: Deliveries },
+  { id: 'users', title: 'Users', icon: 'users', needs: 'users', View: Users },
   { id: 'requests', title: 'Requests', icon: 'requests', needs: 'requests', View: Requests },
   { id: 'loggers', title: 'Loggers', icon: 'loggers', needs: 'loggers', View: Loggers },
   { id: 'log', title: 'Log', icon: 'log', needs: 'logtail', View: Log },

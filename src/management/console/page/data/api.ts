@@ -18,9 +18,10 @@ export function read<T>(path: string, signal?: AbortSignal): Promise<T> {
 }
 
 /** Acts on an endpoint; the header is one that no form of another page can send. Throws ApiError. */
-export function act<T = void>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T> {
+export function act<T = void>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
   const headers: Record<string, string> = { 'x-portico-console': '1' };
-  if (body === undefined) return ask<T>(path, { method, headers });
+  // What is asked for while a page is left is still sent.
+  if (body === undefined) return ask<T>(path, { method, headers, keepalive: true });
   headers['content-type'] = 'application/json';
   return ask<T>(path, { method, headers, body: JSON.stringify(body) });
 }

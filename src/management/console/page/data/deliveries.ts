@@ -31,13 +31,16 @@ export interface Job {
 }
 
 export interface Attempt {
-  readonly attempt?: number;
-  readonly startedAt?: string;
-  readonly at?: string;
-  readonly durationMs?: number;
-  readonly outcome?: string;
-  readonly status?: number;
+  readonly attempt: number;
+  readonly outcome: string;
+  readonly startedAt: string;
+  readonly durationMs: number | null;
+  /** The process that made it. */
+  readonly process?: string;
+  /** Of the answer of a forward address. */
+  readonly status?: number | null;
   readonly error?: string | null;
+  readonly answer?: string | null;
 }
 
 /** One delivery with everything that is known of it. */
@@ -46,7 +49,6 @@ export interface DeliveryView extends DeliveryRow {
   readonly dataPointer: string;
   readonly jobs: readonly Job[];
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  readonly attemptLog?: readonly Attempt[];
   readonly bodyBase64?: string;
   readonly bodyTruncated?: boolean;
 }

@@ -124,12 +124,10 @@ export function Plot({ title, unit, times, lines, from, to, least = 0 }: PlotPro
   }
 
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a figure is what it is, and the arrow keys read it.
     <figure
       className="plot"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: see above.
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys read it.
       tabIndex={0}
-      role="group"
       aria-label={`${title}; arrow keys read values`}
       onKeyDown={(event) => {
         const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];

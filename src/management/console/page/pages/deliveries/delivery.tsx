@@ -1,10 +1,10 @@
-import { useAbout } from '../data/about.ts';
-import { type DeliveryView, isActionable, statusTone } from '../data/deliveries.ts';
-import { formatBytes, formatMoment } from '../data/format.ts';
-import { useLive } from '../data/live.ts';
-import { useData } from '../data/use-data.ts';
-import { Icon } from '../parts/icon.tsx';
-import { Card, Empty, Page, Status, Waiting } from '../parts/parts.tsx';
+import { useAbout } from '../../data/about.ts';
+import { type DeliveryView, isActionable, statusTone } from '../../data/deliveries.ts';
+import { formatBytes, formatMoment } from '../../data/format.ts';
+import { useLive } from '../../data/live.ts';
+import { useData } from '../../data/use-data.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { Card, Empty, Page, Status, Waiting } from '../../parts/parts.tsx';
 import { actOn } from './deliveries-table.tsx';
 import { DeliveryBody } from './delivery-body.tsx';
 import { Timeline } from './delivery-timeline.tsx';

@@ -1,10 +1,10 @@
 import { useState } from 'react';
-import { act } from '../data/api.ts';
-import { formatMs } from '../data/format.ts';
-import { linkTo } from '../data/route.ts';
-import { useData } from '../data/use-data.ts';
-import { Dialog } from '../parts/dialog.tsx';
-import { Notice } from '../parts/parts.tsx';
+import { act } from '../../data/api.ts';
+import { formatMs } from '../../data/format.ts';
+import { linkTo } from '../../data/route.ts';
+import { useData } from '../../data/use-data.ts';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Notice } from '../../parts/parts.tsx';
 
 interface Source {
   readonly name: string;

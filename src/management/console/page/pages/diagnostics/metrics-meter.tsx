@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useState } from 'react';
-import { read } from '../data/api.ts';
-import { formatNumber, formatValue } from '../data/format.ts';
-import { useData } from '../data/use-data.ts';
-import { Card, Notice, Table, Waiting } from '../parts/parts.tsx';
-import { Plot } from '../plots/plot.tsx';
+import { read } from '../../data/api.ts';
+import { formatNumber, formatValue } from '../../data/format.ts';
+import { useData } from '../../data/use-data.ts';
+import { Card, Notice, Table, Waiting } from '../../parts/parts.tsx';
+import { Plot } from '../../plots/plot.tsx';
 
 interface Measured {
   readonly name: string;

@@ -1,10 +1,10 @@
-import { useAbout } from '../data/about.ts';
-import { formatSpan } from '../data/format.ts';
-import { type HistoryData, type Samples, useHistory, WINDOWS } from '../data/history.ts';
-import { useLive } from '../data/live.ts';
-import { goTo, linkTo, type Route } from '../data/route.ts';
-import { useData } from '../data/use-data.ts';
-import { Card, Page, Segments, Waiting } from '../parts/parts.tsx';
+import { useAbout } from '../../data/about.ts';
+import { formatSpan } from '../../data/format.ts';
+import { type HistoryData, type Samples, useHistory, WINDOWS } from '../../data/history.ts';
+import { useLive } from '../../data/live.ts';
+import { goTo, linkTo, type Route } from '../../data/route.ts';
+import { useData } from '../../data/use-data.ts';
+import { Card, Page, Segments, Waiting } from '../../parts/parts.tsx';
 import { Doors } from './overview-doors.tsx';
 import { type Health, HealthCard } from './overview-health.tsx';
 import { Plots } from './overview-plots.tsx';

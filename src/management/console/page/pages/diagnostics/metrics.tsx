@@ -1,7 +1,7 @@
 import { useState } from 'react';
-import { goTo, linkTo, type Route } from '../data/route.ts';
-import { useData } from '../data/use-data.ts';
-import { Card, Empty, Page, Waiting } from '../parts/parts.tsx';
+import { goTo, linkTo, type Route } from '../../data/route.ts';
+import { useData } from '../../data/use-data.ts';
+import { Card, Empty, Page, Waiting } from '../../parts/parts.tsx';
 import { Meter } from './metrics-meter.tsx';
 
 /** All meters; one of them is drawn while it is looked at. */

@@ -1,10 +1,10 @@
 import { useState } from 'react';
-import { useAbout } from '../data/about.ts';
-import { act } from '../data/api.ts';
-import { formatMoment } from '../data/format.ts';
-import { useData } from '../data/use-data.ts';
-import { Card, Page, Table, Waiting } from '../parts/parts.tsx';
-import { say } from '../parts/toasts.tsx';
+import { useAbout } from '../../data/about.ts';
+import { act } from '../../data/api.ts';
+import { formatMoment } from '../../data/format.ts';
+import { useData } from '../../data/use-data.ts';
+import { Card, Page, Table, Waiting } from '../../parts/parts.tsx';
+import { say } from '../../parts/toasts.tsx';
 
 interface LoggerState {
   readonly configuredLevel?: string;

@@ -1,10 +1,10 @@
 import { useState } from 'react';
-import { DOOR_TITLES, useAbout } from '../data/about.ts';
-import { formatMs, formatTime } from '../data/format.ts';
-import { goTo, linkTo, type Route } from '../data/route.ts';
-import { useData } from '../data/use-data.ts';
-import { Icon } from '../parts/icon.tsx';
-import { Card, Empty, Page, Status, Table, type Tone, Waiting } from '../parts/parts.tsx';
+import { DOOR_TITLES, useAbout } from '../../data/about.ts';
+import { formatMs, formatTime } from '../../data/format.ts';
+import { goTo, linkTo, type Route } from '../../data/route.ts';
+import { useData } from '../../data/use-data.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { Card, Empty, Page, Status, Table, type Tone, Waiting } from '../../parts/parts.tsx';
 
 interface RequestRow {
   readonly number: number;

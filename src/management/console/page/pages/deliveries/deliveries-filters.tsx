@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
-import { FILTERS, STATUSES } from '../data/deliveries.ts';
-import { goTo, linkTo } from '../data/route.ts';
-import { Icon } from '../parts/icon.tsx';
+import { FILTERS, STATUSES } from '../../data/deliveries.ts';
+import { goTo, linkTo } from '../../data/route.ts';
+import { Icon } from '../../parts/icon.tsx';
 
 const SINCE = [
   ['', 'Any time'],

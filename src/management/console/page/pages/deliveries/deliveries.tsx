@@ -1,11 +1,11 @@
 import { useEffect, useState } from 'react';
-import { useAbout } from '../data/about.ts';
-import { type Action, type DeliveryList, listQuery } from '../data/deliveries.ts';
-import { useLive } from '../data/live.ts';
-import { goTo, linkTo, type Route } from '../data/route.ts';
-import { useData } from '../data/use-data.ts';
-import { Icon } from '../parts/icon.tsx';
-import { Card, Empty, Page, Waiting } from '../parts/parts.tsx';
+import { useAbout } from '../../data/about.ts';
+import { type Action, type DeliveryList, listQuery } from '../../data/deliveries.ts';
+import { useLive } from '../../data/live.ts';
+import { goTo, linkTo, type Route } from '../../data/route.ts';
+import { useData } from '../../data/use-data.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { Card, Empty, Page, Waiting } from '../../parts/parts.tsx';
 import { ActOnAll } from './deliveries-act.tsx';
 import { Filters } from './deliveries-filters.tsx';
 import { DeliveriesTable } from './deliveries-table.tsx';

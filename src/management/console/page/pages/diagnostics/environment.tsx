@@ -1,6 +1,6 @@
 import { useState } from 'react';
-import { useData } from '../data/use-data.ts';
-import { Card, Empty, Page, Status, Table, Waiting } from '../parts/parts.tsx';
+import { useData } from '../../data/use-data.ts';
+import { Card, Empty, Page, Status, Table, Waiting } from '../../parts/parts.tsx';
 
 interface Property {
   readonly value: unknown;

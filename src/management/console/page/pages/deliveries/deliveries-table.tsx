@@ -1,9 +1,9 @@
-import { act } from '../data/api.ts';
-import { type Action, type DeliveryRow, isActionable, statusTone } from '../data/deliveries.ts';
-import { formatBytes, formatMoment } from '../data/format.ts';
-import { linkTo } from '../data/route.ts';
-import { Status, Table } from '../parts/parts.tsx';
-import { say } from '../parts/toasts.tsx';
+import { act } from '../../data/api.ts';
+import { type Action, type DeliveryRow, isActionable, statusTone } from '../../data/deliveries.ts';
+import { formatBytes, formatMoment } from '../../data/format.ts';
+import { linkTo } from '../../data/route.ts';
+import { Status, Table } from '../../parts/parts.tsx';
+import { say } from '../../parts/toasts.tsx';
 
 const DONE: Readonly<Record<Action, string>> = { replay: 'Replay requested', discard: 'Discarded' };
 

@@ -1,7 +1,7 @@
 import { useMemo, useState } from 'react';
-import type { DeliveryView } from '../data/deliveries.ts';
-import { JsonTree } from '../parts/json-tree.tsx';
-import { Empty, Notice, Segments } from '../parts/parts.tsx';
+import type { DeliveryView } from '../../data/deliveries.ts';
+import { JsonTree } from '../../parts/json-tree.tsx';
+import { Empty, Notice, Segments } from '../../parts/parts.tsx';
 
 type Form = 'tree' | 'fields' | 'text' | 'bytes';
 

@@ -1,6 +1,6 @@
-import { formatBytes, formatSpan } from '../data/format.ts';
-import type { Data } from '../data/use-data.ts';
-import { Card, Status, type Tone, Waiting } from '../parts/parts.tsx';
+import { formatBytes, formatSpan } from '../../data/format.ts';
+import type { Data } from '../../data/use-data.ts';
+import { Card, Status, type Tone, Waiting } from '../../parts/parts.tsx';
 
 export interface HealthPart {
   readonly status: string;
@@ -23,6 +23,9 @@ const TITLES: Readonly<Record<string, string>> = {
   webhookBacklog: 'Webhook backlog',
 };
 
+/** Said of components without details. */
+const WELL: Readonly<Record<string, string>> = { db: 'answers', writer: 'commits' };
+
 /** The health of the service and of everything it depends on, with what is wrong in words. */
 export function HealthCard({ health: { value, error } }: { health: Data<Health> }) {
   if (value === undefined || error !== undefined) {
@@ -44,7 +47,7 @@ export function HealthCard({ health: { value, error } }: { health: Data<Health> 
         {parts.map(([name, part]) => (
           <li key={name}>
             <span className="component">{TITLES[name] ?? name}</span>
-            <span className="component-text">{describe(part)}</span>
+            <span className="component-text">{describe(part) || WELL[name]}</span>
             <Status tone={toneOf(part.status)}>{part.status}</Status>
           </li>
         ))}

@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
-import { DOOR_TITLES, useAbout } from '../data/about.ts';
-import { type HistoryData, lengthOf } from '../data/history.ts';
-import { Plot } from '../plots/plot.tsx';
+import { DOOR_TITLES, useAbout } from '../../data/about.ts';
+import { type HistoryData, lengthOf } from '../../data/history.ts';
+import { Plot } from '../../plots/plot.tsx';
 
 /** A plot, and the columns whose lines it has. */
 interface PlotSpec {

@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { formatTime } from '../data/format.ts';
-import { useLive } from '../data/live.ts';
-import { goTo, linkTo, type Route } from '../data/route.ts';
-import { Icon } from '../parts/icon.tsx';
-import { Card, Empty, Page } from '../parts/parts.tsx';
+import { formatTime } from '../../data/format.ts';
+import { useLive } from '../../data/live.ts';
+import { goTo, linkTo, type Route } from '../../data/route.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { Card, Empty, Page } from '../../parts/parts.tsx';
 
 interface LogLine {
   readonly number: number;

@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'react';
-import { act } from '../data/api.ts';
-import { type Action, collect, type DeliveryRow, isActionable } from '../data/deliveries.ts';
-import { linkTo } from '../data/route.ts';
-import { Dialog } from '../parts/dialog.tsx';
-import { Notice } from '../parts/parts.tsx';
+import { act } from '../../data/api.ts';
+import { type Action, collect, type DeliveryRow, isActionable } from '../../data/deliveries.ts';
+import { linkTo } from '../../data/route.ts';
+import { Dialog } from '../../parts/dialog.tsx';
+import { Notice } from '../../parts/parts.tsx';
 
 const WORDS = {
   replay: { title: 'Replay all', verb: 'Replay', done: 'replayed' },

@@ -1,7 +1,7 @@
-import { type About, DOOR_TITLES } from '../data/about.ts';
-import { formatValue } from '../data/format.ts';
-import type { HistoryData } from '../data/history.ts';
-import { Card, Table } from '../parts/parts.tsx';
+import { type About, DOOR_TITLES } from '../../data/about.ts';
+import { formatValue } from '../../data/format.ts';
+import type { HistoryData } from '../../data/history.ts';
+import { Card, Table } from '../../parts/parts.tsx';
 
 /** The values of the last minute. */
 const POINTS = 20;
@@ -9,7 +9,7 @@ const POINTS = 20;
 /** The doors with their addresses and what they answer now. */
 export function Doors({ doors, history }: { doors: About['doors']; history: HistoryData | undefined }) {
   return (
-    <Card title="Doors" note="last minute">
+    <Card title="Doors" note="last minute" className="doors">
       <Table label="Doors">
         <thead>
           <tr>

@@ -1,6 +1,6 @@
-import { type Attempt, type DeliveryView, type Job, statusTone } from '../data/deliveries.ts';
-import { formatMoment, formatMs } from '../data/format.ts';
-import { Empty, Status } from '../parts/parts.tsx';
+import { type Attempt, type DeliveryView, type Job, statusTone } from '../../data/deliveries.ts';
+import { formatMoment, formatMs } from '../../data/format.ts';
+import { Empty, Status, type Tone } from '../../parts/parts.tsx';
 
 /** The jobs of a delivery in their order, each with its attempts as far as the service keeps them. */
 export function Timeline({ delivery }: { delivery: DeliveryView }) {
@@ -28,8 +28,8 @@ function JobSteps({ job }: { job: Job }) {
   const { target, status, attempts, nextAttemptAt, finishedAt, error, history = [] } = job;
   return (
     <>
-      {history.map((attempt, i) => (
-        <Step key={attempt.attempt ?? i} target={target} attempt={attempt} />
+      {history.map((attempt) => (
+        <Step key={`${attempt.startedAt} ${attempt.outcome}`} target={target} attempt={attempt} />
       ))}
       <li className={statusTone(status)}>
         <span className="timeline-head">
@@ -46,20 +46,24 @@ function JobSteps({ job }: { job: Job }) {
   );
 }
 
-function Step({ target, attempt }: { target: string; attempt: Attempt }) {
-  const at = attempt.startedAt ?? attempt.at;
+function Step({ target, attempt: made }: { target: string; attempt: Attempt }) {
+  const { attempt, outcome, startedAt, durationMs, process, status, error, answer } = made;
   return (
-    <li className={attempt.error ? 'bad' : 'quiet'}>
+    <li className={OUTCOMES[outcome] ?? 'quiet'}>
       <span className="timeline-head">
-        <code className="break">{target}</code>
-        {attempt.attempt !== undefined && ` attempt ${attempt.attempt}`}
-        {attempt.outcome !== undefined && `: ${attempt.outcome}`}
+        Attempt {attempt}: {outcome}
+        {status !== null && status !== undefined && <Status tone="quiet">{status}</Status>}
+        <code className="break quiet">{target}</code>
       </span>
       <time>
-        {at !== undefined && formatMoment(at)}
-        {attempt.durationMs !== undefined && `, ${formatMs(attempt.durationMs)}`}
+        {formatMoment(startedAt)}
+        {durationMs !== null && `, took ${formatMs(durationMs)}`}
+        {process !== undefined && `, on ${process}`}
       </time>
-      {attempt.error && <p className="error-text">{attempt.error}</p>}
+      {error && <p className="error-text">{error}</p>}
+      {answer && <pre className="wrap answer">{answer}</pre>}
     </li>
   );
 }
+
+const OUTCOMES: Readonly<Record<string, Tone>> = { done: 'good', retry: 'warn', dead: 'bad', died: 'bad' };

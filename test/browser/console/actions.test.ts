@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import type { TestService } from '../../support/service.ts';
+import { launchBrowser, skip } from '../support.ts';
+import { accessibilityProblems, buildConsole, goTo, openConsole } from './console-page.ts';
+import { deliver, fill, startDemo } from './demo.ts';
+
+const rows = (page: Page, text: string) => page.locator('tbody tr', { hasText: text });
+
+describe('what a person does in the console', { skip, timeout: 240_000 }, () => {
+  let browser: Browser;
+  let service: TestService;
+
+  before(async () => {
+    await buildConsole();
+    service = await startDemo();
+    await fill(service);
+    browser = await launchBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.[Symbol.asyncDispose]();
+  });
+
+  it('deliveries come by themselves, unless the list is paused', async () => {
+    await using console = await openConsole(browser, service, 'deliveries');
+    const { page, troubles } = console;
+    await rows(page, 'newsletter_opened').first().waitFor();
+    await deliver(service, 'came_alone', {});
+    await rows(page, 'came_alone').waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await deliver(service, 'came_paused', {});
+    await page.getByText('The list has changed since').waitFor();
+    assert.equal(await rows(page, 'came_paused').count(), 0);
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await deliver(service, 'came_later', {});
+    await rows(page, 'came_paused').waitFor();
+    assert.deepEqual(troubles, []);
+  });
+
+  it('filters live in the URL', async () => {
+    await using console = await openConsole(browser, service, 'deliveries');
+    const { page } = console;
+    await page.getByLabel('Status').selectOption('dead');
+    await page.getByLabel('Text in the body').fill('cus_990');
+    await page.getByRole('button', { name: 'Filter' }).click();
+    await page.waitForFunction("location.hash === '#/deliveries?status=dead&text=cus_990'");
+    await page.waitForFunction("document.querySelectorAll('tbody tr').length === 1");
+    await page.reload();
+    await page.waitForFunction("document.querySelectorAll('tbody tr').length === 1");
+    assert.equal(await page.getByLabel('Text in the body').inputValue(), 'cus_990');
+    await page.getByLabel('Event').fill('none_such');
+    await page.keyboard.press('Enter');
+    await page.getByText('Nothing matches').waitFor();
+  });
+
+  it('replays all that match, with their number before and what became of them after', async () => {
+    await using console = await openConsole(browser, service, 'deliveries?status=dead');
+    const { page, troubles } = console;
+    await page.getByRole('button', { name: 'Replay all matching' }).click();
+    await page.getByText('2 deliveries match and can be replayed.').waitFor();
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await page.getByRole('button', { name: 'Replay 2 deliveries' }).click();
+    await page.getByText('2 of 2 replayed.').waitFor();
+    await page.locator('dialog').getByRole('button', { name: 'Close' }).click();
+    await page.locator('dialog').waitFor({ state: 'detached' });
+    assert.deepEqual(troubles, []);
+  });
+
+  it('says which of many failed, and why', async () => {
+    await using console = await openConsole(browser, service, 'deliveries?event=newsletter_opened');
+    const { page } = console;
+    await page.getByRole('button', { name: 'Replay all matching' }).click();
+    await page.getByRole('button', { name: 'Replay 1 delivery' }).click();
+    await page.getByText('0 of 1 replayed, 1 failed.').waitFor();
+    await page.locator('.failures', { hasText: 'Nothing handles this delivery now' }).waitFor();
+  });
+
+  it('replays and discards one', async () => {
+    await using console = await openConsole(browser, service, 'deliveries?event=new_commit');
+    const { page } = console;
+    await page.locator('tbody a').first().click();
+    await page.getByText('1 attempt', { exact: false }).first().waitFor();
+    await page.getByRole('button', { name: 'Replay', exact: true }).click();
+    await page.locator('.toast', { hasText: 'Replay requested' }).waitFor();
+    await goTo(page, 'deliveries?status=dead');
+    const discard = page.getByRole('button', { name: /^Discard 0/ }).first();
+    const name = await discard.getAttribute('aria-label');
+    await discard.click();
+    await page.locator('.toast', { hasText: 'Discarded' }).waitFor();
+    await goTo(page, 'deliveries?status=discarded');
+    await page.locator('tbody a', { hasText: String(name).slice(8, 26) }).waitFor();
+  });
+
+  it('sends a test delivery of each source, signed as its sender would', async () => {
+    await using console = await openConsole(browser, service, 'deliveries');
+    const { page, troubles } = console;
+    await page.getByRole('button', { name: 'Send a test delivery' }).click();
+    const dialog = page.locator('dialog');
+    for (const source of ['', 'github', 'stripe']) {
+      await dialog.locator(`option[value="${source}"]`).waitFor({ state: 'attached' });
+      await dialog.getByLabel('Source').selectOption(source);
+      await dialog.getByRole('button', { name: 'Send', exact: true }).click();
+      await dialog.getByText('Answered 200').waitFor();
+      await dialog.getByLabel('Source').selectOption('');
+    }
+    await dialog.getByLabel('Data, as JSON').fill('{');
+    await dialog.getByRole('button', { name: 'Send', exact: true }).click();
+    await dialog.getByText('The data are no JSON').waitFor();
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await goTo(page, 'deliveries?source=github');
+    await rows(page, 'github').first().waitFor();
+    assert.deepEqual(troubles, []);
+  });
+
+  it('changes a level for a while', async () => {
+    await using console = await openConsole(browser, service, 'loggers');
+    const { page, troubles } = console;
+    await page.getByLabel('Level of rest').selectOption('DEBUG');
+    await page.locator('.toast', { hasText: 'rest logs at DEBUG for 10 minutes' }).waitFor();
+    await rows(page, 'rest').locator('.level.debug').waitFor();
+    assert.doesNotMatch((await rows(page, 'rest').locator('td').last().textContent()) ?? '', /–/);
+    assert.deepEqual(troubles, []);
+  });
+
+  it('creates, finds, changes and deletes a user, and takes a deletion back', async () => {
+    await using console = await openConsole(browser, service, 'users');
+    const { page } = console;
+    await page.getByRole('button', { name: 'New user' }).click();
+    const dialog = page.locator('dialog');
+    await dialog.getByLabel('Name').fill('Margaret Hamilton');
+    await dialog.getByLabel('Email').fill('nobody');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.getByText('needs an @').waitFor();
+    await dialog.getByLabel('Email').fill('margaret@example.com');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await rows(page, 'Margaret Hamilton').waitFor();
+
+    await page.getByLabel('Name or email').fill('MARGARET');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.waitForFunction("document.querySelectorAll('tbody tr').length === 1");
+    await page.getByRole('button', { name: 'Edit Margaret Hamilton' }).click();
+    await dialog.getByLabel('Name').fill('Margaret H.');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await rows(page, 'Margaret H.').waitFor();
+
+    await page.getByRole('button', { name: 'Delete Margaret H.' }).click();
+    await page.getByText('Nobody matches').waitFor();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await rows(page, 'Margaret H.').waitFor();
+    await page.getByRole('button', { name: 'Delete Margaret H.' }).click();
+    const deleted = page.waitForResponse((response) => response.request().method() === 'DELETE');
+    await goTo(page, 'overview');
+    assert.equal((await deleted).status(), 204, 'leaving the page ends the wait');
+    const { data } = JSON.parse(await (await fetch(`${service.urls.rest}/users`)).text());
+    assert.ok(!JSON.stringify(data).includes('Margaret'));
+  });
+});

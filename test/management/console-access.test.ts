@@ -50,6 +50,20 @@ test('by default the console is there and the discovery document says what it sa
   assert.match((await ask(service, '', { headers: { accept: 'text/html' } })).text, /href="[^"]*\/console"/);
 });
 
+test('a service without the database offers what it has', async () => {
+  await using service = await start({ INTERFACES: 'management,graphql' });
+  const about = JSON.parse((await ask(service, '/console/api/about')).text);
+  for (const missing of ['deliveries', 'users', 'test-deliveries']) {
+    assert.ok(!about.endpoints.includes(missing), missing);
+    assert.equal((await ask(service, `/console/api/${missing}`)).status, 404);
+  }
+  assert.deepEqual(
+    about.doors.map(({ name }: { name: string }) => name),
+    ['graphql', 'management'],
+  );
+  assert.equal(about.database, null);
+});
+
 test('what is excluded or bound to less access is so in the console too', async () => {
   await using service = await start({
     MANAGEMENT_EXCLUDE: 'threaddump',

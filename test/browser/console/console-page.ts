@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import type { TestService } from '../../support/service.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { openPage, root } from '../support.ts';
 
 const AXE = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
@@ -14,6 +15,9 @@ export const NARROW = { width: 360, height: 740 };
 export async function buildConsole(): Promise<void> {
   await promisify(execFile)(process.execPath, ['scripts/build-pages.ts', 'console'], { cwd: root });
 }
+
+/** An open console, and what has gone wrong in it so far. */
+export type Console = Awaited<ReturnType<typeof openConsole>>;
 
 /** The console of a service, at one of its pages. */
 export async function openConsole(browser: Browser, service: TestService, page = 'overview') {
@@ -30,12 +34,21 @@ export async function goTo(page: Page, path: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(`#/${path}`)}`);
 }
 
-/** What axe-core finds wrong, one line for each. */
-export async function accessibilityProblems(page: Page): Promise<readonly string[]> {
+/** Waits until an expression is true on the page; its policy keeps Playwright's own way from asking twice. */
+export async function until(page: Page, expression: string): Promise<void> {
+  await waitFor(expression, () => page.evaluate<boolean>(expression));
+}
+
+/** What axe-core finds wrong, one line for each; of some rules or of all. */
+export async function accessibilityProblems(
+  page: Page,
+  rules?: readonly string[],
+): Promise<readonly string[]> {
+  const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) };
   await page.evaluate(`window.axe ?? (() => { ${AXE} })()`);
   return page.evaluate<
     readonly string[]
-  >(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+  >(`axe.run(document, ${JSON.stringify(options)}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ html, any }) => id + ': ' + html.slice(0, 160) + ' ' + (any[0]?.message ?? ''))))`);
 }
 

@@ -64,6 +64,24 @@ describe('the console and what comes from outside', { skip, timeout: 240_000 }, 
     await page.getByText('The connection to the service is lost').waitFor({ state: 'detached' });
   });
 
+  it('asks for nothing while its tab is hidden', async () => {
+    await using service = await startDemo();
+    await using console = await openConsole(browser, service, 'log');
+    const { page } = console;
+    await page.locator('.side-foot', { hasText: 'Live' }).waitFor();
+    const hide = (isHidden: boolean) =>
+      page.evaluate(
+        `Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));`,
+      );
+    await hide(true);
+    await page.locator('.side-foot', { hasText: 'Resting' }).waitFor();
+    service.current.log.info('while nobody looked');
+    await hide(false);
+    await page.locator('.log-line', { hasText: 'while nobody looked' }).waitFor();
+    assert.equal(await page.locator('.log-line', { hasText: 'while nobody looked' }).count(), 1);
+  });
+
   it('asks for credentials where the door is secured, and hides every action from who may only read', async () => {
     await using service = await startDemo({
       MANAGEMENT_USER: 'reader',
@@ -78,6 +96,7 @@ describe('the console and what comes from outside', { skip, timeout: 240_000 }, 
     await page.goto(`${service.urls.management}/actuator/console#/deliveries`);
     await page.locator('tbody tr').first().waitFor();
     await page.getByText('signed in as reader').waitFor();
+    await page.locator('.side-foot', { hasText: 'Live' }).waitFor();
     await page.getByText('read-only').waitFor();
     assert.equal(await page.getByRole('button', { name: /Replay|Discard|Send/ }).count(), 0);
     await goTo(page, 'loggers');

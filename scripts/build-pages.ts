@@ -1,12 +1,22 @@
-// Builds the pages for browsers into build/, each once per change of what it is made from. Arguments name some of them.
+// Builds the pages of the doors into build/<name>/, each once per change of what it is made from.
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { storedName } from '../src/http/page/content-coding.ts';
-import { buildDirectory, type Manifest, readManifest } from '../src/http/page/manifest.ts';
-import type { EncodedFile } from './pages/encode.ts';
-import { fingerprint, installedVersions } from './pages/inputs.ts';
-import { PAGES, type Page } from './pages/page.ts';
+import { storedName } from '../src/http/built-page/content-coding.ts';
+import { builtPage, type Manifest, readManifest } from '../src/http/built-page/manifest.ts';
+import type { Bundle } from './page-bundle.ts';
+import type { EncodedFile } from './page-encode.ts';
+import { fingerprint, installedVersions, type PageName, pages } from './page-inputs.ts';
+
+/** Each is loaded only when it is built, because it needs the development packages. */
+const BUNDLES: Readonly<Record<PageName, () => Promise<Bundle>>> = {
+  graphiql: async () => (await import('./graphiql-bundle.ts')).bundleGraphiql(),
+  console: async () => (await import('./console-bundle.ts')).bundleConsole(),
+};
+
+function say(page: PageName, line: string): void {
+  process.stdout.write(`${page}: ${line}\n`);
+}
 
 function isUpToDate(directory: URL, inputs: string): boolean {
   const manifest = readManifest(directory);
@@ -41,24 +51,34 @@ async function store(
   }
 }
 
-/** Resolves to what was done. */
-async function build(page: Page): Promise<string> {
-  const versions = installedVersions(page);
-  if (versions === undefined) return 'not built, because the development packages are not installed';
-  const directory = buildDirectory(page.name);
-  const inputs = await fingerprint(page, versions);
-  if (isUpToDate(directory, inputs)) return 'up to date';
-  const start = performance.now();
-  const { encodeFile } = await import('./pages/encode.ts');
-  const { files, script, style, notices } = await page.bundle();
+async function build(page: PageName, inputs: string): Promise<void> {
+  const { encodeFile } = await import('./page-encode.ts');
+  const { files, script, style, notices } = await BUNDLES[page]();
   const encoded = await Promise.all(files.map(encodeFile));
   const entries = encoded.map(({ name, entry }) => [name, entry] as const);
-  await store(directory, encoded, notices, { inputs, script, style, files: Object.fromEntries(entries) });
-  return `built in ${((performance.now() - start) / 1000).toFixed(1)} s`;
+  await store(builtPage(page), encoded, notices, {
+    inputs,
+    script,
+    style,
+    files: Object.fromEntries(entries),
+  });
 }
 
-const wanted = process.argv.slice(2);
-for (const page of PAGES) {
-  if (wanted.length > 0 && !wanted.includes(page.name)) continue;
-  process.stdout.write(`${page.name}: ${await build(page)}.\n`);
+for (const page of Object.keys(pages) as PageName[]) {
+  const versions = installedVersions(page);
+  if (versions === undefined) {
+    say(
+      page,
+      'not built, because the development packages are not installed; the page will say how to build it.',
+    );
+    continue;
+  }
+  const inputs = await fingerprint(page, versions);
+  if (isUpToDate(builtPage(page), inputs)) {
+    say(page, 'up to date.');
+    continue;
+  }
+  const start = performance.now();
+  await build(page, inputs);
+  say(page, `built in ${((performance.now() - start) / 1000).toFixed(1)} s.`);
 }

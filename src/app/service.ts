@@ -72,7 +72,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   await using opening = new AsyncDisposableStack();
   const secrets = new KnownSecrets(configuredSecrets(config));
   const logTail = new LogTail();
-  const requestTail = new RequestTail();
+  const requestTail = opening.use(new RequestTail());
   const log = await openLog({ level: settings['log.level'], stream: logStream, secrets, tail: logTail });
   const loggers = opening.use(new Loggers(log));
   const readiness = new Readiness();

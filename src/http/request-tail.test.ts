@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { RequestTail } from './request-tail.ts';
 
 test('the last replies are kept, the latest first', () => {
-  const tail = new RequestTail(3);
+  using tail = new RequestTail(3);
   assert.deepEqual(tail.latest(), []);
   for (const status of [200, 201, 404, 500]) tail.record('rest', '/users/:id', 'GET', status, status / 8);
   assert.deepEqual(

@@ -7,17 +7,20 @@ export interface TailedRequest {
   readonly route: string;
   readonly method: string;
   readonly status: number;
-  /** When the reply was complete, in milliseconds since the epoch. */
+  /** When the reply was complete, to the second, in milliseconds since the epoch. */
   readonly endedAt: number;
   /** In milliseconds. */
   readonly duration: number;
 }
 
+/** The clock is read so often, in milliseconds: to read it costs more than all the rest of a reply's record. */
+const CLOCK = 1_000;
+
 /**
  * Keeps the last replies of all doors without allocating for any: numbers lie in typed arrays, and the texts are those
- * that the routes have anyway.
+ * that the routes have anyway. Disposing of it ends its clock, which does not keep the process alive.
  */
-export class RequestTail {
+export class RequestTail implements Disposable {
   readonly #capacity: number;
   readonly #doors: string[];
   readonly #routes: string[];
@@ -26,6 +29,10 @@ export class RequestTail {
   readonly #endedAt: Float64Array;
   readonly #duration: Float32Array;
   #number = 0;
+  #now = Date.now();
+  readonly #clock = setInterval(() => {
+    this.#now = Date.now();
+  }, CLOCK).unref();
 
   constructor(capacity = 500) {
     this.#capacity = capacity;
@@ -43,8 +50,12 @@ export class RequestTail {
     this.#routes[at] = route;
     this.#methods[at] = method;
     this.#status[at] = status;
-    this.#endedAt[at] = Date.now();
+    this.#endedAt[at] = this.#now;
     this.#duration[at] = duration;
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#clock);
   }
 
   /** The latest first. */

@@ -24,7 +24,7 @@ describe('GraphiQL in a browser', { skip, timeout: 240_000 }, () => {
   let browser: Browser;
 
   before(async () => {
-    await promisify(execFile)(process.execPath, ['scripts/build-pages.ts', 'graphiql'], { cwd: root });
+    await promisify(execFile)(process.execPath, ['scripts/build-pages.ts'], { cwd: root });
     browser = await launchBrowser();
   });
   after(() => browser?.close());

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { test } from 'node:test';
+import { builtPage, readManifest } from '../../src/http/built-page/manifest.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -48,6 +49,18 @@ test('by default the console is there and the discovery document says what it sa
   assert.equal((await ask(service, '/loggers')).status, 404, 'not exposed beside the console');
   assert.equal((await ask(service, '/console/api/loggers')).status, 200);
   assert.match((await ask(service, '', { headers: { accept: 'text/html' } })).text, /href="[^"]*\/console"/);
+});
+
+test('the files of the page are its own and never go stale', async () => {
+  await using service = await start();
+  const manifest = readManifest(builtPage('console'));
+  const name = manifest?.script ?? assert.fail('built by npm ci');
+  const file = await ask(service, `/console/assets/${name}`, { headers: { 'accept-encoding': 'br' } });
+  assert.deepEqual([file.status, file.headers['content-encoding']], [200, 'br']);
+  assert.match(String(file.headers['cache-control']), /immutable/);
+  for (const wrong of ['manifest.json', '..%2fmanifest.json', `${name}.br`]) {
+    assert.equal((await ask(service, `/console/assets/${wrong}`)).status, 404, wrong);
+  }
 });
 
 test('a service without the database offers what it has', async () => {

@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import fastify, { type FastifyInstance } from 'fastify';
-import type { Manifest } from '../../http/page/manifest.ts';
+import type { Manifest } from '../../http/built-page/manifest.ts';
 import { openGraphiql } from './graphiql.ts';
 
 const script = Buffer.from('console.log("ä");\n'.repeat(100));
@@ -131,7 +131,7 @@ describe('openGraphiql', () => {
   it('says how to build the tool while there is none', async () => {
     const graphiql = openGraphiql('/graphql', pathToFileURL(`${folder}/nowhere/`));
     const html = String(graphiql.page.body);
-    assert.match(html, /npm run build:graphiql/);
+    assert.match(html, /npm run build:pages/);
     assert.doesNotMatch(html, /<script/);
     await using bare = fastify().register(graphiql.assets);
     assert.equal((await bare.inject('/graphql/assets/graphiql-1.js')).statusCode, 404);
@@ -141,7 +141,7 @@ describe('openGraphiql', () => {
     await writeFile(join(folder, 'manifest.json'), '{"script":');
     try {
       const { page } = openGraphiql('/graphql', pathToFileURL(`${folder}/`));
-      assert.match(String(page.body), /npm run build:graphiql/);
+      assert.match(String(page.body), /npm run build:pages/);
     } finally {
       await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest));
     }

@@ -1,7 +1,7 @@
 import type { FastifyPluginCallback } from 'fastify';
+import { builtPage, readManifest } from '../../http/built-page/manifest.ts';
 import type { Reply } from '../../http/endpoint.ts';
-import { pageAssets } from '../../http/page/assets.ts';
-import { buildDirectory, readManifest } from '../../http/page/manifest.ts';
+import { graphiqlAssets } from './assets.ts';
 import { graphiqlPage, notBuiltPage } from './html-page.ts';
 
 /** The interactive query tool of the GraphQL door (contract 4.1). */
@@ -16,13 +16,13 @@ export interface Graphiql {
  * Prepares the tool for a door at `path`, such as `/graphql`. It reads one small file; the rest is read
  * when a browser asks. Never fails.
  */
-export function openGraphiql(path: string, directory: URL = buildDirectory('graphiql')): Graphiql {
+export function openGraphiql(path: string, directory: URL = builtPage('graphiql')): Graphiql {
   const manifest = readManifest(directory);
   if (manifest === undefined) {
     return { page: notBuiltPage(), assets: (_app, _options, done) => done() };
   }
   return {
     page: graphiqlPage(path, manifest),
-    assets: pageAssets(path, manifest, directory),
+    assets: graphiqlAssets(path, manifest, directory),
   };
 }

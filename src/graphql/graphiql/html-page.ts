@@ -1,6 +1,6 @@
+import { htmlPage, pageTags } from '../../http/built-page/html-page.ts';
+import type { Manifest } from '../../http/built-page/manifest.ts';
 import type { Reply } from '../../http/endpoint.ts';
-import { htmlPage, pageTags } from '../../http/page/html-page.ts';
-import type { Manifest } from '../../http/page/manifest.ts';
 
 const PAGE = {
   title: 'Portico GraphQL',
@@ -25,7 +25,7 @@ export function graphiqlPage(path: string, manifest: Manifest): Reply {
 /** The page instead of GraphiQL while it is not built. */
 export function notBuiltPage(): Reply {
   const content = `<h1>Portico GraphQL</h1>
-<p>The query tool is not built. Run <code>npm run build:graphiql</code> in Portico's folder and start again.</p>
+<p>The query tool is not built. Run <code>npm run build:pages</code> in Portico's folder and start again.</p>
 <p>Queries work without it: send them by POST to this URL as <code>application/json</code>.</p>
 `;
   const head = '<style>body { margin: 3rem; font: 1rem/1.6 system-ui, sans-serif }</style>\n';

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { pageAssets } from '../../http/page/assets.ts';
-import { buildDirectory, readManifest } from '../../http/page/manifest.ts';
+import { assetReplies } from '../../http/built-page/asset-reply.ts';
+import { builtPage, type Manifest, readManifest } from '../../http/built-page/manifest.ts';
 import { isExposed } from '../access/exposure.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { addOperations, addRoutes } from '../operations.ts';
+import { NOT_FOUND } from '../management-errors.ts';
+import { addOperations, addRoutes, type Operations } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';
 import { aboutOperations } from './about.ts';
 import { consoleAccess, consoleEndpoints } from './console-access.ts';
@@ -32,7 +33,7 @@ export function addConsole(
   const readOnly = consoleAccess(options) !== 'unrestricted';
   const shown = consoleEndpoints(endpoints, options);
   const shows = (id: string) => shown.some((endpoint) => endpoint.id === id);
-  const directory = buildDirectory('console');
+  const directory = builtPage('console');
   const manifest = readManifest(directory);
   const page = consolePage(manifest);
   const streams = new EventStreams();
@@ -48,7 +49,7 @@ export function addConsole(
       consoleGuard({ secured: users.length > 0, hosts, role, refusal: refusalPage }),
     );
     addOperations(scope, '/console', { get: () => page, fast: false });
-    if (manifest !== undefined) scope.register(pageAssets('/console', manifest, directory));
+    if (manifest !== undefined) addOperations(scope, '/console/assets/:name', assets(manifest, directory));
     scope.register(
       async (api) => {
         for (const { routes } of shown) addRoutes(api, routes(api));
@@ -66,4 +67,17 @@ export function addConsole(
       { prefix: '/console/api' },
     );
   });
+}
+
+/** The files of the page by their names. */
+function assets(manifest: Manifest, directory: URL): Operations {
+  const replyTo = assetReplies(manifest, directory);
+  return {
+    fast: false,
+    async get({ param, method, headers }) {
+      const found = await replyTo(param, { method, headers });
+      if (found === undefined) throw NOT_FOUND;
+      return found;
+    },
+  };
 }

@@ -46,7 +46,7 @@ test('the log’s tail is given as it was written', async () => {
 });
 
 test('requests are given by route, the latest first', async () => {
-  const requests = new RequestTail();
+  using requests = new RequestTail();
   await using app = await managementApp({ requests });
   requests.record('rest', '/users/:id', 'GET', 200, 0.25);
   requests.record('rest', 'none', 'GET', 404, 1.5);

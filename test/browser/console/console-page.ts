@@ -13,7 +13,7 @@ export const WIDE = { width: 1280, height: 860 };
 export const NARROW = { width: 360, height: 740 };
 
 export async function buildConsole(): Promise<void> {
-  await promisify(execFile)(process.execPath, ['scripts/build-pages.ts', 'console'], { cwd: root });
+  await promisify(execFile)(process.execPath, ['scripts/build-pages.ts'], { cwd: root });
 }
 
 /** An open console, and what has gone wrong in it so far. */

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { PACKAGE_ROOT } from '../../core/package-root.ts';
 import type { ContentCoding } from './content-coding.ts';
 
-/** One file of a built page; its coded forms lie next to it as `<name>.br` and `<name>.gz`. */
+/** One file of the built page; its coded forms lie next to it as `<name>.br` and `<name>.gz`. */
 export interface BuiltFile {
   readonly contentType: string;
   readonly codings: readonly ContentCoding[];
 }
 
-/** What the build of a page leaves in `manifest.json`. */
+/** What `npm run build:pages` leaves in `manifest.json`. */
 export interface Manifest {
   /** Fingerprint of everything that the build was made from. */
   readonly inputs: string;
@@ -20,9 +20,9 @@ export interface Manifest {
   readonly files: Readonly<Record<string, BuiltFile>>;
 }
 
-/** Where a page lies once it is built; its sources say its name. */
-export function buildDirectory(page: string): URL {
-  return new URL(`build/${page}/`, PACKAGE_ROOT);
+/** Where a built page lies, by its name. */
+export function builtPage(name: string): URL {
+  return new URL(`build/${name}/`, PACKAGE_ROOT);
 }
 
 function isManifest(value: unknown): value is Manifest {
@@ -42,7 +42,7 @@ export function readManifest(directory: URL): Manifest | undefined {
     const manifest: unknown = JSON.parse(readFileSync(new URL('manifest.json', directory), 'utf8'));
     return isManifest(manifest) ? manifest : undefined;
   } catch {
-    // The service does not need its pages: without a build the page says how to make one.
+    // The service does not need its pages: without a build each says how to make one.
     return undefined;
   }
 }

@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import * as esbuild from 'esbuild';
-import { licenseNotices } from '../license-notices.ts';
-import { nameOf, outputFiles, pageOptions } from './bundle-options.ts';
-import type { Bundle } from './page.ts';
+import { licenseNotices } from './license-notices.ts';
+import { type Bundle, nameOf, outputFiles, pageOptions } from './page-bundle.ts';
+import { pages } from './page-inputs.ts';
 
 const shared = {
   ...pageOptions,
+  outdir: pages.graphiql.directory,
   // Two names of one parser would put it in twice.
   alias: { 'prettier/parser-graphql': 'prettier/plugins/graphql' },
   loader: { '.ttf': 'file' },
@@ -38,10 +39,9 @@ const fontFiles: esbuild.Plugin = {
 };
 
 /** Bundles the page and its workers. The workers come first, because the page knows them by name. */
-export async function bundleGraphiql(folder: string): Promise<Bundle> {
+export async function bundleGraphiql(): Promise<Bundle> {
   const workerBuild = await esbuild.build({
     ...shared,
-    outdir: folder,
     format: 'iife',
     entryPoints: {
       'editor.worker': 'monaco-editor/esm/vs/editor/editor.worker.js',
@@ -57,9 +57,8 @@ export async function bundleGraphiql(folder: string): Promise<Bundle> {
   };
   const pageBuild = await esbuild.build({
     ...shared,
-    outdir: folder,
     format: 'esm',
-    entryPoints: { graphiql: `${folder}main.ts` },
+    entryPoints: { graphiql: `${pages.graphiql.directory}main.ts` },
     define: { ...shared.define, WORKER_FILES: JSON.stringify(workerFiles) },
     plugins: [fontFiles],
   });

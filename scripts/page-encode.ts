@@ -1,9 +1,9 @@
 import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { type ContentCoding, storedName } from '../../src/http/page/content-coding.ts';
-import type { BuiltFile } from '../../src/http/page/manifest.ts';
-import type { OutputFile } from './page.ts';
+import { type ContentCoding, storedName } from '../src/http/built-page/content-coding.ts';
+import type { BuiltFile } from '../src/http/built-page/manifest.ts';
+import type { OutputFile } from './page-bundle.ts';
 
 const contentTypes = new Map([
   ['.js', 'text/javascript; charset=utf-8'],

@@ -1,8 +1,24 @@
 import { basename } from 'node:path';
 import type * as esbuild from 'esbuild';
-import type { OutputFile } from './page.ts';
 
-/** How every page is bundled: names hold a hash of the content. */
+/** A file to be served. */
+export interface OutputFile {
+  readonly name: string;
+  readonly contents: Uint8Array;
+}
+
+/** A page, its workers and its fonts. */
+export interface Bundle {
+  readonly files: readonly OutputFile[];
+  /** Name of the page's module script. */
+  readonly script: string;
+  /** Name of the page's style sheet. */
+  readonly style: string;
+  /** The licences of the packages inside. */
+  readonly notices: string;
+}
+
+/** How every page is bundled. */
 export const pageOptions = {
   bundle: true,
   write: false,
@@ -16,11 +32,12 @@ export const pageOptions = {
   define: { 'process.env.NODE_ENV': '"production"' },
 } as const satisfies esbuild.BuildOptions;
 
+/** The files that esbuild made. */
 export function outputFiles(result: { readonly outputFiles: readonly esbuild.OutputFile[] }): OutputFile[] {
   return result.outputFiles.map(({ path, contents }) => ({ name: basename(path), contents }));
 }
 
-/** The name of the first file that matches. */
+/** The name of the file that matches. */
 export function nameOf(files: readonly OutputFile[], pattern: RegExp): string {
   const file = files.find(({ name }) => pattern.test(name));
   if (file === undefined) throw new Error(`The bundle holds no file like ${pattern}.`);

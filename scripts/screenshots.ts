@@ -90,7 +90,7 @@ async function shoot(browser: Browser, service: TestService, shot: Shot): Promis
     const response = await route.fetch();
     await route.fulfill({ response, json: madeUp(await response.json()) });
   });
-  await page.emulateMedia({ colorScheme: shot.scheme ?? 'light' });
+  await page.emulateMedia({ colorScheme: shot.scheme ?? 'light', reducedMotion: 'reduce' });
   await page.setViewportSize(shot.narrow === true ? NARROW : { width: 1280, height: shot.height ?? 860 });
   await page.evaluate(`location.hash = ${JSON.stringify(`#/${shot.page}`)}`);
   await shot.ready(page);

@@ -17,6 +17,7 @@ import {
   skip,
   startServer,
   stored,
+  until,
   variablesEditor,
 } from './support.ts';
 
@@ -150,8 +151,9 @@ describe('GraphiQL in a browser', { skip, timeout: 240_000 }, () => {
     const { page, troubles } = await openPage(context, server.url);
     await page.locator(queryEditor).waitFor();
     // GraphiQL stores the tabs a moment later than it shows them.
-    await page.waitForFunction(
-      "localStorage.getItem('portico:/graphql:graphiql:tabState')?.includes('UserById')",
+    await until(
+      page,
+      "localStorage.getItem('portico:/graphql:graphiql:tabState')?.includes('UserById') === true",
     );
     await page.evaluate(`
       localStorage.setItem('portico:/graphql:graphiql:headers', '{"x-secret":"1"}');

@@ -2,15 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import type { TestService } from '../../support/service.ts';
-import { launchBrowser, skip } from '../support.ts';
-import {
-  accessibilityProblems,
-  buildConsole,
-  type Console,
-  goTo,
-  openConsole,
-  until,
-} from './console-page.ts';
+import { launchBrowser, skip, until } from '../support.ts';
+import { accessibilityProblems, buildConsole, type Console, goTo, openConsole } from './console-page.ts';
 import { deliver, fill, startDemo } from './demo.ts';
 
 const rows = (page: Page, text: string) => page.locator('tbody tr', { hasText: text });
@@ -59,6 +52,10 @@ describe('what a person does in the console', { skip, timeout: 240_000 }, () => 
     await page.reload();
     await until(page, "document.querySelectorAll('tbody tr').length === 1");
     assert.equal(await page.getByLabel('Text in the body').inputValue(), 'cus_990');
+    await page.getByLabel('Before').fill('2001-02-03T04:05');
+    await page.getByText('Nothing matches').waitFor();
+    assert.match(page.url(), /until=2001-02-0/);
+    await page.getByRole('button', { name: 'Clear' }).click();
     await page.getByLabel('Event').fill('none_such');
     await page.keyboard.press('Enter');
     await page.getByText('Nothing matches').waitFor();

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import type { TestService } from '../../support/service.ts';
-import { waitFor } from '../../support/wait-for.ts';
 import { openPage, root } from '../support.ts';
 
 const AXE = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
@@ -21,7 +20,7 @@ export type Console = Awaited<ReturnType<typeof openConsole>>;
 
 /** The console of a service, at one of its pages. */
 export async function openConsole(browser: Browser, service: TestService, page = 'overview') {
-  const context = await browser.newContext({ viewport: WIDE });
+  const context = await browser.newContext({ viewport: WIDE, reducedMotion: 'reduce' });
   const url = `${service.urls.management}/actuator/console`;
   const opened = await openPage(context, `${url}#/${page}`);
   opened.page.setDefaultTimeout(20_000);
@@ -32,11 +31,6 @@ export async function openConsole(browser: Browser, service: TestService, page =
 /** Goes to another page of the console. */
 export async function goTo(page: Page, path: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(`#/${path}`)}`);
-}
-
-/** Waits until an expression is true on the page; its policy keeps Playwright's own way from asking twice. */
-export async function until(page: Page, expression: string): Promise<void> {
-  await waitFor(expression, () => page.evaluate<boolean>(expression));
 }
 
 /** What axe-core finds wrong, one line for each; of some rules or of all. */

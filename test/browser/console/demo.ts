@@ -1,7 +1,8 @@
 import { startTestService, type TestService } from '../../support/service.ts';
 
-const MODULE = `
+const module = (checks: string) => `
 export default {
+  management: { healthChecks: {${checks}} },
   webhook: {
     handlers: {
       new_commit: async () => {},
@@ -17,10 +18,13 @@ export default {
 };
 `;
 
-/** A service with a little of everything to look at. */
-export async function startDemo(env: Readonly<Record<string, string>> = {}): Promise<TestService> {
+/** A service with a little of everything to look at. `checks` are health checks of its own, as its module has them. */
+export async function startDemo(
+  env: Readonly<Record<string, string>> = {},
+  checks = '',
+): Promise<TestService> {
   const service = await startTestService({
-    module: MODULE,
+    module: module(checks),
     env: { WEBHOOK_ATTEMPTS: '1', LOG_LEVEL: 'info', ...env },
   });
   await service.listen();

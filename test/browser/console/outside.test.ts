@@ -64,6 +64,39 @@ describe('the console and what comes from outside', { skip, timeout: 240_000 }, 
     await page.getByText('The connection to the service is lost').waitFor({ state: 'detached' });
   });
 
+  it('says in words what is wrong with the health of the service', async () => {
+    await using service = await startDemo({}, "printer: () => { throw new Error('Out of paper') }");
+    await using console = await openConsole(browser, service, 'overview');
+    const { page } = console;
+    await page.locator('.verdict', { hasText: '1 of 6 checks fails: printer.' }).waitFor();
+    await page.locator('.components li', { hasText: 'Out of paper' }).getByText('DOWN').waitFor();
+  });
+
+  it('lists the other processes that the database knows of', async () => {
+    await using service = await startDemo();
+    await using console = await openConsole(browser, service, 'requests');
+    const { page } = console;
+    await page.route('**/api/about', async (route) => {
+      const response = await route.fetch();
+      const about = await response.json();
+      const since = new Date().toISOString();
+      const own = `${about.process.host.replace(/[^\w.-]/g, '').slice(0, 40)}/${about.process.pid}`;
+      const processes = [
+        { name: own, since },
+        { name: 'other/7', since },
+      ];
+      await route.fulfill({ response, json: { ...about, processes } });
+    });
+    await page.goto(`${console.url}#/overview`);
+    await page.reload();
+    await page.getByText('one of 2').waitFor();
+    await page
+      .locator('tr', { hasText: `/${process.pid}` })
+      .getByText('this one')
+      .waitFor();
+    await page.locator('tr', { hasText: 'other/7' }).getByText('no', { exact: true }).waitFor();
+  });
+
   it('asks for nothing while its tab is hidden', async () => {
     await using service = await startDemo();
     await using console = await openConsole(browser, service, 'log');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import type { TestService } from '../../support/service.ts';
-import { launchBrowser, skip } from '../support.ts';
+import { launchBrowser, skip, until } from '../support.ts';
 import {
   accessibilityProblems,
   buildConsole,
@@ -11,7 +11,6 @@ import {
   NARROW,
   openConsole,
   tooWide,
-  until,
   WIDE,
 } from './console-page.ts';
 import { fill, startDemo } from './demo.ts';

@@ -77,6 +77,14 @@ export function Filters({ query }: { query: URLSearchParams }) {
           {isOther && <option value={since}>Since {since}</option>}
         </select>
       </label>
+      <label className="field">
+        <span>Before</span>
+        <input
+          type="datetime-local"
+          value={localTime(values.until)}
+          onChange={({ currentTarget }) => apply({ ...values, until: isoTime(currentTarget.value) })}
+        />
+      </label>
       {typed('event', 'Event', 'new_commit')}
       {typed('source', 'Source', 'github')}
       {typed('text', 'Text in the body', 'customer or id', 'wide')}
@@ -91,4 +99,15 @@ export function Filters({ query }: { query: URLSearchParams }) {
       )}
     </form>
   );
+}
+
+/** A moment of the URL as the field shows it, in the time of the browser; empty for what it cannot show. */
+function localTime(moment = ''): string {
+  const at = new Date(moment);
+  if (Number.isNaN(at.getTime())) return '';
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+function isoTime(local: string): string {
+  return local === '' ? '' : new Date(local).toISOString();
 }

@@ -73,7 +73,7 @@ function describe({ details = {}, components }: HealthPart): string {
   const { error, free, total, open, oldestMs, dead, p99Ms, delayMs } = details;
   if (typeof error === 'string') return error;
   if (typeof free === 'number' && typeof total === 'number') {
-    return `${formatBytes(free)} free of ${formatBytes(total)}`;
+    return `${formatBytes(free)} of ${formatBytes(total)} free`;
   }
   if (typeof open === 'number') {
     const age = typeof oldestMs === 'number' ? `, oldest ${formatSpan(oldestMs)}` : '';

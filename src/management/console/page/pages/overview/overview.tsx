@@ -8,6 +8,7 @@ import { Card, Page, Segments, Waiting } from '../../parts/parts.tsx';
 import { Doors } from './overview-doors.tsx';
 import { type Health, HealthCard } from './overview-health.tsx';
 import { Plots } from './overview-plots.tsx';
+import { Processes } from './overview-processes.tsx';
 
 /** The whole service at a glance. */
 export function Overview({ route }: { route: Route }) {
@@ -23,6 +24,7 @@ export function Overview({ route }: { route: Route }) {
         <HealthCard health={health} />
         <Doors doors={about?.doors ?? []} history={window === '15m' ? history : undefined} />
       </div>
+      <Processes />
       <div className="section-head">
         <h2>History of this process</h2>
         <Segments

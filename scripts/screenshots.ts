@@ -8,7 +8,8 @@ import { fill, startDemo } from '../test/browser/console/demo.ts';
 import { launchBrowser } from '../test/browser/support.ts';
 import type { TestService } from '../test/support/service.ts';
 
-const IMAGES = join(import.meta.dirname, '../docs/images');
+const ROOT = join(import.meta.dirname, '..');
+const IMAGES = join(ROOT, 'docs/images');
 const NARROW = { width: 360, height: 740 };
 
 interface Shot {
@@ -90,9 +91,20 @@ async function shoot(browser: Browser, service: TestService, shot: Shot): Promis
     const response = await route.fetch();
     await route.fulfill({ response, json: madeUp(await response.json()) });
   });
+  // Whose machine made the picture is of no interest.
+  await page.route('**/api/threaddump', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: (await response.text()).replaceAll(ROOT, '/srv/portico') });
+  });
+  await page.route('**/api/about', async (route) => {
+    const response = await route.fetch();
+    const about = await response.json();
+    await route.fulfill({ response, json: { ...about, process: { ...about.process, host: 'shop-1' } } });
+  });
   await page.emulateMedia({ colorScheme: shot.scheme ?? 'light', reducedMotion: 'reduce' });
   await page.setViewportSize(shot.narrow === true ? NARROW : { width: 1280, height: shot.height ?? 860 });
   await page.evaluate(`location.hash = ${JSON.stringify(`#/${shot.page}`)}`);
+  await page.reload();
   await shot.ready(page);
   await page.screenshot({ path: join(IMAGES, `console-${shot.name}.png`) });
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startTestService, type TestService } from '../support/service.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 interface LiveEvent {
   readonly event: string;
@@ -68,6 +69,24 @@ test('deliveries are told when they come', async () => {
   const after = (await told.next()).value;
   assert.ok(after?.data.newest > 0);
   await told.return(undefined);
+});
+
+test('there is a limit to how many consoles are open at once', async () => {
+  await using service = await startTestService();
+  await service.listen();
+  const url = `${service.urls.management}/actuator/console/api/live?topics=log`;
+  const abort = new AbortController();
+  const open = await Promise.all(Array.from({ length: 32 }, () => fetch(url, { signal: abort.signal })));
+  assert.ok(open.every(({ status }) => status === 200));
+  const refused = await fetch(url);
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '10']);
+  await refused.text();
+  abort.abort();
+  await waitFor('room for another', async () => {
+    const next = await fetch(url);
+    await next.body?.cancel();
+    return next.status === 200;
+  });
 });
 
 test('streams end with the service, and wrong topics are refused', async () => {

@@ -10,6 +10,8 @@ export interface Data<T> {
 
 /** Nothing is asked for more often, in milliseconds. */
 const MIN_INTERVAL = 2_000;
+/** A timer may be a little early. */
+const TOLERANCE = 50;
 
 /**
  * Reads an endpoint, again every so often while the tab is seen. What it gave last stays while it does not answer. An
@@ -38,7 +40,7 @@ export function useData<T>(path: string | undefined, every?: number): Data<T> {
 
   useEffect(() => {
     const again = () => {
-      if (!document.hidden && Date.now() - last.current >= MIN_INTERVAL / 2) setRound((n) => n + 1);
+      if (!document.hidden && Date.now() - last.current >= MIN_INTERVAL - TOLERANCE) setRound((n) => n + 1);
     };
     document.addEventListener('visibilitychange', again);
     const timer = every === undefined ? undefined : setInterval(again, Math.max(every, MIN_INTERVAL));

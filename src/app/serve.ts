@@ -33,6 +33,7 @@ export async function serve(argv: readonly string[]): Promise<number> {
   const terminal = process.stdout.isTTY && process.stderr.isTTY ? await terminalLog() : undefined;
   await using service = await createService(config, { logStream: terminal });
   const stopped = stopReason(service, config);
+  endOnUnexpectedErrors(service);
 
   const addresses = doorAddresses(await service.listen(), config);
   const { version } = readPackageInfo();
@@ -66,6 +67,26 @@ export async function serve(argv: readonly string[]): Promise<number> {
   if (reason !== 'failed') return 0;
   explain(`Stopped because the store failed: ${describeError(service.failed.reason)}.`);
   return 1;
+}
+
+/** Time to release running handlers after an unexpected error, in milliseconds. */
+const CRASH_TIMEOUT = 2_000;
+
+/** Ends the process after an error that nobody handled: what it would go on to do is not known to be right. */
+function endOnUnexpectedErrors(service: Service): void {
+  let ending = false;
+  const end = (error: unknown) => {
+    if (ending) return;
+    ending = true;
+    service.log.fatal({ err: error }, 'unexpected error, stopping');
+    const exit = () => {
+      explain(`Ended by an unexpected error: ${describeError(error)}.`);
+      process.exit(1);
+    };
+    setTimeout(exit, CRASH_TIMEOUT);
+    service.crash(error).then(exit, exit);
+  };
+  process.on('uncaughtException', end).on('unhandledRejection', end);
 }
 
 /** Why the service stops: a signal, its own failure, a request to the management door, or the end of npm. */

@@ -57,6 +57,8 @@ export interface Service extends AsyncDisposable {
   listen(): Promise<Readonly<Partial<Record<Door, string>>>>;
   /** What a stop still waits for once it closes the doors; nothing before. */
   unfinished(): Unfinished;
+  /** Records what an error that nobody handled means for running handlers; the caller is its listener, and ends the process. */
+  crash(error: unknown): Promise<void>;
   /** Whether a stop has ended. */
   readonly stopped: boolean;
   /** Fails readiness, drains the doors, settles or releases deliveries, closes the database. */
@@ -219,6 +221,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       return Object.fromEntries(urls);
     },
     unfinished,
+    crash: async (error) => webhookWork?.crash(error),
     get stopped() {
       return stopped;
     },

@@ -5,6 +5,7 @@ import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { addFrontPage } from '../http/front-page.ts';
 import { unroutedHandler } from '../http/unrouted.ts';
 import { addBacklogMetrics } from '../inbox/backlog-metrics.ts';
+import { addClockMetrics } from '../inbox/clock-metrics.ts';
 import { contractHandlers } from '../webhook/contract-handlers.ts';
 import { createWebhookDoor, type WebhookDoor } from '../webhook/door.ts';
 import { createJobPlan, type JobPlan } from '../webhook/job-plan.ts';
@@ -29,6 +30,7 @@ export function openWebhookDoor({
   const { sources, forwards } = webhookSettings(config);
   secrets.add([...sources, ...forwards].flatMap((each) => each.secrets));
   addBacklogMetrics(metrics, inbox);
+  addClockMetrics(metrics, inbox);
 
   const secret = onStop(
     liveSecrets(config, (problem) => {

@@ -17,14 +17,15 @@ export async function moveCommand(argv: readonly string[]): Promise<number> {
   endWithReader();
   using signal = interruption();
   const report = await moveShown(from, to, args.has('--restart'), signal);
-  const { resumed, tables } = report;
+  const { resumed, alreadyComplete, tables } = report;
   if (args.has('--json')) {
-    await print(`${JSON.stringify({ complete: tables !== undefined, resumed, tables: tables ?? null })}\n`);
+    const complete = tables !== undefined;
+    await print(`${JSON.stringify({ complete, resumed, alreadyComplete, tables: tables ?? null })}\n`);
   } else if (tables === undefined) {
     note(
       'Interrupted. Run it again with the same arguments to go on; until then no service starts on the target.',
     );
-  } else await print(describe(tables));
+  } else await print(describe(tables, alreadyComplete));
   return tables === undefined ? INTERRUPTED : 0;
 }
 
@@ -70,9 +71,12 @@ async function moveShown(
   });
 }
 
-function describe(tables: NonNullable<MoveReport['tables']>): string {
+function describe(tables: NonNullable<MoveReport['tables']>, alreadyComplete: boolean): string {
   const lines = Object.entries(tables).map(
     ([name, { rows, sha256 }]) => `  ${name.padEnd(11)}${counted(rows, 'row', 'rows')}, SHA-256 ${sha256}\n`,
   );
-  return `Moved; both databases hold the same:\n${lines.join('')}Start the service with DATABASE_URL set to the target. The source was not changed.\n`;
+  const done = alreadyComplete
+    ? 'The move is already complete, nothing was copied; both databases hold the same:'
+    : 'Moved; both databases hold the same:';
+  return `${done}\n${lines.join('')}Start the service with DATABASE_URL set to the target. The source was not changed.\n`;
 }

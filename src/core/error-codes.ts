@@ -238,6 +238,9 @@ export const ERROR_CODES = {
   WRONG_TAG: { status: 400, text: 'A tag cannot be read; write it as key:value.' },
 
   // Webhooks
+  LEASE_LOST: {
+    text: 'An attempt went on longer than its lease was sure to last, so another process may handle the delivery; stop what it does.',
+  },
   ATTEMPT: { text: 'An attempt to forward a delivery failed; it is repeated if that can help.' },
   REFUSED: {
     status: 401,

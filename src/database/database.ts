@@ -21,9 +21,12 @@ export interface Database extends AsyncDisposable {
   readonly deliveries: DeliveryLog;
   /** The processes that have this database open, this one too; absent where there can only be one. */
   processes?(): Promise<readonly DatabaseProcess[]>;
-  /** One read from the engine; throws or rejects when it does not answer. */
+  /** One read from each table of the doors; throws or rejects when the engine does not answer. */
   ping(): MaybePromise<void>;
-  /** A commit through the write queue that stores nothing, as slow as a real one; throws or rejects when writes fail. */
+  /**
+   * A commit through the write queue that stores nothing, as slow as a real one, on the pages that users and deliveries go
+   * to; throws or rejects when writes fail.
+   */
   pingWriter(): MaybePromise<void>;
   /**
    * Aborts once durability is lost (a failed fsync); its reason is the error. Every later write fails, and the process

@@ -30,3 +30,6 @@ export const WAITING_TARGETS = `
     UNION ALL
     SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'open' AND jobs.target > waiting.target)
     FROM waiting WHERE waiting.target IS NOT NULL)`;
+
+/** Estimated size of the rows and index entries of a delivery, without its body, in bytes. */
+export const DELIVERY_OVERHEAD = 500;

@@ -49,7 +49,9 @@ export interface ClaimedJob {
   /** The number of the job in the database. */
   readonly job: number;
   readonly target: string;
-  /** 1 for the first attempt; with the owner it fences off a claim whose lease has ended. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
+  /** How often its process has died; with the attempt and the owner it fences off a claim whose lease has ended. */
+  readonly deaths: number;
   readonly delivery: StoredDelivery;
 }

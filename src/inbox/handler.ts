@@ -16,7 +16,10 @@ export interface HandlerLog {
 
 /** What a handler gets beside its delivery. */
 export interface HandlerContext {
-  /** Aborts at the timeout and when the process stops. */
+  /**
+   * Aborts at the timeout, when the process stops, and when the lease of the delivery is lost: then another process may
+   * handle it, and the reason has the code `LEASE_LOST`.
+   */
   readonly signal: AbortSignal;
   readonly log: HandlerLog;
 }

@@ -46,6 +46,7 @@ const job = (event: string | null, target = 'handler:paid'): ClaimedJob => ({
   job: 1,
   target,
   attempt: 2,
+  deaths: 0,
   delivery: delivery(event),
 });
 

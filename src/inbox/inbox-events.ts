@@ -51,6 +51,7 @@ export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metri
     retry: attempts.with('outcome', 'retry'),
     dead: attempts.with('outcome', 'dead'),
     released: attempts.with('outcome', 'released'),
+    died: attempts.with('outcome', 'died'),
   };
   const about = ({ delivery: { id, event }, target, attempt }: ClaimedJob) => ({
     delivery: id,
@@ -82,7 +83,10 @@ export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metri
       else if (outcome === 'dead') log.error({ ...about(job), err: error }, 'delivery dead');
     },
     leaseLost(job) {
-      log.warn(about(job), 'lease lost, outcome not recorded');
+      log.warn(about(job), 'lease lost, another process may handle the delivery');
+    },
+    overdue(job) {
+      log.error(about(job), 'handler still running long after its signal, delivery no longer held');
     },
     storeFailed(error) {
       log.error({ err: error }, 'inbox unavailable, retrying');

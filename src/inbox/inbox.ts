@@ -1,16 +1,39 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
+import type { PruneRule, PruneStep } from './prune.ts';
 
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */
 export type Appended = 'stored' | 'duplicate' | 'revived';
 
-/** How an attempt ended. Times are in milliseconds since the epoch. */
+/** How an attempt ended. */
 export type Outcome =
   | { readonly kind: 'done' }
-  | { readonly kind: 'retry'; readonly dueAt: number; readonly error: string }
+  /** `wait` is in milliseconds. */
+  | { readonly kind: 'retry'; readonly wait: number; readonly error: string }
   | { readonly kind: 'dead'; readonly error: string }
   /** Released unfinished; the attempt does not count. */
-  | { readonly kind: 'released' };
+  | { readonly kind: 'released' }
+  /** Released because its process ends unexpectedly: counts as a death, not as an attempt. */
+  | { readonly kind: 'died' };
+
+/** Options of a claim. */
+export interface ClaimOptions {
+  /** Jobs that the owner is still running: they are not claimed again, even if their lease has ended. */
+  readonly held?: readonly number[];
+  /** Maximum size of the bodies together, in bytes; the first job is claimed whatever its size. Default: no limit. */
+  readonly maxBytes?: number;
+  /** Claims suspects (see deaths.ts), and nothing else; otherwise none is claimed. */
+  readonly suspects?: boolean;
+  /** Replaces the clock of the store. */
+  readonly now?: number;
+}
+
+/** What became of leases that were to be renewed. A job that is in neither list was locked by another statement. */
+export interface Renewal {
+  readonly renewed: readonly number[];
+  /** Somebody else has claimed or ended these jobs. */
+  readonly lost: readonly number[];
+}
 
 /** Jobs that are not done. */
 export interface Backlog {
@@ -23,7 +46,8 @@ export interface Backlog {
 
 /**
  * The durable inbox of webhook deliveries and their jobs. A claim is a lease: once it ends another process may claim
- * the job, and the first owner can no longer settle it. Times are in milliseconds since the epoch.
+ * the job, and the first owner can no longer settle it. Times are in milliseconds since the epoch, leases in
+ * milliseconds. The clock of the store decides what is due and when a lease ends, unless `now` is given.
  * Every method fails with StoreUnavailableError while the database is unavailable.
  */
 export interface Inbox {
@@ -32,19 +56,24 @@ export interface Inbox {
   /** The id of the delivery that a source has stored with a dedup key; undefined when it was removed. */
   idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
   /** Those of `targets` that have a due job. */
-  due(targets: readonly string[], now: number): MaybePromise<readonly string[]>;
-  /** Claims up to `limit` due jobs of a target, oldest first, until `leaseEnd`. */
+  due(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
+  /** Those of `targets` that have a due suspect. */
+  dueSuspects(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
+  /**
+   * Claims up to `limit` due jobs of a target, oldest first, for `lease`. That a job has an owner whose lease has ended
+   * counts as a death; its last attempt does not count then.
+   */
   claim(
     target: string,
     limit: number,
     owner: string,
-    now: number,
-    leaseEnd: number,
+    lease: number,
+    options?: ClaimOptions,
   ): Promise<readonly ClaimedJob[]>;
-  /** Extends the leases that `owner` holds on these jobs. */
-  renew(owner: string, jobs: readonly number[], leaseEnd: number): Promise<void>;
+  /** Has the leases that `owner` holds on these jobs end `lease` from now. */
+  renew(owner: string, jobs: readonly number[], lease: number, now?: number): Promise<Renewal>;
   /** Records how an attempt ended; resolves to false when the lease was lost and nothing was recorded. */
-  settle(job: ClaimedJob, owner: string, outcome: Outcome, now: number): Promise<boolean>;
+  settle(job: ClaimedJob, owner: string, outcome: Outcome, now?: number): Promise<boolean>;
   /**
    * Records that this process runs the jobs of `targets`. Targets of open jobs that have no heartbeat yet get one too,
    * so that their grace period starts now.
@@ -57,11 +86,13 @@ export interface Inbox {
   expireOrphans(before: number, limit: number, error: string, now: number): Promise<readonly string[]>;
   backlog(): MaybePromise<Backlog>;
   /**
-   * Removes up to `limit` deliveries received before `before` that have no open job; with `settledOnly` dead and
-   * unhandled ones stay. Resolves to how many were removed.
+   * Takes one step of a rule, of a few milliseconds. Each rule goes through its entries in the order in which they became
+   * removable, from where the last step of any process ended, so that no step looks again at what stays.
    */
-  prune(before: number, limit: number, settledOnly: boolean): Promise<number>;
-  /** The size of the inbox in bytes; that of the whole database where both share a file. */
+  prune(rule: PruneRule): Promise<PruneStep>;
+  /** The time by the clock of the store, which decides what is due. */
+  clock(): MaybePromise<number>;
+  /** The estimated size of the deliveries in bytes. */
   size(): MaybePromise<number>;
   /** Calls a listener when another process has added work; absent where only one process uses the database. */
   onWork?(listener: () => void): Disposable;

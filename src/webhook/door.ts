@@ -7,6 +7,7 @@ import type { HandlerLog } from '../inbox/handler.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { Events } from '../inbox/inbox-events.ts';
 import { forwardTarget } from './forward/forward-target.ts';
+import { Network } from './forward/network.ts';
 import { createPoster } from './forward/post.ts';
 import { handlerTarget } from './handler-target.ts';
 import { createJobPlan } from './job-plan.ts';
@@ -35,6 +36,11 @@ export interface WebhookDoor {
   start(): void;
   /** The number of running attempts by target: `handler:<event>`, `forward:<name>`. */
   running(): ReadonlyMap<string, number>;
+  /**
+   * Records what an error that nobody handled means for the running attempts, before the process ends. Called by the
+   * listener for the error.
+   */
+  crash(error: unknown): Promise<void>;
   /** Waits for running attempts; `deadline` aborts them and releases their jobs. */
   stop(deadline: AbortSignal): Promise<void>;
 }
@@ -51,6 +57,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     maxAttempts: numbers.attempts,
     backoff: { base: numbers.backoff, cap: numbers.maxBackoff },
   };
+  const network = building.use(new Network());
   const targets = [
     ...[...handlers].map(([event, spec]) =>
       handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
@@ -61,7 +68,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       const { secrets, allowPrivate } = forward;
       const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
       const sign = secrets.length === 0 ? undefined : signature.signer(secrets);
-      return forwardTarget(forward, defaults, sign, building.use(createPoster({ allowPrivate })));
+      return forwardTarget(forward, defaults, sign, building.use(createPoster({ network, allowPrivate })));
     }),
   ];
   const dispatcher = new Dispatcher({ inbox, targets, lease: numbers.lease, events });
@@ -108,8 +115,11 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       removal.start();
     },
     running: () => dispatcher.running,
+    crash: (error) => dispatcher.crash(error),
     async stop(deadline) {
       using _ = posters;
+      // What has no connection yet is released at once, so that no dead host delays the stop.
+      network[Symbol.dispose]();
       await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop()]);
     },
   };

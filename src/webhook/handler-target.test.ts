@@ -20,7 +20,7 @@ function job(body: string, dataPointer: string, changes: Partial<ClaimedJob['del
     receivedAt: 1_700_000_000_000,
     ...changes,
   };
-  return { job: 1, target: 'handler:paid', attempt: 3, delivery };
+  return { job: 1, target: 'handler:paid', attempt: 3, deaths: 0, delivery };
 }
 
 /** What the handler of a job is given. */

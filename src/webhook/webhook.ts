@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { addBacklogMetrics } from '../inbox/backlog-metrics.ts';
+import { addClockMetrics } from '../inbox/clock-metrics.ts';
 import { createEvents } from '../inbox/inbox-events.ts';
 import type { ReplayPlan } from '../inbox/replay-delivery.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
@@ -28,7 +29,10 @@ export const webhook: FastifyPluginAsync<WebhookOptions> = async (app, given) =>
   using building = new DisposableStack();
   // Without metrics the events count into meters of their own.
   const meters = metrics ?? building.use(new Metrics());
-  if (metrics !== undefined) addBacklogMetrics(metrics, inbox);
+  if (metrics !== undefined) {
+    addBacklogMetrics(metrics, inbox);
+    addClockMetrics(metrics, inbox);
+  }
   const events = building.use(createEvents(app.log, meters));
   const door = createWebhookDoor({ ...options, inbox, log: app.log, events });
 

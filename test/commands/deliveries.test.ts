@@ -147,9 +147,9 @@ test('show: when the next attempt is', async () => {
   await using folder = await folderWith(async (database) => {
     [id = ''] = await storeDeliveries(database, 'paid', 1);
     const now = Date.now() + 1_000;
-    const [job] = await database.inbox.claim('handler:paid', 1, 'test', now, now + 1_000);
+    const [job] = await database.inbox.claim('handler:paid', 1, 'test', 1_000, { now });
     assert.ok(job);
-    const outcome = { kind: 'retry', dueAt: now + 7_200_000, error: 'Error: later' } as const;
+    const outcome = { kind: 'retry', wait: 7_200_000, error: 'Error: later' } as const;
     await database.inbox.settle(job, 'test', outcome, now);
   });
   const { stdout } = await folder.portico('deliveries', 'show', id);

@@ -25,7 +25,7 @@ async function stored(
     assert.equal(await deliveries.discard(one.id, NOW), true);
     return one;
   }
-  const [job] = await inbox.claim(target, 1, 'me', NOW + 100, NOW + 5_000);
+  const [job] = await inbox.claim(target, 1, 'me', 5_000, { now: NOW + 100 });
   assert.ok(job);
   if (status === 'done') await inbox.settle(job, 'me', { kind: 'done' }, NOW);
   if (status === 'dead') await inbox.settle(job, 'me', { kind: 'dead', error: 'E: no' }, NOW);
@@ -173,7 +173,7 @@ for (const [engine, open] of Object.entries(engines)) {
       const plan = () => jobs;
       const replay = () => replayDelivery(deliveries, plan, id, NOW);
       const settle = async (target: string, kind: 'done' | 'dead') => {
-        const [job] = await inbox.claim(target, 1, 'me', NOW + 1, NOW + 5_000);
+        const [job] = await inbox.claim(target, 1, 'me', 5_000, { now: NOW + 1 });
         assert.ok(job);
         await inbox.settle(job, 'me', kind === 'done' ? { kind } : { kind, error: 'E: no' }, NOW);
       };
@@ -204,7 +204,7 @@ for (const [engine, open] of Object.entries(engines)) {
       const { inbox, deliveries } = database.current;
       const jobs: readonly NewJob[] = ['a', 'b'].map((target) => ({ target, orderKey: null }));
       const { id } = await stored(database.current, 'pending', { jobs });
-      const [job] = await inbox.claim('a', 1, 'me', NOW + 1, NOW + 5_000);
+      const [job] = await inbox.claim('a', 1, 'me', 5_000, { now: NOW + 1 });
       assert.ok(job);
       await inbox.settle(job, 'me', { kind: 'done' }, NOW);
       assert.equal(await deliveries.replay(id, jobs, NOW), false);
@@ -237,7 +237,7 @@ for (const [engine, open] of Object.entries(engines)) {
         event: 'late',
       });
       assert.equal(await replayDelivery(deliveries, plan, second.id, NOW), 'replayed');
-      const claimed = await inbox.claim('handler:late', 10, 'me', NOW + 1, NOW + 5_000);
+      const claimed = await inbox.claim('handler:late', 10, 'me', 5_000, { now: NOW + 1 });
       assert.deepEqual(
         claimed.map((job) => job.delivery.id),
         [id],
@@ -261,7 +261,7 @@ for (const [engine, open] of Object.entries(engines)) {
       const { inbox, deliveries } = database.current;
       const discard = (id: string) => discardDelivery(deliveries, id, NOW);
       const held = await stored(database.current, 'pending', { jobs: [{ target: 't', orderKey: null }] });
-      const [job] = await inbox.claim('t', 1, 'me', NOW + 1, NOW + 5_000);
+      const [job] = await inbox.claim('t', 1, 'me', 5_000, { now: NOW + 1 });
       assert.ok(job);
       assert.equal(await discard(held.id), 'discarded');
       assert.equal(await inbox.settle(job, 'me', { kind: 'done' }, NOW), false);

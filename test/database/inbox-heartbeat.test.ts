@@ -31,7 +31,7 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.ok(other && (await inbox.settle(other, 'me', { kind: 'done' }, LATER)));
       const again = [{ target: 'gone', orderKey: null }];
       assert.equal(await deliveries.replay(gone.id, again, LATER + 2), true);
-      assert.equal((await inbox.claim('gone', 10, 'me', LATER + 2, LEASE_END)).length, 2);
+      assert.equal((await inbox.claim('gone', 10, 'me', 4_000, { now: LATER + 2 })).length, 2);
     });
 
     test('leased jobs expire only after their lease has ended, and at most the limit at once', async () => {

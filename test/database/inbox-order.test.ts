@@ -19,9 +19,9 @@ for (const [engine, open] of Object.entries(engines)) {
       );
       const head = first[0];
       assert.ok(head);
-      await inbox.settle(head, 'me', { kind: 'retry', dueAt: LATER + 9_000, error: 'x' }, LATER);
+      await inbox.settle(head, 'me', { kind: 'retry', wait: 9_000, error: 'x' }, LATER);
       assert.deepEqual(await claim(inbox), [], 'a retry keeps its place');
-      const [again] = await inbox.claim('t', 10, 'me', LATER + 9_000, LATER + 20_000);
+      const [again] = await inbox.claim('t', 10, 'me', 11_000, { now: LATER + 9_000 });
       assert.ok(again && again.job === head.job);
       await inbox.settle(again, 'me', { kind: 'done' }, LATER);
       assert.deepEqual(ids(await claim(inbox)), [all[1]?.id]);
@@ -72,11 +72,11 @@ for (const [engine, open] of Object.entries(engines)) {
       const [second] = await claim(inbox);
       assert.equal(await deliveries.replay(first.delivery.id, jobs, LATER), true);
       assert.deepEqual(await claim(inbox, 10, 'other', LEASE_END - 1), []);
-      const claimed = await inbox.claim('t', 10, 'other', LEASE_END, LEASE_END + 5_000);
+      const claimed = await inbox.claim('t', 10, 'other', 5_000, { now: LEASE_END });
       assert.deepEqual(ids(claimed), [first.delivery.id]);
       assert.ok(claimed[0] && (await inbox.settle(claimed[0], 'other', { kind: 'done' }, LEASE_END)));
-      const [next] = await inbox.claim('t', 10, 'other', LEASE_END, LEASE_END + 5_000);
-      assert.deepEqual([next?.job, next?.attempt], [second?.job, 2]);
+      const [next] = await inbox.claim('t', 10, 'other', 5_000, { now: LEASE_END });
+      assert.deepEqual([next?.job, next?.attempt, next?.deaths], [second?.job, 1, 1]);
     });
   });
 }

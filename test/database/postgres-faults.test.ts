@@ -50,7 +50,7 @@ const calls = ({ users, inbox, ping, pingWriter }: Database) => ({
   update: () => users.update(1, USER),
   remove: () => users.remove(1),
   append: () => inbox.append(delivery()),
-  claim: () => inbox.claim('t', 1, 'me', 0, 1),
+  claim: () => inbox.claim('t', 1, 'me', 1, { now: 0 }),
   backlog: () => inbox.backlog(),
   ping,
   pingWriter,
@@ -80,7 +80,7 @@ describe('faults of PostgreSQL', { skip: withoutPostgres ?? false }, () => {
     const { database, hand } = open;
     await hand.query('BEGIN; LOCK TABLE jobs, deliveries');
     const many = Array.from({ length: 40 }, () =>
-      within(SOON, () => database.inbox.claim('t', 1, 'me', 0, 1)),
+      within(SOON, () => database.inbox.claim('t', 1, 'me', 1, { now: 0 })),
     );
     await new Promise((resolve) => setTimeout(resolve, 50));
     const queued = Array.from({ length: 40 }, () => within(SOON, () => database.inbox.append(delivery())));
@@ -96,7 +96,7 @@ describe('faults of PostgreSQL', { skip: withoutPostgres ?? false }, () => {
     assert.ok(messages.every((message) => !/unknown/.test(message)));
     assert.equal(await database.users.readJson(1), undefined, 'reads go on');
     await hand.query('ROLLBACK');
-    assert.deepEqual(await database.inbox.claim('t', 1, 'me', 0, 1), []);
+    assert.deepEqual(await database.inbox.claim('t', 1, 'me', 1, { now: 0 }), []);
     assert.equal(await database.inbox.append(delivery()), 'stored');
     assert.equal((await database.deliveries.list({}, 100)).items.length, 1, 'what failed was not stored');
   });
@@ -231,7 +231,7 @@ describe('faults of PostgreSQL', { skip: withoutPostgres ?? false }, () => {
 
     await database.inbox.append({ ...delivery(), jobs: [{ target: 't', orderKey: null }] });
     const now = Date.now();
-    const [job] = await database.inbox.claim('t', 1, 'me', now, now + 60_000);
+    const [job] = await database.inbox.claim('t', 1, 'me', 60_000, { now });
     assert.ok(job);
     cut = true;
     const settled = database.inbox.settle(job, 'me', { kind: 'done' }, Date.now());

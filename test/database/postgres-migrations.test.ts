@@ -40,6 +40,8 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '002-inbox.sql',
       '003-targets.sql',
       '004-delivery-zones.sql',
+      '005-deaths.sql',
+      '006-retention.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

@@ -121,7 +121,7 @@ test(`nothing acknowledged is lost through ${RESTARTS} crashes of the server, an
       },
     ],
     lease: 2_000,
-    events: { settled() {}, leaseLost: () => lost++, storeFailed() {} },
+    events: { settled() {}, leaseLost: () => lost++, overdue() {}, storeFailed() {} },
   });
   dispatcher.start();
   const stop = new AbortController();

@@ -83,7 +83,7 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
     assert.equal(appended.filter((result) => result === 'stored').length, 150);
     const claims = await Promise.all(
       Array.from({ length: 20 }, (_, i) =>
-        (i % 2 === 0 ? a : b).inbox.claim('t', 20, `owner ${i}`, NOW, LEASE_END),
+        (i % 2 === 0 ? a : b).inbox.claim('t', 20, `owner ${i}`, 5_000, { now: NOW }),
       ),
     );
     const claimed = claims.flat().map(({ job }) => job);
@@ -99,12 +99,12 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
       VALUES ('early', '', '', '', ${NOW}) RETURNING seq)
       INSERT INTO jobs (delivery, target, due_at, order_key) SELECT seq, 't', ${NOW}, 'k' FROM d`);
     await a.inbox.append(delivery('k'));
-    const [held] = await a.inbox.claim('t', 10, 'a', NOW, LEASE_END);
+    const [held] = await a.inbox.claim('t', 10, 'a', 5_000, { now: NOW });
     assert.ok(held);
     await hand.query('COMMIT');
-    assert.deepEqual(await b.inbox.claim('t', 10, 'b', NOW, LEASE_END), []);
+    assert.deepEqual(await b.inbox.claim('t', 10, 'b', 5_000, { now: NOW }), []);
     assert.equal(await a.inbox.settle(held, 'a', { kind: 'done' }, NOW), true);
-    const [early] = await b.inbox.claim('t', 10, 'b', NOW, LEASE_END);
+    const [early] = await b.inbox.claim('t', 10, 'b', 5_000, { now: NOW });
     assert.equal(early?.delivery.id, 'early');
   });
 
@@ -118,7 +118,7 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
       VALUES ('early', '', '', '', ${NOW}) RETURNING seq)
       INSERT INTO jobs (delivery, target, due_at, order_key, owner, attempts)
       SELECT seq, 't', ${LEASE_END}, 'k', 'b', 1 FROM d`);
-    const claim = a.inbox.claim('t', 10, 'a', NOW, LEASE_END);
+    const claim = a.inbox.claim('t', 10, 'a', 5_000, { now: NOW });
     await waitFor('the claim to wait for the other one', async () => {
       const [row] = await server.sql(
         `SELECT count(*)::int FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND state = 'active'`,
@@ -133,13 +133,13 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
     await using both = await pair();
     const { a, hand } = both;
     await a.inbox.append(delivery('k'));
-    const [held] = await a.inbox.claim('t', 10, 'dead', NOW, LEASE_END);
+    const [held] = await a.inbox.claim('t', 10, 'dead', 5_000, { now: NOW });
     assert.ok(held);
     await hand.query(`WITH d AS (INSERT INTO deliveries (id, source, data_pointer, body, received_at)
       VALUES ('early', '', '', '', ${NOW}) RETURNING seq)
       INSERT INTO jobs (seq, delivery, target, due_at, order_key) OVERRIDING SYSTEM VALUE
       SELECT 0, seq, 't', ${NOW}, 'k' FROM d`);
-    const [early] = await a.inbox.claim('t', 10, 'a', LEASE_END, LEASE_END + 5_000);
+    const [early] = await a.inbox.claim('t', 10, 'a', 5_000, { now: LEASE_END });
     assert.equal(early?.delivery.id, 'early');
   });
 
@@ -264,7 +264,12 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
           backoff: { base: 1, cap: 1 },
         },
       ],
-      events: { settled() {}, leaseLost() {}, storeFailed: (error) => assert.fail(String(error)) },
+      events: {
+        settled() {},
+        leaseLost() {},
+        overdue() {},
+        storeFailed: (error) => assert.fail(String(error)),
+      },
       // It would not look by itself during this test.
       interval: 60_000,
     });
@@ -295,9 +300,14 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
     await Promise.all([a, b, a, b].map(({ inbox }) => inbox.append(delivery(null, { body, jobs: [] }))));
     const full = await a.inbox.size();
     assert.ok(full > 40_000 && full < 50_000, String(full));
-    assert.equal(await b.inbox.prune(NOW + 1, 2, false), 2);
-    assert.equal(await a.inbox.size(), full / 2);
-    assert.equal(await a.inbox.prune(NOW + 1, 10, false), 2);
+    const unhandled = (before: number) => ({ kind: 'unhandled', before, now: NOW + 9 }) as const;
+    assert.equal((await b.inbox.prune(unhandled(NOW))).removed, 0);
+    const steps = await Promise.all([a, b, a, b].map(({ inbox }) => inbox.prune(unhandled(NOW + 1))));
+    assert.equal(
+      steps.reduce((sum, { removed }) => sum + removed, 0),
+      4,
+    );
+    assert.equal(await a.inbox.size(), 0);
     assert.equal(await b.inbox.size(), 0);
   });
 });

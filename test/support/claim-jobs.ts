@@ -8,7 +8,7 @@ export const LEASE_END = NOW + 5_000;
 
 /** Claims jobs of the target `t`. */
 export function claim(inbox: Inbox, limit = 10, owner = 'me', now = LATER): Promise<readonly ClaimedJob[]> {
-  return inbox.claim('t', limit, owner, now, LEASE_END);
+  return inbox.claim('t', limit, owner, LEASE_END - now, { now });
 }
 
 /** The deliveries of jobs by their ids. */

@@ -3,7 +3,7 @@ import type { SourceEdit } from './source-copy.ts';
 /** Acknowledges deliveries before they are committed. */
 export const earlyAcknowledgement: SourceEdit = {
   file: 'database/sqlite/open.ts',
-  from: 'inbox: sqliteInbox(reads, writer.queue, observer),',
+  from: 'inbox: sqliteInbox(reads, writer, observer),',
   to: `inbox: ((inbox) => {
       const append = inbox.append.bind(inbox);
       inbox.append = async (delivery) => {
@@ -11,5 +11,5 @@ export const earlyAcknowledgement: SourceEdit = {
         return 'stored';
       };
       return inbox;
-    })(sqliteInbox(reads, writer.queue, observer)),`,
+    })(sqliteInbox(reads, writer, observer)),`,
 };

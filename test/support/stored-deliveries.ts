@@ -30,7 +30,7 @@ export async function storeDeliveries(
 /** Ends all deliveries of an event that wait for their handler. */
 export async function settleAll({ inbox }: Database, event: string, kind: 'done' | 'dead'): Promise<void> {
   const now = Date.now() + 1_000;
-  const jobs = await inbox.claim(`handler:${event}`, 1_000_000, 'test', now, now + 60_000);
+  const jobs = await inbox.claim(`handler:${event}`, 1_000_000, 'test', 60_000, { now });
   const outcome = kind === 'done' ? { kind } : { kind, error: 'Error: not today' };
   const settled = await Promise.all(jobs.map((job) => inbox.settle(job, 'test', outcome, now)));
   assert.ok(settled.every(Boolean));

@@ -170,15 +170,19 @@ test('a receiver that does not answer in time has failed, and its connection is 
   await waitFor('the connections to be closed', () => closed > 0 && closed === receiver.at('/slow').length);
 });
 
-test('a private address gets nothing unless that is meant, and the delivery is dead with what to do', async () => {
+test('a private address gets nothing unless that is meant: the start is refused, or for a name the delivery dead', async () => {
   await using receiver = await startReceiver();
   const port = new URL(receiver.url).port;
-  for (const host of ['127.0.0.1', 'localhost', '[::ffff:127.0.0.1]']) {
-    await using door = await startForwarding({ here: `http://${host}:${port}/in` });
-    await door.post('{"event":"e"}');
-    const [job] = await door.jobs('dead');
-    assert.match(job?.error ?? '', /is a private address; set allowPrivate/, host);
-    assert.equal(job?.attempts, 1);
+  await using door = await startForwarding({ here: `http://localhost:${port}/in` });
+  await door.post('{"event":"e"}');
+  const [job] = await door.jobs('dead');
+  assert.match(job?.error ?? '', /localhost is a private address; set allowPrivate/);
+  assert.equal(job?.attempts, 1);
+  for (const host of ['127.0.0.1', '[::ffff:127.0.0.1]']) {
+    await assert.rejects(
+      startForwarding({ here: `http://${host}:${port}/in` }),
+      /webhook\.forward\.here\.url is the private address .*; set allowPrivate/,
+    );
   }
   assert.equal(receiver.at('/in').length, 0);
 });

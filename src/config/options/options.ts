@@ -126,7 +126,7 @@ export const options = {
     env: 'WEBHOOK_MAX_BODY_BYTES',
     default: 1_048_576,
     min: 1,
-    description: 'Maximum body size of the webhook door, in bytes.',
+    description: 'Maximum body size of the webhook door, in bytes. Sources may have a limit of their own.',
   }),
   'webhook.maxBytesInFlight': count({
     env: 'WEBHOOK_MAX_BYTES_IN_FLIGHT',
@@ -138,13 +138,13 @@ export const options = {
     env: 'WEBHOOK_RETENTION',
     default: 30,
     description:
-      'Age at which a delivery is removed, unless it is still to be handled, in days; 0 for never.',
+      'Time after the end of its jobs, or after its receipt without any, at which a delivery is removed, in days; 0 for never.',
   }),
   'webhook.retentionBytes': count({
     env: 'WEBHOOK_RETENTION_BYTES',
     default: 0,
     description:
-      'Size of the store above which the oldest handled deliveries are removed, in bytes; 0 for no limit.',
+      'Size of the inbox above which the deliveries are removed that were handled first, in bytes; 0 for no limit.',
   }),
   'log.level': choice({
     env: 'LOG_LEVEL',

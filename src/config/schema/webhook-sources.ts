@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { headerName } from '../../core/header-name.ts';
 import { entriesOf, isRecord } from '../../core/record.ts';
 import { didYouMean } from '../../core/suggest.ts';
-import { pointerField, textField, wholeField, wholeNumberField } from './fields.ts';
+import { countField, pointerField, textField, wholeField, wholeNumberField } from './fields.ts';
 import type { Written } from './read-object.ts';
 import { secretsSchema } from './secret-reference.ts';
 
@@ -50,6 +50,8 @@ const everySource = {
   data: v.optional(pointerField(POINTER)),
   /** The id by which duplicates are recognised; false: no request is a duplicate. */
   dedup: v.optional(wholeField(v.union([v.literal(false), place]), `${PLACE}, or false`)),
+  /** Maximum body size, in bytes; default that of the scheme's sender. */
+  maxBodyBytes: v.optional(countField),
 };
 
 const timed = {

@@ -17,13 +17,16 @@ export interface MoveOptions {
 export interface MoveReport {
   /** Whether it continued an interrupted move. */
   readonly resumed: boolean;
+  /** Whether an earlier move had ended already, so that nothing was copied. */
+  readonly alreadyComplete: boolean;
   /** The checksum of each table, the same in both databases; undefined when interrupted. */
   readonly tables: Readonly<Record<MovedTable['name'], Checksum>> | undefined;
 }
 
 /**
  * Copies all rows with their keys, compares both databases, and opens the target for services. After an interruption or a
- * failure it can be run again and continues after the last row of the target. Fails with MoveError.
+ * failure it can be run again and continues after the last row of the target. A target that holds all of the source and
+ * nothing else has been moved to already, by a move that was killed before it could say so. Fails with MoveError.
  */
 export async function moveDatabase(
   source: MoveEnd,
@@ -33,9 +36,22 @@ export async function moveDatabase(
   /** The progress, for error messages. */
   let where = '';
   let resumed = false;
+  const comparison = async (total: number) => {
+    where = ' during the comparison';
+    let compared = 0;
+    return compare(source, target, signal, (rows) => {
+      compared += rows;
+      onProgress('compare', compared, 2 * total);
+    });
+  };
   try {
-    resumed = await prepare(source, target, restart);
     const total = await countAll(source);
+    if (await isFull(source, target)) {
+      const { tables, differences } = await comparison(total);
+      if (differences.length > 0) throw await notEmpty(target);
+      return { resumed, alreadyComplete: true, tables };
+    }
+    resumed = await prepare(source, target, restart);
     let done = await countAll(target);
     for (const table of movedTables) {
       await copy(source, target, table, signal, (rows, after) => {
@@ -45,18 +61,16 @@ export async function moveDatabase(
       });
       await target.setCounter(table, await source.counter(table));
     }
-    where = ' during the comparison';
-    let compared = 0;
-    const tables = await compare(source, target, signal, (rows) => {
-      compared += rows;
-      onProgress('compare', compared, 2 * total);
-    });
+    const { tables, differences } = await comparison(total);
+    if (differences.length > 0) throw different(differences);
     // A service on the source would handle the open deliveries a second time.
     await source.checkAlone();
     await target.finish();
-    return { resumed, tables };
+    return { resumed, alreadyComplete: false, tables };
   } catch (error) {
-    if (signal.aborted && error === signal.reason) return { resumed, tables: undefined };
+    if (signal.aborted && error === signal.reason) {
+      return { resumed, alreadyComplete: false, tables: undefined };
+    }
     if (!isFault(error)) throw error;
     throw new MoveError(
       `The move stopped${where}: ${error.message || error.name}. The copied rows stay; fix the cause and run it again to continue.`,
@@ -85,15 +99,30 @@ async function prepare(source: MoveEnd, target: MoveTarget, restart: boolean): P
     );
   } else if (unfinished !== undefined) return true;
   else {
-    const rows = await countAll(target);
-    if (rows > 0) {
-      throw new MoveError(
-        `The target is not empty: it has ${rows.toLocaleString('en-US')} rows of users, deliveries and jobs. Name an empty database.`,
-      );
-    }
+    if ((await countAll(target)) > 0) throw await notEmpty(target);
   }
   await target.begin(source.origin);
   return false;
+}
+
+/** Whether the target is another database than the source, has no unfinished move, and has as many rows. */
+async function isFull(source: MoveEnd, target: MoveTarget): Promise<boolean> {
+  if (source.origin === target.origin || target.unfinished !== undefined) return false;
+  const rows = await countAll(target);
+  return rows > 0 && rows === (await countAll(source));
+}
+
+async function notEmpty(target: MoveTarget): Promise<MoveError> {
+  const rows = (await countAll(target)).toLocaleString('en-US');
+  return new MoveError(
+    `The target is not empty: it has ${rows} rows of users, deliveries and jobs, and they are not those of the source. Name an empty database.`,
+  );
+}
+
+function different(differences: readonly string[]): MoveError {
+  return new MoveError(
+    `The target is not the same as the source (${differences.join('; ')}). One of them was written to during the move or between two parts of it. Stop the writer and start over with --restart. Until then no service starts on the target.`,
+  );
 }
 
 async function countAll(end: MoveEnd): Promise<number> {
@@ -127,7 +156,7 @@ async function copy(
   }
 }
 
-/** Compares the checksums of both databases. Fails with MoveError when they differ. */
+/** Compares the checksums of both databases; resolves to those of the source, and to what differs. */
 async function compare(
   source: MoveEnd,
   target: MoveTarget,
@@ -150,10 +179,5 @@ async function compare(
       differences.push(`${table.name}: the target would reuse a key`);
     }
   }
-  if (differences.length > 0) {
-    throw new MoveError(
-      `The target is not the same as the source (${differences.join('; ')}). One of them was written to during the move or between two parts of it. Stop the writer and start over with --restart. Until then no service starts on the target.`,
-    );
-  }
-  return Object.fromEntries(found) as Record<MovedTable['name'], Checksum>;
+  return { tables: Object.fromEntries(found) as Record<MovedTable['name'], Checksum>, differences };
 }

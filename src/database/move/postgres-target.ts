@@ -70,6 +70,7 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
       );
     },
     async finish() {
+      await run('UPDATE retention_cursors SET at = 0, seq = 0');
       await run(`ANALYZE ${tables}`);
       await run(UNMARK);
     },

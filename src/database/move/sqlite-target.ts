@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { MOVING } from '../migration-files.ts';
-import { ADD_ZONES } from '../sqlite/inbox/delivery-zones.ts';
+import { ADD_ZONES, COUNT_TAIL } from '../sqlite/inbox/delivery-zones.ts';
 import { migrate } from '../sqlite/migrate.ts';
 import { rewriteWal } from '../sqlite/writer/rewrite-wal.ts';
 import type { MoveTarget } from './move-end.ts';
@@ -35,7 +35,8 @@ function targetOn(db: DatabaseSync): Omit<MoveTarget, keyof AsyncDisposable> {
     clear() {
       const tables = movedTables.map(({ name }) => `DELETE FROM ${name};`).reverse();
       const mark = `DELETE FROM migrations WHERE name GLOB '${MOVING}*';`;
-      const own = 'DELETE FROM delivery_zones; UPDATE sqlite_sequence SET seq = 0;';
+      const own =
+        'DELETE FROM delivery_zones; UPDATE inbox_size SET bytes = 0; UPDATE sqlite_sequence SET seq = 0;';
       db.exec(`BEGIN; ${tables.join(' ')} ${own} ${mark} COMMIT`);
     },
     last({ name, key }) {
@@ -53,7 +54,7 @@ function targetOn(db: DatabaseSync): Omit<MoveTarget, keyof AsyncDisposable> {
       db.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)').run(name, counter);
     },
     finish() {
-      db.exec(ADD_ZONES);
+      db.exec(`BEGIN; ${COUNT_TAIL}; ${ADD_ZONES}; UPDATE retention_cursors SET at = 0, seq = 0; COMMIT`);
       // All rows are in the file and synced before the mark is removed.
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       db.exec(`DELETE FROM migrations WHERE name GLOB '${MOVING}*'`);

@@ -52,6 +52,7 @@ export const movedTables: readonly MovedTable[] = [
     order_key: 'key',
     error: 'text',
     finished_at: 'integer',
+    deaths: 'integer',
   }),
 ];
 

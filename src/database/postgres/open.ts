@@ -2,6 +2,7 @@ import type { Database } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
+import { PING } from '../ping.ts';
 import { PostgresDeliveryLog } from './inbox/delivery-log.ts';
 import { postgresInbox } from './inbox/inbox.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
@@ -11,9 +12,8 @@ import { onFirst } from './pool/first-connection.ts';
 import { Server } from './pool/server.ts';
 import { PostgresUserFeed } from './user-feed.ts';
 import { UserReads } from './user-reads.ts';
-import { COMMIT_NOTHING, PostgresUserStore } from './user-store.ts';
-
-const PING = { name: 'ping', text: 'SELECT 1 FROM users LIMIT 1' };
+import { PostgresUserStore } from './user-store.ts';
+import { COMMIT_NOTHING, checkDeliveries } from './write-check.ts';
 
 /**
  * Opens a PostgreSQL database and migrates it; without `mayMigrate` an outdated schema is an error. Any number of
@@ -56,9 +56,11 @@ export async function openPostgres(
       return rows.map(([name, since]) => ({ name: String(name), since: Number(since) }));
     },
     async ping() {
-      await server.read(PING, []);
+      await server.read({ name: 'ping', text: PING }, []);
     },
-    pingWriter: () => users.commitNothing(),
+    async pingWriter() {
+      await Promise.all([users.commitNothing(), checkDeliveries(server)]);
+    },
     // A lost connection is reopened; the server itself answers for the durability of its commits.
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {

@@ -16,7 +16,8 @@ export class UserReads implements AsyncDisposable {
   constructor(primary: Server, replica: Replica | undefined) {
     this.#primary = primary;
     this.#readYourWrites = replica?.readYourWrites ?? 0;
-    if (replica !== undefined) this.#replica = new Server(connector(replica.url, true), REPLICA);
+    if (replica !== undefined)
+      this.#replica = new Server(connector(replica.url, { readOnly: true }), REPLICA);
   }
 
   /** Called after each write of a user by this process. */

@@ -5,6 +5,7 @@ import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import type { Row, Statement } from './pool/connection.ts';
 import type { Server } from './pool/server.ts';
 import type { UserReads } from './user-reads.ts';
+import { CHECK_USERS } from './write-check.ts';
 import { writeQueue } from './write-queue.ts';
 
 /** A user as JSON text. */
@@ -26,14 +27,6 @@ const CREATE = {
     INSERT INTO users (name, email)
     SELECT name, email FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (name, email, nth) ORDER BY nth
     RETURNING id`,
-};
-/**
- * A commit that stores nothing. It waits for the WAL because it writes a message to it, which a read-only transaction may
- * do; an insert may not, not even one of no rows.
- */
-export const COMMIT_NOTHING = {
-  name: 'commit-nothing',
-  text: `INSERT INTO users (name, email) SELECT '', '' WHERE pg_logical_emit_message(true, 'portico', '') IS NULL`,
 };
 // Locks rows in the order of their ids, so that two updates at the same time cannot deadlock.
 const UPDATE = {
@@ -147,7 +140,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   async #create(users: readonly (NewUser | undefined)[]): Promise<readonly number[]> {
     const given = users.filter((user) => user !== undefined);
     if (given.length === 0) {
-      await this.#server.write(COMMIT_NOTHING, []);
+      await this.#server.write(CHECK_USERS, []);
       return users.map(() => 0);
     }
     const columns = [given.map(({ name }) => name), given.map(({ email }) => email)];

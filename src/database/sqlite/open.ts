@@ -1,15 +1,19 @@
 import { DatabaseSync } from 'node:sqlite';
+import { StoreUnavailableError } from '../../core/store-errors.ts';
 import { LocalUserFeed } from '../../users/local-user-feed.ts';
 import type { Database } from '../database.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
+import { PING } from '../ping.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
+import { resetTimes } from './inbox/after-restart.ts';
 import { SqliteDeliveryLog } from './inbox/delivery-log.ts';
 import { sqliteInbox } from './inbox/inbox.ts';
 import { migrate } from './migrate.ts';
 import { pendingInFile } from './migrate-file.ts';
 import { openFailure, requireAccess } from './open-failure.ts';
+import { OpenedFiles } from './opened-files.ts';
 import { readRow } from './read-row.ts';
 import { lockForService } from './service-lock.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
@@ -33,6 +37,7 @@ export function openSqlite(
   let reads: DatabaseSync;
   let writer: Writer;
   let snapshot: TickSnapshot | undefined;
+  let files: OpenedFiles | undefined;
   let closed: Promise<void> | undefined;
   try {
     if (file === ':memory:') {
@@ -45,27 +50,33 @@ export function openSqlite(
       // Closed after the others have been opened: the last connection to close would delete the WAL.
       using migrating = openWriteConnection(file);
       // Before the schema changes under a service that runs. A database in memory has no location.
-      const path = forService ? migrating.location() : null;
-      if (path) resources.use(lockForService(path));
+      const path = migrating.location();
+      if (path && forService) resources.use(lockForService(path));
       rewriteWal(migrating);
       if (mayMigrate) migrate(migrating);
-      if (path) proveWritable(migrating);
+      if (path && forService) {
+        proveWritable(migrating);
+        resetTimes(migrating, Date.now());
+      }
       writer = resources.use(
         openThreadWriter(file, { onFatal, observer, onBatchEnd: () => snapshot?.refresh() }),
       );
       // Closes before the writing connection, which checkpoints the WAL.
       reads = resources.use(openReadConnection(file));
       snapshot = new TickSnapshot(reads);
+      if (path) files = new OpenedFiles(path);
     }
-    const ping = reads.prepare('SELECT 1 FROM users LIMIT 1');
+    const ping = reads.prepare(PING);
     return {
       users: new SqliteUserStore({ reads, writes: writer.queue, observer, feed: userFeed, snapshot }),
       userFeed,
-      inbox: sqliteInbox(reads, writer.queue, observer),
+      inbox: sqliteInbox(reads, writer, observer),
       deliveries: new SqliteDeliveryLog(reads, writer.queue),
       ping() {
         failed.signal.throwIfAborted();
         readRow(ping);
+        const lost = files?.lost();
+        if (lost !== undefined) throw new StoreUnavailableError(lost);
       },
       async pingWriter() {
         await writer.queue.submit([]);

@@ -15,7 +15,7 @@ export function readRow<T>(statement: StatementSync, ...values: readonly Bound[]
   try {
     return (statement as Bindable).get(...values) as T | undefined;
   } catch (cause) {
-    throw new StoreUnavailableError('The read failed', { cause });
+    throw failed(cause);
   }
 }
 
@@ -24,6 +24,11 @@ export function readRows<T>(statement: StatementSync, ...values: readonly Bound[
   try {
     return (statement as Bindable).all(...values) as T[];
   } catch (cause) {
-    throw new StoreUnavailableError('The read failed', { cause });
+    throw failed(cause);
   }
+}
+
+function failed(cause: unknown): StoreUnavailableError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new StoreUnavailableError(`The read failed: ${reason}`, { cause });
 }

@@ -55,6 +55,7 @@ class World {
       events: {
         settled: (job, outcome) => this.#onSettled(job, outcome),
         leaseLost: () => this.breaches.push('a lease was lost'),
+        overdue: () => this.breaches.push('an attempt went on'),
         storeFailed: (error) => this.breaches.push(`the store failed: ${error}`),
       },
       lease: LONG,
@@ -126,9 +127,13 @@ class World {
 
   /** A process takes jobs and dies before it can do anything; its leases end at once. */
   async die(count: number): Promise<void> {
-    const now = Date.now();
-    const jobs = await this.#database.inbox.claim('t', count, randomUUIDv7(), now, now);
-    for (const { attempt, delivery } of jobs) this.#attempts.set(delivery.id, attempt);
+    const [now, owner] = [Date.now(), randomUUIDv7()];
+    const jobs = await this.#database.inbox.claim('t', count, owner, 0, { now });
+    for (const job of jobs) {
+      this.#attempts.set(job.delivery.id, job.attempt - 1);
+      // It would be a suspect after another death, which only a poll finds.
+      if (job.deaths > 0) await this.#database.inbox.settle(job, owner, { kind: 'released' });
+    }
   }
 
   /** Ends this process and begins the next one; a patient stop lets the attempts finish. */

@@ -29,6 +29,7 @@ function dispatch(
     events: {
       settled: ({ delivery: { id } }, outcome, error) => settled.push({ id, outcome, error }),
       leaseLost: ({ delivery: { id } }) => lost.push(id),
+      overdue: () => {},
       storeFailed: (error) => failures.push(error),
     },
     interval: 5,
@@ -60,7 +61,7 @@ async function append({ inbox }: Pick<Database, 'inbox'>, target = 't', orderKey
 /** The jobs that another process could claim now. */
 const claimable = ({ inbox }: Database) => {
   const now = Date.now();
-  return inbox.claim('t', 1_000, 'other', now, now + 60_000);
+  return inbox.claim('t', 1_000, 'other', 60_000, { now });
 };
 
 /** A target that takes as long as the test wants. */

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Inbox } from '../inbox.ts';
+import { currentAttempt } from './attempt.ts';
+import { ClaimedBytes } from './claimed-bytes.ts';
+import { Leases } from './leases.ts';
 import { PeriodicTask } from './periodic-task.ts';
 import type { Target } from './target.ts';
 import { Worker, type WorkerEvents } from './worker.ts';
@@ -12,6 +15,8 @@ export interface DispatcherOptions {
   readonly lease?: number;
   /** Interval of the polls for due jobs, in milliseconds; default 500. */
   readonly interval?: number;
+  /** Maximum size of the bodies of all running attempts in bytes; one for each target comes on top. Default 64 MiB. */
+  readonly maxBytes?: number;
 }
 
 /**
@@ -22,31 +27,39 @@ export class Dispatcher {
   readonly #inbox: Inbox;
   readonly #events: WorkerEvents;
   readonly #workers: ReadonlyMap<string, Worker>;
-  /** Identifies this process in its leases. */
-  readonly #owner = randomUUID();
-  readonly #lease: number;
+  readonly #leases: Leases;
   readonly #polls: PeriodicTask;
-  readonly #renewals: PeriodicTask;
   #subscription: Disposable | undefined;
 
-  constructor({ inbox, targets, events, lease = 5_000, interval = 500 }: DispatcherOptions) {
+  constructor({ inbox, targets, events, lease = 5_000, interval = 500, maxBytes }: DispatcherOptions) {
     this.#inbox = inbox;
     this.#events = events;
-    this.#lease = lease;
     this.#polls = new PeriodicTask(interval, () => this.#poll());
-    // Three attempts to renew a lease before it ends.
-    this.#renewals = new PeriodicTask(lease / 3, () => this.#renewLeases());
+    // Identifies this process in its leases.
+    const owner = randomUUID();
+    const leases = new Leases({ inbox, owner, lease, events });
+    this.#leases = leases;
+    const bytes = new ClaimedBytes(maxBytes);
     this.#workers = new Map(
       targets.map((target) => [
         target.name,
-        new Worker({ inbox, target, owner: this.#owner, lease, events }),
+        new Worker({
+          inbox,
+          target,
+          owner,
+          lease,
+          leases,
+          bytes,
+          events,
+          onSuspectEnded: () => this.#polls.request(),
+        }),
       ]),
     );
   }
 
   start(): void {
     this.#subscription = this.#inbox.onWork?.(() => this.#polls.request());
-    this.#renewals.start();
+    this.#leases.start();
     this.#polls.start();
   }
 
@@ -57,33 +70,45 @@ export class Dispatcher {
 
   /** The number of running attempts by target. */
   get running(): ReadonlyMap<string, number> {
-    return new Map([...this.#workers].map(([target, { leased }]) => [target, leased.length]));
+    return new Map([...this.#workers].map(([target, { running }]) => [target, running]));
   }
 
   /** Stops claiming and waits for running attempts; `deadline` aborts them and releases their jobs. */
   async stop(deadline: AbortSignal): Promise<void> {
-    // Not awaited, nor is a renewal: while the database hangs they outlast the deadline.
+    // Not awaited: while the database hangs a poll outlasts the deadline.
     void this.#polls.stop();
     this.#subscription?.[Symbol.dispose]();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(deadline)));
-    void this.#renewals.stop();
+    this.#leases.stop();
+  }
+
+  /**
+   * Ends all attempts because of an error that nobody handled. Called by the listener for the error, which still belongs
+   * to the attempt that has caused it: that one has failed, all others are released.
+   */
+  async crash(error: unknown): Promise<void> {
+    const culprit = currentAttempt();
+    void this.#polls.stop();
+    await Promise.all([...this.#workers.values()].map((worker) => worker.crash(error, culprit)));
   }
 
   async #poll(): Promise<void> {
     try {
-      for (const target of await this.#inbox.due([...this.#workers.keys()], Date.now())) this.wake(target);
+      await this.#leases.beforeClaim();
+      const targets = [...this.#workers.keys()];
+      for (const target of await this.#inbox.due(targets)) this.wake(target);
+      await this.#wakeForSuspect(targets);
     } catch (error) {
       this.#events.storeFailed(error);
     }
   }
 
-  async #renewLeases(): Promise<void> {
-    const jobs = [...this.#workers.values()].flatMap(({ leased }) => leased);
-    if (jobs.length === 0) return;
-    try {
-      await this.#inbox.renew(this.#owner, jobs, Date.now() + this.#lease);
-    } catch (error) {
-      this.#events.storeFailed(error);
-    }
+  /** Has one suspect run at a time in this process, so that the one that ends it takes no other one with it. */
+  async #wakeForSuspect(targets: readonly string[]): Promise<void> {
+    if ([...this.#workers.values()].some(({ hasSuspect }) => hasSuspect)) return;
+    const due = await this.#inbox.dueSuspects(targets);
+    // One that cannot be claimed yet holds up no other target.
+    const target = due[Math.floor(Math.random() * due.length)];
+    if (target !== undefined) this.#workers.get(target)?.wakeForSuspect();
   }
 }

@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { test } from 'node:test';
 import { openDatabase } from '../../database/open-database.ts';
 import type { NewDelivery } from '../delivery.ts';
-import { prune, retention } from './retention.ts';
+import { prune, retention, SETTLING } from './retention.ts';
 
 const NOW = 1_700_000_000_000;
 
@@ -26,7 +26,7 @@ async function opened(maxAge: number, maxBytes: number) {
   const { inbox, deliveries } = database;
   const task = retention({ inbox, maxAge, maxBytes, onPruned() {}, onError: assert.fail });
   const settle = async (target: string, kind: 'done' | 'dead') => {
-    for (const job of await inbox.claim(target, 10_000, 'me', NOW * 2, NOW * 3)) {
+    for (const job of await inbox.claim(target, 10_000, 'me', NOW, { now: NOW * 2 })) {
       await inbox.settle(job, 'me', kind === 'done' ? { kind } : { kind, error: 'x' }, NOW);
     }
   };
@@ -49,19 +49,21 @@ test('old deliveries go, open ones and young ones stay', async () => {
   await inbox.append(delivery(old, 'dead'));
   await inbox.append(delivery(old, undefined));
   const open = delivery(old, 'open');
-  const young = delivery(NOW - 1_000, undefined);
+  const young = delivery(NOW + 1, undefined);
   await inbox.append(open);
   await inbox.append(young);
   await settle('done', 'done');
   await settle('dead', 'dead');
-  assert.equal(await setup.prune(NOW), 1_202);
+  assert.equal(await setup.prune(NOW), 1, 'the others ended only now');
+  assert.equal(await setup.prune(NOW + 1_000), 0);
+  assert.equal(await setup.prune(NOW + 1_001), 1_201);
   assert.deepEqual(
     (await deliveries.list({}, 10)).items.map(({ id }) => id),
     [young.id, open.id],
   );
 });
 
-test('a store that is too large loses its oldest done deliveries, and no other', async () => {
+test('a store that is too large loses the deliveries that were done first, and no other', async () => {
   await using setup = await opened(0, 2_000_000);
   const { inbox, deliveries, settle } = setup;
   const kept = [delivery(NOW - 9, 'dead', 100_000), delivery(NOW - 9, undefined, 100_000)];
@@ -70,15 +72,17 @@ test('a store that is too large loses its oldest done deliveries, and no other',
   for (let i = 0; i < 700; i++) await inbox.append(delivery(NOW - 8, 'done', 10_000));
   await settle('done', 'done');
   assert.ok((await inbox.size()) > 6_000_000);
-  assert.ok((await setup.prune(NOW)) >= 500);
-  assert.ok((await inbox.size()) < 3_000_000);
+  assert.equal(await setup.prune(NOW + SETTLING), 0, 'the last minute stays');
+  assert.ok((await setup.prune(NOW + SETTLING + 1)) >= 500);
+  const size = await inbox.size();
+  assert.ok(size <= 2_000_000 && size > 1_980_000, `no more than needed: ${size}`);
   for (const { id } of kept) assert.ok(await deliveries.find(id));
 });
 
 test('a prune ends when nothing can be removed, however large the inbox is', async () => {
   await using setup = await opened(0, 1);
   await setup.inbox.append(delivery(NOW - 8, 'open'));
-  assert.equal(await setup.prune(NOW), 0);
+  assert.equal(await setup.prune(NOW + SETTLING + 1), 0);
 });
 
 test('a stop ends it', async () => {

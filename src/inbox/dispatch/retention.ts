@@ -1,11 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Inbox } from '../inbox.ts';
+import type { PruneRule } from '../prune.ts';
 import { PeriodicTask } from './periodic-task.ts';
 
 export interface RetentionOptions {
-  readonly inbox: Pick<Inbox, 'prune' | 'size'>;
-  /** Deliveries without open jobs are removed once they are older than this, in milliseconds; 0: never. */
+  readonly inbox: Pick<Inbox, 'prune'>;
+  /** Deliveries are removed this long after their last job has ended, or after their receipt without jobs; 0: never. */
   readonly maxAge: number;
-  /** While the inbox is larger than this, in bytes, the oldest settled deliveries are removed; 0: never. */
+  /** While the inbox is larger than this, in bytes, the settled deliveries are removed that ended first; 0: never. */
   readonly maxBytes: number;
   /** Interval of the removals, in milliseconds; default one minute. */
   readonly interval?: number;
@@ -14,8 +16,13 @@ export interface RetentionOptions {
   onError(error: unknown): void;
 }
 
-/** Deliveries removed per write, so that no other write waits long behind it. */
-const BATCH = 500;
+/**
+ * Too large an inbox keeps what has ended within this time, in milliseconds: replicas whose clocks differ, and commits
+ * under way, may still add something that ended before the last entry of a step.
+ */
+export const SETTLING = 60_000;
+/** Pause between two steps, in milliseconds: other writes come first. */
+const PAUSE = 4;
 
 /** Removes old deliveries, at an interval. Open ones are never removed, dead and unhandled ones only by age. */
 export function retention(options: RetentionOptions): PeriodicTask {
@@ -34,17 +41,18 @@ export async function prune(
   now: number,
   stopped = () => false,
 ): Promise<number> {
+  const rules: PruneRule[] = [];
+  const before = now - maxAge;
+  if (maxAge > 0) rules.push({ kind: 'ended', before }, { kind: 'unhandled', before, now });
+  if (maxBytes > 0) rules.push({ kind: 'excess', before: now - SETTLING, maxBytes });
   let removed = 0;
-  const inBatches = async (pruneBatch: () => Promise<number>) => {
+  for (const rule of rules) {
     while (!stopped()) {
-      const batch = await pruneBatch();
-      if (batch === 0) return;
-      removed += batch;
+      const step = await inbox.prune(rule);
+      removed += step.removed;
+      if (step.isLast) break;
+      await delay(PAUSE);
     }
-  };
-  if (maxAge > 0) await inBatches(() => inbox.prune(now - maxAge, BATCH, false));
-  if (maxBytes > 0) {
-    await inBatches(async () => ((await inbox.size()) > maxBytes ? inbox.prune(now, BATCH, true) : 0));
   }
   return removed;
 }

@@ -14,6 +14,13 @@ export class AttemptError extends Error {
   }
 }
 
+/** Thrown by a target that has sent nothing, because the process stops: the attempt does not count. */
+export class NotSentError extends AttemptError {
+  constructor(host: string) {
+    super(`nothing was sent to ${host}, because the process stops`);
+  }
+}
+
 /** Runs the jobs of one name: a handler or a forward address. Times are in milliseconds. */
 export interface Target {
   readonly name: string;

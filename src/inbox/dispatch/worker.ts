@@ -1,18 +1,19 @@
-import { describeError } from '../../core/describe-error.ts';
+import { MAX_DEATHS } from '../deaths.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
-import { backoff } from './backoff.ts';
-import { AttemptError, type Target } from './target.ts';
-
-/** Longer error messages are cut before they are stored, in characters. */
-const MAX_ERROR = 1_000;
+import { Attempt, type Ended, RELEASED } from './attempt.ts';
+import type { ClaimedBytes } from './claimed-bytes.ts';
+import type { Leases } from './leases.ts';
+import type { Target } from './target.ts';
 
 /** Receives what happens to jobs. */
 export interface WorkerEvents {
   /** An attempt ended and its outcome was recorded. */
   settled(job: ClaimedJob, outcome: Outcome['kind'], error?: unknown): void;
-  /** The lease ended before the attempt did, so another process may have run the job too. */
+  /** The lease ended, or may have ended, before the attempt did, so another process may run the job too. */
   leaseLost(job: ClaimedJob): void;
+  /** A target still runs long after its attempt was told to end; other attempts may run beside it from now on. */
+  overdue(job: ClaimedJob): void;
   /** The inbox was unavailable; the dispatcher retries. */
   storeFailed(error: unknown): void;
 }
@@ -23,8 +24,16 @@ export interface WorkerOptions {
   readonly owner: string;
   /** Length of a lease in milliseconds. */
   readonly lease: number;
+  readonly leases: Leases;
+  /** Shared by the workers of a process. */
+  readonly bytes: ClaimedBytes;
   readonly events: WorkerEvents;
+  /** Called when the suspect that this worker ran has ended. */
+  onSuspectEnded(): void;
 }
+
+/** When a claim leaves less than this of its share, in bytes, the next body may not have fit. */
+const LARGE_BODY = 25 * 1024 * 1024;
 
 /**
  * Claims and runs the jobs of one target. States: idle -> claiming (on wake) -> idle. A wake that comes while the worker
@@ -32,21 +41,32 @@ export interface WorkerOptions {
  */
 export class Worker {
   readonly #options: WorkerOptions;
-  readonly #running = new Map<Promise<void>, number>();
-  /** Aborts the running attempts. */
-  readonly #abort = new AbortController();
+  readonly #running = new Map<Attempt, Promise<void>>();
   #claiming: Promise<void> | undefined;
   /** Whether there may be a job to claim. */
   #pending = false;
+  /** The suspect that this worker runs, or will claim once there is a free slot. */
+  #suspect: 'none' | 'wanted' | Attempt = 'none';
   #stopped = false;
+  #deadline: AbortSignal | undefined;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
   }
 
-  /** The jobs that this worker is running. */
-  get leased(): readonly number[] {
-    return [...this.#running.values()];
+  /** The number of running attempts. */
+  get running(): number {
+    return this.#running.size;
+  }
+
+  get hasSuspect(): boolean {
+    return this.#suspect !== 'none';
+  }
+
+  /** Claims one suspect as soon as there is a free slot. */
+  wakeForSuspect(): void {
+    this.#suspect = 'wanted';
+    this.wake();
   }
 
   /** Claims jobs as soon as there is a free slot. */
@@ -62,12 +82,31 @@ export class Worker {
   /** Stops claiming and waits for running attempts; `deadline` aborts them and releases their jobs. */
   async stop(deadline: AbortSignal): Promise<void> {
     this.#stopped = true;
-    const abort = () => this.#abort.abort(deadline.reason);
-    if (deadline.aborted) abort();
-    deadline.addEventListener('abort', abort, { once: true });
+    this.#deadline = deadline;
+    const release = () => {
+      for (const attempt of this.#running.keys()) attempt.release(deadline.reason);
+    };
+    deadline.addEventListener('abort', release, { once: true });
+    if (deadline.aborted) release();
     await this.#claiming;
-    await Promise.all(this.#running.keys());
-    deadline.removeEventListener('abort', abort);
+    await Promise.all(this.#running.values());
+    deadline.removeEventListener('abort', release);
+  }
+
+  /**
+   * Ends all attempts because the process ends unexpectedly. `culprit` has failed with `error`, and all others are
+   * released; when it is not known, each of them counts a death.
+   */
+  async crash(error: unknown, culprit: Attempt | undefined): Promise<void> {
+    this.#stopped = true;
+    this.#deadline = AbortSignal.abort(error);
+    for (const attempt of this.#running.keys()) {
+      if (attempt === culprit) attempt.crash(error);
+      else if (culprit === undefined) attempt.crash();
+      else attempt.release(error);
+    }
+    await this.#claiming;
+    await Promise.all(this.#running.values());
   }
 
   get #freeSlots(): number {
@@ -75,83 +114,94 @@ export class Worker {
   }
 
   async #claim(): Promise<void> {
-    const { inbox, target, owner, lease, events } = this.#options;
+    const { inbox, target, owner, lease, leases, bytes, events } = this.#options;
     while (this.#pending && this.#freeSlots > 0 && !this.#stopped) {
+      // A target that runs nothing may always claim one.
+      if (bytes.isFull && this.#running.size > 0) {
+        this.#pending = false;
+        bytes.onRoom(this.#wake);
+        return;
+      }
       const slots = this.#freeSlots;
       this.#pending = false;
+      const share = bytes.share();
+      let taken = 0;
       try {
-        const now = Date.now();
-        const jobs = await inbox.claim(target.name, slots, owner, now, now + lease);
-        if (jobs.length === slots) this.#pending = true;
-        for (const job of jobs) this.#start(job);
+        const renewal = leases.beforeClaim();
+        if (renewal !== undefined) await renewal;
+        if (this.#stopped) return;
+        const suspects = this.#suspect === 'wanted';
+        const limit = suspects ? 1 : slots;
+        const held = Array.from(this.#running.keys(), ({ job }) => job.job);
+        const leaseUntil = performance.now() + lease;
+        const jobs = await inbox.claim(target.name, limit, owner, lease, {
+          held,
+          suspects,
+          maxBytes: share.bytes,
+        });
+        taken = jobs.reduce((sum, job) => sum + sizeOf(job), 0);
+        const mayBeCut = jobs.length > 0 && share.bytes - taken < LARGE_BODY;
+        // A suspect comes before the others, and they after it.
+        if (suspects || jobs.length === slots || mayBeCut) this.#pending = true;
+        const attempts = jobs.map((job) => new Attempt(job, target, leaseUntil, () => events.overdue(job)));
+        if (suspects) this.#suspect = attempts[0] ?? 'none';
+        for (const attempt of attempts) this.#start(attempt);
       } catch (error) {
         // The next poll retries.
+        if (this.#suspect === 'wanted') this.#suspect = 'none';
         events.storeFailed(error);
+      } finally {
+        share.settle(taken);
       }
     }
   }
 
-  #start(job: ClaimedJob): void {
-    const running = this.#attempt(job)
-      .catch((error: unknown) => this.#options.events.storeFailed(error))
+  readonly #wake = (): void => this.wake();
+
+  #start(attempt: Attempt): void {
+    const { target, leases, bytes, events, onSuspectEnded } = this.#options;
+    leases.add(attempt);
+    const running = this.#run(attempt)
+      .catch(events.storeFailed)
       .finally(() => {
-        this.#running.delete(running);
+        leases.delete(attempt);
+        this.#running.delete(attempt);
+        bytes.release(sizeOf(attempt.job));
+        if (this.#suspect === attempt) {
+          this.#suspect = 'none';
+          onSuspectEnded();
+        }
         // The next job with the same order key may be claimable now.
-        if (this.#pending || this.#options.target.ordered === true) this.wake();
+        if (this.#pending || target.ordered === true) this.wake();
       });
-    this.#running.set(running, job.job);
+    this.#running.set(attempt, running);
   }
 
-  async #attempt(job: ClaimedJob): Promise<void> {
+  async #run(attempt: Attempt): Promise<void> {
     const { inbox, owner, events } = this.#options;
-    const { outcome, error } = await this.#run(job);
-    const recorded = await inbox.settle(job, owner, outcome, Date.now());
+    const { job } = attempt;
+    const { outcome, error } = await this.#end(attempt);
+    attempt.settling = true;
+    const recorded = await inbox.settle(job, owner, outcome);
     if (recorded) events.settled(job, outcome.kind, error);
-    else events.leaseLost(job);
+    else if (!attempt.leaseLost) events.leaseLost(job);
   }
 
-  async #run(job: ClaimedJob): Promise<{ readonly outcome: Outcome; readonly error?: unknown }> {
-    const { target } = this.#options;
-    // A process died during the last allowed attempt.
-    if (job.attempt > target.maxAttempts) {
-      return { outcome: { kind: 'dead', error: 'the process exited during the last attempt' } };
+  #end(attempt: Attempt): Ended | Promise<Ended> {
+    const { maxAttempts } = this.#options.target;
+    const { attempt: number, deaths } = attempt.job;
+    if (deaths >= MAX_DEATHS) {
+      const error = `the process ended, or stood still, during each of ${deaths} attempts`;
+      return { outcome: { kind: 'dead', error } };
     }
-    const timeout = new AbortController();
-    const timer = setTimeout(
-      () => timeout.abort(new AttemptError(`took longer than ${target.timeout} ms`)),
-      target.timeout,
-    );
-    const signal = AbortSignal.any([timeout.signal, this.#abort.signal]);
-    try {
-      signal.throwIfAborted();
-      await unlessAborted(target.run(job, signal), signal);
-      return { outcome: { kind: 'done' } };
-    } catch (error) {
-      if (this.#abort.signal.aborted) return { outcome: { kind: 'released' } };
-      return { outcome: this.#failure(job, error), error };
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  #failure({ attempt }: ClaimedJob, error: unknown): Outcome {
-    const { target } = this.#options;
-    const message = describeError(error).slice(0, MAX_ERROR);
-    const retryAfter = error instanceof AttemptError ? error.retryAfter : undefined;
-    if (retryAfter === 'never' || attempt >= target.maxAttempts) return { kind: 'dead', error: message };
-    const wait = Math.max(retryAfter ?? 0, backoff(attempt, target.backoff, Math.random()));
-    return { kind: 'retry', dueAt: Date.now() + wait, error: message };
+    // Its target allows fewer attempts than before.
+    if (number > maxAttempts) return { outcome: { kind: 'dead', error: `had ${number - 1} attempts` } };
+    // The answer to the claim came so late that the lease may have ended.
+    if (performance.now() >= attempt.leaseUntil || this.#deadline?.aborted) return RELEASED;
+    return attempt.run();
   }
 }
 
-/** Rejects when the signal aborts, even if the work ignores it: a handler cannot block the worker. */
-async function unlessAborted(work: void | Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
-  signal.addEventListener('abort', onAbort);
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
+function sizeOf({ delivery: { body } }: ClaimedJob): number {
+  return body.byteLength;
 }

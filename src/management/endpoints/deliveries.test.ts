@@ -43,7 +43,7 @@ async function open(events: readonly string[], changes: Partial<ManagementOption
     return reply.statusCode;
   };
   const settle = async (event: string, kind: 'done' | 'dead') => {
-    const [job] = await inbox.claim(`handler:${event}`, 1, 'me', NOW + 10_000, NOW + 20_000);
+    const [job] = await inbox.claim(`handler:${event}`, 1, 'me', 10_000, { now: NOW + 10_000 });
     assert.ok(job);
     const error = 'Error: no answer from https://me:canary@host/';
     await inbox.settle(job, 'me', kind === 'done' ? { kind } : { kind, error }, NOW);

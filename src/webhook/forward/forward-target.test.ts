@@ -9,6 +9,7 @@ import type { ClaimedJob } from '../../inbox/delivery.ts';
 import { AttemptError } from '../../inbox/dispatch/target.ts';
 import { standard } from '../schemes/standard.ts';
 import { forwardTarget } from './forward-target.ts';
+import { Network } from './network.ts';
 import { createPoster } from './post.ts';
 
 const SECRETS = [1, 2].map((byte) => `whsec_${Buffer.alloc(24, byte).toString('base64')}`);
@@ -23,7 +24,8 @@ const server = createServer(async (request, response) => {
   const { status, retryAfter } = reply;
   response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': retryAfter }).end();
 });
-const poster = createPoster({ allowPrivate: true });
+const network = new Network();
+const poster = createPoster({ network, allowPrivate: true });
 let url = new URL('http://127.0.0.1');
 before(async () => {
   server.listen(0, '127.0.0.1');
@@ -32,6 +34,7 @@ before(async () => {
 });
 after(() => {
   poster[Symbol.dispose]();
+  network[Symbol.dispose]();
   server.close();
 });
 
@@ -41,6 +44,7 @@ const job: ClaimedJob = {
   job: 1,
   target: 'forward:billing',
   attempt: 2,
+  deaths: 0,
   delivery: {
     id: '019a-id',
     source: '',

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { guardedLookup, PrivateAddressError, refusePrivateHost } from './guarded-lookup.ts';
+import { guardedLookup, isPrivateHost, PrivateAddressError } from './guarded-lookup.ts';
+import { HostResolver } from './host-resolver.ts';
 
 type Found = { readonly error: Error | null; readonly address: unknown };
 
-const look = (hostname: string, all: boolean) =>
+const resolver = new HostResolver();
+const look = (hostname: string, all: boolean, allowPrivate = false) =>
   new Promise<Found>((resolve) => {
-    guardedLookup(hostname, { all }, (error, address) => resolve({ error, address }));
+    guardedLookup(resolver, allowPrivate)(hostname, { all }, (error, address) => resolve({ error, address }));
   });
 
 test('a name with a private address is refused without a retry, with advice', async () => {
@@ -17,6 +19,12 @@ test('a name with a private address is refused without a retry, with advice', as
     assert.match(error.message, /localhost is a private address; set allowPrivate/);
     assert.equal(address, '');
   }
+});
+
+test('a private address is given where that is allowed', async () => {
+  const { error, address } = await look('localhost', false, true);
+  assert.equal(error, null);
+  assert.match(String(address), /^(?:127\.0\.0\.1|::1)$/);
 });
 
 test('a public address is given in the form that was asked for', async () => {
@@ -42,9 +50,9 @@ test('hosts that are addresses themselves, in every spelling that a URL knows', 
     '１２７.0.0.1',
   ]) {
     const { hostname } = new URL(`http://${host}/`);
-    assert.throws(() => refusePrivateHost(hostname), PrivateAddressError, host);
+    assert.ok(isPrivateHost(hostname), host);
   }
   for (const host of ['8.8.8.8', '[2606:4700::1111]', 'example.com', 'localhost']) {
-    refusePrivateHost(new URL(`http://${host}/`).hostname);
+    assert.ok(!isPrivateHost(new URL(`http://${host}/`).hostname), host);
   }
 });

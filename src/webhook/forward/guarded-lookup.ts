@@ -1,6 +1,6 @@
-import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { AttemptError } from '../../inbox/dispatch/target.ts';
+import type { HostResolver } from './host-resolver.ts';
 import { isPrivateAddress } from './private-address.ts';
 
 /** A forward address is in a private network and `allowPrivate` is not set: a protection against SSRF. */
@@ -13,24 +13,30 @@ export class PrivateAddressError extends AttemptError {
   }
 }
 
-/** Refuses a host that is a private IP address; names are checked when they are resolved. Throws PrivateAddressError. */
-export function refusePrivateHost(hostname: string): void {
+/** Whether a host is a private IP address itself; names are judged when they are resolved. */
+export function isPrivateHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
-  if (isIP(host) !== 0 && isPrivateAddress(host)) throw new PrivateAddressError(host);
+  return isIP(host) !== 0 && isPrivateAddress(host);
 }
 
 /**
- * Resolves a name with the system's resolver and fails when any of its addresses is private. The connection uses the
- * checked addresses, so DNS rebinding is not possible.
+ * A look-up for connections that fails when any address of a host is private, unless that is allowed. The connection uses
+ * the checked addresses, so DNS rebinding is not possible.
  */
-export const guardedLookup: LookupFunction = (hostname, options, callback) => {
-  lookup(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
-    if (error) return callback(error, '');
-    const [first] = addresses;
-    if (first === undefined || addresses.some(({ address }) => isPrivateAddress(address))) {
-      return callback(new PrivateAddressError(hostname), '');
-    }
-    if (options.all) return callback(null, addresses);
-    callback(null, first.address, first.family);
-  });
-};
+export function guardedLookup(resolver: HostResolver, allowPrivate: boolean): LookupFunction {
+  return (hostname, options, callback) => {
+    resolver.resolve(hostname).then(
+      (found) => {
+        if (!allowPrivate && found.some(({ address }) => isPrivateAddress(address))) {
+          return callback(new PrivateAddressError(hostname), '');
+        }
+        const wanted = found.filter(({ family }) => !options.family || options.family === family);
+        const [first] = wanted;
+        if (first === undefined) callback(new AttemptError(`${hostname} has no address of this family`), '');
+        else if (options.all) callback(null, wanted);
+        else callback(null, first.address, first.family);
+      },
+      (error: Error) => callback(error, ''),
+    );
+  };
+}

@@ -6,6 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { PrivateAddressError } from './guarded-lookup.ts';
+import { Network } from './network.ts';
 import { createPoster, type PosterOptions } from './post.ts';
 
 const never = new AbortController().signal;
@@ -22,7 +23,7 @@ async function receiver(answer: RequestListener, options: Partial<PosterOptions>
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const poster = createPoster({ allowPrivate: true, ...options });
+  const poster = createPoster({ network: new Network(), allowPrivate: true, ...options });
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/in?x=1`);
   return {
     url,

@@ -1,6 +1,7 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
-import { guardedLookup, refusePrivateHost } from './guarded-lookup.ts';
+import { guardedLookup, isPrivateHost, PrivateAddressError } from './guarded-lookup.ts';
+import type { Network } from './network.ts';
 
 /** A request to send. */
 export interface Post {
@@ -28,6 +29,7 @@ export interface Poster extends Disposable {
 }
 
 export interface PosterOptions {
+  readonly network: Network;
   readonly allowPrivate: boolean;
   /** Timeout for the body of a reply, in milliseconds; default 5,000. */
   readonly replyTime?: number;
@@ -37,12 +39,14 @@ export interface PosterOptions {
 const loadHttps = () => process.getBuiltinModule('node:https');
 
 /** Creates a poster, which refuses private addresses unless they are allowed. */
-export function createPoster({ allowPrivate, replyTime = MAX_REPLY_TIME }: PosterOptions): Poster {
+export function createPoster({ network, allowPrivate, replyTime = MAX_REPLY_TIME }: PosterOptions): Poster {
   const http = new HttpAgent({ keepAlive: true });
   let https: HttpsAgent | undefined;
+  const lookup = guardedLookup(network.resolver, allowPrivate);
   return {
     async post({ url, headers, body, signal }) {
-      if (!allowPrivate) refusePrivateHost(url.hostname);
+      if (!allowPrivate && isPrivateHost(url.hostname)) throw new PrivateAddressError(url.hostname);
+      network.admit(url.host);
       const secure = url.protocol === 'https:';
       if (secure) https ??= new (loadHttps().Agent)({ keepAlive: true });
       const { promise, resolve, reject } = Promise.withResolvers<PostReply>();
@@ -51,8 +55,9 @@ export function createPoster({ allowPrivate, replyTime = MAX_REPLY_TIME }: Poste
         headers: { ...headers, 'content-length': body.byteLength },
         agent: secure ? https : http,
         signal,
-        ...(!allowPrivate && { lookup: guardedLookup }),
+        lookup,
       });
+      network.watch(url.host, request, secure ? 'secureConnect' : 'connect');
       request.on('response', (reply) => {
         drain(reply, replyTime);
         resolve({ status: reply.statusCode ?? 0, retryAfter: reply.headers['retry-after'] });

@@ -59,6 +59,12 @@ test('every fault is named by its path, and none shows a secret', () => {
     [{ a: { url: 'https://x.example', allowPrivate: 'yes' } }, /\.a\.allowPrivate must be true or false/],
     [{ a: { url: 'https://x.example', timeout: 0 } }, /\.a\.timeout must be a whole number above 0/],
     [{ a: { url: 'https://x.example', timout: 1 } }, /\.a.*timout.*timeout/],
+    [{ a: 'http://10.0.0.7/in' }, /\.a\.url is the private address 10\.0\.0\.7; set allowPrivate/],
+    [
+      { a: { url: 'http://2130706433/in' } },
+      /\.a\.url is the private address 127\.0\.0\.1; set allowPrivate/,
+    ],
+    [{ a: 'https://[::ffff:127.0.0.1]:8443' }, /\.a\.url is the private address .*; set allowPrivate/],
   ];
   for (const [value, message] of faults) {
     const { problems } = read(value);

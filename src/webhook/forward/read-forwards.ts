@@ -4,6 +4,7 @@ import { readObject } from '../../config/schema/read-object.ts';
 import { forwardSchema } from '../../config/schema/webhook-forwards.ts';
 import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
 import { readSecrets } from '../sources/read-secrets.ts';
+import { isPrivateHost } from './guarded-lookup.ts';
 
 /** A forward address, validated. Times are in milliseconds. */
 export interface ForwardSettings
@@ -29,6 +30,13 @@ export function readForwards(
     const given = typeof entry.value === 'string' ? { ...entry, value: { url: entry.value } } : entry;
     const forward = readObject(forwardSchema, given, problems);
     const secrets = readSecrets(given, 'standard', resolve, problems);
-    return forward === undefined ? [] : { ...forward, name, secrets };
+    if (forward === undefined) return [];
+    const { hostname } = forward.url;
+    if (!forward.allowPrivate && isPrivateHost(hostname)) {
+      problems.push(
+        `${entry.path}.url is the private address ${hostname}; set allowPrivate if that is intended`,
+      );
+    }
+    return { ...forward, name, secrets };
   });
 }

@@ -1,6 +1,5 @@
 import { whenReady } from '../../core/maybe-promise.ts';
-import type { ByteBudget } from '../../http/body/byte-budget.ts';
-import type { Reply } from '../../http/endpoint.ts';
+import type { Exchange, Reply } from '../../http/endpoint.ts';
 import type { NewDelivery } from '../../inbox/delivery.ts';
 import type { DeliveryIds } from '../../inbox/delivery-ids.ts';
 import type { Appended, Inbox } from '../../inbox/inbox.ts';
@@ -12,9 +11,10 @@ import { ACKNOWLEDGED, TEXT_TYPE } from '../webhook-errors.ts';
 export interface ReceiverParts {
   readonly inbox: Inbox;
   readonly ids: DeliveryIds;
-  readonly budget: ByteBudget;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
+  /** Takes the bytes of a body out of the budgets of the door. Throws HttpProblem when they do not fit. */
+  takeBytes(bytes: number, exchange: Exchange): void;
   /** Which jobs a delivery gets. */
   readonly plan: JobPlan;
   /** Called with each delivery once it is durable, or known already. */

@@ -10,7 +10,7 @@ export function deliveryEndpoint(guard: TokenGuard, parts: ReceiverParts): Endpo
     bodyLimit: parts.bodyLimit,
     admit(exchange, bodyLength) {
       guard(exchange.headers);
-      parts.budget.take(bodyLength, exchange);
+      parts.takeBytes(bodyLength, exchange);
     },
     handle({ headers, contentType, body }) {
       const parsed = parseJsonBody(body);

@@ -46,7 +46,7 @@ async function receive({ secrets = [], ...options }: Options = {}): Promise<Rece
   });
   const jobs = () => {
     const now = Date.now();
-    return database.inbox.claim('t', 1_000, 'test', now, now + 60_000);
+    return database.inbox.claim('t', 1_000, 'test', 60_000, { now });
   };
   return {
     app,

@@ -4,6 +4,7 @@ import { ByteBudget } from '../../http/body/byte-budget.ts';
 import { readRawBodies } from '../../http/body/read-bodies.ts';
 import { refuseUnrouted } from '../../http/unrouted.ts';
 import { DeliveryIds } from '../../inbox/delivery-ids.ts';
+import { largestBody } from '../sources/defaults.ts';
 import type { SourceSettings } from '../sources/source.ts';
 import { webhookErrors } from '../webhook-errors.ts';
 import type { ReceiverParts } from './accept-delivery.ts';
@@ -17,7 +18,7 @@ export interface ReceiverOptions extends Pick<ReceiverParts, 'inbox' | 'plan' | 
   secrets(): readonly string[];
   /** Signed sources, each at /webhook/<name>. */
   readonly sources: readonly SourceSettings[];
-  /** Largest body in bytes. A larger one is a 413. */
+  /** Largest body in bytes, where a source has no limit of its own. A larger one is a 413. */
   readonly maxBodyBytes: number;
   /** Bytes of all bodies under way at the same time. What does not fit is a 503. */
   readonly maxBytesInFlight: number;
@@ -26,14 +27,35 @@ export interface ReceiverOptions extends Pick<ReceiverParts, 'inbox' | 'plan' | 
 /** Where deliveries come in. */
 export const RECEIVER_PATH = '/webhook';
 
+/** The share of the bytes under way for bodies above `maxBodyBytes`, so that a few large ones leave room for the others. */
+const LARGE_SHARE = 0.5;
+
+/** The body limit of a source: its own or the door's, and no more than can ever be under way. */
+function bodyLimitOf(source: SourceSettings, { maxBodyBytes, maxBytesInFlight }: ReceiverOptions): number {
+  const limit = source.maxBodyBytes ?? Math.max(maxBodyBytes, largestBody(source.scheme));
+  return Math.min(limit, Math.max(maxBodyBytes, Math.floor(maxBytesInFlight * LARGE_SHARE)));
+}
+
 /** Receives deliveries and stores them (contract 4.4); registered with RECEIVER_PATH as its prefix. */
 export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) => {
   const { secrets, sources, maxBodyBytes, maxBytesInFlight } = given;
   const budget = new ByteBudget(maxBytesInFlight);
-  const parts: ReceiverParts = { ...given, ids: new DeliveryIds(), budget, bodyLimit: maxBodyBytes };
+  const largeBodies = new ByteBudget(Math.floor(maxBytesInFlight * LARGE_SHARE));
+  const parts: ReceiverParts = {
+    ...given,
+    ids: new DeliveryIds(),
+    bodyLimit: maxBodyBytes,
+    takeBytes(bytes, exchange) {
+      if (bytes > maxBodyBytes) largeBodies.take(bytes, exchange);
+      budget.take(bytes, exchange);
+    },
+  };
   readRawBodies(app);
   addEndpoint(app, 'POST', '', deliveryEndpoint(tokenGuard(secrets), parts));
-  for (const source of sources) addEndpoint(app, 'POST', `/${source.name}`, sourceEndpoint(source, parts));
+  for (const source of sources) {
+    const bodyLimit = bodyLimitOf(source, given);
+    addEndpoint(app, 'POST', `/${source.name}`, sourceEndpoint(source, { ...parts, bodyLimit }));
+  }
   // All other paths are the application's own.
   const paths = ['', ...sources.map(({ name }) => `/${name}`)];
   refuseUnrouted(app, webhookErrors, Object.fromEntries(paths.map((path) => [path, 'POST'])));

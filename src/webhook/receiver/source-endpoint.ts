@@ -35,7 +35,7 @@ export function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): En
       const step = verifier(exchange.headers, Date.now());
       if (typeof step !== 'function') throw refused(step);
       checks.set(exchange, step);
-      parts.budget.take(bodyLength, exchange);
+      parts.takeBytes(bodyLength, exchange);
     },
     handle(exchange) {
       const { headers, contentType, body } = exchange;

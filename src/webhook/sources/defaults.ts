@@ -44,3 +44,9 @@ export function defaultLayout(scheme: SchemeName, headerPrefix = 'webhook'): Sou
   const layout = layouts[scheme];
   return scheme === 'standard' ? { ...layout, dedup: header(`${headerPrefix}-id`) } : layout;
 }
+
+/** The largest body that the usual sender of a scheme sends, in bytes; 0: not known. */
+export function largestBody(scheme: SchemeName): number {
+  // GitHub caps its payloads at 25 MB (docs.github.com, "Webhook events and payloads").
+  return scheme === 'github' ? 25 * 1024 * 1024 : 0;
+}

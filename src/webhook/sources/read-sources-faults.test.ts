@@ -35,6 +35,10 @@ test('every fault is named by its path', () => {
       `${at}.a.tolerance must be a whole number of seconds, 0 for any time`,
     ],
     [
+      { a: { scheme: 'github', secrets: 'a', maxBodyBytes: 0 } },
+      `${at}.a.maxBodyBytes must be a whole number above 0`,
+    ],
+    [
       { a: { scheme: 'slack', secrets: 'a', tolerance: -1 } },
       `${at}.a.tolerance must be a whole number of seconds, 0 for any time`,
     ],

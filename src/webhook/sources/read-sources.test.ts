@@ -41,6 +41,7 @@ test('a source needs no more than a scheme and a secret', () => {
     name: 'svix',
     scheme: 'standard',
     secrets: [SHARED],
+    maxBodyBytes: undefined,
     event: { kind: 'pointer', pointer: ['type'] },
     events: new Map(),
     data: ['data'],

@@ -50,6 +50,7 @@ export function readSources(
       scheme: source.scheme,
       signature: signatureOf(source),
       secrets,
+      maxBodyBytes: source.maxBodyBytes,
       ...layoutOf(source),
     };
   });

@@ -7,12 +7,13 @@ import type { Server } from '../pool/server.ts';
 import { storable, storableKey, stored } from '../text.ts';
 import { singleWrite } from '../write-queue.ts';
 import { awaitEarlierWriters } from './delivery-writers.ts';
+import { notAhead } from './server-clock.ts';
 
 // Serialises concurrent replays, so that the second one sees the result of the first.
 const LOCK = { text: 'SELECT seq FROM deliveries WHERE id = $1 FOR UPDATE' };
 const REPLAY_JOBS = {
   text: `
-    UPDATE jobs SET status = 'open', attempts = 0, due_at = $1, error = NULL, finished_at = NULL
+    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('$1::bigint')}, error = NULL, finished_at = NULL
     WHERE delivery = (SELECT seq FROM deliveries WHERE id = $2) AND target = ANY ($3::text[])
       AND (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs AS other WHERE other.delivery = jobs.delivery) = 0
     RETURNING seq`,
@@ -20,7 +21,7 @@ const REPLAY_JOBS = {
 const REPLAY_UNHANDLED = {
   text: `
     INSERT INTO jobs (delivery, due_at, target, order_key)
-    SELECT d.seq, $1, job.target, job.order_key
+    SELECT d.seq, ${notAhead('$1::bigint')}, job.target, job.order_key
     FROM deliveries AS d, unnest($3::text[], $4::text[]) WITH ORDINALITY AS job (target, order_key, nth)
     WHERE d.id = $2 AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = d.seq)
     ORDER BY nth RETURNING seq`,

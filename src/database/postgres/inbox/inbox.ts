@@ -1,16 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { NewDelivery } from '../../../inbox/delivery.ts';
 import type { Appended, Inbox } from '../../../inbox/inbox.ts';
 import { WAITING_TARGETS } from '../../inbox-sql.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
 import type { Notifier } from '../notifier.ts';
 import type { Statement } from '../pool/connection.ts';
-import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey, stored } from '../text.ts';
 import { singleWrite, writeQueue } from '../write-queue.ts';
-import { appendAll, resize } from './append.ts';
+import { appendAll } from './append.ts';
 import { claimJobs } from './claim.ts';
+import { pruneStep, SIZE } from './prune.ts';
+import { SERVER_NOW, timeOr } from './server-clock.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
 
 /** Maximum number of connections on which batches of appends run at the same time. */
@@ -19,21 +21,37 @@ const APPEND_CONCURRENCY = 2;
 const SETTLE_TIMEOUT = 5_000;
 /** Maximum wait between two of these retries, in milliseconds. */
 const SETTLE_PAUSE = 500;
-const FOREIGN_KEY_VIOLATION = '23503';
 
 const DUE = {
   name: 'due',
   text: `
     SELECT target FROM unnest($1::text[]) AS wanted (target)
-    WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= $2)`,
+    WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= ${timeOr('$2')})`,
+};
+const DUE_SUSPECTS = {
+  name: 'due-suspects',
+  text: `
+    SELECT target FROM unnest($1::text[]) AS wanted (target)
+    WHERE EXISTS (
+      SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= ${timeOr('$2')}
+        AND deaths > 0 AND deaths + CASE WHEN owner IS NULL THEN 0 ELSE 1 END >= ${SUSPECT_DEATHS})`,
 };
 const ID_OF = {
   name: 'id of',
   text: 'SELECT id FROM deliveries WHERE source = $1 AND dedup_key = $2',
 };
+// What is locked is being settled, or claimed by another process: the next renewal finds out. It waits for nothing.
 const RENEW = {
   name: 'renew',
-  text: `UPDATE jobs SET due_at = $1 WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])`,
+  text: `
+    WITH mine AS MATERIALIZED (
+      SELECT seq FROM jobs WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])),
+    free AS MATERIALIZED (
+      SELECT seq FROM jobs WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])
+      ORDER BY seq FOR UPDATE SKIP LOCKED),
+    renewed AS (
+      UPDATE jobs SET due_at = ${timeOr('$4')} + $1::bigint FROM free WHERE jobs.seq = free.seq RETURNING jobs.seq)
+    SELECT mine.seq, renewed.seq IS NOT NULL FROM mine LEFT JOIN renewed USING (seq)`,
 };
 // "+ 0" makes the planner use the index of open jobs; in the index of all jobs it would scan the done ones.
 const BACKLOG = {
@@ -41,22 +59,7 @@ const BACKLOG = {
     SELECT (SELECT count(*) FROM jobs WHERE status = 'open'), (SELECT count(*) FROM jobs WHERE status = 'dead'),
       (SELECT received_at FROM deliveries WHERE seq = (SELECT min(delivery + 0) FROM jobs WHERE status = 'open'))`,
 };
-const PRUNE = {
-  text: `
-    WITH old AS (
-      SELECT d.seq FROM deliveries AS d, LATERAL (
-        SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'open') AS open,
-          count(*) FILTER (WHERE status = 'dead') AS dead
-        FROM jobs WHERE delivery = d.seq) AS has
-      WHERE d.received_at < $1 AND has.open = 0 AND (NOT $2::boolean OR (has.jobs > 0 AND has.dead = 0))
-      ORDER BY d.seq LIMIT $3 FOR UPDATE OF d SKIP LOCKED),
-    jobs_gone AS (DELETE FROM jobs USING old WHERE delivery = old.seq AND status <> 'open'),
-    gone AS (DELETE FROM deliveries USING old WHERE deliveries.seq = old.seq RETURNING octet_length(body) AS bytes),
-    resized AS (${resize('-', 'gone')})
-    SELECT count(*) FROM gone`,
-};
-const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_size' };
-
+const CLOCK = { name: 'clock', text: `SELECT ${SERVER_NOW}` };
 // Ordered by name, so that concurrent heartbeats do not deadlock.
 const HEARTBEAT = {
   text: `
@@ -111,21 +114,35 @@ export function postgresInbox(
     },
 
     async due(targets, now) {
-      const values = [targets.map((target) => storable(target)), now];
+      const values = [targets.map((target) => storable(target)), now ?? null];
       const rows = await counted(dueTally, () => server.read(DUE, values));
       return rows.map(([target]) => stored(String(target)));
     },
 
-    claim: (target, limit, owner, now, leaseEnd) =>
-      singleWrite(observer, () => claimJobs(server, { target, limit, owner, now, leaseEnd })),
+    async dueSuspects(targets, now) {
+      const values = [targets.map((target) => storable(target)), now ?? null];
+      const rows = await counted(dueTally, () => server.read(DUE_SUSPECTS, values));
+      return rows.map(([target]) => stored(String(target)));
+    },
 
-    async renew(owner, jobs, leaseEnd) {
-      await write(RENEW, [leaseEnd, owner, jobs]);
+    claim(target, limit, owner, lease, options = {}) {
+      const { held = [], suspects = false, maxBytes = Number.MAX_SAFE_INTEGER, now = null } = options;
+      const claim = { target, limit, owner, lease, held, suspects, maxBytes, now };
+      return singleWrite(observer, () => claimJobs(server, claim));
+    },
+
+    async renew(owner, jobs, lease, now) {
+      const rows = await write(RENEW, [lease, owner, jobs, now ?? null]);
+      const held = new Map(rows.map(([seq, renewed]) => [Number(seq), renewed === true]));
+      return {
+        renewed: jobs.filter((job) => held.get(job)),
+        lost: jobs.filter((job) => !held.has(job)),
+      };
     },
 
     /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
-    async settle({ job, attempt }, owner, outcome, now) {
-      const settlement = { job, owner, attempt, outcome, now };
+    async settle({ job, attempt, deaths }, owner, outcome, now) {
+      const settlement = { job, owner, attempt, deaths, outcome, now: now ?? null };
       const deadline = performance.now() + SETTLE_TIMEOUT;
       for (let first = true; ; first = false) {
         try {
@@ -153,18 +170,11 @@ export function postgresInbox(
       return { open, dead, oldestAt: oldestAt ?? undefined };
     },
 
-    async prune(before, limit, settledOnly) {
-      const values = [before, settledOnly, limit];
-      const [row] = await singleWrite(observer, async () => {
-        try {
-          return await server.write(PRUNE, values);
-        } catch (error) {
-          // A job of one of the deliveries was reopened concurrently.
-          if (sqlState(error) !== FOREIGN_KEY_VIOLATION) throw error;
-          return server.write(PRUNE, values);
-        }
-      });
-      return Number(row?.[0] ?? 0);
+    prune: (rule) => singleWrite(observer, () => pruneStep(server, rule)),
+
+    async clock() {
+      const [row] = await server.read(CLOCK, []);
+      return Number(row?.[0]);
     },
 
     async size() {

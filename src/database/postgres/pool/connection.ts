@@ -1,12 +1,16 @@
 import pg from 'pg';
 import { ConnectionLostError, describeFault, isStale, sqlState, UnconfirmedError } from './faults.ts';
+import { requireSession } from './session-check.ts';
 
 /** Timeout for opening a connection, in milliseconds. */
 const CONNECT_TIMEOUT = 2_000;
 /** Timeout of a statement on the server, in milliseconds. */
 export const STATEMENT_TIMEOUT = 5_000;
-/** Timeout for a lock that another transaction holds, in milliseconds. */
-const LOCK_TIMEOUT = 1_000;
+/**
+ * Timeout of one wait for a lock that another transaction holds, in milliseconds. It is shorter than the server's own
+ * search for deadlocks, so that waits in a circle end soon; `Server` tries again.
+ */
+const LOCK_TIMEOUT = 400;
 /** Timeout for closing a connection, in milliseconds. */
 const CLOSE_TIMEOUT = 1_000;
 /** Type id of 64-bit integers; all of ours are below 2^53. */
@@ -36,6 +40,14 @@ const IS_REPLICA = { text: 'SELECT pg_is_in_recovery()' };
 export interface Statement {
   readonly name?: string;
   readonly text: string;
+}
+
+/** How a connection is opened. */
+export interface ConnectOptions {
+  /** Whether it may be to a replica; default false. */
+  readonly readOnly?: boolean;
+  /** Whether to make sure that it is a session of its own, before anything is set in it; default false. */
+  readonly checkSession?: boolean;
 }
 
 /** The statements of a transaction, with their values. */
@@ -72,19 +84,22 @@ export class Connection implements AsyncDisposable {
     client.on('end', () => this.#lose(new Error('The connection was closed')));
   }
 
-  /** Opens a connection, to a replica too if `readOnly`. Rejects with what the driver or the server says. */
-  static async open(url: string, readOnly = false): Promise<Connection> {
+  /** Opens a connection. Rejects with what the driver or the server says, or with DatabaseOpenError without a session. */
+  static async open(
+    url: string,
+    { readOnly = false, checkSession = false }: ConnectOptions = {},
+  ): Promise<Connection> {
+    const config = { connectionString: url, keepAlive: true, fallback_application_name: 'portico' };
     const client = new pg.Client({
-      connectionString: url,
+      ...config,
       pipeline: true,
-      keepAlive: true,
-      fallback_application_name: 'portico',
       types: { getTypeParser: parserOf as typeof pg.types.getTypeParser },
     });
     const connection = new Connection(client);
     const timer = setTimeout(() => connection.abort(`no answer for ${CONNECT_TIMEOUT} ms`), CONNECT_TIMEOUT);
     try {
       await client.connect();
+      if (checkSession) await requireSession(client, () => connectBeside(config));
       const settings = connection.run({ text: SETTINGS }, undefined);
       const [, [row]] = await Promise.all([settings, connection.run(IS_REPLICA, undefined)]);
       if (row?.[0] === true && !readOnly) {
@@ -179,6 +194,18 @@ export class Connection implements AsyncDisposable {
     this.#lost = error;
     this.onChange();
   }
+}
+
+/** A second connection, for as long as the first one may take to open. */
+async function connectBeside(config: pg.ClientConfig): Promise<pg.Client> {
+  const client = new pg.Client({
+    ...config,
+    connectionTimeoutMillis: CONNECT_TIMEOUT,
+    query_timeout: CONNECT_TIMEOUT,
+  });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
 }
 
 /** The driver's parsers, except that 64-bit integers become numbers. */

@@ -1,5 +1,5 @@
 import { serverUrls } from '../../database-url.ts';
-import { Connection, ReadOnlyServerError } from './connection.ts';
+import { Connection, type ConnectOptions, ReadOnlyServerError } from './connection.ts';
 import { describeFault } from './faults.ts';
 
 /** The next server is tried beside one that has not answered for this long, in milliseconds. */
@@ -12,8 +12,8 @@ export type Connect = () => Promise<Connection>;
  * Opens connections to the first server of `url` that accepts writes, or that answers if `readOnly`. With several servers
  * it starts with the one that was used last. Rejects when none is usable.
  */
-export function connector(url: string, readOnly = false): Connect {
-  const servers = serverUrls(url).map((one) => () => Connection.open(one, readOnly));
+export function connector(url: string, options: ConnectOptions = {}): Connect {
+  const servers = serverUrls(url).map((one) => () => Connection.open(one, options));
   const [only, ...others] = servers;
   if (only !== undefined && others.length === 0) return only;
   let first = 0;

@@ -17,6 +17,7 @@ export class UnconfirmedError extends Error {
  * connection, resources, operator intervention, system, internal.
  */
 const UNKNOWN = /^(?:08|53|57P|58|XX)/;
+const LOCK_NOT_AVAILABLE = '55P03';
 /** serialization_failure and deadlock_detected: rolled back, and likely to succeed when retried. */
 const TRANSIENT: ReadonlySet<unknown> = new Set(['40001', '40P01']);
 /**
@@ -42,6 +43,11 @@ export function isOutcomeUnknown(error: unknown): boolean {
 /** Whether the statement was rolled back because of a concurrent one. */
 export function isTransient(error: unknown): boolean {
   return TRANSIENT.has(sqlState(error));
+}
+
+/** Whether the statement waited too long for a lock, and was rolled back. */
+export function isLocked(error: unknown): boolean {
+  return sqlState(error) === LOCK_NOT_AVAILABLE;
 }
 
 /** Whether the connection is unusable after this error. */

@@ -19,9 +19,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   READ_ONLY_SERVER: 'Name the primary in the URL.',
 };
 
-/** Opens a connection to a primary of a supported version. Rejects with the error that `openFailure` describes. */
+/** Opens a connection to a primary of a supported version that is a session of its own. Rejects with the error that `openFailure` describes. */
 export async function openFirst(url: string): Promise<Connection> {
-  const connection = await connector(url)();
+  const connection = await connector(url, { checkSession: true })();
   try {
     await checkServer(connection);
     return connection;

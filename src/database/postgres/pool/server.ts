@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../../core/store-errors.ts';
 import { type Connection, type Row, STATEMENT_TIMEOUT, type Statement, type Steps } from './connection.ts';
-import { describeFault, isOutcomeUnknown, isTransient, UnconfirmedError } from './faults.ts';
+import { describeFault, isLocked, isOutcomeUnknown, isTransient, UnconfirmedError } from './faults.ts';
 import { Pool } from './pool.ts';
 
 /** Maximum number of connections to a server. */
@@ -22,6 +22,8 @@ const READ_TIMEOUT = 2_000;
 const WRITE_TIMEOUT = STATEMENT_TIMEOUT + 1_000;
 /** Retries of a write that was rolled back because of a concurrent one: their number, and the maximum wait in milliseconds. */
 const RETRIES = { max: 4, wait: 40 };
+/** A write that waits for locks is retried for this long, in milliseconds. */
+const LOCK_RETRIES = 1_000;
 
 /** A server with a pool for short reads and one for writes. Reads fail with StoreUnavailableError, caused by the driver's error. */
 export class Server implements AsyncDisposable {
@@ -110,11 +112,15 @@ function unavailable(what: string, error: unknown): StoreUnavailableError {
 
 /** Retries a write that the server rolled back because of a concurrent one. Others may have been stored. */
 async function withRetries<T>(work: () => Promise<T>): Promise<T> {
+  const began = performance.now();
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
     } catch (error) {
-      if (!isTransient(error) || attempt > RETRIES.max) throw error;
+      const mayRetry = isLocked(error)
+        ? performance.now() - began < LOCK_RETRIES
+        : isTransient(error) && attempt <= RETRIES.max;
+      if (!mayRetry) throw error;
       await delay(Math.random() * RETRIES.wait);
     }
   }

@@ -7,7 +7,7 @@ import { newDelivery } from '../../../../test/support/new-delivery.ts';
 import { temporaryFolder } from '../../../../test/support/temporary-folder.ts';
 import { migrate } from '../migrate.ts';
 import { openSqlite } from '../open.ts';
-import { ADD_ZONES, IDS_BETWEEN, PRUNE_ZONES, SEQ_OF_ID, ZONE } from './delivery-zones.ts';
+import { ADD_ZONES, IDS_BETWEEN, PRUNE_ZONE, SEQ_OF_ID, ZONE, ZONE_OF } from './delivery-zones.ts';
 
 function openDeliveries() {
   const db = new DatabaseSync(':memory:');
@@ -16,15 +16,22 @@ function openDeliveries() {
     `INSERT INTO deliveries (seq, id, source, data_pointer, body, received_at) VALUES (?, ?, '', '', x'', 0)`,
   );
   const remove = db.prepare('DELETE FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))');
-  const [addZones, pruneZones, seqOfId, between] = [ADD_ZONES, PRUNE_ZONES, SEQ_OF_ID, IDS_BETWEEN].map(
-    (sql) => db.prepare(sql),
-  );
+  const [addZones, zoneOf, pruneZone, seqOfId, between] = [
+    ADD_ZONES,
+    ZONE_OF,
+    PRUNE_ZONE,
+    SEQ_OF_ID,
+    IDS_BETWEEN,
+  ].map((sql) => db.prepare(sql));
   return {
     insert: (seq: number, id: string) => void insert.run(seq, id),
     addZones: () => void addZones?.run(),
     prune(seqs: readonly number[]) {
       remove.run(JSON.stringify(seqs));
-      pruneZones?.run(JSON.stringify(seqs));
+      for (const seq of seqs) {
+        const zone = zoneOf?.get(seq);
+        if (zone !== undefined) pruneZone?.run(Number(zone.last_seq));
+      }
     },
     find: (id: string) => seqOfId?.get(id)?.seq,
     begun: (start: string) => between?.all(start, `${start}~`, 1_000).map(({ id }) => String(id)),

@@ -1,3 +1,5 @@
+import { DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
+
 /** Maximum number of deliveries in a zone, all of which a lookup by id scans. */
 export const ZONE = 512;
 
@@ -10,11 +12,28 @@ export const ADD_ZONES = `
   SELECT max(seq), min(seq), min(id), max(id) FROM deliveries WHERE seq > ${END}
   GROUP BY (seq - ${END} - 1) / ${ZONE}`;
 
-/** Removes the empty zones among those of the deliveries `?1`, a JSON array of `seq`. */
-export const PRUNE_ZONES = `
+/** The last delivery of the zone of the delivery `?1`; no row when it is in none. */
+export const ZONE_OF = `
+  SELECT last_seq FROM (
+    SELECT last_seq, first_seq FROM delivery_zones WHERE last_seq >= ?1 ORDER BY last_seq LIMIT 1)
+  WHERE first_seq <= ?1`;
+
+/** Removes the zone with the last delivery `?1` when it is empty. */
+export const PRUNE_ZONE = `
   DELETE FROM delivery_zones
-  WHERE last_seq >= (SELECT min(value) FROM json_each(?1)) AND first_seq <= (SELECT max(value) FROM json_each(?1))
-    AND NOT EXISTS (SELECT 1 FROM deliveries WHERE seq BETWEEN first_seq AND last_seq)`;
+  WHERE last_seq = ?1 AND NOT EXISTS (SELECT 1 FROM deliveries WHERE seq BETWEEN first_seq AND last_seq)`;
+
+const TAIL_BYTES = `
+  (SELECT coalesce(sum(octet_length(body) + ${DELIVERY_OVERHEAD}), 0) FROM deliveries WHERE seq > ${END})`;
+
+/**
+ * Adds the deliveries after the last zone to the size of the inbox; ADD_ZONES follows in the same transaction. So the
+ * size is counted once per zone, and storing a delivery costs nothing for it.
+ */
+export const COUNT_TAIL = `UPDATE inbox_size SET bytes = bytes + ${TAIL_BYTES} WHERE part = 0`;
+
+/** The bytes of all deliveries: those in zones are counted, the few after the last zone are summed up. */
+export const SIZE = `SELECT bytes + ${TAIL_BYTES} AS size FROM inbox_size WHERE part = 0`;
 
 /**
  * The `seq` of the delivery with the id `?1`: after the last zone, or in a zone whose range contains it. "+" prevents an

@@ -1,5 +1,7 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
 import type { BatchResult, WriteResult } from '../../batch-queue.ts';
+import { createPruner } from '../inbox/pruner.ts';
+import { WriteCheck } from './write-check.ts';
 import { WRITES, type WriteName } from './write-statements.ts';
 
 /** One statement of a write, with its values. */
@@ -25,6 +27,8 @@ const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
 const CHECKPOINT_BYTES = 4 * 1024 * 1024;
 /** Minimum size of a commit in the WAL, a few pages, in bytes. */
 const COMMIT_BYTES = 12 * 1024;
+/** What the removal of a delivery adds to the WAL, about a page, in bytes. */
+const REMOVAL_BYTES = 4 * 1024;
 
 /**
  * Runs batches of writes on one connection, one transaction per batch. After a failed write the batch is rolled back and
@@ -41,12 +45,22 @@ export class BatchExecutor {
   readonly #undo: StatementSync;
   readonly #checkpoint: StatementSync;
   readonly #touch: StatementSync;
+  readonly #check: WriteCheck;
   #bytesSinceCheckpoint = 0;
+  /**
+   * Whether SQLite continues the numbers of deliveries by itself: a delivery was stored since the last prune, of which an
+   * earlier process may have done one.
+   */
+  #continuesNumbers = false;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
-    const names = Object.keys(WRITES) as WriteName[];
-    this.#statements = new Map(names.map((name) => [name, prepareRows(db.prepare(WRITES[name]))]));
+    const names = Object.keys(WRITES) as (keyof typeof WRITES)[];
+    const prune = createPruner(db);
+    this.#statements = new Map<WriteName, (values: Step['values']) => readonly Row[]>([
+      ...names.map((name) => [name, prepareRows(db.prepare(WRITES[name]))] as const),
+      ['prune', (values) => [this.#pruned(prune(values))]],
+    ]);
     this.#begin = db.prepare('BEGIN IMMEDIATE');
     this.#commit = db.prepare('COMMIT');
     this.#rollback = db.prepare('ROLLBACK');
@@ -56,6 +70,7 @@ export class BatchExecutor {
     this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
     // Writes a page and changes nothing.
     this.#touch = db.prepare('PRAGMA user_version = 0');
+    this.#check = new WriteCheck(db);
   }
 
   /** Returns after COMMIT, hence after the fsync of the WAL; a write with an error has stored nothing. */
@@ -64,7 +79,8 @@ export class BatchExecutor {
       this.#begin.run();
       const results = this.#together(writes) ?? this.#oneByOne(writes);
       this.#commit.run();
-      return { results };
+      this.#continuesNumbers ||= results.some(hasStored(writes));
+      return { results: this.#checked(writes, results) };
     } catch (error) {
       if (this.#db.isTransaction) this.#rollback.run();
       const message = String(error);
@@ -92,6 +108,13 @@ export class BatchExecutor {
       // On a full disk only the checkpoint fails; the WAL holds all commits.
       return isFsyncFailure(error) ? String(error) : undefined;
     }
+  }
+
+  /** The results, after the check that an empty write is for. */
+  #checked(writes: readonly Write[], results: readonly WriteResult<StepRows>[]) {
+    const error = writes.some(({ length }) => length === 0) ? this.#check.failure() : undefined;
+    if (error === undefined) return results;
+    return results.map((result, i) => (writes[i]?.length === 0 ? { error } : result));
   }
 
   /** Runs the writes without savepoints; undefined after a rollback when one failed. */
@@ -123,11 +146,19 @@ export class BatchExecutor {
   }
 
   #run(steps: Write): StepRows {
-    const rows = steps.map(({ statement, values }) => this.#statements.get(statement)?.(values) ?? []);
+    const rows = steps.map(({ statement, values }) => {
+      const after = statement === 'appendDelivery' && !this.#continuesNumbers;
+      return this.#statements.get(after ? 'appendAfterPrune' : statement)?.(values) ?? [];
+    });
     // An empty write is a health check: only a page in the WAL proves that the file can be written to.
     if (steps.length === 0) this.#touch.run();
-
     return rows;
+  }
+
+  #pruned(result: readonly [removed: number, looked: number, isLast: number]): Row {
+    this.#continuesNumbers = false;
+    this.#bytesSinceCheckpoint += result[0] * REMOVAL_BYTES;
+    return result;
   }
 
   /** Rethrows an error that ended the transaction itself (a full disk, an I/O error): it fails the whole batch. */
@@ -145,6 +176,12 @@ function prepareRows(statement: StatementSync): (values: Step['values']) => read
     const { changes, lastInsertRowid } = statement.run(...values);
     return changes === 0 ? [] : [[lastInsertRowid]];
   };
+}
+
+/** Whether a result is that of an append that has stored a delivery, the last step that changes their numbers. */
+function hasStored(writes: readonly Write[]): (result: WriteResult<StepRows>, i: number) => boolean {
+  return (result, i) =>
+    'rows' in result && writes[i]?.[0]?.statement === 'appendDelivery' && (result.rows[0] ?? []).length > 0;
 }
 
 function isFsyncFailure(error: unknown): boolean {

@@ -14,6 +14,8 @@ export interface PackedWrites {
   readonly blobs: readonly number[];
   /** The bytes of all blobs, concatenated. */
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Whether to commit them by themselves, behind all others that wait. */
+  readonly isBackground?: boolean;
 }
 
 /** The results of the batches in one commit, in the form that is posted back. */
@@ -23,6 +25,7 @@ export interface PackedResults {
   /** The number of writes of each batch. */
   readonly lengths: readonly number[];
   readonly fatal?: string;
+  readonly isBackground?: boolean;
 }
 
 /** Packs writes; the buffer may be transferred. */

@@ -1,14 +1,49 @@
+import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import { WAITING_TARGETS } from '../../inbox-sql.ts';
-import { ADD_ZONES, PRUNE_ZONES } from '../inbox/delivery-zones.ts';
+import { ADD_ZONES, COUNT_TAIL } from '../inbox/delivery-zones.ts';
 
 /** The highest `seq` ever used. */
-const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
+export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
 
 const append = (columns: string, values: string) => `
     INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key)
     VALUES (${values}?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
+
+/** Whether the owner of a job whose lease has ended is another than ?1; then its process has died, or stood still. */
+const DIED = '(owner IS NOT NULL AND owner <> ?1)';
+/** The deaths of the job with the one that its claim finds out. */
+const DEATHS = `deaths + ${DIED}`;
+
+// Of the jobs with one order key only the first open one is claimable, and only while none of them is leased: a reopened
+// job can precede a leased one. Leased jobs are few; open jobs with one key can be many. What the owner is still running
+// (?6) is leased, whatever the time. The bodies are bounded by ?7, but for the first one.
+const claim = (index: string, condition: string) => `
+    UPDATE jobs SET owner = ?1, due_at = ?2, attempts = attempts + NOT ${DIED}, deaths = ${DEATHS}
+    WHERE seq IN (SELECT seq FROM (
+      SELECT seq, row_number() OVER oldest AS nth, sum(bytes) OVER oldest AS total FROM (
+      SELECT seq, due_at, (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = due.delivery) AS bytes
+      FROM jobs AS due ${index}
+      WHERE target = ?3 AND status = 'open' AND due_at <= ?4 AND ${condition}
+        AND (owner IS NULL OR seq NOT IN (SELECT value FROM json_each(?6)))
+        AND (order_key IS NULL OR (
+          NOT EXISTS (
+            SELECT 1 FROM jobs AS earlier
+            WHERE earlier.target = due.target AND earlier.order_key = due.order_key
+              AND earlier.status = 'open' AND earlier.seq < due.seq)
+          AND NOT EXISTS (
+            SELECT 1 FROM jobs AS leased INDEXED BY jobs_held
+            WHERE leased.owner IS NOT NULL AND leased.status = 'open'
+              AND (leased.due_at > ?4 OR leased.seq IN (SELECT value FROM json_each(?6)))
+              AND leased.target = due.target AND leased.order_key = due.order_key)))
+      ORDER BY due_at, seq LIMIT ?5)
+      WINDOW oldest AS (ORDER BY due_at, seq ROWS UNBOUNDED PRECEDING))
+      WHERE nth = 1 OR total <= ?7)
+    RETURNING seq, attempts, deaths, delivery`;
+
+/** The claim that an outcome belongs to. */
+const FENCE = 'seq = ? AND owner = ? AND attempts = ? AND deaths = ?';
 
 /**
  * All statements that write, by name; the writing connection prepares each once. RETURNING costs SQLite a temporary table
@@ -20,7 +55,7 @@ export const WRITES = {
   removeUser: 'DELETE FROM users WHERE id = ? RETURNING id',
 
   appendDelivery: append('', ''),
-  // For the first append after a prune: continues after the highest `seq` ever used.
+  // In place of an append, until one has stored a delivery since the last prune: continues after the highest `seq` ever used.
   appendAfterPrune: append('seq, ', `${HIGHEST} + 1, `),
   // Follows an append in the same write; adds nothing when that found a duplicate.
   addJobs: `
@@ -28,40 +63,27 @@ export const WRITES = {
     SELECT last_insert_rowid(), ?, value ->> 0, value ->> 1 FROM json_each(?) WHERE changes() > 0
     RETURNING seq`,
   reviveDuplicate: `
-    UPDATE jobs SET status = 'open', attempts = 0, due_at = ?, owner = NULL, finished_at = NULL
+    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ?, owner = NULL, finished_at = NULL
     WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
     RETURNING seq`,
 
-  // Of the jobs with one order key only the first open one is claimable, and only while none of them is leased: a
-  // reopened job can precede a leased one. Leased jobs are few; open jobs with one key can be many.
-  claimJobs: `
-    UPDATE jobs SET owner = ?1, due_at = ?2, attempts = attempts + 1
-    WHERE seq IN (
-      SELECT seq FROM jobs AS due
-      WHERE target = ?3 AND status = 'open' AND due_at <= ?4
-        AND (order_key IS NULL OR (
-          NOT EXISTS (
-            SELECT 1 FROM jobs AS earlier
-            WHERE earlier.target = due.target AND earlier.order_key = due.order_key
-              AND earlier.status = 'open' AND earlier.seq < due.seq)
-          AND NOT EXISTS (
-            SELECT 1 FROM jobs AS leased INDEXED BY jobs_held
-            WHERE leased.owner IS NOT NULL AND leased.status = 'open' AND leased.due_at > ?4
-              AND leased.target = due.target AND leased.order_key = due.order_key)))
-      ORDER BY due_at, seq LIMIT ?5)
-    RETURNING seq, attempts, delivery`,
+  claimJobs: claim('', `${DEATHS} < ${SUSPECT_DEATHS}`),
+  claimSuspects: claim('INDEXED BY jobs_suspect', `deaths > 0 AND ${DEATHS} >= ${SUSPECT_DEATHS}`),
   renewLeases: `
     UPDATE jobs SET due_at = ?
     WHERE owner = ? AND status = 'open' AND seq IN (SELECT value FROM json_each(?)) RETURNING seq`,
   finishJob: `
     UPDATE jobs SET status = ?, error = ?, finished_at = ?, owner = NULL
-    WHERE seq = ? AND owner = ? AND attempts = ?`,
+    WHERE ${FENCE}`,
   retryJob: `
     UPDATE jobs SET due_at = ?, error = ?, owner = NULL
-    WHERE seq = ? AND owner = ? AND attempts = ? RETURNING seq`,
+    WHERE ${FENCE} RETURNING seq`,
   releaseJob: `
     UPDATE jobs SET due_at = ?, attempts = attempts - 1, owner = NULL
-    WHERE seq = ? AND owner = ? AND attempts = ? RETURNING seq`,
+    WHERE ${FENCE} RETURNING seq`,
+  recordDeath: `
+    UPDATE jobs SET due_at = ?, attempts = attempts - 1, deaths = deaths + 1, owner = NULL
+    WHERE ${FENCE} RETURNING seq`,
 
   recordHeartbeat: `
     INSERT INTO targets (name, seen_at) SELECT DISTINCT value, ?1 FROM json_each(?2) WHERE true
@@ -78,7 +100,7 @@ export const WRITES = {
     RETURNING target`,
 
   replayJobs: `
-    UPDATE jobs SET status = 'open', attempts = 0, due_at = ?, error = NULL, finished_at = NULL
+    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ?, error = NULL, finished_at = NULL
     WHERE delivery = ?
       AND target IN (SELECT value ->> 0 FROM json_each(?))
       AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')
@@ -92,16 +114,9 @@ export const WRITES = {
     UPDATE jobs SET status = 'discarded', finished_at = ?, owner = NULL
     WHERE delivery = ? AND status IN ('open', 'dead') RETURNING seq`,
 
-  keepHighest: `UPDATE sqlite_sequence SET seq = ${HIGHEST} WHERE name = 'deliveries'`,
-  pruneJobs: `
-    DELETE FROM jobs WHERE delivery IN (SELECT value FROM json_each(?)) AND status <> 'open' RETURNING seq`,
-  pruneDeliveries: `
-    DELETE FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))
-      AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
-    RETURNING seq`,
-
+  countTail: COUNT_TAIL,
   addZones: ADD_ZONES,
-  pruneZones: PRUNE_ZONES,
 } as const;
 
-export type WriteName = keyof typeof WRITES;
+/** The name of a write; `prune` is a step of retention, of several statements. */
+export type WriteName = keyof typeof WRITES | 'prune';

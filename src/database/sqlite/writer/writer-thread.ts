@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { BatchResult } from '../../batch-queue.ts';
 import { openReadConnection, openWriteConnection } from '../connection.ts';
+import { OpenedFiles } from '../opened-files.ts';
 import { BatchExecutor, type StepRows, type Write } from './batch.ts';
 import { type PackedWrites, packResults, unpackWrites } from './packed.ts';
 
@@ -15,6 +16,14 @@ const executor = new BatchExecutor(db);
 let failed = false;
 // Earlier processes may have been killed before their checkpoint.
 check(executor.checkpoint());
+const location = db.location();
+/** Undefined for a database without a file. */
+const files = location === null ? undefined : new OpenedFiles(location);
+/** Why the files are no longer those at their paths; they can come back. */
+let lost: string | undefined;
+/** A look at the files takes 10 us, which a busy writer is spared within so many milliseconds. */
+const LOOK_INTERVAL = 10;
+let lookedAt = 0;
 
 /** Answers with the results of the batches in a commit, or with a string that says why the file is no longer durable. */
 port.on('message', (message: PackedWrites | 'close') => {
@@ -24,15 +33,23 @@ port.on('message', (message: PackedWrites | 'close') => {
     port.close();
     return;
   }
-  const parts = [message, ...waiting(port)].map(unpackWrites);
+  const all = [message, ...waiting(port)];
+  commit(all.filter(({ isBackground }) => !isBackground));
+  for (const each of all) if (each.isBackground) commit([each], true);
+});
+
+/** Commits batches together, answers, and checkpoints when it is time. */
+function commit(batches: readonly PackedWrites[], isBackground = false): void {
+  if (batches.length === 0) return;
+  const parts = batches.map(unpackWrites);
   const writes = parts.flat();
-  const result = failed ? refused(writes) : executor.execute(writes);
+  const result = failed ? refused(writes, 'the file is no longer durable') : execute(writes);
   failed ||= result.fatal !== undefined;
   const lengths = parts.map((part) => part.length);
-  port.postMessage(packResults(result, lengths));
-  if (failed) return;
+  port?.postMessage({ ...packResults(result, lengths), isBackground });
+  if (failed || lost !== undefined) return;
   check(executor.maintain(writes));
-});
+}
 
 /** The batches that are waiting in the port. None is "close", which comes after the last answer. */
 function* waiting(from: MessagePort): Generator<PackedWrites> {
@@ -43,8 +60,20 @@ function* waiting(from: MessagePort): Generator<PackedWrites> {
   }
 }
 
-function refused(writes: readonly Write[]): BatchResult<StepRows> {
-  return { results: writes.map(() => ({ error: 'the file is no longer durable' })) };
+/** Executes writes. Only what is in the files at their paths is acknowledged, hence the look after the commit. */
+function execute(writes: readonly Write[]): BatchResult<StepRows> {
+  if (lost !== undefined) lost = files?.lost();
+  if (lost !== undefined) return refused(writes, lost);
+  const result = executor.execute(writes);
+  const now = performance.now();
+  if (now - lookedAt < LOOK_INTERVAL) return result;
+  lookedAt = now;
+  lost = files?.lost();
+  return lost === undefined ? result : { ...result, ...refused(writes, lost) };
+}
+
+function refused(writes: readonly Write[], error: string): BatchResult<StepRows> {
+  return { results: writes.map(() => ({ error })) };
 }
 
 function check(fatal: string | undefined): void {

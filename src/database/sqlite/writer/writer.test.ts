@@ -87,6 +87,28 @@ test('disposing waits for the writes that were accepted, refuses later ones, and
   assert.deepEqual(fatal, []);
 });
 
+test('a background write is committed behind those that wait, whichever came first', async () => {
+  await using file = await migratedFile();
+  await using opened = await openThread(file.path);
+  const { writer } = opened;
+  const ended: string[] = [];
+  const nextTick = () => new Promise((resolve) => setImmediate(resolve));
+  // The lock keeps the thread busy until all have been posted.
+  using other = new DatabaseSync(file.path);
+  other.exec('BEGIN IMMEDIATE');
+  const writes = [create(writer, 'under way')];
+  await nextTick();
+  const step = writer.background.write('prune', 'ended', 1, 0).then(() => ended.push('background'));
+  await nextTick();
+  for (let i = 0; i < 16; i++) writes.push(create(writer, `${i}`));
+  await nextTick();
+  const all = Promise.all(writes).then(() => ended.push('writes'));
+  other.exec('ROLLBACK');
+  await Promise.all([step, all]);
+  assert.deepEqual(ended, ['writes', 'background']);
+  assert.equal(file.names().length, 17);
+});
+
 test('a write that is wrong by itself fails, and the thread goes on', async () => {
   await using file = await migratedFile();
   await using opened = await openThread(file.path);

@@ -5,14 +5,16 @@ import { Worker } from 'node:worker_threads';
 import { PACKAGE_ROOT } from '../../../core/package-root.ts';
 import { StoreUnavailableError } from '../../../core/store-errors.ts';
 import type { BatchResult } from '../../batch-queue.ts';
-import type { DatabaseObserver } from '../../observer.ts';
-import { BatchExecutor, type StepRows } from './batch.ts';
+import { type DatabaseObserver, unobserved } from '../../observer.ts';
+import { BatchExecutor, type StepRows, type Write } from './batch.ts';
 import { type PackedResults, packWrites, unpackResults } from './packed.ts';
 import { WriteQueue } from './write-queue.ts';
 
 /** The writing side of an SQLite database; disposing of it waits for the writes that were accepted. */
 export interface Writer extends AsyncDisposable {
   readonly queue: WriteQueue;
+  /** Writes that nobody waits for: each batch is a commit of its own, between those of `queue`. */
+  readonly background: WriteQueue;
 }
 
 export interface ThreadWriterOptions {
@@ -35,6 +37,8 @@ const MIN_BATCH = 16;
  */
 const EAGER_BATCH = 16;
 
+type BatchEnd = (result: BatchResult<StepRows>) => void;
+
 /** Opens a writer on a thread of its own. */
 export function openThreadWriter(
   file: string,
@@ -44,13 +48,15 @@ export function openThreadWriter(
   const script = new URL(`src/database/sqlite/writer/writer-thread${extname(import.meta.url)}`, PACKAGE_ROOT);
   const worker = new Worker(script, { name: 'writer', workerData: { file }, env: threadEnvironment() });
   /** The callbacks of the batches in flight, the oldest first. */
-  const callbacks: ((result: BatchResult<StepRows>) => void)[] = [];
+  const callbacks = { queue: [] as BatchEnd[], background: [] as BatchEnd[] };
+  const send = (name: keyof typeof callbacks) => (writes: readonly Write[], done: BatchEnd) => {
+    const packed = { ...packWrites(writes), isBackground: name === 'background' };
+    worker.postMessage(packed, [packed.bytes.buffer]);
+    callbacks[name].push(done);
+  };
+  const background = new WriteQueue({ send: send('background'), observer: unobserved });
   const queue = new WriteQueue({
-    send(writes, done) {
-      const packed = packWrites(writes);
-      worker.postMessage(packed, [packed.bytes.buffer]);
-      callbacks.push(done);
-    },
+    send: send('queue'),
     onFatal,
     observer,
     concurrency: CONCURRENCY,
@@ -59,15 +65,19 @@ export function openThreadWriter(
   });
 
   function fail(reason: string): void {
-    queue.fail(new StoreUnavailableError(reason));
+    const error = new StoreUnavailableError(reason);
+    queue.fail(error);
+    background.fail(error);
   }
-  function settle(result: BatchResult<StepRows>): void {
+  function settle(name: keyof typeof callbacks, result: BatchResult<StepRows>): void {
     onBatchEnd?.();
-    callbacks.shift()?.(result);
+    if (result.fatal !== undefined) fail(`The store is no longer durable: ${result.fatal}`);
+    callbacks[name].shift()?.(result);
   }
   worker.on('message', (message: PackedResults | string) => {
-    if (typeof message === 'string') fail(`The file is no longer durable: ${message}`);
-    else for (const result of unpackResults(message)) settle(result);
+    if (typeof message === 'string') return fail(`The file is no longer durable: ${message}`);
+    const name = message.isBackground ? 'background' : 'queue';
+    for (const result of unpackResults(message)) settle(name, result);
   });
   worker.on('error', (error) => {
     fail(`The writer thread failed: ${error}`);
@@ -75,14 +85,17 @@ export function openThreadWriter(
   const exited = Promise.withResolvers<void>();
   worker.on('exit', () => {
     fail('The writer thread exited');
-    while (callbacks.length > 0) settle({ results: [] });
+    for (const name of ['queue', 'background'] as const) {
+      while (callbacks[name].length > 0) settle(name, { results: [] });
+    }
     exited.resolve();
   });
 
   return {
     queue,
+    background,
     async [Symbol.asyncDispose]() {
-      await queue[Symbol.asyncDispose]();
+      await Promise.all([queue[Symbol.asyncDispose](), background[Symbol.asyncDispose]()]);
       worker.postMessage('close');
       await exited.promise;
     },
@@ -102,10 +115,14 @@ export function openInlineWriter(
   observer: DatabaseObserver,
 ): Writer {
   const executor = new BatchExecutor(db);
-  const queue = new WriteQueue({
-    send: (writes, done) => done(executor.execute(writes)),
-    onFatal,
-    observer,
-  });
-  return { queue, [Symbol.asyncDispose]: () => queue[Symbol.asyncDispose]() };
+  const send = (writes: readonly Write[], done: BatchEnd) => done(executor.execute(writes));
+  const queue = new WriteQueue({ send, onFatal, observer });
+  const background = new WriteQueue({ send, onFatal, observer: unobserved });
+  return {
+    queue,
+    background,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([queue[Symbol.asyncDispose](), background[Symbol.asyncDispose]()]);
+    },
+  };
 }

@@ -1,0 +1,38 @@
+import { statSync } from 'node:fs';
+
+/** A file by what it is, whatever its name. */
+interface Identity {
+  readonly dev: number;
+  readonly ino: number;
+}
+
+/**
+ * The file of an open database and its WAL, as they were found after the opening. SQLite goes on in files that were
+ * deleted or replaced, and what it writes there is lost with the process.
+ */
+export class OpenedFiles {
+  readonly #files: readonly (readonly [path: string, opened: Identity])[];
+
+  /** `path` is that of the database, which is open and was read from, so that there is a WAL. */
+  constructor(path: string) {
+    this.#files = [path, `${path}-wal`].flatMap((each) => {
+      const opened = identityOf(each);
+      return opened === undefined ? [] : [[each, opened] as const];
+    });
+  }
+
+  /** What is wrong and what to do once one of the files is no longer at its path; undefined while both are. */
+  lost(): string | undefined {
+    for (const [path, opened] of this.#files) {
+      const found = identityOf(path);
+      if (found !== undefined && found.ino === opened.ino && found.dev === opened.dev) continue;
+      const what = found === undefined ? 'was deleted or moved' : 'was replaced by another file';
+      return `${path} ${what} while the database is open, so nothing more is stored. Put the same file back, or stop the service and start it on the file that is there; docs/SCALING.md says how to save a deleted one.`;
+    }
+    return undefined;
+  }
+}
+
+function identityOf(path: string): Identity | undefined {
+  return statSync(path, { throwIfNoEntry: false });
+}

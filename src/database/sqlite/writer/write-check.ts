@@ -1,0 +1,41 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+
+/** One row of each kind that the doors store, on the pages where the next ones would go. */
+const INSERTS = [
+  `INSERT INTO users (name, email) VALUES ('', '')`,
+  `INSERT INTO deliveries (id, source, data_pointer, body, received_at, dedup_key)
+   VALUES ('', '', '', x'', 0, lower(hex(randomblob(16))))`,
+  `INSERT INTO jobs (delivery, due_at, target)
+   VALUES (last_insert_rowid(), 0, coalesce((SELECT target FROM jobs ORDER BY seq DESC LIMIT 1), ''))`,
+];
+
+/**
+ * Checks that the doors can write: a damaged page fails the writes to its table and no others. It stores rows as they do
+ * and rolls them back, which leaves nothing in the WAL.
+ */
+export class WriteCheck {
+  readonly #db: DatabaseSync;
+  readonly #begin: StatementSync;
+  readonly #inserts: readonly StatementSync[];
+  readonly #rollback: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+    this.#begin = db.prepare('BEGIN IMMEDIATE');
+    this.#inserts = INSERTS.map((sql) => db.prepare(sql));
+    this.#rollback = db.prepare('ROLLBACK');
+  }
+
+  /** Runs outside a transaction. Why a write would fail; undefined when it would not. */
+  failure(): string | undefined {
+    try {
+      this.#begin.run();
+      for (const insert of this.#inserts) insert.run();
+      return undefined;
+    } catch (error) {
+      return String(error);
+    } finally {
+      if (this.#db.isTransaction) this.#rollback.run();
+    }
+  }
+}

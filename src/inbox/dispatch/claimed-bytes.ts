@@ -1,0 +1,46 @@
+/** Maximum size of the bodies of all running attempts of a process, in bytes; one body for each target comes on top. */
+export const MAX_CLAIMED_BYTES = 64 * 1024 * 1024;
+
+/** What a claim may take; it is given back when its attempts have ended. */
+export interface ClaimShare {
+  readonly bytes: number;
+  /** Gives back what the claim has not taken. */
+  settle(taken: number): void;
+}
+
+/** Bounds the bodies that the running attempts of all targets hold together. */
+export class ClaimedBytes {
+  readonly #max: number;
+  #held = 0;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(max = MAX_CLAIMED_BYTES) {
+    this.#max = max;
+  }
+
+  /** Whether nothing is left. */
+  get isFull(): boolean {
+    return this.#held >= this.#max;
+  }
+
+  /** Sets aside half of what is left, so that claims at the same time cannot exceed the limit together. */
+  share(): ClaimShare {
+    const bytes = Math.max(0, Math.ceil((this.#max - this.#held) / 2));
+    this.#held += bytes;
+    return { bytes, settle: (taken) => this.release(bytes - taken) };
+  }
+
+  /** Gives back the bodies of ended attempts. */
+  release(bytes: number): void {
+    this.#held -= bytes;
+    if (this.isFull) return;
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const wake of waiting) wake();
+  }
+
+  /** Calls back once there is something left again. */
+  onRoom(wake: () => void): void {
+    this.#waiting.add(wake);
+  }
+}

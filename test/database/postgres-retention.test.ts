@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { PRUNE, WINDOW } from '../../src/database/postgres/inbox/prune.ts';
+import { withoutPostgres } from '../support/databases.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Index Name'?: string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Cond'?: string;
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+const nodes = (plan: Plan): readonly Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
+const SETTINGS = 'SET enable_seqscan = off; SET jit = off';
+const COUNT = 20_000;
+
+/** Behind 200 deliveries that nobody handles a third each is open, dead and done; all ended at the same time. */
+const FILL = `
+  INSERT INTO deliveries (id, source, data_pointer, body, received_at)
+  SELECT lpad(n::text, 9, '0'), '', '', '\\x00', n FROM generate_series(1, ${COUNT}) AS n;
+  INSERT INTO jobs (delivery, target, status, due_at, finished_at)
+  SELECT n, 't', (ARRAY['open', 'dead', 'done'])[1 + n * 3 / (${COUNT} + 1)], 0,
+    CASE WHEN n * 3 / (${COUNT} + 1) > 0 THEN 1 END
+  FROM generate_series(201, ${COUNT}) AS n;
+  INSERT INTO inbox_size VALUES (0, 1000000000);
+  UPDATE retention_cursors SET at = 1, seq = ${COUNT} / 2 WHERE rule <> 'unhandled'`;
+
+describe('retention in a large PostgreSQL', { skip: withoutPostgres ?? false }, () => {
+  let server: PostgresServer;
+  before(async () => {
+    server = await startPostgres();
+  });
+  after(() => server[Symbol.asyncDispose]());
+
+  for (const analyzed of [false, true]) {
+    test(`a step looks up bounded numbers of rows by index, ${analyzed ? 'with' : 'without'} statistics`, async () => {
+      const url = await server.createDatabase();
+      await (await openDatabase(url))[Symbol.asyncDispose]();
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      try {
+        await client.query(FILL);
+        if (analyzed) await client.query('ANALYZE');
+        await client.query(SETTINGS);
+        const cases = [
+          ['ended', COUNT, null],
+          ['excess', COUNT, 0],
+          ['unhandled', COUNT, COUNT],
+        ] as const;
+        for (const [kind, edge, more] of cases) {
+          await client.query('BEGIN');
+          const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${PRUNE[kind].text}`, [
+            kind,
+            edge,
+            more,
+          ]);
+          await client.query('ROLLBACK');
+          const plan = (rows[0] as { 'QUERY PLAN': readonly { Plan: Plan }[] })['QUERY PLAN'][0]?.Plan;
+          assert.ok(plan);
+          const scans = nodes(plan).filter((node) => /^(deliveries|jobs)$/.test(node['Relation Name'] ?? ''));
+          const reads = scans.filter((node) => /Scan/.test(node['Node Type']));
+          assert.ok(reads.length >= 3, kind);
+          for (const node of reads) {
+            assert.match(node['Node Type'], /Index|Bitmap Heap/, `${kind}: ${JSON.stringify(node)}`);
+            assert.ok(
+              node['Index Cond'] ?? node['Node Type'] === 'Bitmap Heap Scan',
+              `${kind}: ${JSON.stringify(node)}`,
+            );
+            const visited =
+              (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'];
+            assert.ok(visited <= WINDOW, `${kind}: ${visited} rows`);
+          }
+        }
+      } finally {
+        await client.end();
+      }
+    });
+  }
+});

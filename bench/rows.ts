@@ -4,6 +4,7 @@ import { graphqlPromises } from './rows/graphql-promises.ts';
 import { graphqlUser } from './rows/graphql-user.ts';
 import { graphqlUsers } from './rows/graphql-users.ts';
 import { growth } from './rows/growth.ts';
+import { handling } from './rows/handling.ts';
 import { health } from './rows/health.ts';
 import { postgres } from './rows/postgres.ts';
 import { prometheus } from './rows/prometheus.ts';
@@ -34,6 +35,7 @@ export const rows: readonly Row[] = [
   start,
   slowDisk,
   postgres,
+  handling,
   drivers,
   growth,
 ];

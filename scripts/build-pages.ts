@@ -12,6 +12,7 @@ import { fingerprint, installedVersions, type PageName, pages } from './page-inp
 const BUNDLES: Readonly<Record<PageName, () => Promise<Bundle>>> = {
   graphiql: async () => (await import('./graphiql-bundle.ts')).bundleGraphiql(),
   console: async () => (await import('./console-bundle.ts')).bundleConsole(),
+  docs: async () => (await import('./docs-bundle.ts')).bundleDocs(),
 };
 
 function say(page: PageName, line: string): void {

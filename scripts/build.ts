@@ -17,9 +17,10 @@ import { parseArgs } from 'node:util';
 import { readGitInfo } from '../src/app/git-info.ts';
 import { buildInputs, builtFrom } from './build-inputs.ts';
 import { entriesOf, type Manifest, packageManifest } from './package-manifest.ts';
+import { pages } from './page-inputs.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const COPIED = ['README.md', 'CHANGELOG.md', 'LICENSE', 'build/graphiql', 'build/console'];
+const COPIED = ['README.md', 'CHANGELOG.md', 'LICENSE', ...Object.keys(pages).map((page) => `build/${page}`)];
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
@@ -35,11 +36,11 @@ function run(script: string, args: readonly string[]): void {
 /** Everything but the types. */
 async function bundle(target: string, inputs: string): Promise<void> {
   // Loaded only here, because it needs the development packages.
-  const { bundleCommand, bundleLibrary, bundleWriter } = await import('./bundles.ts');
+  const { bundleCommand, bundleLibrary, bundleThreads } = await import('./bundles.ts');
   const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
   const [licenses] = await Promise.all([
     bundleCommand(ROOT, target),
-    bundleWriter(ROOT, target),
+    bundleThreads(ROOT, target),
     bundleLibrary(ROOT, target, entriesOf(manifest)),
   ]);
   for (const file of [...globSync('src/**/*.sql', { cwd: ROOT }), ...COPIED]) {

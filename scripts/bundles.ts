@@ -74,11 +74,22 @@ export async function bundleCommand(root: string, target: string): Promise<strin
   );
 }
 
-/** The writer's thread, in one file, for the command and the library. */
-export async function bundleWriter(root: string, target: string): Promise<void> {
-  const outfile = join(target, 'src/database/sqlite/writer/writer-thread.js');
-  const entryPoints = ['src/database/sqlite/writer/writer-thread.ts'];
-  await esbuild.build({ ...started, absWorkingDir: root, entryPoints, outfile });
+/** What runs as threads: the writer, isolated handlers, and what copies a database. */
+const THREADS = [
+  'src/database/sqlite/writer/writer-thread.ts',
+  'src/webhook/isolate/handler-thread.ts',
+  'src/database/backup/copy-thread.ts',
+];
+
+/** The threads, each in one file, for the command and the library. */
+export async function bundleThreads(root: string, target: string): Promise<void> {
+  await esbuild.build({
+    ...started,
+    absWorkingDir: root,
+    entryPoints: THREADS,
+    outbase: root,
+    outdir: target,
+  });
 }
 
 /**

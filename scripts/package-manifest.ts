@@ -15,7 +15,14 @@ export function entriesOf({ exports }: Manifest): readonly string[] {
 
 /** package.json of the built package. */
 export function packageManifest(root: Manifest): Manifest {
-  const { private: _private, scripts: _scripts, devDependencies: _dev, allowScripts: _allow, ...kept } = root;
+  const {
+    private: _private,
+    scripts: _scripts,
+    devDependencies: _dev,
+    allowScripts: _allow,
+    overrides: _overrides,
+    ...kept
+  } = root;
   const dependencies = Object.entries(root.dependencies);
   const isShared = ([name]: readonly [string, string]) => SHARED.includes(name);
   const exports = Object.entries(root.exports).map(([name, path]) => [name, builtEntry(path)]);

@@ -26,6 +26,7 @@ export const pages = {
     directory: folder('management/console/page'),
     packages: ['esbuild', 'react', 'react-dom', 'uplot'],
   },
+  docs: { directory: folder('management/docs-page/page'), packages: ['esbuild', 'swagger-ui-dist'] },
 } as const;
 
 /** The name of a page. */

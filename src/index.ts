@@ -16,6 +16,14 @@ export type {
 } from './config/schema/graphql-code.ts';
 export type { Delivery } from './inbox/delivery.ts';
 export type { DeliveryHandler, HandlerContext } from './inbox/handler.ts';
+export type {
+  DeliveryKey,
+  DeliveryPredicate,
+  DeliveryPriority,
+  DeliveryTime,
+} from './inbox/rules/delivery-rule.ts';
+export type { ReceivedDelivery } from './inbox/rules/received-delivery.ts';
+export type { DeliveryTransform, ForwardedDelivery, TransformedDelivery } from './inbox/rules/transform.ts';
 
 // Loaded when they are called: a configuration module imports this file only for `defineConfig`.
 

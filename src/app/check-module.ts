@@ -1,6 +1,6 @@
 import type { ModuleCheck } from '../config/load.ts';
 import { readWebhookSettings } from '../webhook/settings.ts';
-import { checkSchema } from './graphql-door.ts';
+import { checkSchema } from './doors/graphql-door.ts';
 
 /** Validates the parts of a configuration module that the doors read themselves. */
 export const checkModule: ModuleCheck = (...given) => {

@@ -1,12 +1,14 @@
 import { dirname } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Config } from '../config/load.ts';
 import type { Database } from '../database/database.ts';
 import { databaseCheck, writerCheck } from '../database/database-checks.ts';
-import { backlogCheck } from '../inbox/backlog-check.ts';
+import { backlogCheck } from '../inbox/observability/backlog-check.ts';
 import { diskSpaceCheck } from '../observability/health/disk-space-check.ts';
 import { eventLoopCheck } from '../observability/health/event-loop-check.ts';
 import type { HealthIndicator } from '../observability/health/health.ts';
 import { EventLoopWindows } from '../observability/runtime/event-loop-windows.ts';
+import { webhookSettings } from './doors/webhook-door.ts';
 import type { Parts } from './parts.ts';
 
 /**
@@ -29,15 +31,22 @@ export function healthChecks(parts: Parts): readonly HealthIndicator[] {
       path: dataFolder(settings['database.url'], database !== undefined),
       thresholdBytes: settings['management.diskThresholdBytes'],
     }),
+    ...(parts.backups === undefined ? [] : [parts.backups.health]),
     eventLoopCheck(delay, settings['management.eventLoopThreshold']),
     ...(database === undefined || !settings.interfaces.includes('webhook')
       ? []
-      : [backlogCheck(database.inbox, { thresholdMs: settings['management.backlogThreshold'] })]),
+      : [backlogOf(database, parts.config)]),
   ];
   const own = Array.from(code.healthChecks, ([name, { check, timeout, ttl, critical }]) => {
     return { name, check, timeoutMs: timeout, ttlMs: ttl, critical };
   });
   return [...builtIn.map((check) => ({ ttlMs: TTL, ...check })), ...own];
+}
+
+function backlogOf({ inbox }: Database, config: Config): HealthIndicator {
+  const { threshold, down } = webhookSettings(config).deadAlert;
+  const thresholdMs = config.settings['management.backlogThreshold'];
+  return backlogCheck(inbox, { thresholdMs, deadThreshold: threshold, downWhenDead: down });
 }
 
 /** A failed engine is DOWN at once: the process ends soon. */

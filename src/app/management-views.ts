@@ -1,11 +1,13 @@
 import { effectiveOptions } from '../config/effective-options.ts';
+import type { Door } from '../config/options/door.ts';
 import { ExchangeLog } from '../http/exchange-log.ts';
 import { type ExposureRules, isExposed } from '../management/access/exposure.ts';
+import type { ApiSources } from '../management/api/api-sources.ts';
 import type { DeliveriesView } from '../management/endpoints/deliveries.ts';
 import { openHistory } from './console/console-parts.ts';
+import { jobPlanOf } from './doors/webhook-door.ts';
 import { accessOf } from './exposure-rules.ts';
 import type { Parts } from './parts.ts';
-import { jobPlanOf } from './webhook-door.ts';
 
 /** What the management door shows of the service, and the rules of exposure. */
 export function managementViews(parts: Parts, lists: Pick<ExposureRules, 'include' | 'exclude'>) {
@@ -24,7 +26,19 @@ export function managementViews(parts: Parts, lists: Pick<ExposureRules, 'includ
     logTail,
     requests: requestTail,
     mappings: new Map(Array.from(doors, ([door, { routes }]) => [door, routes])),
+    apis: apisOf(parts),
     shutDown: () => parts.requestStop(),
+  };
+}
+
+function apisOf({ apis, doors }: Parts): ApiSources {
+  const portOf = (door: Door) => {
+    const address = doors.get(door)?.app.server.address();
+    return typeof address === 'object' && address !== null ? address.port : undefined;
+  };
+  return {
+    doors: new Map(Array.from(apis.doors, ([door, api]) => [door, { api, port: () => portOf(door) }])),
+    sdl: () => apis.sdl?.(),
   };
 }
 

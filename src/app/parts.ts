@@ -3,13 +3,15 @@ import type { Logger } from 'pino';
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/door.ts';
 import type { KnownSecrets } from '../core/redaction.ts';
+import type { ScheduledBackups } from '../database/backup/scheduled-backups.ts';
 import type { Database } from '../database/database.ts';
 import type { ErrorFormat } from '../http/error-format.ts';
-import type { RequestTail } from '../http/request-tail.ts';
+import type { DoorApi } from '../http/openapi/api.ts';
 import type { ListedRoute } from '../http/route-list.ts';
 import type { Listener } from '../http/server/listener.ts';
 import type { Events } from '../inbox/inbox-events.ts';
 import type { Readiness } from '../observability/health/readiness.ts';
+import type { RequestTail } from '../observability/history/request-tail.ts';
 import type { LogTail } from '../observability/log/log-tail.ts';
 import type { Loggers } from '../observability/log/loggers.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
@@ -21,6 +23,12 @@ export interface OpenDoor extends Listener {
   readonly traffic: Traffic;
   /** Builds the door with all of its plugins; fails with what keeps it from being built. */
   build(): Promise<void>;
+}
+
+/** How the doors are described, for the management door. Descriptions are loaded when they are asked for. */
+export interface Apis {
+  readonly doors: Map<Door, () => Promise<DoorApi>>;
+  sdl?: () => string;
 }
 
 /** What the doors are wired from. Only the wiring sees it; a room gets the few things that it uses. */
@@ -42,6 +50,10 @@ export interface Parts {
   database(): Database;
   /** The database, if one of the open doors needs it. */
   openedDatabase(): Database | undefined;
+  /** The backups that the configuration schedules, if it does. */
+  readonly backups: ScheduledBackups | undefined;
+  /** What the management door describes of the others; each door adds itself. */
+  readonly apis: Apis;
   /** Adds a listener for a door on its configured port; returns its Fastify instance. */
   listener(door: Door, errors: ErrorFormat): FastifyInstance;
   /** The doors that have a listener so far. */

@@ -11,26 +11,26 @@ import type { Replica } from '../database/open-options.ts';
 import { accessLog } from '../http/access-log.ts';
 import { ReplyBudget } from '../http/body/reply-budget.ts';
 import { timeRequests } from '../http/request-metrics.ts';
-import { RequestTail } from '../http/request-tail.ts';
 import { listRoutes } from '../http/route-list.ts';
 import { createListener } from '../http/server/listener.ts';
 import { createEvents } from '../inbox/inbox-events.ts';
 import { Readiness } from '../observability/health/readiness.ts';
+import { RequestTail } from '../observability/history/request-tail.ts';
 import { openLog } from '../observability/log/log.ts';
 import { LogTail } from '../observability/log/log-tail.ts';
 import { Loggers } from '../observability/log/loggers.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
-import { rest } from '../rest/rest.ts';
-import { restErrors } from '../rest/rest-errors.ts';
 import { configuredSecrets } from './configured-secrets.ts';
 import { addSetup } from './door-setup.ts';
-import { openGraphqlDoor } from './graphql-door.ts';
+import { openGraphqlDoor } from './doors/graphql-door.ts';
+import { openManagementDoor } from './doors/management-door.ts';
+import { openRestDoor } from './doors/rest-door.ts';
+import { openWebhookDoor } from './doors/webhook-door.ts';
 import { linger } from './linger.ts';
-import { openManagementDoor } from './management-door.ts';
 import type { OpenDoor, Parts } from './parts.ts';
+import { scheduledBackups } from './scheduled-backups.ts';
 import { describeUnfinished, type Unfinished } from './unfinished.ts';
-import { openWebhookDoor } from './webhook-door.ts';
 
 /** How long running requests and handlers may take once the stop began, in milliseconds. */
 const STOP_DEADLINE = 8_000;
@@ -89,9 +89,12 @@ export async function createService(config: Config, { logStream }: ServiceOption
           replica: replicaOf(settings),
           mayMigrate: settings['database.migrate'],
           forService: true,
+          userIndexes: { search: settings['rest.search'], uniqueEmail: settings['users.uniqueEmail'] },
         }),
       )
     : undefined;
+  const backups = database && scheduledBackups(settings, { loggers, metrics });
+  if (backups !== undefined) opening.use(backups);
   const trusted = trustProxy(settings['http.trustProxy']);
   const replyBudget = new ReplyBudget(settings['http.maxUnreadBytes']);
   const doors = new Map<Door, OpenDoor>();
@@ -108,6 +111,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
     events: opening.use(createEvents(loggers.child('inbox'), metrics)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
+    backups,
+    apis: { doors: new Map() },
     onStop: (resource) => opening.use(resource),
     requestStop: () => stopRequest.abort(),
     listener(door, errors) {
@@ -156,7 +161,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
 
   const isOpen = (door: Door) => settings.interfaces.includes(door);
   if (isOpen('graphql')) openGraphqlDoor(parts);
-  if (isOpen('rest')) parts.listener('rest', restErrors).register(rest, { users: parts.database().users });
+  if (isOpen('rest')) openRestDoor(parts);
   const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
   if (isOpen('management')) openManagementDoor(parts, webhookWork?.secrets);
 
@@ -217,6 +222,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       await ofEach(({ build }) => build());
       const urls = await ofEach(({ listen }) => listen());
       webhookWork?.start();
+      backups?.start();
       readiness.accept();
       return Object.fromEntries(urls);
     },

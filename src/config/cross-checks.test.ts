@@ -107,3 +107,11 @@ test('management.endpointAccess names every endpoint once, and none that is not 
   assert.deepEqual(crossCheck({ ...given, code: { users: [], endpoints: [mine] } }), []);
   assert.deepEqual(crossCheck({ ...given, broken: new Set<OptionKey>(['management.endpointAccess']) }), []);
 });
+
+test('backups are scheduled for a database in a file only', () => {
+  const every = (url: string) => check({ 'backup.every': '1d', 'database.url': url });
+  assert.deepEqual(every('sqlite:portico.db'), []);
+  assert.match(every('postgres://h/d').join(), /is on PostgreSQL; "portico backup" says which pg_dump/);
+  assert.match(every('sqlite::memory:').join(), /in memory only/);
+  assert.deepEqual(check({ 'database.url': 'postgres://h/d' }), []);
+});

@@ -24,6 +24,7 @@ export function crossCheck(input: CrossCheckInput): readonly string[] {
     ...endpointNames(input),
     ...endpointAccess(input),
     ...replica(input),
+    ...backups(input),
   ];
 }
 
@@ -111,4 +112,15 @@ function replica({ settings, broken }: CrossCheckInput): readonly string[] {
   if (settings['database.readUrl'] === undefined || settings['database.url'].startsWith('postgres'))
     return [];
   return ['database.readUrl is set but database.url is no postgres:// URL; only PostgreSQL has replicas'];
+}
+
+function backups({ settings, broken }: CrossCheckInput): readonly string[] {
+  if (broken.has('database.url') || settings['backup.every'] === undefined) return [];
+  const url = settings['database.url'];
+  if (url.startsWith('postgres')) {
+    return [
+      'backup.every is set but the database is on PostgreSQL; "portico backup" says which pg_dump to schedule',
+    ];
+  }
+  return url === 'sqlite::memory:' ? ['backup.every is set but the database is in memory only'] : [];
 }

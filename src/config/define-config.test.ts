@@ -55,12 +55,36 @@ test('a configuration comes back as it was given', () => {
           log.info({ id: delivery.id, aborted: signal.aborted }, 'commit');
         },
         paid: { handler: (delivery) => void delivery.id, attempts: 3, order: undefined },
+        issues: {
+          handler: () => {},
+          when: {
+            any: [
+              { pointer: '/action', in: ['opened', null] as const },
+              { not: { pointer: '/n', above: 1 } },
+            ],
+          },
+          order: ({ source, data }) => [source, data],
+        },
       },
       sources: {
         shop: { scheme: 'hmac', secrets: ['a', { env: 'B' }] as const, header: 'x', event: { header: 'y' } },
         slack: { scheme: 'slack', secrets: { file: '/run/slack' }, tolerance: 0, dedup: false },
       },
-      forward: { all: 'https://a.example', some: { url: 'https://b.example', events: ['paid'] as const } },
+      forward: {
+        all: 'https://a.example',
+        some: { url: 'https://b.example', events: ['paid'] as const, rate: '10/s', order: '/data/id' },
+        picked: {
+          url: 'https://c.example',
+          when: ({ event, receivedAt }) => event !== 'paid' && receivedAt.getTime() > 0,
+          transform: { body: { id: '/data/id' }, headers: { 'x-event': '{event}' } },
+          rate: { limit: '100/m', burst: 3 },
+        },
+        made: {
+          url: 'https://d.example',
+          transform: async ({ rawBody, attempt }, { signal }) =>
+            signal.aborted ? {} : { body: rawBody.subarray(attempt), headers: { 'x-a': 'b' } },
+        },
+      },
     },
     log: { level: 'debug' },
     shutdown: { linger: 0 },
@@ -113,6 +137,12 @@ const mistakes: readonly PorticoConfig[] = [
   { management: { springBootAdmin: { ulr: 'http://sba' } } },
   // @ts-expect-error: the inner section is an object
   { management: { springBootAdmin: 'http://sba' } },
+  // @ts-expect-error: a condition compares with a scalar
+  { webhook: { handlers: { a: { handler: () => {}, when: { pointer: '/a', is: {} } } } } },
+  // @ts-expect-error: no such test
+  { webhook: { handlers: { a: { handler: () => {}, when: { pointer: '/a', is: 1, matches: 'b' } } } } },
+  // @ts-expect-error: an order is a pointer or a function
+  { webhook: { handlers: { a: { handler: () => {}, order: 1 } } } },
   // @ts-expect-error: a user has roles
   { management: { users: [{ user: 'a', password: 'b' }] } },
 ];

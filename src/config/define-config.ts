@@ -8,7 +8,9 @@ import type { GraphqlConfig, GraphqlContext } from './schema/graphql-code.ts';
 import type { ConfiguredCheck, HealthGroupOptions } from './schema/health-code.ts';
 import type { ManagementUser } from './schema/management-user.ts';
 import type { HandlerSpec } from './schema/module-handlers.ts';
+import type { AlertsConfig } from './schema/webhook-alerts.ts';
 import type { ForwardsConfig } from './schema/webhook-forwards.ts';
+import type { SchedulesConfig } from './schema/webhook-schedules.ts';
 import type { SourcesConfig } from './schema/webhook-sources.ts';
 
 /** The type of a setting in a module: a list may also be one string with commas. */
@@ -43,6 +45,9 @@ interface Code<C> {
     readonly sources?: SourcesConfig;
     /** Forward addresses by name. */
     readonly forward?: ForwardsConfig;
+    readonly alerts?: AlertsConfig;
+    /** Deliveries that are stored again and again, by name. */
+    readonly schedules?: SchedulesConfig;
   };
 }
 

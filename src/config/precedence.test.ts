@@ -32,6 +32,9 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'database.readUrl': fc.domain().map((host) => `postgres://u:p@${host}/d`),
   'database.readYourWrites': fc.integer({ min: 0, max: 3_600_000 }),
   'database.migrate': fc.boolean(),
+  'backup.every': fc.constantFrom('1m', '6h', '30d'),
+  'backup.folder': item,
+  'backup.keep': count,
   'http.fastPath': fc.boolean(),
   'http.maxConnections': count,
   'http.maxConnectionsPerAddress': count,
@@ -61,6 +64,10 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'graphql.maxUsers': count,
   // Ranges of their own keep the doors apart.
   'rest.port': fc.integer({ min: 16_001, max: 32_000 }),
+  'rest.idempotencyHours': fc.integer({ min: 1, max: 8_760 }),
+  'rest.requireIfMatch': fc.boolean(),
+  'users.uniqueEmail': fc.boolean(),
+  'rest.search': fc.constantFrom('none', 'keys', 'text'),
   'management.port': fc.integer({ min: 32_001, max: 48_000 }),
   'management.basePath': fc.oneof(path, fc.constant('/')),
   'management.include': fc.subarray(['health', 'Thread-Dump', '*', 'shutdown']),
@@ -101,12 +108,17 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'webhook.maxBytesInFlight': count,
   'webhook.retention': count,
   'webhook.retentionBytes': count,
+  'webhook.dedupDays': count,
   'webhook.timeout': fc.integer({ min: 1, max: 86_400_000 }),
   'webhook.concurrency': count,
   'webhook.backoff': fc.integer({ min: 0, max: 86_400_000 }),
   'webhook.maxBackoff': fc.integer({ min: 0, max: 604_800_000 }),
   'webhook.lease': fc.integer({ min: 500, max: 600_000 }),
   'webhook.handlerGrace': fc.integer({ min: 0, max: 2_592_000_000 }),
+  'webhook.headers': fc.subarray(['x-github-event', 'X-Request-Id']),
+  'webhook.keptAttempts': count,
+  'webhook.isolate': fc.boolean(),
+  'webhook.isolateMemory': fc.integer({ min: 16, max: 65_536 }),
   'log.level': fc.constantFrom('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   'log.requests': fc.boolean(),
   profiles: fc.array(item, { maxLength: 3 }),
@@ -115,8 +127,8 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
 
 type Values = Readonly<Record<string, unknown>>;
 
-// A replica makes sense only where the database is not a file, whichever source names that.
-const { 'database.readUrl': _replica, ...mixable } = values;
+// A replica makes sense only where the database is not a file and backups where it is one, whichever source names that.
+const { 'database.readUrl': _replica, 'backup.every': _every, ...mixable } = values;
 const some = fc.record(mixable, { requiredKeys: [] }) as fc.Arbitrary<Values>;
 /** In the weakest source, so that neither is ever there without the other. */
 const credentials = fc.record({
@@ -128,6 +140,7 @@ const credentials = fc.record({
 
 const needs: { readonly [K in OptionKey]?: Values } = {
   'database.readUrl': { 'database.url': 'postgres://u@h/d' },
+  'backup.every': { 'database.url': 'sqlite:x' },
   'management.user': { 'management.password': 'p' },
   'management.password': { 'management.user': 'u' },
   'management.role': { 'management.user': 'u', 'management.password': 'p' },

@@ -1,4 +1,5 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { AttemptEntry } from '../inbox/attempts.ts';
 import type { NewJob } from '../inbox/delivery.ts';
 import type {
   DeliveryCursor,
@@ -9,7 +10,8 @@ import type {
   DeliverySummary,
   JobDetail,
 } from '../inbox/delivery-log.ts';
-import { JOB_STATUS, STATUS } from './inbox-sql.ts';
+import { ATTEMPTS, entriesByJob, SUCCESS, successEntry } from './attempt-rows.ts';
+import { JOB_STATUS, PLANNED_AT, STATUS } from './inbox-sql.ts';
 import { storedKey } from './stored-key.ts';
 
 /** A row, column by column. */
@@ -17,7 +19,8 @@ type Row = readonly unknown[];
 
 const SUMMARY = `
   d.seq, d.id, d.source, d.event, d.received_at, octet_length(d.body), ${STATUS},
-  (SELECT CAST(coalesce(sum(attempts), 0) AS int) FROM jobs WHERE delivery = d.seq)`;
+  (SELECT CAST(coalesce(sum(attempts), 0) AS int) FROM jobs WHERE delivery = d.seq),
+  (SELECT min(${PLANNED_AT}) FROM jobs WHERE delivery = d.seq)`;
 
 /** The condition of a filter; null parameters match everything. `contains` is that of a text in the body. */
 const matches = (contains: string) => `
@@ -48,7 +51,8 @@ function listing(forward: boolean, size: number, contains: string) {
 }
 
 const JOBS = `
-  SELECT target, ${JOB_STATUS}, attempts, due_at, error, finished_at FROM jobs WHERE delivery = $1 ORDER BY seq`;
+  SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, deaths, ${PLANNED_AT}, ${SUCCESS}
+  FROM jobs WHERE delivery = $1 ORDER BY seq`;
 
 /** The ids of the deliveries with the dedup key $1: one index lookup per source, of which there are few. */
 const BY_SENDER = `
@@ -78,7 +82,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
   readonly #listing: (forward: boolean, inBodies: boolean) => ReturnType<typeof listing>;
 
   constructor({ exact, range, contains }: ById) {
-    this.#find = `SELECT ${SUMMARY}, d.data_pointer, d.content_type, d.body FROM deliveries AS d WHERE ${exact}`;
+    this.#find = `SELECT ${SUMMARY}, d.data_pointer, d.content_type, d.headers, d.body FROM deliveries AS d WHERE ${exact}`;
     this.#exact = `SELECT d.id FROM deliveries AS d WHERE ${exact}`;
     this.#range = range;
     const listings = [false, true].map((forward) =>
@@ -143,12 +147,16 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
     return whenReady(this.read(this.#find, [this.encode(id)]), ([row]) => {
       if (row === undefined) return undefined;
       const summary = this.#summary(row);
-      const [dataPointer, contentType, body] = row.slice(8) as [string, string | null, Uint8Array];
+      type Columns = [string, string | null, string | null, Uint8Array];
+      const [dataPointer, contentType, headers, body] = row.slice(9) as Columns;
       const texts = { dataPointer: this.decode(dataPointer), contentType: this.decode(contentType) };
-      return whenReady(this.read(JOBS, [summary.seq]), (rows) => {
-        const jobs = rows.map((job) => this.#job(job));
-        return { ...summary, ...texts, body, jobs };
-      });
+      return whenReady(this.read(JOBS, [summary.seq]), (jobRows) =>
+        whenReady(this.read(ATTEMPTS, [summary.seq]), (rows) => {
+          const entries = entriesByJob(rows, (text) => this.decode(text));
+          const jobs = jobRows.map((job) => this.#job(job, summary.receivedAt, entries));
+          return { ...summary, ...texts, headers, body, jobs };
+        }),
+      );
     });
   }
 
@@ -178,15 +186,39 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
   }
 
   #summary(row: Row): DeliverySummary {
-    type Columns = [number, string, string, string | null, number, number, DeliverySummary['status'], number];
-    const [seq, id, source, event, receivedAt, size, status, attempts] = row as Columns;
+    type Columns = [
+      number,
+      string,
+      string,
+      string | null,
+      number,
+      number,
+      DeliverySummary['status'],
+      number,
+      number | null,
+    ];
+    const [seq, id, source, event, receivedAt, size, status, attempts, plannedAt] = row as Columns & Row;
     const texts = { source: this.decode(source), event: this.decode(event) };
-    return { seq, id, ...texts, status, receivedAt, attempts, size };
+    return { seq, id, ...texts, status, receivedAt, attempts, size, plannedAt };
   }
 
-  #job(row: Row): JobDetail {
-    type Columns = [string, JobDetail['status'], number, number, string | null, number | null];
-    const [target, status, attempts, dueAt, error, finishedAt] = row as Columns;
-    return { target: this.decode(target), status, attempts, dueAt, error: this.decode(error), finishedAt };
+  #job(row: Row, receivedAt: number, entries: ReadonlyMap<number, readonly AttemptEntry[]>): JobDetail {
+    type Columns = [
+      number,
+      string,
+      JobDetail['status'],
+      number,
+      number,
+      string | null,
+      number | null,
+      number,
+      number | null,
+    ];
+    const [seq, target, status, attempts, due, error, finishedAt, deaths, plannedAt] = row as Columns & Row;
+    const texts = { target: this.decode(target), error: this.decode(error) };
+    const history = [...(entries.get(seq) ?? []), ...successEntry(row.slice(9))];
+    // A priority counts as waiting.
+    const dueAt = Math.max(due, receivedAt);
+    return { ...texts, status, attempts, dueAt, plannedAt, finishedAt, deaths, history };
   }
 }

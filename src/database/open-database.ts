@@ -6,6 +6,14 @@ import { openSqlite } from './sqlite/open.ts';
 
 export { DatabaseOpenError, StoreUnavailableError } from '../core/store-errors.ts';
 export type { Database } from './database.ts';
+export {
+  type DeliveryToEnqueue,
+  type EnqueueStatement,
+  enqueue,
+  enqueueStatement,
+  type PostgresClient,
+  type SqliteConnection,
+} from './enqueue.ts';
 
 /**
  * Opens a database by its URL: `sqlite:<path>`, `sqlite::memory:` or `postgres://...`.

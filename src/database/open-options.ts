@@ -1,4 +1,5 @@
 import type { DatabaseObserver } from './observer.ts';
+import type { UserIndexOptions } from './user-list/user-indexes.ts';
 
 /** How a database is opened. */
 export interface OpenOptions {
@@ -12,6 +13,8 @@ export interface OpenOptions {
    * this process neither. Who opens the file without this is not held up. Default false.
    */
   readonly forService?: boolean;
+  /** What the users are indexed for; when absent the indexes stay, and lists find users by their ids only. */
+  readonly userIndexes?: UserIndexOptions | undefined;
 }
 
 /** A read replica of the database. */

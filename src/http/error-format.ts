@@ -1,14 +1,19 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { Reply } from './endpoint.ts';
+import { handlesStrictly, STRICT_APPLIED } from './prefer.ts';
 import { HttpProblem, toProblem } from './problem.ts';
+import { PROBLEM_TYPE, problemDetails, takesProblems } from './problem-details.ts';
 import { send } from './send-reply.ts';
 
-/** How a door writes a refusal: its content type and body. Pure; one per door. */
+/** How a door writes a refusal for clients that do not ask for problem details: its content type and body. Pure; one per door. */
 export interface ErrorFormat {
   readonly contentType: string;
   /** Further header fields of every refusal, by name in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   body(problem: HttpProblem, request: { readonly method: string; readonly url: string } | undefined): string;
+  /** The status that the contract gives a refusal in place of HTTP's own, unless the client prefers strict handling. */
+  contractStatus?(problem: HttpProblem, request: { readonly method: string }): number | undefined;
 }
 
 /** What a refusal is written for. */
@@ -16,31 +21,48 @@ interface RefusedRequest {
   readonly id: string;
   readonly method: string;
   readonly url: string;
+  readonly headers: Readonly<IncomingHttpHeaders>;
   readonly log: Pick<FastifyBaseLogger, 'error' | 'debug'>;
 }
 
 /**
- * The reply to an error, in the door's format, with its code in `x-error-code`. A failure of ours is logged with the
- * request's id, a refusal at debug.
+ * The reply to an error, with its code in `x-error-code`: in the door's format, or as problem details for a client that
+ * accepts them. A failure of ours is logged with the request's id, a refusal at debug.
  */
 export function refusal(format: ErrorFormat, error: unknown, request: RefusedRequest): Reply {
   const problem = toProblem(error);
+  const { code } = problem;
+  const bent = format.contractStatus?.(problem, request) ?? problem.status;
+  const isStrict = bent !== problem.status && handlesStrictly(request);
+  const status = isStrict ? problem.status : bent;
+  note(error, problem, status, request);
+  const headers = {
+    ...format.headers,
+    ...problem.headers,
+    'x-error-code': code,
+    ...(isStrict ? STRICT_APPLIED : {}),
+  };
+  if (!takesProblems(request.headers.accept)) {
+    return { status, type: format.contentType, body: format.body(problem, request), headers };
+  }
+  const vary = isStrict ? 'accept, prefer' : 'accept';
+  const body = problemDetails(problem, status);
+  return { status, type: PROBLEM_TYPE, body, headers: { ...headers, vary } };
+}
+
+/** Logs a failure as an error and a refusal at debug. */
+function note(error: unknown, problem: HttpProblem, status: number, request: RefusedRequest): void {
+  const { id: reqId, method, url, log } = request;
   // Under load a refusal is no failure, and an entry for each would be load too.
   const isBusy = error instanceof HttpProblem && error.headers['retry-after'] !== undefined;
-  const { status, code } = problem;
-  const { id: reqId, method, url, log } = request;
-  if (status >= 500 && !isBusy) log.error({ reqId, err: error }, 'request failed');
-  else {
-    // Without the query, which may hold secrets.
-    const [path] = url.split('?', 1);
-    log.debug({ reqId, method, path, status, code, reason: reasonOf(problem) }, 'request refused');
+  if (status >= 500 && !isBusy) {
+    log.error({ reqId, err: error }, 'request failed');
+    return;
   }
-  return {
-    status,
-    type: format.contentType,
-    body: format.body(problem, request),
-    headers: { ...format.headers, ...problem.headers, 'x-error-code': code },
-  };
+  // Without the query, which may hold secrets.
+  const [path] = url.split('?', 1);
+  const { code } = problem;
+  log.debug({ reqId, method, path, status, code, reason: reasonOf(problem) }, 'request refused');
 }
 
 /** What Fastify or Node refused has its reason in the cause. */

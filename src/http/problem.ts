@@ -8,9 +8,19 @@ type FrameworkCode = `FST_${string}` | `HPE_${string}` | `ERR_${string}`;
 /** A code of Portico's own, or that of Fastify or Node for what they refused. */
 export type ProblemCode = ErrorCode | FrameworkCode;
 
-/** The cause of a problem, and header fields that belong to the refusal, by name in lower case. */
+/** One thing that is wrong with a request. */
+export interface Reason {
+  readonly detail: string;
+  /** The place in the body, a JSON Pointer as a fragment: `#/email`. */
+  readonly pointer?: string;
+}
+
+/** The cause of a problem, and what belongs to the refusal. */
 export interface ProblemOptions extends ErrorOptions {
+  /** Header fields, by name in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Each thing that is wrong, where the message alone does not say it all. */
+  readonly reasons?: readonly Reason[];
 }
 
 /** Why a request is refused. `status` is an HTTP status of 400 or above; `message` may be shown to the client. */
@@ -21,12 +31,15 @@ export class HttpProblem extends Error {
   readonly code: ProblemCode;
   /** Header fields that belong to the refusal, such as Allow. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Each thing that is wrong; empty where the message says it all. */
+  readonly reasons: readonly Reason[];
 
   constructor(status: number, code: ProblemCode, message: string, options: ProblemOptions = {}) {
     super(message, options);
     this.status = status;
     this.code = code;
     this.headers = options.headers ?? {};
+    this.reasons = options.reasons ?? [];
   }
 }
 

@@ -1,8 +1,8 @@
 import type { FastifyInstance, onResponseHookHandler } from 'fastify';
+import type { RequestTail } from '../observability/history/request-tail.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { Timer } from '../observability/metrics/timer.ts';
 import { Traffic } from '../observability/metrics/traffic.ts';
-import type { RequestTail } from './request-tail.ts';
 
 /** The route of every path that there is none for: a client chooses those. */
 const NO_ROUTE = 'none';

@@ -10,5 +10,7 @@ function asIs(payload: unknown): string {
 export function send(reply: FastifyReply, { status, type, body, headers }: Reply): FastifyReply {
   if (headers !== undefined) reply.headers(headers);
   if (type !== '') reply.type(type);
+  // A 304 has no body, and a length would be that of the reply without a condition.
+  if (status === 304) return reply.code(status).send();
   return reply.code(status).serializer(asIs).send(body);
 }

@@ -14,8 +14,8 @@ const weightPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
  */
 export function parseWeightedList(header: string): readonly Weighted[] {
   const members: Weighted[] = [];
-  for (const member of split(header, ',')) {
-    const [first = '', ...parameters] = split(member, ';');
+  for (const member of splitList(header, ',')) {
+    const [first = '', ...parameters] = splitList(member, ';');
     const name = first.trim().toLowerCase();
     if (name === '' || name.includes('"')) continue;
     const weight = written(parameters, 'q') ?? '1';
@@ -41,7 +41,7 @@ function written(parameters: readonly string[], name: string): string | undefine
 }
 
 /** Splits where no quoted string holds the separator (RFC 9110 5.6.4). */
-function split(text: string, separator: ',' | ';'): readonly string[] {
+export function splitList(text: string, separator: ',' | ';'): readonly string[] {
   if (!text.includes('"')) return text.split(separator);
   const parts: string[] = [];
   let start = 0;

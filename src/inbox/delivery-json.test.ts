@@ -5,6 +5,8 @@ import type { DeliveryDetail } from './delivery-log.ts';
 
 const view: DetailView = { shown: true, maxBodyBytes: 100, mask: (text) => text.replaceAll('secret', '***') };
 
+const none = { duration: null, answer: null, error: null };
+
 function detail(body: string | Uint8Array, changes: Partial<DeliveryDetail> = {}): DeliveryDetail {
   const bytes = Buffer.from(body);
   return {
@@ -16,8 +18,10 @@ function detail(body: string | Uint8Array, changes: Partial<DeliveryDetail> = {}
     receivedAt: 1_700_000_000_000,
     attempts: 2,
     size: bytes.length,
+    plannedAt: null,
     dataPointer: '/data',
     contentType: null,
+    headers: '{"x-event":"secret e"}',
     body: bytes,
     jobs: [
       {
@@ -25,10 +29,34 @@ function detail(body: string | Uint8Array, changes: Partial<DeliveryDetail> = {}
         status: 'pending',
         attempts: 2,
         dueAt: 1_700_000_001_000,
+        plannedAt: 1_700_000_001_000,
         error: 'E: no secret',
         finishedAt: null,
+        history: [
+          {
+            attempt: 1,
+            outcome: 'retry',
+            startedAt: 1_700_000_000_100,
+            duration: 12,
+            process: 'host:7:ab',
+            answer: { status: 503, body: 'a secret' },
+            error: 'E: no secret',
+          },
+          { ...none, attempt: 2, outcome: 'died', startedAt: 1_700_000_000_200, process: 'host:8:cd' },
+        ],
+        deaths: 3,
       },
-      { target: 'u', status: 'done', attempts: 1, dueAt: 1, error: null, finishedAt: 1_700_000_000_500 },
+      {
+        target: 'u',
+        status: 'done',
+        attempts: 1,
+        dueAt: 1,
+        plannedAt: null,
+        error: null,
+        finishedAt: 1_700_000_000_500,
+        history: [],
+        deaths: 0,
+      },
     ],
     ...changes,
   };
@@ -42,26 +70,55 @@ test('a delivery with all there is to know', () => {
     event: 'e',
     status: 'pending',
     receivedAt: '2023-11-14T22:13:20.000Z',
+    plannedAt: null,
     attempts: 2,
     size: 13,
     contentType: null,
     dataPointer: '/data',
+    headers: { 'x-event': '*** e' },
     jobs: [
       {
         target: 't',
         status: 'pending',
         attempts: 2,
+        deaths: 3,
         nextAttemptAt: '2023-11-14T22:13:21.000Z',
+        plannedAt: '2023-11-14T22:13:21.000Z',
         finishedAt: null,
         error: 'E: no ***',
+        history: [
+          {
+            attempt: 1,
+            outcome: 'retry',
+            startedAt: '2023-11-14T22:13:20.100Z',
+            durationMs: 12,
+            process: 'host:7:ab',
+            status: 503,
+            error: 'E: no ***',
+            answer: 'a ***',
+          },
+          {
+            attempt: 2,
+            outcome: 'died',
+            startedAt: '2023-11-14T22:13:20.200Z',
+            durationMs: null,
+            process: 'host:8:cd',
+            status: null,
+            error: null,
+            answer: null,
+          },
+        ],
       },
       {
         target: 'u',
         status: 'done',
         attempts: 1,
+        deaths: 0,
         nextAttemptAt: null,
+        plannedAt: null,
         finishedAt: '2023-11-14T22:13:20.500Z',
         error: null,
+        history: [],
       },
     ],
     body: { event: 'e' },
@@ -91,6 +148,6 @@ test('a body that is too long, or no JSON, is base64', () => {
 
 test('where details are not shown there is no body and no error', () => {
   const json = detailJson(detail('{"event":"canary"}'), { ...view, shown: false });
-  assert.doesNotMatch(json, /canary|secret|E: no|body/);
+  assert.doesNotMatch(json, /canary|secret|E: no|body|x-event|a \*\*\*/);
   assert.equal(JSON.parse(json).jobs[0].attempts, 2);
 });

@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { AttemptEntry } from './attempts.ts';
 import type { NewJob, StoredDelivery } from './delivery.ts';
 
 /**
@@ -21,6 +22,8 @@ export interface DeliverySummary {
   readonly attempts: number;
   /** Length of the body in bytes. */
   readonly size: number;
+  /** The first time that one of its jobs waits for, or waited for until now; null without any. */
+  readonly plannedAt: number | null;
 }
 
 /** One job of a delivery. */
@@ -29,8 +32,14 @@ export interface JobDetail {
   readonly status: 'pending' | 'processing' | 'done' | 'dead' | 'discarded';
   readonly attempts: number;
   readonly dueAt: number;
+  /** The time that it waits for before its first attempt; null when there is none. */
+  readonly plannedAt: number | null;
   readonly error: string | null;
   readonly finishedAt: number | null;
+  /** See deaths.ts. */
+  readonly deaths: number;
+  /** The attempts that are kept, the oldest first. */
+  readonly history: readonly AttemptEntry[];
 }
 
 export interface DeliveryDetail extends DeliverySummary, StoredDelivery {

@@ -1,3 +1,5 @@
+import type { DeliveryHeaders } from './delivery-headers.ts';
+
 /** A webhook delivery as its handler gets it. */
 export interface Delivery {
   /** Stable and globally unique (UUID version 7): a handler can make its own effects idempotent with it. */
@@ -9,6 +11,8 @@ export interface Delivery {
   /** The event's own payload, not validated (contract 2.5). */
   readonly data: unknown;
   readonly receivedAt: Date;
+  /** The headers of the request that its source keeps, by name in lower case. */
+  readonly headers: DeliveryHeaders;
   /** 1 for the first attempt. */
   readonly attempt: number;
 }
@@ -19,6 +23,10 @@ export interface NewJob {
   readonly target: string;
   /** Jobs of one target with the same key run one after the other; null: in any order. */
   readonly orderKey: string | null;
+  /** It is not due before this time, in milliseconds since the epoch; default at once. */
+  readonly runAt?: number | undefined;
+  /** From 0 up to MAX_PRIORITY; default 0. */
+  readonly priority?: number | undefined;
 }
 
 /** A delivery as it is stored. */
@@ -30,6 +38,8 @@ export interface StoredDelivery {
   /** JSON pointer (RFC 6901) to the handler's data in the body. */
   readonly dataPointer: string;
   readonly contentType: string | null;
+  /** The kept headers of the request as a JSON object, by name in lower case; null or absent without any. */
+  readonly headers?: string | null | undefined;
   /** The request body, byte for byte. */
   readonly body: Uint8Array;
   /** Milliseconds since the epoch. */
@@ -53,5 +63,7 @@ export interface ClaimedJob {
   readonly attempt: number;
   /** How often its process has died; with the attempt and the owner it fences off a claim whose lease has ended. */
   readonly deaths: number;
+  /** Whether it has an order key. */
+  readonly ordered: boolean;
   readonly delivery: StoredDelivery;
 }

@@ -47,6 +47,7 @@ const job = (event: string | null, target = 'handler:paid'): ClaimedJob => ({
   target,
   attempt: 2,
   deaths: 0,
+  ordered: false,
   delivery: delivery(event),
 });
 

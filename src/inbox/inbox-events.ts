@@ -1,14 +1,21 @@
 import type { Logger } from 'pino';
+import { describeError } from '../core/describe-error.ts';
 import { limitedEntry } from '../observability/log/limited-entry.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
 import type { WorkerEvents } from './dispatch/worker.ts';
 import type { Appended } from './inbox.ts';
+import { isOwnSource } from './own-sources.ts';
+import type { DeliveryFacts } from './rules/received-delivery.ts';
 
 /** One function per business event, each feeding the log and the meters together. */
 export interface Events extends WorkerEvents, Disposable {
-  /** A delivery was acknowledged. */
-  appended(delivery: NewDelivery, appended: Appended): void;
+  /** A delivery was acknowledged. `filtered`: its event has a handler or forward address, but no filter wants it. */
+  appended(delivery: NewDelivery, appended: Appended, filtered?: boolean): void;
+  /** A rule of a target (a filter, an order, a priority or a time) threw, so the delivery has a job for it whose attempts will fail. */
+  ruleFailed(delivery: DeliveryFacts, target: string, error: unknown): void;
+  /** A rule of a target gave a priority or a time that makes no sense, so the delivery has none. */
+  ruleIgnored(delivery: DeliveryFacts, target: string, problem: TypeError): void;
   /** A request of a signed source was refused. */
   refused(source: string, reason: string): void;
 }
@@ -16,12 +23,22 @@ export interface Events extends WorkerEvents, Disposable {
 /** Senders choose event names; longer ones are cut in the log, in characters. */
 const MAX_NAME = 200;
 
+/** Longer error messages are cut in the log, in characters. */
+const MAX_ERROR = 1_000;
+
 /** From one fsync of a fast disk to the timeouts of senders, in seconds. */
 const ACKNOWLEDGEMENT_BUCKETS = [0.002, 0.005, 0.025, 0.1, 0.5, 1, 5];
 
 /** Creates the events. Disposing of them logs how many unhandled deliveries have no log entry yet. */
-export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metrics: Metrics): Events {
-  const unhandledEntry = limitedEntry(log, 'unhandled event');
+export function createEvents(
+  log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>,
+  metrics: Metrics,
+): Events {
+  using entries = new DisposableStack();
+  const unhandledEntry = entries.use(limitedEntry(log, 'unhandled event'));
+  const filteredEntry = entries.use(limitedEntry(log, 'delivery filtered', 'debug'));
+  const ruleEntry = entries.use(limitedEntry(log, 'rule failed', 'error'));
+  const ignoredEntry = entries.use(limitedEntry(log, 'rule ignored', 'warn'));
   const deliveries = metrics.counter('webhook.deliveries', {
     description: 'Acknowledged deliveries: stored, duplicate, or revived (a duplicate of a dead one)',
     tags: ['result'],
@@ -36,6 +53,9 @@ export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metri
   });
   const unhandled = metrics.counter('webhook.unhandled', {
     description: 'Deliveries without a handler when they were received',
+  });
+  const filteredCount = metrics.counter('webhook.filtered', {
+    description: 'Deliveries that no filter wanted when they were received',
   });
   const refusals = metrics.counter('webhook.refused', {
     description: 'Refused requests of signed sources, by source and reason',
@@ -60,18 +80,31 @@ export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metri
     attempt,
   });
 
+  const resources = entries.move();
   return {
-    appended({ id, source, event, jobs, receivedAt }, appended) {
+    appended({ id, source, event, jobs, receivedAt }, appended, filtered = false) {
       result[appended].increment();
-      acknowledgements.record((Date.now() - receivedAt) / 1_000);
+      if (!isOwnSource(source)) acknowledgements.record((Date.now() - receivedAt) / 1_000);
       const fields = { source, event: event?.slice(0, MAX_NAME) ?? null };
       if (appended === 'revived') {
         log.info({ delivery: id, ...fields }, 'dead delivery received again, retrying');
+      } else if (appended === 'stored' && filtered) {
+        filteredCount.increment();
+        filteredEntry.write({ delivery: id, ...fields });
       } else if (appended === 'stored' && jobs.length === 0) {
         // contract 6: any other event is logged as unhandled
         unhandled.increment();
-        unhandledEntry.info({ delivery: id, ...fields });
+        unhandledEntry.write({ delivery: id, ...fields });
       }
+    },
+    ruleFailed({ id, event }, target, error) {
+      const fields = { delivery: id, event: event?.slice(0, MAX_NAME) ?? null, target };
+      // Whatever it threw, the delivery is acknowledged.
+      ruleEntry.write({ ...fields, error: describeError(error).slice(0, MAX_ERROR) });
+    },
+    ruleIgnored({ id, event }, target, problem) {
+      const fields = { delivery: id, event: event?.slice(0, MAX_NAME) ?? null, target };
+      ignoredEntry.write({ ...fields, error: problem.message });
     },
     refused(source, reason) {
       refusals.with('source', source, 'reason', reason).increment();
@@ -91,6 +124,6 @@ export function createEvents(log: Pick<Logger, 'info' | 'warn' | 'error'>, metri
     storeFailed(error) {
       log.error({ err: error }, 'inbox unavailable, retrying');
     },
-    [Symbol.dispose]: () => unhandledEntry[Symbol.dispose](),
+    [Symbol.dispose]: () => resources.dispose(),
   };
 }

@@ -1,12 +1,16 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { DeadLetters } from './alerts/dead-letters.ts';
+import type { AttemptTrace } from './attempts.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
+import type { EnqueuedDeliveries } from './enqueue/enqueued.ts';
+import type { Marks } from './marks.ts';
 import type { PruneRule, PruneStep } from './prune.ts';
 
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */
 export type Appended = 'stored' | 'duplicate' | 'revived';
 
-/** How an attempt ended. */
-export type Outcome =
+/** How an attempt ended; without a trace nothing was tried. */
+export type Outcome = { readonly trace?: AttemptTrace } & (
   | { readonly kind: 'done' }
   /** `wait` is in milliseconds. */
   | { readonly kind: 'retry'; readonly wait: number; readonly error: string }
@@ -14,7 +18,8 @@ export type Outcome =
   /** Released unfinished; the attempt does not count. */
   | { readonly kind: 'released' }
   /** Released because its process ends unexpectedly: counts as a death, not as an attempt. */
-  | { readonly kind: 'died' };
+  | { readonly kind: 'died' }
+);
 
 /** Options of a claim. */
 export interface ClaimOptions {
@@ -28,6 +33,14 @@ export interface ClaimOptions {
   readonly now?: number;
 }
 
+/** The end of a job that was handled in order. */
+export interface Finished {
+  /** False when the lease was lost; then nothing was recorded and nothing claimed. */
+  readonly recorded: boolean;
+  /** The next job with the same order key. */
+  readonly next?: ClaimedJob | undefined;
+}
+
 /** What became of leases that were to be renewed. A job that is in neither list was locked by another statement. */
 export interface Renewal {
   readonly renewed: readonly number[];
@@ -39,7 +52,12 @@ export interface Renewal {
 export interface Backlog {
   /** Open jobs, including leased ones. */
   readonly open: number;
-  /** When the oldest delivery with an open job was received; undefined when there is none. */
+  /** Those of them that wait for their time; absent where none does. */
+  readonly planned?: number;
+  /**
+   * Since when the oldest open job waits: since its delivery was received, or its time came. What waits for its time does
+   * not count, nor what is behind that in the order of its key. Undefined when there is none.
+   */
   readonly oldestAt: number | undefined;
   readonly dead: number;
 }
@@ -53,15 +71,16 @@ export interface Backlog {
 export interface Inbox {
   /** Stores a delivery and its jobs; resolves only once they are durable. */
   append(delivery: NewDelivery): Promise<Appended>;
-  /** The id of the delivery that a source has stored with a dedup key; undefined when it was removed. */
+  /** The id of the delivery that a source has stored with a dedup key; undefined when that is forgotten. */
   idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
   /** Those of `targets` that have a due job. */
   due(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
   /** Those of `targets` that have a due suspect. */
   dueSuspects(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
   /**
-   * Claims up to `limit` due jobs of a target, oldest first, for `lease`. That a job has an owner whose lease has ended
-   * counts as a death; its last attempt does not count then.
+   * Claims up to `limit` due jobs of a target, oldest first, for `lease`: fewer, but one at least, where jobs that wait for
+   * their order hide others. That a job has an owner whose lease has ended counts as a death; its last attempt does not
+   * count then.
    */
   claim(
     target: string,
@@ -72,8 +91,22 @@ export interface Inbox {
   ): Promise<readonly ClaimedJob[]>;
   /** Has the leases that `owner` holds on these jobs end `lease` from now. */
   renew(owner: string, jobs: readonly number[], lease: number, now?: number): Promise<Renewal>;
-  /** Records how an attempt ended; resolves to false when the lease was lost and nothing was recorded. */
+  /**
+   * Records how an attempt ended, with its entry in the history of the job; resolves to false when the lease was lost and
+   * nothing was recorded.
+   */
   settle(job: ClaimedJob, owner: string, outcome: Outcome, now?: number): Promise<boolean>;
+  /**
+   * Records as `settle` does that a job is done or dead, and claims the next one with its order key in the same commit, if
+   * there is one that is due, has a body of at most `maxBytes`, and is no suspect.
+   */
+  finish(
+    job: ClaimedJob,
+    owner: string,
+    outcome: Extract<Outcome, { readonly kind: 'done' | 'dead' }>,
+    next: { readonly lease: number; readonly maxBytes: number },
+    now?: number,
+  ): Promise<Finished>;
   /**
    * Records that this process runs the jobs of `targets`. Targets of open jobs that have no heartbeat yet get one too,
    * so that their grace period starts now.
@@ -90,6 +123,19 @@ export interface Inbox {
    * removable, from where the last step of any process ended, so that no step looks again at what stays.
    */
   prune(rule: PruneRule): Promise<PruneStep>;
+  /**
+   * Takes one step of forgetting dedup keys of removed deliveries: those received before `before`, and the first ones
+   * while there are more than `max`.
+   */
+  forgetKeys(before: number, max: number): Promise<PruneStep>;
+  /** What happens once for all processes. */
+  readonly marks: Marks;
+  readonly enqueued: EnqueuedDeliveries;
+  /**
+   * By target, the jobs that have died up to `until` and after the mark of its alerts, where that is at least `interval`
+   * older; none of the targets of alerts.
+   */
+  deadLetters(until: number, interval: number): MaybePromise<readonly DeadLetters[]>;
   /** The time by the clock of the store, which decides what is due. */
   clock(): MaybePromise<number>;
   /** The estimated size of the deliveries in bytes. */

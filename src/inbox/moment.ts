@@ -15,17 +15,25 @@ const ISO =
 export const MOMENT = 'an ISO 8601 time like 2026-01-31T14:00Z, or how long ago like 15m, 2h or 3d';
 
 /**
+ * Parses an ISO 8601 time to milliseconds since the epoch; a time without a zone is in `zone`, by default the local one.
+ * Returns undefined for anything else.
+ */
+export function parseIsoTime(text: string, zone = ''): number | undefined {
+  const [, month = '', day = '', time = '00:00', given = zone] = ISO.exec(text) ?? [];
+  const moment = Date.parse(`${month}${day}T${time}${given}`);
+  // Date.parse accepts 31 February as a day in March.
+  const real = new Date(Date.parse(`${month}${day}T00:00Z`)).getUTCDate() === Number(day);
+  return Number.isNaN(moment) || !real ? undefined : moment;
+}
+
+/**
  * Parses a moment to milliseconds since the epoch: ISO 8601, in local time without a zone, or a duration before `now`
  * in s, m, h, d or w. Returns undefined for anything else.
  */
 export function parseMoment(text: string, now: number): number | undefined {
   const [, count, unit] = AGO.exec(text) ?? [];
   for (const [name, length] of UNITS) if (name === unit) return now - Number(count) * length;
-  const [, month = '', day = '', time = '00:00', zone = ''] = ISO.exec(text) ?? [];
-  const moment = Date.parse(`${month}${day}T${time}${zone}`);
-  // Date.parse accepts 31 February as a day in March.
-  const real = new Date(Date.parse(`${month}${day}T00:00Z`)).getUTCDate() === Number(day);
-  return Number.isNaN(moment) || !real ? undefined : moment;
+  return parseIsoTime(text);
 }
 
 /** Formats a duration in whole units of the largest that fits, such as `15m`; `parseMoment` reads it. `ms` is in milliseconds. */

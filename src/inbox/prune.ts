@@ -1,11 +1,24 @@
 /** Which deliveries a step of retention removes; never one with an open job. Times are in milliseconds since the epoch. */
 export type PruneRule =
   /** Those whose jobs have all ended before `before`. */
-  | { readonly kind: 'ended'; readonly before: number }
+  | { readonly kind: 'ended'; readonly before: number; readonly remember?: number | undefined }
   /** Those without jobs that were received before `before`. */
   | { readonly kind: 'unhandled'; readonly before: number; readonly now: number }
   /** While the inbox is larger than `maxBytes`: those whose jobs have all ended before `before`, none of them dead. */
-  | { readonly kind: 'excess'; readonly before: number; readonly maxBytes: number };
+  | {
+      readonly kind: 'excess';
+      readonly before: number;
+      readonly maxBytes: number;
+      readonly remember?: number | undefined;
+    };
+
+/**
+ * The `remember` of a rule: of the removed deliveries that were received at or after it, the dedup keys are remembered,
+ * unless one of their jobs was dead, since a repeat may still handle that one. None for a rule without it.
+ */
+export function rememberedFrom(rule: PruneRule): number | null {
+  return 'remember' in rule ? (rule.remember ?? null) : null;
+}
 
 /** What a step did. */
 export interface PruneStep {

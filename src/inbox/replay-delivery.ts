@@ -1,9 +1,10 @@
 import type { NewJob } from './delivery.ts';
 import { parseDeliveryBody } from './delivery-body.ts';
 import type { DeliveryDetail, DeliveryLog, DeliveryStatus } from './delivery-log.ts';
+import type { DeliveryFacts } from './rules/received-delivery.ts';
 
-/** Decides which jobs a delivery gets with the current handlers, from its event and its parsed body. */
-export type ReplayPlan = (event: string | null, body: unknown) => readonly NewJob[];
+/** Decides which jobs a delivery gets with the current handlers; `body` is the parsed one. */
+export type ReplayPlan = (delivery: DeliveryFacts, body: unknown) => readonly NewJob[];
 
 /** `open`: a job is still open; `no-handler`: none of its targets exists any more. */
 export type ReplayResult = 'replayed' | 'not-found' | 'open' | 'no-handler';
@@ -49,7 +50,7 @@ export async function discardDelivery(
 /** Jobs of removed handlers and forward addresses are left out, because nothing would run them. */
 function jobsToOpen(delivery: DeliveryDetail, plan: ReplayPlan): readonly NewJob[] {
   const { jobs } = delivery;
-  const planned = plan(delivery.event, parsed(delivery));
+  const planned = plan(delivery, parsed(delivery));
   if (jobs.length === 0) return planned;
   const dead = jobs.filter(({ status }) => status === 'dead');
   const targets = new Set((dead.length > 0 ? dead : jobs).map(({ target }) => target));
@@ -60,7 +61,7 @@ function parsed(delivery: DeliveryDetail): unknown {
   try {
     return parseDeliveryBody(delivery);
   } catch {
-    // The plan needs the body only for its order key.
+    // The plan needs the body only for its rules.
     return undefined;
   }
 }

@@ -1,21 +1,24 @@
 import { valueShower } from './access/masking.ts';
+import type { ApiDocuments } from './api/api-documents.ts';
 import { configPropsEndpoint } from './endpoints/configprops.ts';
 import { cpuProfileEndpoint } from './endpoints/cpuprofile.ts';
 import { customEndpoint } from './endpoints/custom.ts';
 import { deliveriesEndpoint } from './endpoints/deliveries.ts';
+import { docsEndpoint } from './endpoints/docs.ts';
 import { envEndpoint } from './endpoints/env.ts';
 import { eventLoopEndpoint } from './endpoints/eventloop.ts';
 import { healthEndpoint } from './endpoints/health.ts';
 import { heapDumpEndpoint } from './endpoints/heapdump.ts';
-import { historyEndpoint } from './endpoints/history.ts';
 import { httpExchangesEndpoint } from './endpoints/httpexchanges.ts';
 import { infoEndpoint } from './endpoints/info.ts';
 import { loggersEndpoint } from './endpoints/loggers.ts';
-import { logTailEndpoint } from './endpoints/logtail.ts';
 import { mappingsEndpoint } from './endpoints/mappings.ts';
 import { metricsEndpoint } from './endpoints/metrics.ts';
+import { openApiEndpoint } from './endpoints/openapi.ts';
 import { prometheusEndpoint } from './endpoints/prometheus.ts';
-import { requestsEndpoint } from './endpoints/requests.ts';
+import { historyEndpoint } from './endpoints/recent/history.ts';
+import { logTailEndpoint } from './endpoints/recent/logtail.ts';
+import { requestsEndpoint } from './endpoints/recent/requests.ts';
 import { shutdownEndpoint } from './endpoints/shutdown.ts';
 import { threadDumpEndpoint } from './endpoints/threaddump.ts';
 import type { HealthView } from './health/view.ts';
@@ -23,7 +26,11 @@ import type { ManagementEndpoint } from './management-endpoint.ts';
 import type { DoorOptions } from './options.ts';
 
 /** Every endpoint whose data the options give, exposed or not. */
-export function allEndpoints(options: DoorOptions, health: HealthView): readonly ManagementEndpoint[] {
+export function allEndpoints(
+  options: DoorOptions,
+  health: HealthView,
+  documents: ApiDocuments,
+): readonly ManagementEndpoint[] {
   const { build, configuration, loggers, exchanges, deliveries, mappings, shutDown, secrets } = options;
   const { history, logTail, requests } = options;
   const show = valueShower(options.showValues, secrets);
@@ -45,6 +52,8 @@ export function allEndpoints(options: DoorOptions, health: HealthView): readonly
     threadDumpEndpoint(),
     heapDumpEndpoint(),
     cpuProfileEndpoint(),
+    openApiEndpoint(documents),
+    docsEndpoint(documents),
     shutDown && shutdownEndpoint(shutDown),
     ...options.endpoints.map((endpoint) => customEndpoint(endpoint)),
   ].filter((endpoint) => endpoint !== undefined);

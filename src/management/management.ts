@@ -2,6 +2,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import { exposedEndpoints } from './access/exposure.ts';
 import { guard } from './access/guard.ts';
 import { allEndpoints } from './all-endpoints.ts';
+import { ApiDocuments } from './api/api-documents.ts';
 import { addConsole, servesConsole } from './console/console.ts';
 import { withDefaults } from './defaults.ts';
 import { addDiscovery } from './discovery/discovery.ts';
@@ -41,7 +42,8 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
   const prefix = basePrefix(options.basePath);
   checkCustomEndpoints(options.endpoints, prefix);
   const health = healthView(options);
-  const endpoints = allEndpoints(options, health);
+  const documents = new ApiDocuments(options, app.prefix + prefix);
+  const endpoints = allEndpoints(options, health, documents);
   const guardHook = guard(options, app.log);
   if (options.springBootAdmin !== undefined) {
     registerWithAdmin(app, options.springBootAdmin, {
@@ -62,6 +64,7 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
       if (guardHook !== undefined) scope.addHook('onRequest', guardHook);
       answerUnknownPaths(scope, prefix);
       const exposed = exposedEndpoints(scope, endpoints, options);
+      documents.exposed = exposed;
       // At `/` discovery would replace the application's own start page.
       const pages = servesConsole(options) ? [CONSOLE_LINK] : [];
       if (prefix !== '') addDiscovery(scope, exposed, options.build, pages);

@@ -7,15 +7,16 @@ import type { HealthGroupOptions } from '../config/schema/health-code.ts';
 import type { SecretTexts } from '../core/redaction.ts';
 import type { BasicUser } from '../http/auth/basic-auth.ts';
 import type { ExchangeLog } from '../http/exchange-log.ts';
-import type { RequestTail } from '../http/request-tail.ts';
 import type { Readiness } from '../observability/health/readiness.ts';
 import type { HealthRegistry } from '../observability/health/registry.ts';
 import type { History } from '../observability/history/history.ts';
+import type { RequestTail } from '../observability/history/request-tail.ts';
 import type { LogTail } from '../observability/log/log-tail.ts';
 import type { Loggers } from '../observability/log/loggers.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { AccessRules } from './access/access.ts';
 import type { ShowValues } from './access/masking.ts';
+import type { ApiSources } from './api/api-sources.ts';
 import type { ConsoleView } from './console/console-view.ts';
 import type { CustomEndpoint } from './endpoints/custom.ts';
 import type { DeliveriesView } from './endpoints/deliveries.ts';
@@ -80,6 +81,8 @@ export interface DoorOptions {
   /** What POST /shutdown calls. */
   readonly shutDown?: (() => void) | undefined;
   readonly endpoints: readonly CustomEndpoint[];
+  /** What /openapi describes beside this door. */
+  readonly apis?: ApiSources | undefined;
   /** The Spring Boot Admin server to register with; default none. */
   readonly springBootAdmin?: SpringBootAdminOptions | undefined;
 }

@@ -27,3 +27,10 @@ export const USER_NOT_FOUND = failure('User not found');
 export function json(body: Reply['body'], status = 200, headers?: Reply['headers']): Reply {
   return { status, type: JSON_TYPE, body, headers };
 }
+
+/** The reply of a write with the user that was written, as JSON text. */
+export function withData(reply: Reply, user: string): Reply {
+  const body = `${String(reply.body).slice(0, -1)},"data":${user}}`;
+  const applied = [reply.headers?.['preference-applied'], 'return=representation'].filter(Boolean).join(', ');
+  return { ...reply, body, headers: { ...reply.headers, 'preference-applied': applied } };
+}

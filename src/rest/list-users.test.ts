@@ -12,6 +12,7 @@ const PAGE = 500;
 
 /** A store that holds ids only, and answers at once or a turn later like the two engines. */
 class IdStore extends DatabaseUserStore {
+  readonly lists = undefined as never;
   readonly ids: Set<number>;
   pages = 0;
   /** Called before a page is read. */
@@ -36,7 +37,7 @@ class IdStore extends DatabaseUserStore {
     this.onPage();
     const ids = [...this.ids].filter((id) => id > after && id <= upTo).slice(0, limit);
     const json = ids.map((id) => JSON.stringify({ id, name: 'n', email: 'e@x' })).join();
-    return this.#answer({ json, count: ids.length, lastId: ids.at(-1) ?? after });
+    return this.#answer({ json, count: ids.length, lastId: ids.at(-1) ?? after, state: String(this.#next) });
   }
 
   lastId(): MaybePromise<number> {
@@ -47,11 +48,27 @@ class IdStore extends DatabaseUserStore {
     return this.#isSlow ? nextTurn(value) : value;
   }
 
-  readJson(): never {
+  read(): never {
     assert.fail('a list reads no single user');
   }
 
+  state(): never {
+    assert.fail('a list has the state of its first page');
+  }
+
+  change(): never {
+    assert.fail('a list changes no user');
+  }
+
+  removeIf(): never {
+    assert.fail('a list removes no user');
+  }
+
   create(): never {
+    assert.fail('a list creates no user');
+  }
+
+  createOnce(): never {
     assert.fail('a list creates no user');
   }
 
@@ -82,7 +99,7 @@ for (const isSlow of [false, true]) {
   for (const count of [0, 1, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE, 2 * PAGE + 1]) {
     test(`a list of ${count} users on ${engine} holds them all, in id order`, async () => {
       const store = new IdStore(count, isSlow);
-      const list = await listUsers(store);
+      const list = (await listUsers(store)).body;
       assert.equal(typeof list === 'string', count < PAGE, 'only what fits one page has a length');
       assert.deepEqual(await read(list), [...store.ids]);
     });
@@ -90,7 +107,10 @@ for (const isSlow of [false, true]) {
 }
 
 test('a short list on a synchronous engine costs no turn', () => {
-  assert.equal(listUsers(new IdStore(1)), '{"status":"success","data":[{"id":1,"name":"n","email":"e@x"}]}');
+  assert.deepEqual(listUsers(new IdStore(1)), {
+    body: '{"status":"success","data":[{"id":1,"name":"n","email":"e@x"}]}',
+    state: '2',
+  });
 });
 
 test('whoever comes or goes while a long list is read, it is valid and holds who stayed', async () => {
@@ -106,7 +126,7 @@ test('whoever comes or goes while a long list is read, it is valid and holds who
       async (count, changes, isSlow) => {
         const store = new IdStore(count, isSlow);
         const stayed = new Set(store.ids);
-        const list = await listUsers(store);
+        const list = (await listUsers(store)).body;
         const plan = changes[Symbol.iterator]();
         const listed = await read(list, () => {
           for (const each of plan.next().value ?? []) {
@@ -141,13 +161,13 @@ test('whoever comes or goes while a long list is read, it is valid and holds who
 
 test('all users gone after the first piece: the list ends there', { timeout: 10_000 }, async () => {
   const store = new IdStore(2 * PAGE);
-  const listed = await read(await listUsers(store), () => store.ids.clear());
+  const listed = await read((await listUsers(store)).body, () => store.ids.clear());
   assert.ok(listed.length === PAGE || listed.length === 2 * PAGE, 'whole pieces only');
 });
 
 test('the store is asked for the next page only when the last one was taken', async () => {
   const store = new IdStore(20 * PAGE);
-  const list = await listUsers(store);
+  const list = (await listUsers(store)).body;
   assert.ok(list instanceof Readable);
   const pieces = list[Symbol.asyncIterator]();
   await pieces.next();
@@ -162,7 +182,7 @@ test('a store that fails half-way breaks the list off: it never looks complete',
     if (store.pages === 3) throw new Error('gone');
   };
   let text = '';
-  const list = await listUsers(store);
+  const list = (await listUsers(store)).body;
   assert.ok(list instanceof Readable);
   await assert.rejects(async () => {
     for await (const piece of list) text += String(piece);

@@ -9,18 +9,27 @@ const PAGE = 500;
 
 const [HEAD = '', TAIL = ''] = data('[|]').split('|');
 
+/** The list of all users. */
+export interface UserList {
+  readonly body: string | Readable;
+  /** What named the state of all users when the list began. */
+  readonly state: string;
+}
+
 /**
  * GET /users (contract 4.2): all users in id order. A list that fits one page is sent whole;
  * a longer one is a stream that asks the store for the next page only when the client took the last one,
  * so memory stays flat however many users there are. Each piece shows the users as they are when it is read;
  * users created after the start of a long list are not in it.
  */
-export function listUsers(users: DatabaseUserStore): MaybePromise<string | Readable> {
-  return whenReady(users.page(0, Number.MAX_SAFE_INTEGER, PAGE), (first) =>
-    first.count < PAGE
-      ? data(`[${first.json}]`)
-      : Readable.from(pieces(users, first), { objectMode: false, highWaterMark: 1 }),
-  );
+export function listUsers(users: DatabaseUserStore): MaybePromise<UserList> {
+  return whenReady(users.page(0, Number.MAX_SAFE_INTEGER, PAGE), (first) => ({
+    state: first.state,
+    body:
+      first.count < PAGE
+        ? data(`[${first.json}]`)
+        : Readable.from(pieces(users, first), { objectMode: false, highWaterMark: 1 }),
+  }));
 }
 
 async function* pieces(users: DatabaseUserStore, first: UserPage): AsyncGenerator<string> {

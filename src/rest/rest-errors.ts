@@ -19,17 +19,30 @@ const BODIES: Readonly<Record<string, string>> = {
   METHOD_NOT_ALLOWED: '',
 };
 
+/** Refusals of a read that say what is wrong with the request; those of a write say what the contract has. */
+const EXPLAINED: ReadonlySet<string> = new Set([
+  'UNKNOWN_PARAMETER',
+  'INVALID_PARAMETER',
+  'INVALID_CURSOR',
+  'SEARCH_OFF',
+  'TOO_MANY_MATCHES',
+]);
+
 /** Every refusal of this door is the contract's error envelope. */
 export const restErrors: ErrorFormat = {
   contentType: JSON_TYPE,
-  body: ({ code, status }, request) =>
-    BODIES[code] ?? failure(WRITE_FAILED[request?.method ?? ''] ?? reasonPhrase(status)),
+  // contract 7: an unknown user is an error in the body of a 200
+  contractStatus: ({ code }, { method }) =>
+    code === 'USER_NOT_FOUND' && (method === 'GET' || method === 'HEAD') ? 200 : undefined,
+  body: ({ code, status, message }, request) =>
+    BODIES[code] ??
+    failure(WRITE_FAILED[request?.method ?? ''] ?? (EXPLAINED.has(code) ? message : reasonPhrase(status))),
 };
 
 // Created once, because the stack of a refusal is not used.
 /** The refusal of a path that is no resource. */
 export const NO_ROUTE = new HttpProblem(404, 'NO_ROUTE', 'No resource has this path');
-/** The refusal of a write to a user that there is not. */
+/** The refusal of a user that there is not. */
 export const NO_SUCH_USER = new HttpProblem(404, 'USER_NOT_FOUND', 'There is no user with this id');
 
 /** The refusal of a method that a resource does not take; `allow` lists those that it takes. */

@@ -1,24 +1,40 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
+import { FastifyExchange } from '../http/fastify-exchange.ts';
 import { send } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import { JSON_TYPE, json } from './envelope.ts';
 import { methodNotAllowed, NO_ROUTE, restErrors } from './rest-errors.ts';
 import { allowedOf } from './routing.ts';
 import { userEndpoints } from './user-endpoints.ts';
+import { listValidators, validatorHeaders } from './validators.ts';
 
 /** The options of the REST door. */
 export interface RestOptions {
   readonly users: DatabaseUserStore;
   /** Largest body in bytes; default 64 KiB. */
   readonly bodyLimit?: number;
+  /** Whether updates and deletions need If-Match; default false. */
+  readonly requireIfMatch?: boolean;
+  /** How long the outcome of a create with an Idempotency-Key is kept, in hours; default 24. */
+  readonly idempotencyHours?: number;
 }
 
 /** The REST door (contract 4.2) as a Fastify plugin. */
-export const rest: FastifyPluginAsync<RestOptions> = async (app, { users, bodyLimit = 64 * 1024 }) => {
-  const { list, read, create, update, remove } = userEndpoints(users, bodyLimit, app.prefix);
+export const rest: FastifyPluginAsync<RestOptions> = async (
+  app,
+  { users, bodyLimit = 64 * 1024, requireIfMatch = false, idempotencyHours = 24 },
+) => {
+  const { list, read, create, update, remove } = userEndpoints({
+    users,
+    bodyLimit,
+    prefix: app.prefix,
+    requireIfMatch,
+    idempotencyHours,
+  });
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
   app.setErrorHandler((error, request, reply) =>
@@ -28,12 +44,25 @@ export const rest: FastifyPluginAsync<RestOptions> = async (app, { users, bodyLi
   // An empty second segment is none.
   for (const slash of ['', '/']) {
     addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false });
-    // The length of a long list is not known before it is sent, so HEAD tells none.
-    app.head(`/users${slash}`, (_request, reply) => reply.type(JSON_TYPE).send());
+    app.head(`/users${slash}`, headOfList);
     addEndpoint(app, 'POST', `/users${slash}`, create);
     addEndpoint(app, 'GET', `/users/:id${slash}`, read);
     addEndpoint(app, 'PUT', `/update/:id${slash}`, update);
     addEndpoint(app, 'DELETE', `/delete/:id${slash}`, remove);
+  }
+
+  /** The length of a whole list is not known before it is sent, so HEAD tells none. */
+  function headOfList(request: FastifyRequest, reply: FastifyReply): MaybePromise<FastifyReply> {
+    if (Object.keys(request.query as object).length === 0) {
+      return whenReady(users.state(), (state) =>
+        reply
+          .headers(validatorHeaders(listValidators(state)))
+          .type(JSON_TYPE)
+          .send(),
+      );
+    }
+    const exchange = new FastifyExchange(request, reply, undefined);
+    return whenReady(list.handle(exchange), (answer) => send(reply, answer));
   }
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -1,85 +1,31 @@
-import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import { parseJsonBody } from '../http/body/json-body.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
-import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
-import { HttpProblem } from '../http/problem.ts';
+import type { Endpoint } from '../http/endpoint.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
-import { readNewUser, userProblem } from '../users/new-user.ts';
-import type { NewUser } from '../users/user.ts';
-import { readUserId } from '../users/user-id.ts';
-import { CREATED, data, done, json, USER_NOT_FOUND } from './envelope.ts';
-import { listUsers } from './list-users.ts';
-import { methodNotAllowed, NO_SUCH_USER } from './rest-errors.ts';
+import { createUser } from './create-user.ts';
+import { readList, readUser } from './read-users.ts';
+import { removeUser, updateUser } from './write-users.ts';
 
-const UPDATED = json(done('User updated successfully'));
-const DELETED = json(done('User deleted successfully'));
+/** What the endpoints work with. */
+export interface UserEndpointOptions {
+  readonly users: DatabaseUserStore;
+  /** Largest body in bytes. */
+  readonly bodyLimit: number;
+  /** Stands before the paths that clients see. */
+  readonly prefix: string;
+  /** Whether updates and deletions need a condition. */
+  readonly requireIfMatch: boolean;
+  /** How long the outcome of a create with a key is kept, in hours. */
+  readonly idempotencyHours: number;
+}
 
-/**
- * One endpoint per operation of contract 4.2. `bodyLimit` is in bytes; `prefix` stands before the paths that clients see.
- */
-export function userEndpoints(users: DatabaseUserStore, bodyLimit: number, prefix: string) {
-  const write = { bodyLimit, admit: refuseCrossSite };
+/** One endpoint per operation of contract 4.2. */
+export function userEndpoints(options: UserEndpointOptions) {
+  const write = { bodyLimit: options.bodyLimit, admit: refuseCrossSite };
   return {
-    list: { bodyLimit: 0, handle: () => whenReady(listUsers(users), (list) => json(list)) },
-    read: {
-      bodyLimit: 0,
-      handle({ param }) {
-        const id = readUserId(param);
-        // contract 7: an unknown user is an error in the body of a 200
-        if (id === undefined) return json(USER_NOT_FOUND);
-        return whenReady(users.readJson(id), (user) =>
-          json(user === undefined ? USER_NOT_FOUND : data(user)),
-        );
-      },
-    },
-    create: {
-      ...write,
-      handle: (exchange) =>
-        whenReady(users.create(newUser(exchange)), (id) =>
-          json(CREATED, 200, { location: `${prefix}/users/${id}` }),
-        ),
-    },
-    update: {
-      ...write,
-      handle: (exchange) =>
-        written(exchange, UPDATED, () => {
-          const user = newUser(exchange);
-          return (id) => users.update(id, user);
-        }),
-    },
-    remove: {
-      ...write,
-      handle: (exchange) =>
-        written(exchange, DELETED, () => {
-          // contract 4.2: no body is asked for; one that comes is JSON like all others
-          if (exchange.body.length > 0) parseJsonBody(exchange.body);
-          return (id) => users.remove(id);
-        }),
-    },
+    list: { bodyLimit: 0, handle: readList(options) },
+    read: { bodyLimit: 0, handle: readUser(options) },
+    create: { ...write, handle: createUser(options) },
+    update: { ...write, handle: updateUser(options) },
+    remove: { ...write, handle: removeUser(options) },
   } satisfies Record<string, Endpoint>;
-}
-
-/** Reads what to write, then writes it to the user that the path names. */
-function written(
-  { param }: Exchange,
-  success: Reply,
-  read: () => (id: number) => MaybePromise<boolean>,
-): MaybePromise<Reply> {
-  // contract 4.2: no id where one is needed
-  if (param === '') throw methodNotAllowed('OPTIONS');
-  const write = read();
-  const id = readUserId(param);
-  if (id === undefined) throw NO_SUCH_USER;
-  return whenReady(write(id), (found) => {
-    if (!found) throw NO_SUCH_USER;
-    return success;
-  });
-}
-
-function newUser({ body }: Exchange): NewUser {
-  const given = parseJsonBody(body);
-  const user = readNewUser(given);
-  // contract 7: the reply does not say why; the log does
-  if (user === undefined) throw new HttpProblem(400, 'INVALID_USER', userProblem(given));
-  return user;
 }

@@ -1,7 +1,10 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { IdempotencyKey, IdempotentOutcome } from './idempotent-create.ts';
 import { readNewUser, userProblem } from './new-user.ts';
 import type { NewUser, User } from './user.ts';
+import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from './user-change.ts';
 import { readUserId } from './user-id.ts';
+import type { UserLists } from './user-list.ts';
 import { UserRefusedError, type UserStore } from './user-store.ts';
 
 /** Consecutive users as JSON text, without the array's brackets. */
@@ -12,6 +15,8 @@ export interface UserPage {
   readonly count: number;
   /** The id of the last one: the keyset cursor of the next page. */
   readonly lastId: number;
+  /** What `state` gave for the users of the page. */
+  readonly state: string;
 }
 
 /** Users that are read at once. */
@@ -23,18 +28,33 @@ const PAGE = 1_000;
  * rows can be turned into it here; REST sends that text, and what GraphQL asks for is parsed from it.
  */
 export abstract class DatabaseUserStore implements UserStore {
-  /** The user as a JSON object with the keys id, name, email in this order; undefined when there is none. */
-  abstract readJson(id: number): MaybePromise<string | undefined>;
+  /** Parts of the users, found and sorted by indexes. */
+  abstract readonly lists: UserLists;
+  /** The user as a JSON object with the keys id, name, email in this order, and its version. */
+  abstract read(id: number): MaybePromise<VersionedUser | undefined>;
   /** Up to `limit` users in id order with `after` < id <= `upTo`. */
   abstract page(after: number, upTo: number, limit: number): MaybePromise<UserPage>;
   /** The highest id in the store, 0 when it is empty. */
   abstract lastId(): MaybePromise<number>;
-  /** Stores a user that `readNewUser` accepted, durably; resolves to its id. */
-  abstract create(user: NewUser): Promise<number>;
+  /** What names the state of all users; another one after every change, whoever made it. */
+  abstract state(): MaybePromise<string>;
+  /** Stores a user that `readNewUser` accepted, durably; resolves to its id. Its version is now unless it is given. */
+  abstract create(user: NewUser, version?: number): Promise<number>;
+  /** The same once per key; the outcome is stored with the user, in one commit. */
+  abstract createOnce(user: NewUser, key: IdempotencyKey): Promise<IdempotentOutcome>;
   /** Replaces name and email durably; resolves to false when no user has that id. */
   abstract update(id: number, user: NewUser): Promise<boolean>;
   /** Removes a user durably; resolves to false when no user has that id. */
   abstract remove(id: number): Promise<boolean>;
+  /** Changes some fields of a user durably, if it has one of the versions that are meant. */
+  abstract change(id: number, change: UserChange): Promise<ChangeOutcome>;
+  /** Removes a user durably, if it has one of the versions that are meant. */
+  abstract removeIf(id: number, condition: WriteCondition): Promise<ChangeOutcome>;
+
+  /** The user as a JSON object; undefined when there is none. */
+  readJson(id: number): MaybePromise<string | undefined> {
+    return whenReady(this.read(id), (user) => user?.json);
+  }
 
   all(): MaybePromise<Iterable<User> | AsyncIterable<User>> {
     return whenReady(this.page(0, Number.MAX_SAFE_INTEGER, PAGE), (page) =>

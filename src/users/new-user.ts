@@ -14,20 +14,34 @@ export function readNewUser(body: unknown): NewUser | undefined {
   if (typeof body !== 'object' || body === null) return undefined;
   const { name, email } = body as { readonly name?: unknown; readonly email?: unknown };
   if (!isText(name, MAX_NAME) || !isText(email, MAX_EMAIL)) return undefined;
-  const at = email.indexOf('@');
-  if (at <= 0 || at === email.length - 1) return undefined;
-  return { name, email };
+  return addressProblem(email) === undefined ? { name, email } : undefined;
 }
 
-/** Why `readNewUser` refuses a body. */
-export function userProblem(body: unknown): string {
-  if (typeof body !== 'object' || body === null) return 'the body is no JSON object';
+/** One reason why a body is no user; `pointer` is the member's place in it, a JSON Pointer as a fragment. */
+export interface UserProblem {
+  readonly detail: string;
+  readonly pointer: string;
+}
+
+/** Each reason why `readNewUser` refuses a body. */
+export function userProblems(body: unknown): readonly UserProblem[] {
+  if (typeof body !== 'object' || body === null)
+    return [{ detail: 'the body is no JSON object', pointer: '#' }];
   const { name, email } = body as { readonly name?: unknown; readonly email?: unknown };
-  return (
-    textProblem('name', name, MAX_NAME) ??
-    textProblem('email', email, MAX_EMAIL) ??
-    '"email" needs an @ between other characters'
+  const problems = {
+    name: textProblem('name', name, MAX_NAME),
+    email: textProblem('email', email, MAX_EMAIL) ?? addressProblem(email),
+  };
+  return Object.entries(problems).flatMap(([member, detail]) =>
+    detail === undefined ? [] : [{ detail, pointer: `#/${member}` }],
   );
+}
+
+/** All that is wrong with a body in one line. */
+export function userProblem(body: unknown): string {
+  return userProblems(body)
+    .map(({ detail }) => detail)
+    .join('; ');
 }
 
 /** Why a user takes more memory than any user may; undefined when it does not. */
@@ -35,6 +49,12 @@ export function lengthProblem({ name, email }: NewUser): string | undefined {
   if (name.length > MAX_NAME) return tooLong('name', MAX_NAME);
   if (email.length > MAX_EMAIL) return tooLong('email', MAX_EMAIL);
   return undefined;
+}
+
+function addressProblem(email: unknown): string | undefined {
+  const at = String(email).indexOf('@');
+  if (at > 0 && at < String(email).length - 1) return undefined;
+  return '"email" needs an @ between other characters';
 }
 
 function textProblem(member: string, value: unknown, max: number): string | undefined {

@@ -18,10 +18,15 @@ export interface UserStore {
 /** A store refused a user; the message is meant for the client: it names the field and says why. */
 export class UserRefusedError extends ExpectedError {
   override readonly name = 'UserRefusedError';
-  readonly code: 'COLLECTION_FULL' | 'INVALID_USER';
+  readonly code: 'COLLECTION_FULL' | 'EMAIL_TAKEN' | 'INVALID_USER';
 
   constructor(code: UserRefusedError['code'], message: string) {
     super(message);
     this.code = code;
   }
+}
+
+/** The refusal of an email that another user has, where emails are unique. */
+export function emailTaken(): UserRefusedError {
+  return new UserRefusedError('EMAIL_TAKEN', 'Another user has this email');
 }

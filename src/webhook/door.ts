@@ -1,18 +1,27 @@
 import type { FastifyInstance } from 'fastify';
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
+import { ALERT_TARGET } from '../inbox/alerts/alert-delivery.ts';
+import type { ClaimedJob, NewDelivery } from '../inbox/delivery.ts';
 import { Dispatcher } from '../inbox/dispatch/dispatcher.ts';
 import { Heartbeat } from '../inbox/dispatch/heartbeat.ts';
 import { retention } from '../inbox/dispatch/retention.ts';
+import type { Target } from '../inbox/dispatch/target.ts';
 import type { HandlerLog } from '../inbox/handler.ts';
-import type { Inbox } from '../inbox/inbox.ts';
+import type { Appended, Inbox } from '../inbox/inbox.ts';
 import type { Events } from '../inbox/inbox-events.ts';
 import { forwardTarget } from './forward/forward-target.ts';
 import { Network } from './forward/network.ts';
 import { createPoster } from './forward/post.ts';
+import type { ForwardSettings } from './forward/read-forwards.ts';
 import { handlerTarget } from './handler-target.ts';
-import { createJobPlan } from './job-plan.ts';
+import { isolatedTarget } from './isolate/isolated-target.ts';
+import type { ThreadOptions } from './isolate/thread.ts';
+import { ThreadPool } from './isolate/thread-pool.ts';
+import { createJobPlan, hasTarget } from './job-plan.ts';
 import type { WebhookNumbers } from './options.ts';
+import { createOwnWork } from './own-work.ts';
 import { RECEIVER_PATH, receiver } from './receiver/receiver.ts';
+import { guardedTarget } from './rules/guarded-target.ts';
 import { standard } from './schemes/standard.ts';
 import type { WebhookSettings } from './settings.ts';
 
@@ -21,7 +30,11 @@ export interface WebhookDoorOptions extends WebhookSettings {
   readonly inbox: Inbox;
   /** By event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
+  /** What the threads of isolated handlers need; without it no handler is isolated. */
+  readonly isolation?: Omit<ThreadOptions, 'log'> | undefined;
   readonly numbers: WebhookNumbers;
+  /** The headers that /webhook itself keeps, in lower case. */
+  readonly headers: readonly string[];
   /** Its children are the logs of single deliveries. */
   readonly log: HandlerLog & { child(bindings: Record<string, unknown>): HandlerLog };
   readonly events: Events;
@@ -49,27 +62,41 @@ const DAY = 86_400_000;
 
 /** Puts the receiver and the work behind it together. Throws UnusableSecretError. */
 export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
-  const { inbox, handlers, forwards, sources, secrets, numbers, log, events } = options;
+  const { inbox, handlers, isolation, forwards, sources, deadAlert, secrets, headers, numbers, log, events } =
+    options;
   using building = new DisposableStack();
   const defaults = {
     concurrency: numbers.concurrency,
     timeout: numbers.timeout,
     maxAttempts: numbers.attempts,
+    keptAttempts: numbers.keptAttempts,
     backoff: { base: numbers.backoff, cap: numbers.maxBackoff },
   };
   const network = building.use(new Network());
+  const threads = isolation && new ThreadPool({ ...isolation, log });
+  const onFiltered = ({ target, delivery: { id, event } }: ClaimedJob) =>
+    log.info({ delivery: id, event, target }, 'delivery filtered before its attempt');
+  const forwardTo = (forward: ForwardSettings): Target => {
+    const { secrets, allowPrivate } = forward;
+    const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
+    const sign = secrets.length === 0 ? undefined : signature.signer(secrets);
+    const poster = building.use(createPoster({ network, allowPrivate }));
+    const target = forwardTarget(forward, defaults, sign, poster, {
+      maxBodyBytes: numbers.maxBodyBytes,
+      onPause: (status, wait) => log.warn({ forward: forward.name, status, wait }, 'forward address paused'),
+    });
+    return guardedTarget(target, forward, onFiltered);
+  };
   const targets = [
-    ...[...handlers].map(([event, spec]) =>
-      handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
+    ...[...handlers].map(([event, spec]) => {
+      const target = handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
         log.child({ delivery: id, event, attempt }),
-      ),
-    ),
-    ...forwards.map((forward) => {
-      const { secrets, allowPrivate } = forward;
-      const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
-      const sign = secrets.length === 0 ? undefined : signature.signer(secrets);
-      return forwardTarget(forward, defaults, sign, building.use(createPoster({ network, allowPrivate })));
+      );
+      const runs = threads !== undefined && spec.isolate ? isolatedTarget(target, event, threads) : target;
+      return guardedTarget(runs, spec, onFiltered);
     }),
+    ...forwards.map(forwardTo),
+    ...(deadAlert.address === undefined ? [] : [{ ...forwardTo(deadAlert.address), name: ALERT_TARGET }]),
   ];
   const dispatcher = new Dispatcher({ inbox, targets, lease: numbers.lease, events });
   const { task: heartbeat } = new Heartbeat({
@@ -88,9 +115,18 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     inbox,
     maxAge: numbers.retention * DAY,
     maxBytes: numbers.retentionBytes,
+    dedupAge: numbers.dedupDays * DAY,
     onPruned: (removed) => log.info({ removed }, 'old deliveries removed'),
     onError: events.storeFailed,
   });
+  const plan = createJobPlan(handlers, forwards, events.ruleFailed, events.ruleIgnored);
+  const onAppended = (delivery: NewDelivery, appended: Appended) => {
+    const { event, jobs } = delivery;
+    const filtered = jobs.length === 0 && hasTarget(event, handlers, forwards);
+    events.appended(delivery, appended, filtered);
+    for (const { target } of jobs) dispatcher.wake(target);
+  };
+  const ownWork = createOwnWork({ ...options, plan, onAppended, onError: events.storeFailed });
   const posters = building.move();
   return {
     addRoutes(app) {
@@ -99,13 +135,11 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
         inbox,
         secrets,
         sources,
-        plan: createJobPlan(handlers, forwards),
+        headers,
+        plan,
         maxBodyBytes: numbers.maxBodyBytes,
         maxBytesInFlight: numbers.maxBytesInFlight,
-        onAppended(delivery, appended) {
-          events.appended(delivery, appended);
-          for (const { target } of delivery.jobs) dispatcher.wake(target);
-        },
+        onAppended,
         onRefused: events.refused,
       });
     },
@@ -113,6 +147,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       dispatcher.start();
       heartbeat.start();
       removal.start();
+      ownWork.start();
     },
     running: () => dispatcher.running,
     crash: (error) => dispatcher.crash(error),
@@ -120,7 +155,8 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       using _ = posters;
       // What has no connection yet is released at once, so that no dead host delays the stop.
       network[Symbol.dispose]();
-      await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop()]);
+      await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop(), ownWork.stop()]);
+      await threads?.[Symbol.asyncDispose]();
     },
   };
 }

@@ -20,33 +20,32 @@ function job(body: string, dataPointer: string, changes: Partial<ClaimedJob['del
     receivedAt: 1_700_000_000_000,
     ...changes,
   };
-  return { job: 1, target: 'handler:paid', attempt: 3, deaths: 0, delivery };
+  return { job: 1, target: 'handler:paid', attempt: 3, deaths: 0, ordered: false, delivery };
 }
 
 /** What the handler of a job is given. */
 async function given(claimed: ClaimedJob): Promise<Delivery> {
   const got: Delivery[] = [];
   const handler = (delivery: Delivery) => void got.push(delivery);
-  await target({ handler }).run(claimed, new AbortController().signal);
+  await target({ handler }).run(claimed, new AbortController().signal, () => {});
   return got[0] ?? assert.fail('it was not called');
 }
 
 test('a handler has the limits that it names, and those of the door for the rest', () => {
   const handler = () => {};
-  const { name, concurrency, timeout, maxAttempts, ordered } = target({ handler });
-  assert.deepEqual(
-    [name, concurrency, timeout, maxAttempts, ordered],
-    ['handler:paid', 16, 30_000, 10, false],
-  );
-  const own = target({ handler, concurrency: 2, timeout: 5, attempts: 1, order: '/a' });
-  assert.deepEqual([own.concurrency, own.timeout, own.maxAttempts, own.ordered], [2, 5, 1, true]);
+  const { name, concurrency, timeout, maxAttempts } = target({ handler });
+  assert.deepEqual([name, concurrency, timeout, maxAttempts], ['handler:paid', 16, 30_000, 10]);
+  const own = target({ handler, concurrency: 2, timeout: 5, attempts: 1 });
+  assert.deepEqual([own.concurrency, own.timeout, own.maxAttempts], [2, 5, 1]);
 });
 
 test('it gets its delivery under our name for the event, with the data that the pointer finds', async () => {
   const { data, ...rest } = await given(job('{"data":{"a/b":[1,{"n":7}]}}', '/data/a~1b/1'));
   assert.deepEqual(data, { n: 7 });
   const receivedAt = new Date(1_700_000_000_000);
-  assert.deepEqual(rest, { id: 'id-1', source: 'shop', event: 'paid', receivedAt, attempt: 3 });
+  assert.deepEqual(rest, { id: 'id-1', source: 'shop', event: 'paid', headers: {}, receivedAt, attempt: 3 });
+  const headers = '{"x-event":"paid"}';
+  assert.deepEqual((await given(job('{}', '', { headers }))).headers, { 'x-event': 'paid' });
   assert.deepEqual((await given(job('[1]', ''))).data, [1]);
   assert.equal((await given(job('{}', '/data'))).data, undefined);
   assert.equal((await given(job('null', '/data'))).data, undefined);
@@ -68,6 +67,6 @@ test('it gets the signal and the log, and its failure is that of the attempt', a
       return Promise.reject(new Error('not now'));
     },
   };
-  await assert.rejects(async () => target(spec).run(job('{}', ''), signal), /not now/);
+  await assert.rejects(async () => target(spec).run(job('{}', ''), signal, () => {}), /not now/);
   assert.deepEqual([context?.signal, context?.log], [signal, silent]);
 });

@@ -2,22 +2,28 @@ import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { parsePointer, valueAt } from '../core/json-pointer.ts';
 import type { ClaimedJob, Delivery } from '../inbox/delivery.ts';
 import { parseDeliveryBody } from '../inbox/delivery-body.ts';
+import { headersOf } from '../inbox/delivery-headers.ts';
 import type { Target } from '../inbox/dispatch/target.ts';
 import type { HandlerLog } from '../inbox/handler.ts';
 
 /** Defaults for targets. Times are in milliseconds. */
-export type TargetDefaults = Pick<Target, 'concurrency' | 'timeout' | 'maxAttempts' | 'backoff'>;
+export type TargetDefaults = Pick<
+  Target,
+  'concurrency' | 'timeout' | 'maxAttempts' | 'keptAttempts' | 'backoff' | 'priority'
+>;
 
 /** The limits of a handler or forward address: its own, or the defaults. */
 export function limitsOf(
-  { concurrency, timeout, attempts }: Pick<HandlerSpec, 'concurrency' | 'timeout' | 'attempts'>,
+  spec: Pick<HandlerSpec, 'concurrency' | 'timeout' | 'attempts' | 'priority'>,
   defaults: TargetDefaults,
 ): TargetDefaults {
+  const { concurrency, timeout, attempts, priority } = spec;
   return {
+    ...defaults,
+    ...(typeof priority === 'number' && { priority }),
     concurrency: concurrency ?? defaults.concurrency,
     timeout: timeout ?? defaults.timeout,
     maxAttempts: attempts ?? defaults.maxAttempts,
-    backoff: defaults.backoff,
   };
 }
 
@@ -36,13 +42,14 @@ export function handlerTarget(
   return {
     name: handlerTargetName(event),
     ...limitsOf(spec, defaults),
-    ordered: spec.order !== undefined,
     run: (job, signal) => spec.handler(deliveryOf(job, event), { signal, log: logOf(job) }),
   };
 }
 
-function deliveryOf({ attempt, delivery }: ClaimedJob, event: string): Delivery {
+/** What the handler of an event gets of a job. */
+export function deliveryOf({ attempt, delivery }: ClaimedJob, event: string): Delivery {
   const { id, source, dataPointer, receivedAt } = delivery;
   const data = valueAt(parseDeliveryBody(delivery), parsePointer(dataPointer) ?? []);
-  return { id, source, event, data, receivedAt: new Date(receivedAt), attempt };
+  const headers = headersOf(delivery);
+  return { id, source, event, data, headers, receivedAt: new Date(receivedAt), attempt };
 }

@@ -1,38 +1,97 @@
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
-import { type JsonPointer, parsePointer, valueAt } from '../core/json-pointer.ts';
 import type { NewJob } from '../inbox/delivery.ts';
+import type { DeliveryFacts } from '../inbox/rules/received-delivery.ts';
 import { forwardTargetName } from './forward/forward-target.ts';
 import type { ForwardSettings } from './forward/read-forwards.ts';
 import { handlerTargetName } from './handler-target.ts';
+import { AskedDelivery } from './rules/asked-delivery.ts';
+import { type DeliveryRules, deliveryRules } from './rules/delivery-rules.ts';
 
-/** Decides which jobs a delivery gets: one for its event's handler, if any, and one for each forward address of the event. */
-export type JobPlan = (event: string | null, body: unknown) => readonly NewJob[];
+/**
+ * Decides which jobs a delivery gets: one for its event's handler, if any, and one for each forward address of the event,
+ * unless their filters do not want it. `body` is the parsed one. Never throws.
+ */
+export type JobPlan = (delivery: DeliveryFacts, body: unknown) => readonly NewJob[];
+
+/** Called when a rule of a target throws; the delivery then gets the job, so that it is not lost. */
+export type RuleFailed = (delivery: DeliveryFacts, target: string, error: unknown) => void;
+
+/** Called when a target's rule gives a priority or a time that makes no sense; the delivery then has none. */
+export type RuleIgnored = (delivery: DeliveryFacts, target: string, problem: TypeError) => void;
+
+interface Route extends DeliveryRules {
+  readonly target: string;
+  /** The events; undefined: all. */
+  readonly events?: readonly string[] | undefined;
+}
 
 /** Creates the plan of these handlers, by event, and forward addresses. */
 export function createJobPlan(
   handlers: ReadonlyMap<string, HandlerSpec>,
   forwards: readonly ForwardSettings[] = [],
+  onRuleFailed: RuleFailed = () => {},
+  onRuleIgnored: RuleIgnored = () => {},
 ): JobPlan {
-  const orders = new Map<string, JsonPointer | undefined>(
-    [...handlers].map(([event, { order }]) => [event, order === undefined ? undefined : parsePointer(order)]),
+  const ofHandlers = new Map<string, Route>(
+    [...handlers].map(([event, spec]) => [
+      event,
+      { target: handlerTargetName(event), ...deliveryRules(spec) },
+    ]),
   );
-  return (event, body) => {
-    const jobs: NewJob[] = [];
-    if (event !== null && orders.has(event)) {
-      jobs.push({ target: handlerTargetName(event), orderKey: orderKeyOf(body, orders.get(event)) });
+  const ofForwards = forwards.map((forward): Route => {
+    const { name, events } = forward;
+    return { target: forwardTargetName(name), events, ...deliveryRules(forward) };
+  });
+
+  function jobOf(route: Route, delivery: DeliveryFacts, asked: AskedDelivery): NewJob | undefined {
+    const { target, wants, orderKey } = route;
+    try {
+      if (wants !== undefined && !wants(asked)) return undefined;
+      const job = { target, orderKey: orderKey === undefined ? null : orderKey(asked) };
+      return isTimed(route) ? { ...job, ...timingOf(route, delivery, asked) } : job;
+    } catch (error) {
+      onRuleFailed(delivery, target, error);
+      return { target, orderKey: null };
     }
-    for (const { name, events } of forwards) {
-      if (events === undefined || (event !== null && events.includes(event))) {
-        jobs.push({ target: forwardTargetName(name), orderKey: null });
-      }
+  }
+
+  function timingOf({ target, priority, runAt }: Route, delivery: DeliveryFacts, asked: AskedDelivery) {
+    const onInvalid = (problem: TypeError) => onRuleIgnored(delivery, target, problem);
+    const time = runAt?.(asked, onInvalid);
+    const level = priority?.(asked, onInvalid) ?? 0;
+    return {
+      ...(time !== undefined && time > delivery.receivedAt && { runAt: time }),
+      ...(level > 0 && { priority: level }),
+    };
+  }
+
+  return (delivery, body) => {
+    const { event } = delivery;
+    const asked = new AskedDelivery(delivery, body);
+    const jobs: NewJob[] = [];
+    const handler = event === null ? undefined : ofHandlers.get(event);
+    const handled = handler && jobOf(handler, delivery, asked);
+    if (handled !== undefined) jobs.push(handled);
+    for (const route of ofForwards) {
+      if (!isOf(route, event)) continue;
+      const job = jobOf(route, delivery, asked);
+      if (job !== undefined) jobs.push(job);
     }
     return jobs;
   };
 }
 
-/** The order key of a delivery; null, which means unordered, when the body has none. */
-function orderKeyOf(body: unknown, pointer: JsonPointer | undefined): string | null {
-  if (pointer === undefined) return null;
-  const key = valueAt(body, pointer);
-  return key === undefined || key === null ? null : JSON.stringify(key);
+/** Whether an event has a handler or forward address, whatever their filters say of a delivery. */
+export function hasTarget(
+  event: string | null,
+  handlers: ReadonlyMap<string, HandlerSpec>,
+  forwards: readonly ForwardSettings[],
+): boolean {
+  return (event !== null && handlers.has(event)) || forwards.some((forward) => isOf(forward, event));
+}
+
+const isTimed = ({ priority, runAt }: Route) => priority !== undefined || runAt !== undefined;
+
+function isOf({ events }: Pick<Route, 'events'>, event: string | null): boolean {
+  return events === undefined || (event !== null && events.includes(event));
 }

@@ -6,6 +6,16 @@ import { readOptions } from './options.ts';
 
 const inbox = {} as Inbox;
 
+test('the headers that it keeps are read in lower case, and none may hold a secret', () => {
+  assert.deepEqual(readOptions({ inbox, headers: ['X-Event'] }).headers, ['x-event']);
+  for (const name of ['x event', 'Authorization', 'x-webhook-token', 'x-hub-signature-256', 'cookie']) {
+    assert.throws(
+      () => readOptions({ inbox, headers: [name] }),
+      /webhook\.headers must be .*none of them for a secret/,
+    );
+  }
+});
+
 test('all options that cannot be used are told at once', () => {
   for (const stopTimeout of [-1, 1.5, Number.NaN]) {
     assert.throws(

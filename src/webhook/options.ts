@@ -1,13 +1,17 @@
 import { ConfigError } from '../config/config-error.ts';
+import type { Option } from '../config/options/option.ts';
 import { options as table } from '../config/options/options.ts';
 import { parseValue } from '../config/options/parse.ts';
 import { type HandlerSpec, readHandlers } from '../config/schema/module-handlers.ts';
+import type { AlertsConfig } from '../config/schema/webhook-alerts.ts';
 import type { ForwardsConfig } from '../config/schema/webhook-forwards.ts';
+import type { SchedulesConfig } from '../config/schema/webhook-schedules.ts';
 import type { SourcesConfig } from '../config/schema/webhook-sources.ts';
 import { createSecretResolver } from '../config/sources/secret-resolver.ts';
 import type { DeliveryHandler } from '../inbox/handler.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
+import { isolationProblems } from './isolate/isolated-handlers.ts';
 import { readWebhookSettings } from './settings.ts';
 
 /** The numbers of the service's options `webhook.*`, under the same names and with the same defaults. */
@@ -23,6 +27,8 @@ const NUMBERS = [
   'maxBytesInFlight',
   'retention',
   'retentionBytes',
+  'dedupDays',
+  'keptAttempts',
 ] as const;
 
 /** The numbers of a webhook door, as they are configured. */
@@ -38,11 +44,17 @@ export interface WebhookOptions extends Partial<WebhookNumbers> {
   readonly sources?: SourcesConfig;
   /** Forward addresses by name; default none. */
   readonly forward?: ForwardsConfig;
+  /** Alerts about dead deliveries; default none. `backlogCheck` takes the threshold of a health check itself. */
+  readonly alerts?: AlertsConfig;
+  /** Deliveries that are stored again and again, by name; default none. */
+  readonly schedules?: SchedulesConfig;
   /**
    * The secrets that /webhook accepts in x-webhook-token; default none: everybody may send. A function is called at
    * each request, so that secrets can change.
    */
   readonly secrets?: readonly string[] | (() => readonly string[]);
+  /** The headers that deliveries at /webhook itself keep; default none. Sources have lists of their own. */
+  readonly headers?: readonly string[];
   /** The registry of the meters of deliveries and attempts; default none. */
   readonly metrics?: Metrics;
   /** Timeout of running attempts once the application closes, in milliseconds; default 8,000. */
@@ -51,13 +63,19 @@ export interface WebhookOptions extends Partial<WebhookNumbers> {
 
 /** Handlers, sources and forward addresses, validated. Throws ConfigError with all problems. */
 export function readWork(
-  given: Pick<WebhookOptions, 'handlers' | 'sources' | 'forward'>,
+  given: Pick<WebhookOptions, 'handlers' | 'sources' | 'forward' | 'alerts' | 'schedules'>,
   problems: string[] = [],
 ) {
-  const { sources, forward } = given;
+  const { sources, forward, alerts, schedules } = given;
   const resolver = createSecretResolver(process.env, process.cwd());
-  const settings = readWebhookSettings({ sources, forward }, 'options', resolver, problems);
+  const settings = readWebhookSettings(
+    { sources, forward, alerts, schedules },
+    'options',
+    resolver,
+    problems,
+  );
   const handlers = readHandlers({ value: given.handlers, path: 'options: webhook.handlers' }, problems);
+  problems.push(...isolationProblems(handlers, 'options: webhook.handlers'));
   if (problems.length > 0) throw new ConfigError(problems);
   return { ...settings, handlers };
 }
@@ -71,22 +89,29 @@ export function readNumbers(numberOf: (name: keyof WebhookNumbers) => number): W
 export function readOptions(given: WebhookOptions) {
   const problems: string[] = [];
   const numbers = readNumbers((name) => numberOf(name, given[name], problems));
-  const { secrets = [], stopTimeout = 8_000 } = given;
+  const { secrets = [], headers = [], stopTimeout = 8_000 } = given;
+  check('headers', headers, problems);
   if (!Number.isSafeInteger(stopTimeout) || stopTimeout < 0) {
     problems.push('options: webhook.stopTimeout must be an integer from 0 up, in milliseconds');
   }
   return {
     ...readWork(given, problems),
     numbers,
+    headers: headers.map((name) => name.toLowerCase()),
     secrets: typeof secrets === 'function' ? secrets : () => secrets,
     stopTimeout,
   };
 }
 
 function numberOf(name: keyof WebhookNumbers, value: number | undefined, problems: string[]): number {
-  const option = table[`webhook.${name}`];
-  if (value === undefined) return option.default;
-  const parsed = parseValue(option, { name: `options: webhook.${name}`, drop: 'leave it out' }, value);
-  if ('problem' in parsed) problems.push(parsed.problem);
+  if (value === undefined) return table[`webhook.${name}`].default;
+  check(name, value, problems);
   return value;
+}
+
+/** Checks a value as that of the service's option of the same name. */
+function check(name: keyof WebhookNumbers | 'headers', value: unknown, problems: string[]): void {
+  const at = { name: `options: webhook.${name}`, drop: 'leave it out' };
+  const parsed = parseValue(table[`webhook.${name}`] as Option<unknown>, at, value);
+  if ('problem' in parsed) problems.push(parsed.problem);
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { addBacklogMetrics } from '../inbox/backlog-metrics.ts';
-import { addClockMetrics } from '../inbox/clock-metrics.ts';
 import { createEvents } from '../inbox/inbox-events.ts';
+import { addBacklogMetrics } from '../inbox/observability/backlog-metrics.ts';
+import { addClockMetrics } from '../inbox/observability/clock-metrics.ts';
 import type { ReplayPlan } from '../inbox/replay-delivery.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
 import { createWebhookDoor } from './door.ts';
@@ -10,12 +10,21 @@ import { readOptions, readWork, type WebhookOptions } from './options.ts';
 
 // What the options are made of, for those who take only this door.
 export type { HandlerSpec } from '../config/schema/module-handlers.ts';
+export type { Condition, DeliveryFilter } from '../config/schema/webhook-condition.ts';
 export type { ForwardConfig } from '../config/schema/webhook-forwards.ts';
 export type { SourceConfig } from '../config/schema/webhook-sources.ts';
-export { backlogCheck } from '../inbox/backlog-check.ts';
 export type { Delivery } from '../inbox/delivery.ts';
 export type { DeliveryHandler, HandlerContext } from '../inbox/handler.ts';
+export { backlogCheck } from '../inbox/observability/backlog-check.ts';
 export type { ReplayPlan } from '../inbox/replay-delivery.ts';
+export type {
+  DeliveryKey,
+  DeliveryPredicate,
+  DeliveryPriority,
+  DeliveryTime,
+} from '../inbox/rules/delivery-rule.ts';
+export type { ReceivedDelivery } from '../inbox/rules/received-delivery.ts';
+export type { DeliveryTransform, ForwardedDelivery, TransformedDelivery } from '../inbox/rules/transform.ts';
 export type { WebhookOptions } from './options.ts';
 
 /**

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { after, before, describe, it } from 'node:test';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
+import { waitFor } from '../support/wait-for.ts';
 import { layoutProblems, widthOf } from './layout.ts';
 import {
   documentedFields,
@@ -17,7 +18,6 @@ import {
   skip,
   startServer,
   stored,
-  until,
   variablesEditor,
 } from './support.ts';
 
@@ -151,10 +151,9 @@ describe('GraphiQL in a browser', { skip, timeout: 240_000 }, () => {
     const { page, troubles } = await openPage(context, server.url);
     await page.locator(queryEditor).waitFor();
     // GraphiQL stores the tabs a moment later than it shows them.
-    await until(
-      page,
-      "localStorage.getItem('portico:/graphql:graphiql:tabState')?.includes('UserById') === true",
-    );
+    const stored = `localStorage.getItem('portico:/graphql:graphiql:tabState')?.includes('UserById') === true`;
+    // The policy of the page forbids what the browser's own wait evaluates.
+    await waitFor('the tabs to be stored', () => page.evaluate<boolean>(stored));
     await page.evaluate(`
       localStorage.setItem('portico:/graphql:graphiql:headers', '{"x-secret":"1"}');
       localStorage.setItem('portico:/graphql:graphiql:variables', '{"old":1}');`);

@@ -56,6 +56,23 @@ test('list: FORCE_COLOR sets the title off, and NO_COLOR does not', async () => 
   assert.match((await list({ NO_COLOR: '1' })).stdout, /^ID /);
 });
 
+test('list and show: the time that a delivery waits for', async () => {
+  const runAt = Math.floor(Date.now() / 60_000) * 60_000 + 7_200_000;
+  const iso = new Date(runAt).toISOString();
+  let id = '';
+  await using folder = await folderWith(async (database) => {
+    const jobs = [{ target: 'handler:later', orderKey: null, runAt }];
+    [id = ''] = await storeDeliveries(database, 'later', 1, { jobs });
+  });
+  const [, row = ''] = (await folder.portico('deliveries', 'list')).stdout.split('\n');
+  assert.ok(row.includes(`  pending until ${iso.slice(0, 16)}Z  `), row);
+  const { items } = JSON.parse((await folder.portico('deliveries', 'list', '--json')).stdout);
+  assert.deepEqual([items[0].status, items[0].plannedAt], ['pending', iso]);
+  const shown = (await folder.portico('deliveries', 'show', id)).stdout;
+  assert.match(shown, /^Status {4}pending$/m);
+  assert.ok(shown.includes(`handler:later: pending, 0 attempts, planned in 1h (${iso})`), shown);
+});
+
 test('list --json: one document, in pages as the table', async () => {
   let ids: readonly string[] = [];
   await using folder = await folderWith(async (database) => {
@@ -102,7 +119,7 @@ test('show: the delivery, its jobs, and its body as it came', async () => {
   assert.match(text.stdout, /^Delivery {2}[0-9a-f-]{36}\nStatus {4}dead\nEvent {5}paid\n/);
   assert.match(
     text.stdout,
-    /\n {2}handler:paid: dead, 1 attempt, ended 2\S+\n {4}last error: Error: not today\n/,
+    /\n {2}handler:paid: dead, 1 attempt, ended 2\S+\n {4}1 {2}2\S+Z {2}7 ms {2}failed, dead {2}test\n {7}Error: not today\n/,
   );
   assert.ok(text.stdout.endsWith('"data": {\n    "n": 12345678901234567890\n  }\n}\n'));
   const raw = await folder.portico('deliveries', 'show', id, '--raw');
@@ -142,20 +159,23 @@ test('a delivery is named by the beginning of its id too, and by the id of its s
   assert.deepEqual(twice, { code: 0, stdout: '1 delivery discarded.\n', stderr: '' });
 });
 
-test('show: when the next attempt is', async () => {
+test('show: when the next attempt is, and how often a process has ended during one', async () => {
   let id = '';
   await using folder = await folderWith(async (database) => {
     [id = ''] = await storeDeliveries(database, 'paid', 1);
     const now = Date.now() + 1_000;
     const [job] = await database.inbox.claim('handler:paid', 1, 'test', 1_000, { now });
     assert.ok(job);
+    await database.inbox.settle(job, 'test', { kind: 'died' }, now);
+    const [again] = await database.inbox.claim('handler:paid', 1, 'test', 1_000, { now });
+    assert.ok(again);
     const outcome = { kind: 'retry', wait: 7_200_000, error: 'Error: later' } as const;
-    await database.inbox.settle(job, 'test', outcome, now);
+    await database.inbox.settle(again, 'test', outcome, now);
   });
   const { stdout } = await folder.portico('deliveries', 'show', id);
   assert.match(
     stdout,
-    /handler:paid: pending, 1 attempt, next try in (?:1h|2h) \(2\S+\)\n {4}last error: Error: later/,
+    /handler:paid: pending, 1 attempt, 1 death, next try in (?:1h|2h) \(2\S+\)\n {4}last error: Error: later/,
   );
 });
 

@@ -17,6 +17,7 @@ const SECRETS = {
   GITHUB_WEBHOOK_SECRET: 'github-secret',
   STRIPE_WEBHOOK_SECRET: 'stripe-secret',
   BILLING_SECRET: `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
+  ALERTS_SECRET: `whsec_${Buffer.alloc(32, 2).toString('base64')}`,
 };
 
 function blocks(language: string): readonly string[] {

@@ -162,6 +162,7 @@ for (const [engine, open] of Object.entries(engines)) {
         receivedAt: NOW,
         attempts: 1,
         size: body.length,
+        plannedAt: null,
       });
     });
 
@@ -222,7 +223,7 @@ for (const [engine, open] of Object.entries(engines)) {
         event: 'late',
       });
       assert.equal(await replayDelivery(deliveries, () => [], id, NOW), 'no-handler');
-      const plan = (event: string | null, body: unknown) => [
+      const plan = ({ event }: { readonly event: string | null }, body: unknown) => [
         { target: `handler:${event}`, orderKey: JSON.stringify(Object(body).data.key) },
         { target: 'forward:x', orderKey: null },
       ];

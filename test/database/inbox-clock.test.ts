@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { openDatabase } from '../../src/database/open-database.ts';
-import { addClockMetrics } from '../../src/inbox/clock-metrics.ts';
+import { backlogCheck } from '../../src/inbox/observability/backlog-check.ts';
+import { addClockMetrics } from '../../src/inbox/observability/clock-metrics.ts';
 import { Metrics } from '../../src/observability/metrics/metrics.ts';
 import { engines } from '../support/databases.ts';
 import { startDispatcher } from '../support/dispatch.ts';
@@ -52,6 +53,9 @@ for (const [engine, open] of Object.entries(engines)) {
       };
       const { value } = await waitFor('the gauge', read);
       assert.ok(Math.abs(value + HOUR / 1_000) < 60, String(value));
+      const health = backlogCheck(inbox, { thresholdMs: 1_000 });
+      const result = await health.check(AbortSignal.timeout(10_000));
+      assert.match(JSON.stringify(result), /this process is 36\d\d s behind that of the database/);
     });
   });
 }
@@ -72,6 +76,40 @@ if ('postgres' in engines) {
     assert.deepEqual(await inbox.due(['t']), ['t']);
   });
 }
+
+test('a restart, with a clock that is right again, keeps the times that jobs wait for', async (t) => {
+  await using folder = await temporaryFolder();
+  const url = `sqlite:${join(folder.path, 'test.db')}`;
+  const runAt = wall() + 3 * HOUR;
+  const planned = (target: string) =>
+    newDelivery({ receivedAt: Date.now(), jobs: [{ target, orderKey: null, runAt }] });
+  setClock(t, 2 * HOUR);
+  const later = planned('t');
+  const soon = newDelivery({ receivedAt: Date.now() });
+  {
+    await using database = await openDatabase(url, { forService: true });
+    const { inbox } = database;
+    for (const each of [later, soon]) await inbox.append(each);
+    await inbox.recordHeartbeat(['t'], Date.now());
+    setClock(t, HOUR);
+    await inbox.append(planned('u'));
+    assert.deepEqual(await inbox.due(['u'], runAt + HOUR / 2), [], 'its clock has not gone back');
+    const [job] = await inbox.claim('t', 2, 'gone', HOUR);
+    assert.equal(job?.delivery.id, soon.id);
+  }
+  t.mock.restoreAll();
+  await using database = await openDatabase(url, { forService: true });
+  const { inbox, deliveries } = database;
+  assert.deepEqual(await inbox.due(['t', 'u']), ['t'], 'its lease has ended');
+  const claimed = await inbox.claim('t', 2, 'new', 9 * HOUR, { now: runAt - 1 });
+  assert.deepEqual(
+    claimed.map(({ delivery: { id } }) => id),
+    [soon.id],
+  );
+  assert.deepEqual(await inbox.due(['t', 'u'], runAt - 1), []);
+  assert.deepEqual(await inbox.due(['t', 'u'], runAt), ['t', 'u']);
+  assert.equal((await deliveries.find(later.id))?.plannedAt, runAt);
+});
 
 test('a service on an SQLite file waits for no lease and no time that lies too far ahead', async (t) => {
   await using folder = await temporaryFolder();

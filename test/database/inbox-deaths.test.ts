@@ -19,8 +19,9 @@ for (const [engine, open] of Object.entries(engines)) {
   describe(`deaths in ${engine}`, () => {
     test('a death is no attempt, and the one that died is fenced off', async () => {
       await using database = await open();
-      const { inbox } = database.current;
-      await inbox.append(newDelivery());
+      const { inbox, deliveries } = database.current;
+      const { id } = newDelivery();
+      await inbox.append(newDelivery({ id }));
       const [first] = await die(inbox, 'one');
       const [again] = await inbox.claim('t', 1, 'two', 4_000, { now: LATER });
       assert.deepEqual([first?.attempt, first?.deaths], [1, 0]);
@@ -30,6 +31,7 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.equal(await inbox.settle(again, 'two', { kind: 'retry', wait: 0, error: 'x' }, LATER), true);
       const [next] = await inbox.claim('t', 1, 'two', 4_000, { now: LATER });
       assert.deepEqual([next?.attempt, next?.deaths], [2, 1]);
+      assert.equal((await deliveries.find(id))?.jobs[0]?.deaths, 1, 'it is shown');
     });
 
     test('an end that was not recorded is an attempt of a process that lives', async () => {

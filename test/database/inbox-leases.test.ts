@@ -17,21 +17,7 @@ function block(milliseconds: number): void {
 
 /** The inbox with a renewal of the test's own. */
 function withRenewal(inbox: Inbox, renew: Inbox['renew']): Inbox {
-  return {
-    append: (delivery) => inbox.append(delivery),
-    idOf: (...args) => inbox.idOf(...args),
-    due: (...args) => inbox.due(...args),
-    dueSuspects: (...args) => inbox.dueSuspects(...args),
-    claim: (...args) => inbox.claim(...args),
-    renew,
-    settle: (...args) => inbox.settle(...args),
-    recordHeartbeat: (...args) => inbox.recordHeartbeat(...args),
-    expireOrphans: (...args) => inbox.expireOrphans(...args),
-    backlog: () => inbox.backlog(),
-    prune: (...args) => inbox.prune(...args),
-    clock: () => inbox.clock(),
-    size: () => inbox.size(),
-  };
+  return { ...inbox, renew };
 }
 
 for (const [engine, open] of Object.entries(engines)) {

@@ -15,7 +15,7 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { inbox } = database.current;
       const { attempts, run } = manualTarget();
-      await using running = startDispatcher(inbox, run, { target: { timeout: 2_000, ordered: true } });
+      await using running = startDispatcher(inbox, run, { target: { timeout: 2_000 } });
       const [first, second] = [newDelivery({ jobs }), newDelivery({ jobs })];
       for (const each of [first, second]) await inbox.append(each);
       const slow = await waitFor('the first attempt', () => attempts[0]);
@@ -44,7 +44,7 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { inbox } = database.current;
       const { attempts, run } = manualTarget();
-      const target = { timeout: 50, maxAttempts: 1, ordered: true };
+      const target = { timeout: 50, maxAttempts: 1 };
       await using running = startDispatcher(inbox, run, { target });
       const [first, second] = [newDelivery({ jobs }), newDelivery({ jobs })];
       for (const each of [first, second]) await inbox.append(each);

@@ -13,7 +13,12 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { inbox } = database.current;
       const body = Buffer.from([0x7b, 0x22, 0xc3, 0xa9, 0x22, 0x3a, 0x31, 0x65, 0x34, 0x30, 0x30, 0x7d]);
-      const three = [newDelivery({ body }), newDelivery({ source: 's', event: null }), newDelivery()];
+      const headers = JSON.stringify({ 'x-event': 'caf\u00e9\0' });
+      const three = [
+        newDelivery({ body, headers }),
+        newDelivery({ source: 's', event: null }),
+        newDelivery(),
+      ];
       for (const each of three) assert.equal(await inbox.append(each), 'stored');
       await inbox.append(newDelivery({ jobs: [] }));
       const [first, ...rest] = [...(await claim(inbox, 2)), ...(await claim(inbox))];

@@ -42,6 +42,16 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '004-delivery-zones.sql',
       '005-deaths.sql',
       '006-retention.sql',
+      '007-order.sql',
+      '008-headers.sql',
+      '009-attempts.sql',
+      '010-remembered-keys.sql',
+      '011-marks.sql',
+      '012-secrets.sql',
+      '013-user-versions.sql',
+      '014-idempotency.sql',
+      '015-timing.sql',
+      '016-vacuum.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

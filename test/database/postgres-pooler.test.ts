@@ -81,6 +81,29 @@ describe('PgBouncer before PostgreSQL', { skip: withoutPostgres ?? withoutPgBoun
     assert.match(portico.stderr, REFUSED);
   });
 
+  test('a replica behind transaction mode is refused too, and one that is down is not', async () => {
+    const url = await server.createDatabase();
+    const open = async (replicaUrl: string) => {
+      await using database = await openDatabase(url, { replica: { url: replicaUrl, readYourWrites: 0 } });
+      assert.equal(await database.users.lastId(), 0);
+    };
+    {
+      await using pooler = await startPgBouncer(server.port, 'transaction');
+      const one = pooler.url(url);
+      const several = one.replace(/@([^/]+)/, '@127.0.0.1:1,$1');
+      for (const refused of [one, several]) {
+        await assert.rejects(open(refused), (error: unknown) => {
+          assert.ok(error instanceof DatabaseOpenError, String(error));
+          assert.match(error.message, /^The PostgreSQL replica cannot be used: /);
+          assert.match(error.message, REFUSED);
+          return true;
+        });
+      }
+    }
+    await using pooler = await startPgBouncer(server.port, 'session');
+    for (const usable of [pooler.url(url), url, 'postgres://portico@127.0.0.1:1/x']) await open(usable);
+  });
+
   test('session mode works', async () => {
     await using pooler = await startPgBouncer(server.port, 'session', { default_pool_size: 50 });
     const url = pooler.url(await server.createDatabase());

@@ -29,6 +29,8 @@ const FILL = `
   SELECT n, 't', (ARRAY['open', 'dead', 'done'])[1 + n * 3 / (${COUNT} + 1)], 0,
     CASE WHEN n * 3 / (${COUNT} + 1) > 0 THEN 1 END
   FROM generate_series(201, ${COUNT}) AS n;
+  INSERT INTO attempts (job, attempt, outcome, started_at, process)
+  SELECT seq, 1, 'dead', 0, 'p' FROM jobs;
   INSERT INTO inbox_size VALUES (0, 1000000000);
   UPDATE retention_cursors SET at = 1, seq = ${COUNT} / 2 WHERE rule <> 'unhandled'`;
 
@@ -60,11 +62,14 @@ describe('retention in a large PostgreSQL', { skip: withoutPostgres ?? false }, 
             kind,
             edge,
             more,
+            0,
           ]);
           await client.query('ROLLBACK');
           const plan = (rows[0] as { 'QUERY PLAN': readonly { Plan: Plan }[] })['QUERY PLAN'][0]?.Plan;
           assert.ok(plan);
-          const scans = nodes(plan).filter((node) => /^(deliveries|jobs)$/.test(node['Relation Name'] ?? ''));
+          const scans = nodes(plan).filter((node) =>
+            /^(deliveries|jobs|attempts)$/.test(node['Relation Name'] ?? ''),
+          );
           const reads = scans.filter((node) => /Scan/.test(node['Node Type']));
           assert.ok(reads.length >= 3, kind);
           for (const node of reads) {
@@ -83,4 +88,25 @@ describe('retention in a large PostgreSQL', { skip: withoutPostgres ?? false }, 
       }
     });
   }
+
+  test('the limit of size begins where age has ended, not at entries that age has removed', async () => {
+    const url = await server.createDatabase();
+    await (await openDatabase(url))[Symbol.asyncDispose]();
+    await server.sql(`${FILL}; UPDATE retention_cursors SET at = 0, seq = 0 WHERE rule = 'excess'`, url);
+    await using database = await openDatabase(url);
+    const step = await database.inbox.prune({ kind: 'excess', before: COUNT, maxBytes: 0 });
+    assert.equal(step.looked, WINDOW);
+    const cursor = await server.sql(`SELECT seq FROM retention_cursors WHERE rule = 'excess'`, url);
+    assert.equal(Number(cursor[0]?.[0]), COUNT / 2 + WINDOW);
+  });
+
+  test('a vacuum follows once a fiftieth of a table was removed', async () => {
+    const url = await server.createDatabase();
+    await (await openDatabase(url))[Symbol.asyncDispose]();
+    const tables = await server.sql(
+      `SELECT relname FROM pg_class WHERE 'autovacuum_vacuum_scale_factor=0.02' = ANY (reloptions) ORDER BY 1`,
+      url,
+    );
+    assert.deepEqual(tables.flat(), ['attempts', 'deliveries', 'enqueued', 'jobs', 'remembered_keys']);
+  });
 });

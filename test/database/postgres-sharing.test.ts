@@ -129,7 +129,7 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
     assert.deepEqual(await claim, []);
   });
 
-  test('an ended lease of a dead process does not keep an order from going on', async () => {
+  test('an ended lease of a dead process comes before a job that was stored late, and then that one', async () => {
     await using both = await pair();
     const { a, hand } = both;
     await a.inbox.append(delivery('k'));
@@ -139,8 +139,12 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
       VALUES ('early', '', '', '', ${NOW}) RETURNING seq)
       INSERT INTO jobs (seq, delivery, target, due_at, order_key) OVERRIDING SYSTEM VALUE
       SELECT 0, seq, 't', ${NOW}, 'k' FROM d`);
-    const [early] = await a.inbox.claim('t', 10, 'a', 5_000, { now: LEASE_END });
-    assert.equal(early?.delivery.id, 'early');
+    const [again, ...others] = await a.inbox.claim('t', 10, 'a', 5_000, { now: LEASE_END });
+    assert.deepEqual([again?.job, others], [held.job, []]);
+    const next = { lease: 5_000, maxBytes: 1_000 };
+    assert.ok(again);
+    const ended = await a.inbox.finish(again, 'a', { kind: 'done' }, next, LEASE_END);
+    assert.equal(ended.next?.delivery.id, 'early');
   });
 
   test('statements that the server ends for the sake of others come through all the same', async () => {

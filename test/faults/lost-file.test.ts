@@ -9,7 +9,7 @@ import { waitFor } from '../support/wait-for.ts';
 
 const FILES = ['portico.db', 'portico.db-wal'] as const;
 /** Longer than the files go without a look while there are writes, in milliseconds. */
-const LOOK = 100;
+const LOOK = 5;
 
 async function start() {
   const service = await startTestService({ database: 'file', env: { WEBHOOK_LEASE: '60000' } });

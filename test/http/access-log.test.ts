@@ -21,7 +21,7 @@ for (const fastPath of ['true', 'false']) {
     using connection = await keepConnection(portico.urls.rest ?? '');
     const asked = [
       await connection.ask('/users/1'),
-      await connection.ask('/users?token=secret'),
+      await connection.ask('/users/1?token=secret'),
       await connection.ask('/users', { method: 'POST', body: '{' }),
       await connection.ask('/users/2', { headers: { 'x-forwarded-for': '192.0.2.7' } }),
     ];
@@ -44,7 +44,7 @@ for (const fastPath of ['true', 'false']) {
       })),
       [
         { ...usual, path: '/users/1' },
-        { ...usual, path: '/users' },
+        { ...usual, path: '/users/1' },
         { ...usual, method: 'POST', path: '/users', status: 400 },
         { ...usual, client: '192.0.2.7', path: '/users/2' },
       ],

@@ -16,6 +16,7 @@ const COPIED = [
   'scripts',
   'build/graphiql',
   'build/console',
+  'build/docs',
   'package.json',
   'package-lock.json',
   'tsconfig.json',

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { buildPackage } from '../support/built-package.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -107,7 +108,7 @@ async function aloneIn(path: string): Promise<string> {
   return join(alone, 'bin/portico.js');
 }
 
-test('the command runs with nothing beside it: four doors, the writer, the query tool, a configuration module', async () => {
+test('the command runs with nothing beside it: four doors, its threads, the query tool, a configuration module', async () => {
   await using place = await temporaryFolder();
   const main = await aloneIn(place.path);
   const home = join(place.path, 'home');
@@ -117,7 +118,12 @@ test('the command runs with nothing beside it: four doors, the writer, the query
     `import { defineConfig, type Delivery } from 'portico';
 export default defineConfig({
   management: { include: ['health', 'info', 'own'], endpoints: [{ id: 'own', read: () => 'mine' }] },
-  webhook: { handlers: { e: (delivery: Delivery) => console.error('handled', delivery.data) } },
+  webhook: {
+    handlers: {
+      e: (delivery: Delivery) => console.error('handled', delivery.data),
+      i: { handler: ({ data }, { log }) => log.info({ data }, 'isolated'), isolate: true },
+    },
+  },
 });\n`,
   );
   await using portico = startPortico({ cwd: place.path, main, env: { HOME: home } });
@@ -135,6 +141,10 @@ export default defineConfig({
   assert.equal((await post(`${rest}/users`, { name: 'a', email: 'a@b.cd' })).status, 200);
   assert.match(await (await fetch(`${rest}/users/1`)).text(), /a@b\.cd/);
   assert.equal(await (await post(`${webhook}/webhook`, { event: 'e', data: 7 })).text(), 'Webhook received');
+  assert.equal(await (await post(`${webhook}/webhook`, { event: 'i', data: 8 })).text(), 'Webhook received');
+  await waitFor('it to be handled in a thread', () =>
+    portico.logs().some(({ msg, data }) => msg === 'isolated' && data === 8),
+  );
   assert.equal(await (await fetch(`${management}/actuator/own`)).text(), 'mine');
   const { build } = (await (await fetch(`${management}/actuator/info`)).json()) as {
     build: Record<string, string>;

@@ -37,7 +37,7 @@ async function stopAndGoOn(main?: string): Promise<Outcome> {
   const log = join(folder.path, 'effects.log');
   const effects = () => (existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : []);
   const jobs = () => {
-    using db = new DatabaseSync(join(folder.path, 'portico.db'), { readOnly: true });
+    using db = new DatabaseSync(join(folder.path, 'portico.db'), { readOnly: true, timeout: 5_000 });
     return db.prepare('SELECT * FROM jobs ORDER BY seq').all();
   };
 
@@ -90,7 +90,7 @@ const fence = 'WHERE ${FENCE}';
 const noFence = "WHERE seq = ? AND ? <> '' AND ? > 0 AND ? >= 0";
 
 for (const statement of [
-  'error = ?, finished_at = ?, owner = NULL\n    ',
+  'finished_at = ?, duration = ?, ended_by = owner, owner = NULL\n    ',
   'due_at = ?, error = ?, owner = NULL\n    ',
 ]) {
   test(`control: without its fence (${statement.trim()}) it is`, async () => {

@@ -57,6 +57,12 @@ export async function postgresUrl(): Promise<string> {
   return (await server).createSchema();
 }
 
+/** The URL of an empty PostgreSQL database that shares nothing, extensions neither. */
+export async function postgresDatabase(): Promise<string> {
+  server ??= startPostgres();
+  return (await server).createDatabase();
+}
+
 const distributed: Readonly<Record<string, OpenTestDatabase>> = {
   postgres: async () => openAt(await postgresUrl(), async () => {}),
 };

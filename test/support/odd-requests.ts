@@ -44,6 +44,15 @@ const framingHeaders = [
   `X-Long: ${'x'.repeat(17_000)}`,
 ];
 
+/** Those, and lines that change how a refusal is written. */
+const anyHeaders = [
+  ...framingHeaders,
+  'Accept: application/json, application/problem+json',
+  'Accept: application/problem+json;q=0',
+  'Prefer: handling=strict',
+  'Prefer: x, Handling="strict"; y=1\r\nAccept: Application/Problem+JSON',
+];
+
 const firstOf = <T>(items: readonly T[]) => items.slice(0, 1);
 
 /** Mostly the first item, sometimes another one; the others have their turn in a long list too. */
@@ -136,7 +145,7 @@ export function oddRequest(of: OddRequests): fc.Arbitrary<OddRequest> {
       host: mostly(['Host: x', 'Host: x', 'hOST: x', '', 'Host: x\r\nHost: x']),
       usual: fc.subarray([...of.usual], { minLength: Math.max(0, of.usual.length - 1) }),
       headers: some(of.headers, 2),
-      framingHeaders: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, some(framingHeaders, 2)),
+      framingHeaders: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, some(anyHeaders, 2)),
       body: mostly(of.bodies),
       framing: fc.oneof(
         { weight: 4, arbitrary: fc.constant('length' as const) },
@@ -162,7 +171,7 @@ export function almostPlain(of: OddRequests): readonly OddRequest[] {
     ...of.bodies.map((each) => ({ body: each })),
     ...framings.map((each) => ({ framing: each })),
     ...lines.map((_, i) => ({ lines: lines.toSpliced(i, 1) })),
-    ...[...of.headers, ...framingHeaders].flatMap((line) => [
+    ...[...of.headers, ...anyHeaders].flatMap((line) => [
       { lines: [...lines, line] },
       { lines: [line, ...lines] },
       { lines: [...lines.filter((each) => nameOf(each) !== nameOf(line)), line] },

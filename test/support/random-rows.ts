@@ -36,26 +36,34 @@ export async function makeRandomRows(file: string, seed: number, counts: RowCoun
   db.exec('BEGIN');
   fillUsers(db, random, counts.users);
   fillDeliveries(db, random, counts.deliveries);
+  fillOthers(db, random, counts.deliveries);
   // Ids that were given and are gone, in the middle and at the end; removing deliveries notes the highest.
   db.exec(`
     UPDATE sqlite_sequence SET seq = ${counts.deliveries} WHERE name = 'deliveries';
     DELETE FROM users WHERE id % 7 = 3 OR id > ${counts.users} - 3;
     DELETE FROM jobs WHERE delivery > ${counts.deliveries} - 2 OR delivery % 11 = 5;
+    DELETE FROM attempts WHERE job NOT IN (SELECT seq FROM jobs);
     DELETE FROM deliveries WHERE seq > ${counts.deliveries} - 2 OR seq % 11 = 5`);
   db.exec('COMMIT');
 }
 
 function fillUsers(db: DatabaseSync, random: Random, count: number): void {
-  const insert = db.prepare('INSERT INTO users (name, email) VALUES (?, ?)');
-  for (let i = 0; i < count; i++) insert.run(textOf(random, PIECES, 30), `${textOf(random, PIECES, 5)}@x`);
+  const insert = db.prepare('INSERT INTO users (name, email, version) VALUES (?, ?, ?)');
+  for (let i = 0; i < count; i++) {
+    insert.run(textOf(random, PIECES, 30), `${textOf(random, PIECES, 5)}@x`, random.below(2 ** 31));
+  }
 }
 
 function fillDeliveries(db: DatabaseSync, random: Random, count: number): void {
   const delivery = db.prepare(`
-    INSERT INTO deliveries (id, source, event, data_pointer, content_type, body, received_at, dedup_key)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?)`);
+    INSERT INTO deliveries (id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const job = db.prepare(`
-    INSERT INTO jobs (delivery, target, status, attempts, due_at, owner, order_key, error, finished_at)
+    INSERT INTO jobs (delivery, target, status, attempts, due_at, owner, order_key, error, finished_at, duration, ended_by, run_at,
+      priority)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  const attempt = db.prepare(`
+    INSERT INTO attempts (job, attempt, outcome, started_at, duration, process, status, answer, error)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const maybe = <T>(value: () => T): T | null => (random.chance(0.5) ? value() : null);
   const odd = () => textOf(random, ODD_PIECES, 8);
@@ -71,13 +79,14 @@ function fillDeliveries(db: DatabaseSync, random: Random, count: number): void {
       bytesOf(random),
       moment(),
       maybe(() => key(i)),
+      maybe(() => JSON.stringify({ 'x-event': odd() })),
     ];
     delivery.run(...values);
     // None: unhandled.
     for (let jobs = random.below(4); jobs > 0; jobs--) {
       const status = random.pick(['open', 'open', 'done', 'dead', 'discarded']);
       const open = status === 'open';
-      job.run(
+      const { lastInsertRowid } = job.run(
         i,
         random.pick(['handler:a', `forward:${odd()}`]),
         status,
@@ -88,8 +97,39 @@ function fillDeliveries(db: DatabaseSync, random: Random, count: number): void {
         random.chance(0.3) ? random.pick(['same', key(i)]) : null,
         maybe(odd),
         open ? null : moment(),
+        status === 'done' ? random.below(1_000) : null,
+        status === 'done' ? 'host:1:ab' : null,
+        maybe(moment),
+        random.below(3),
       );
+      for (let left = random.below(3); left > 0; left--) {
+        const outcome = random.pick(['retry', 'dead', 'released', 'died']);
+        const status = maybe(() => 500);
+        const duration = maybe(() => random.below(1_000));
+        const values = [moment(), duration, 'host:2:cd', status, maybe(odd), maybe(odd)];
+        attempt.run(lastInsertRowid, random.below(12), outcome, ...values);
+      }
     }
+  }
+}
+
+/** Remembered keys, marks and what was enqueued, without the first ones. */
+function fillOthers(db: DatabaseSync, random: Random, count: number): void {
+  const odd = () => textOf(random, ODD_PIECES, 8);
+  const key = db.prepare(
+    'INSERT INTO remembered_keys (source, dedup_key, id, received_at) VALUES (?, ?, ?, ?)',
+  );
+  const mark = db.prepare('INSERT INTO marks (name, at) VALUES (?, ?)');
+  const enqueued = db.prepare(
+    'INSERT INTO enqueued (id, source, event, body, received_at, dedup_key) VALUES (?, ?, ?, ?, ?, ?)',
+  );
+  for (let i = 0; i < count; i++) {
+    key.run(odd(), storedKey(`${i}${odd()}`), `0180-${i}`, i);
+    mark.run(`${odd()}${i}`, i);
+    enqueued.run(`0190-x${i}`, odd(), odd(), new Uint8Array(i % 99), i, random.chance(0.5) ? odd() : null);
+  }
+  for (const table of ['remembered_keys', 'marks', 'enqueued']) {
+    db.exec(`DELETE FROM ${table} WHERE seq <= 3 OR seq > ${count} - 2`);
   }
 }
 
@@ -112,8 +152,12 @@ export function rowsOf(file: string): Readonly<Record<string, readonly unknown[]
   return {
     users: all('SELECT * FROM users ORDER BY id'),
     deliveries: all('SELECT * FROM deliveries ORDER BY seq'),
-    jobs: all(`SELECT seq, delivery, target, status, attempts, due_at, order_key, error, finished_at
+    jobs: all(`SELECT seq, delivery, target, status, attempts, due_at, order_key, error, finished_at, duration, ended_by
       FROM jobs ORDER BY seq`),
+    others: ['remembered_keys', 'marks', 'enqueued'].flatMap((name) =>
+      all(`SELECT * FROM ${name} ORDER BY seq`),
+    ),
+    attempts: all('SELECT * FROM attempts ORDER BY seq'),
     counters: all('SELECT name, seq FROM sqlite_sequence ORDER BY name'),
   };
 }

@@ -24,6 +24,7 @@ export interface TestService extends AsyncDisposable {
   /** What it has logged since the first start. */
   readonly log: LogCapture;
   readonly folder: string;
+  readonly databaseUrl: string;
   /** Opens the doors on free ports. */
   listen(): Promise<void>;
   /** Stops it and starts it again on the same folder, listening if it listened before. */
@@ -68,6 +69,7 @@ export async function startTestService(setup: Setup = {}): Promise<TestService> 
     },
     log,
     folder,
+    databaseUrl: env.DATABASE_URL,
     listen,
     async restart() {
       await current.stop();

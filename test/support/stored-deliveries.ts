@@ -31,7 +31,8 @@ export async function storeDeliveries(
 export async function settleAll({ inbox }: Database, event: string, kind: 'done' | 'dead'): Promise<void> {
   const now = Date.now() + 1_000;
   const jobs = await inbox.claim(`handler:${event}`, 1_000_000, 'test', 60_000, { now });
-  const outcome = kind === 'done' ? { kind } : { kind, error: 'Error: not today' };
+  const trace = { duration: 7, answer: null, kept: 20 };
+  const outcome = kind === 'done' ? { kind, trace } : { kind, error: 'Error: not today', trace };
   const settled = await Promise.all(jobs.map((job) => inbox.settle(job, 'test', outcome, now)));
   assert.ok(settled.every(Boolean));
 }

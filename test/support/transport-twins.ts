@@ -133,9 +133,14 @@ function withDelivery(piece: Piece, id: string): Piece {
 
 /** What is of this reply alone is taken out, and the door's own address; their places are kept, the lengths of bodies too. */
 function alike(text: string, host: string): string {
-  return text
-    .replace(/(?<=\r\nx-request-id: )[0-9a-f]{8}-[0-9a-z]+(?=\r\n)/g, 'ID')
-    .replace(/(?<=\r\nx-delivery-id: )[0-9a-f-]{36}(?=\r\n)/g, 'DELIVERY')
-    .replace(/(?<=\r\nDate: )[^\r]+ GMT(?=\r\n)/g, 'DATE')
-    .replaceAll(host, 'HOST'.padEnd(host.length, '.'));
+  return (
+    text
+      .replace(/(?<=\r\nx-request-id: )[0-9a-f]{8}-[0-9a-z]+(?=\r\n)/g, 'ID')
+      .replace(/(?<=\r\nx-delivery-id: )[0-9a-f-]{36}(?=\r\n)/g, 'DELIVERY')
+      .replace(/(?<=\r\nDate: )[^\r]+ GMT(?=\r\n)/g, 'DATE')
+      // Each twin has users of its own.
+      .replace(/(?<=\r\netag: )[^\r]+/g, 'TAG')
+      .replace(/(?<=\r\n)last-modified: [^\r]+\r\n/g, '')
+      .replaceAll(host, 'HOST'.padEnd(host.length, '.'))
+  );
 }

@@ -26,6 +26,8 @@ const MOMENTS: readonly (readonly [RegExp, string])[] = [
   ],
   [/^\S+Z(?=\nThreads of Node)/g, 'TIME'],
   [/(?<=\n {3}State: RUNNABLE)(?:\n\tat .*)+/g, ''],
+  // openapi
+  [/(?<="url":"http:\/\/[\w.-]+:)\d+/g, 'PORT'],
   // httpexchanges: a request on the same connection may be recorded only after the next one has come.
   [/(?<=^\{"exchanges":\[)\{.*\}(?=\]\}$)/g, ''],
 ];

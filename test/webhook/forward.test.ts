@@ -1,45 +1,12 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { buffer } from 'node:stream/consumers';
+import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
+import { startReceiver } from '../support/forward-receiver.ts';
 import { startTestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 1).toString('base64')}`;
-
-interface Got {
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-}
-
-type Answer = (response: ServerResponse, attempt: number) => void;
-
-/** A receiver that answers each path in its own way, and 204 where nothing is said. */
-async function startReceiver(answers: Readonly<Record<string, Answer>> = {}) {
-  const got: Got[] = [];
-  const server = createServer(async (request, response) => {
-    const path = request.url ?? '';
-    got.push({ path, headers: request.headers, body: await buffer(request) });
-    const answer = answers[path];
-    if (answer === undefined) response.writeHead(204).end();
-    else answer(response, got.filter((each) => each.path === path).length);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    at: (path: string) => got.filter((each) => each.path === path),
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
-}
 
 async function startForwarding(forward: object, env: Readonly<Record<string, string>> = {}) {
   const service = await startTestService({

@@ -6,9 +6,9 @@ import { isExposed } from '../../management/access/exposure.ts';
 import type { ConsoleDoor, ConsoleView } from '../../management/console/console-view.ts';
 import { History } from '../../observability/history/history.ts';
 import { doorAddresses } from '../banner.ts';
+import { webhookSettings } from '../doors/webhook-door.ts';
 import { accessOf, includeList } from '../exposure-rules.ts';
 import type { OpenDoor, Parts } from '../parts.ts';
-import { webhookSettings } from '../webhook-door.ts';
 import { historySources } from './history-sources.ts';
 import { createTestSender } from './test-sender.ts';
 

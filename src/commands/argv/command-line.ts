@@ -9,6 +9,8 @@ export const commands = [
   { name: 'send', summary: 'Sends a webhook delivery, signed as its sender would.' },
   { name: 'migrate', summary: 'Brings the schema of the database up to date.' },
   { name: 'move', summary: 'Copies users and deliveries to another database, of any engine.' },
+  { name: 'backup', summary: 'Writes a checked backup of the database, while the service runs.' },
+  { name: 'restore', summary: 'Puts a backup in the place of the database.' },
   { name: 'hash-password', summary: 'Prints the hash of a password for MANAGEMENT_PASSWORD.' },
   { name: 'help', summary: 'Shows this text, or with a command behind it the options of that command.' },
   { name: 'version', summary: 'Shows the version.' },

@@ -80,11 +80,17 @@ async function printJson(pages: AsyncIterable<DeliveryPage>): Promise<void> {
 function columnsAt(now: number): readonly Column<DeliverySummary>[] {
   return [
     { title: 'ID', text: ({ id }) => id },
-    { title: 'STATUS', text: ({ status }) => status },
+    { title: 'STATUS', text: ({ status, plannedAt }) => status + untilTime(plannedAt, now) },
     { title: 'AGE', text: ({ receivedAt }) => formatSpan(now - receivedAt), right: true },
     { title: 'EVENT', text: ({ event }) => event ?? '-', least: 8 },
     { title: 'SOURCE', text: ({ source }) => source || '-', least: 8, dispensable: 1 },
     { title: 'TRIES', text: ({ attempts }) => String(attempts), right: true, dispensable: 2 },
     { title: 'BYTES', text: ({ size }) => String(size), right: true, dispensable: 3 },
   ];
+}
+
+/** The time that a delivery waits for, to the minute. */
+function untilTime(plannedAt: number | null, now: number): string {
+  if (plannedAt === null || plannedAt <= now) return '';
+  return ` until ${new Date(plannedAt).toISOString().slice(0, 16)}Z`;
 }

@@ -1,4 +1,4 @@
-import { jobPlanOf } from '../../app/webhook-door.ts';
+import { jobPlanOf } from '../../app/doors/webhook-door.ts';
 import { isOpen, replayDelivery } from '../../inbox/replay-delivery.ts';
 import { usages } from '../help/usages.ts';
 import { bulkCommand } from './bulk-command.ts';

@@ -1,9 +1,11 @@
+import { headersOf } from '../../inbox/delivery-headers.ts';
 import { detailJson, jsonText } from '../../inbox/delivery-json.ts';
 import type { DeliveryDetail, JobDetail } from '../../inbox/delivery-log.ts';
 import { formatSpan } from '../../inbox/moment.ts';
 import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
 import { usages } from '../help/usages.ts';
 import { counted, note, plain, print } from '../terminal/output.ts';
+import { describeAttempts } from './attempts.ts';
 import { pad } from './cells.ts';
 import { idNamed } from './named.ts';
 import { openExisting } from './open-deliveries.ts';
@@ -45,6 +47,9 @@ function describe(found: DeliveryDetail, now: number): readonly string[] {
     ['Received', `${new Date(receivedAt).toISOString()}, ${formatSpan(now - receivedAt)} ago`],
     ['Body', `${counted(size, 'byte', 'bytes')}, ${contentType ?? 'no content type'}`],
     ['Data at', dataPointer === '' ? 'the whole body' : dataPointer],
+    ...Object.entries(headersOf(found)).map(
+      ([name, value], i) => [i === 0 ? 'Headers' : '', `${name}: ${value}`] as const,
+    ),
     ['Jobs', jobs.length === 0 ? 'none: its event had no handler when it arrived' : ''],
   ];
   return [
@@ -56,16 +61,20 @@ function describe(found: DeliveryDetail, now: number): readonly string[] {
 }
 
 function describeJob(job: JobDetail, now: number): readonly string[] {
-  const { target, status, attempts, error } = job;
-  const line = `  ${plain(target)}: ${status}, ${counted(attempts, 'attempt', 'attempts')}${timeOf(job, now)}`;
-  return error === null ? [line] : [line, `    last error: ${plain(error)}`];
+  const { target, status, attempts, deaths, error, history } = job;
+  const died = deaths === 0 ? '' : `, ${counted(deaths, 'death', 'deaths')}`;
+  const line = `  ${plain(target)}: ${status}, ${counted(attempts, 'attempt', 'attempts')}${died}${timeOf(job, now)}`;
+  const hasError = history.some((entry) => entry.error === error);
+  const last = error === null || hasError ? [] : [`    last error: ${plain(error)}`];
+  return [line, ...last, ...describeAttempts(history)];
 }
 
-function timeOf({ status, dueAt, finishedAt }: JobDetail, now: number): string {
+function timeOf({ status, dueAt, plannedAt, finishedAt }: JobDetail, now: number): string {
   if (finishedAt !== null) return `, ended ${new Date(finishedAt).toISOString()}`;
   if (status !== 'pending') return '';
+  const words = plannedAt === null ? 'next try' : 'planned';
   return dueAt > now
-    ? `, next try in ${formatSpan(dueAt - now)} (${new Date(dueAt).toISOString()})`
+    ? `, ${words} in ${formatSpan(dueAt - now)} (${new Date(dueAt).toISOString()})`
     : ', next try now';
 }
 

@@ -205,6 +205,27 @@ export const usages = {
       'portico move --from postgres://portico@db/portico --to sqlite:portico.db',
     ],
   },
+  backup: {
+    topic: 'backup',
+    words: '[file or folder] [options]',
+    maxWords: 1,
+    about:
+      'Writes a backup of an SQLite database, of one moment, while the service runs or not, and checks it: its ' +
+      'integrity and the number of rows of each table. Without a file it goes to BACKUP_FOLDER under a name with the ' +
+      'time. For PostgreSQL it prints the pg_dump to run.',
+    options: [json],
+    examples: ['portico backup', 'portico backup /mnt/backups/portico.db'],
+  },
+  restore: {
+    topic: 'restore',
+    words: '<file> [options]',
+    maxWords: 1,
+    about:
+      'Puts a backup in the place of the SQLite database, after it was copied and checked. No service may run on the ' +
+      'database meanwhile. The database that was there is kept beside it. For PostgreSQL it prints the pg_restore to run.',
+    options: [yes, json],
+    examples: ['portico restore backups/portico-2026-01-31T14-00-00Z.db'],
+  },
   hashPassword: {
     topic: 'hash-password',
     words: '[--argon2id]',

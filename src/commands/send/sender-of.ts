@@ -1,4 +1,4 @@
-import { webhookSettings } from '../../app/webhook-door.ts';
+import { webhookSettings } from '../../app/doors/webhook-door.ts';
 import type { Config } from '../../config/load.ts';
 import { type SchemeName, schemeNames } from '../../config/schema/webhook-sources.ts';
 import { readSecretFile } from '../../config/sources/secret-file.ts';

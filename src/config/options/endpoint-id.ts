@@ -19,6 +19,8 @@ export const optInEndpoints = [
   'threaddump',
   'heapdump',
   'cpuprofile',
+  'openapi',
+  'docs',
   'shutdown',
 ] as const;
 

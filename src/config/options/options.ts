@@ -1,8 +1,11 @@
+import { isKeepableHeader } from '../../core/secret-header.ts';
+import { backupOptions } from './backup-options.ts';
 import { doors } from './door.ts';
 import { graphqlOptions } from './graphql-options.ts';
 import { httpOptions } from './http-options.ts';
 import { managementOptions } from './management-options.ts';
 import { choice, count, duration, list, type Option, port, someOf, text, toggle } from './option.ts';
+import { restOptions } from './rest-options.ts';
 
 /** The table of all options. Types, sources, help, documentation and /env are derived from it. */
 export const options = {
@@ -53,12 +56,9 @@ export const options = {
     description:
       'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
   }),
+  ...backupOptions,
   ...graphqlOptions,
-  'rest.port': port({
-    env: 'REST_PORT',
-    default: 8000,
-    description: 'Port of the REST door; 0 picks a free one.',
-  }),
+  ...restOptions,
   ...managementOptions,
   'webhook.port': port({
     env: 'PORT',
@@ -114,6 +114,18 @@ export const options = {
     max: 600_000,
     description: 'Time after the death of a process until another one claims its jobs, in milliseconds.',
   }),
+  'webhook.isolate': toggle({
+    env: 'WEBHOOK_ISOLATE',
+    default: false,
+    description:
+      'Whether handlers of the configuration module run in worker threads, so that a crash or a blocked event loop ends one attempt only. Handlers may set it for themselves.',
+  }),
+  'webhook.isolateMemory': count({
+    env: 'WEBHOOK_ISOLATE_MEMORY',
+    default: 128,
+    min: 16,
+    description: 'Limit of the JavaScript heap of a worker thread of handlers, in MiB.',
+  }),
   'webhook.handlerGrace': duration({
     env: 'WEBHOOK_HANDLER_GRACE',
     default: 900_000,
@@ -145,6 +157,25 @@ export const options = {
     default: 0,
     description:
       'Size of the inbox above which the deliveries are removed that were handled first, in bytes; 0 for no limit.',
+  }),
+  'webhook.dedupDays': count({
+    env: 'WEBHOOK_DEDUP_DAYS',
+    default: 7,
+    description:
+      'Time after the receipt of a handled delivery in which a repeat of it is a duplicate, though retention has removed it, in days; 0 for as long as it is kept.',
+  }),
+  'webhook.headers': list({
+    env: 'WEBHOOK_HEADERS',
+    default: [],
+    expected: 'a list of header names, none of them for a secret (authorization, cookie, signature, token)',
+    pattern: { test: isKeepableHeader },
+    description:
+      'Headers that deliveries at /webhook itself keep, for handlers, forward addresses and operators. Each source has a list of its own.',
+  }),
+  'webhook.keptAttempts': count({
+    env: 'WEBHOOK_KEPT_ATTEMPTS',
+    default: 20,
+    description: 'Maximum attempts in the history of a job, beside the one that handled it; the oldest go.',
   }),
   'log.level': choice({
     env: 'LOG_LEVEL',

@@ -14,9 +14,11 @@ export interface ConfigCode {
   readonly users: readonly ManagementUser[];
   /** By event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
-  /** Signed sources and forward addresses, not validated: the webhook door reads them. */
+  /** Data of the webhook door, not validated: it reads them itself. */
   readonly sources: unknown;
   readonly forward: unknown;
+  readonly alerts: unknown;
+  readonly schedules: unknown;
   readonly graphql: GraphqlCode;
   readonly setups: DoorSetups;
 }
@@ -80,7 +82,7 @@ export const codeKeys = [
     key: 'webhook.handlers',
     shape: '{ [event]: (delivery, { signal, log }) => void }',
     description:
-      'Handlers of deliveries, by event; or `{ handler, concurrency, timeout, attempts, order }`: times in milliseconds, `order` a JSON pointer to the key whose deliveries are handled one after the other.',
+      'Handlers of deliveries, by event; or `{ handler, when, order, concurrency, timeout, attempts, isolate }`: `when` a condition or function that says which deliveries it handles, `order` a JSON pointer to the key, or a function that gives it, whose deliveries are handled one after the other, times in milliseconds, `isolate: true` for a worker thread.',
   },
   {
     key: 'webhook.sources',
@@ -90,14 +92,31 @@ export const codeKeys = [
   },
   {
     key: 'webhook.forward',
-    shape: '{ [name]: { url, secrets, events, allowPrivate } }',
+    shape: '{ [name]: { url, secrets, events, when, order, transform, rate, allowPrivate } }',
     description:
-      'Addresses that Portico forwards deliveries to, signed with Standard Webhooks if they have secrets. Data, so also in .json.',
+      'Addresses that Portico forwards deliveries to, signed with Standard Webhooks if they have secrets: those of `events` for which `when` holds, changed by `transform`, at most at a `rate` such as `10/s`. Data, so also in .json; functions need a module.',
+  },
+  {
+    key: 'webhook.alerts',
+    shape: '{ dead: { url, secrets, allowPrivate, interval, threshold, down } }',
+    description:
+      'Alerts about dead deliveries, sent as deliveries are forwarded: at most one per handler or forward address within `interval` milliseconds. With more than `threshold` dead jobs the health check says so, and is DOWN with `down: true`. Data, so also in .json.',
+  },
+  {
+    key: 'webhook.schedules',
+    shape: "{ [name]: '0 3 * * *' }",
+    description:
+      'Deliveries that Portico stores by itself, by name; or `{ cron, timezone, event, data, grace }`: the time zone is UTC by default, the event the name, `grace` how late a missed one may still come, in milliseconds. Data, so also in .json.',
   },
 ] as const;
 
 /** The keys that hold data, which JSON files may hold too. */
-export const dataKeys: ReadonlySet<CodeKey> = new Set<CodeKey>(['webhook.sources', 'webhook.forward']);
+export const dataKeys: ReadonlySet<CodeKey> = new Set<CodeKey>([
+  'webhook.sources',
+  'webhook.forward',
+  'webhook.alerts',
+  'webhook.schedules',
+]);
 
 /** A key that only a module can hold. */
 export type CodeKey = (typeof codeKeys)[number]['key'];

@@ -43,6 +43,8 @@ test('nothing given is nothing', () => {
     handlers: new Map(),
     sources: undefined,
     forward: undefined,
+    alerts: undefined,
+    schedules: undefined,
     graphql: { typeDefs: undefined, resolvers: undefined, schema: undefined, context: undefined },
     setups: {},
     problems: [],

@@ -21,6 +21,8 @@ export function readModuleCode(
     users: readUsers(at('management.users'), problems),
     sources: code.get('webhook.sources'),
     forward: code.get('webhook.forward'),
+    alerts: code.get('webhook.alerts'),
+    schedules: code.get('webhook.schedules'),
     handlers: readHandlers(at('webhook.handlers'), problems),
     graphql: {
       typeDefs: code.get('graphql.typeDefs'),

@@ -1,11 +1,10 @@
 import * as v from 'valibot';
-import { parsePointer } from '../../core/json-pointer.ts';
 import type { DeliveryHandler } from '../../inbox/handler.ts';
-import { countField, functionField } from './fields.ts';
+import { countField, functionField, toggleField } from './fields.ts';
 import { type Given, namedOf } from './given.ts';
 import { readObject, type Written } from './read-object.ts';
-
-const POINTER = 'must be a JSON pointer such as /data/id';
+import { checkFilter, filterField } from './webhook-condition.ts';
+import { orderField, priorityField, runAtField } from './webhook-rules.ts';
 
 const handlerSchema = v.object(
   {
@@ -16,13 +15,13 @@ const handlerSchema = v.object(
     timeout: v.optional(countField),
     /** Maximum attempts before a delivery is dead. */
     attempts: v.optional(countField),
-    /** JSON pointer (RFC 6901) to the key whose deliveries are handled one after the other, in order of arrival. */
-    order: v.optional(
-      v.pipe(
-        v.string(POINTER),
-        v.check((text) => parsePointer(text) !== undefined, POINTER),
-      ),
-    ),
+    /** The deliveries of the event that it handles; default all. */
+    when: v.optional(filterField),
+    /** Whether it runs in a worker thread; only one that the configuration module has can. */
+    isolate: v.optional(toggleField),
+    order: v.optional(orderField),
+    priority: v.optional(priorityField),
+    runAt: v.optional(runAtField),
   },
   'must be a function, or an object with a function as its "handler"',
 );
@@ -35,6 +34,7 @@ export function readHandlers(given: Given, problems: string[]): ReadonlyMap<stri
   const read = namedOf(given, 'functions', problems).flatMap((entry) => {
     const value = typeof entry.value === 'function' ? { handler: entry.value } : entry.value;
     const spec = readObject(handlerSchema, { ...entry, value }, problems);
+    checkFilter(entry, problems);
     return spec === undefined ? [] : [[entry.name, spec] as const];
   });
   return new Map(read);

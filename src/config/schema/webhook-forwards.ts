@@ -2,6 +2,10 @@ import * as v from 'valibot';
 import { countField, toggleField, wholeField } from './fields.ts';
 import type { Written } from './read-object.ts';
 import { secretsSchema } from './secret-reference.ts';
+import { filterField } from './webhook-condition.ts';
+import { rateField } from './webhook-rate.ts';
+import { orderField, priorityField, runAtField } from './webhook-rules.ts';
+import { transformField } from './webhook-transform.ts';
 
 const URL_EXPECTED = 'must be an http or https URL without a user name in it';
 
@@ -16,6 +20,15 @@ export const forwardSchema = v.object(
     secrets: v.optional(secretsSchema),
     /** The events to forward; default all. */
     events: v.optional(wholeField(v.array(v.string()), 'must be an array of event names')),
+    /** The deliveries of these events that it gets; default all. */
+    when: v.optional(filterField),
+    /** What is sent in place of the received body; default that body. */
+    transform: v.optional(transformField),
+    /** How many attempts may begin in a time, in each process; default no limit. */
+    rate: v.optional(rateField),
+    order: v.optional(orderField),
+    priority: v.optional(priorityField),
+    runAt: v.optional(runAtField),
     /** Whether the address may be in a private network; default false. */
     allowPrivate: v.optional(toggleField, false),
     concurrency: v.optional(countField),

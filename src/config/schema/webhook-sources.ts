@@ -1,12 +1,14 @@
 import * as v from 'valibot';
 import { headerName } from '../../core/header-name.ts';
 import { entriesOf, isRecord } from '../../core/record.ts';
+import { isSecretHeader } from '../../core/secret-header.ts';
 import { didYouMean } from '../../core/suggest.ts';
 import { countField, pointerField, textField, wholeField, wholeNumberField } from './fields.ts';
 import type { Written } from './read-object.ts';
 import { secretsSchema } from './secret-reference.ts';
 
 const HEADER = 'must be the name of a header';
+const SECRET_HEADER = 'must not be a header with a secret (authorization, cookie, signature, token)';
 const PLACE = 'must be { header: NAME } or { pointer: a JSON pointer like /type }';
 const POINTER = 'must be a JSON pointer like /data/object, or "" for the whole body';
 const EVENTS = 'must be an object of event names, like { push: "new_commit" }';
@@ -20,6 +22,12 @@ const headerField = (message: string) =>
     v.check((text) => headerName(text) !== undefined, message),
     v.toLowerCase(),
   );
+
+/** The name of a header that may be stored, read in lower case. */
+const keptHeaderField = v.pipe(
+  headerField(HEADER),
+  v.check((name) => !isSecretHeader(name), SECRET_HEADER),
+);
 
 /** Where a text of a request is: in a header, or in the body at a JSON pointer (RFC 6901). */
 const place = v.union([
@@ -50,6 +58,8 @@ const everySource = {
   data: v.optional(pointerField(POINTER)),
   /** The id by which duplicates are recognised; false: no request is a duplicate. */
   dedup: v.optional(wholeField(v.union([v.literal(false), place]), `${PLACE}, or false`)),
+  /** The headers that its deliveries keep; default those of known senders with event names, ids and times. */
+  headers: v.optional(v.array(keptHeaderField, 'must be an array of header names')),
   /** Maximum body size, in bytes; default that of the scheme's sender. */
   maxBodyBytes: v.optional(countField),
 };

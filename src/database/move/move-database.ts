@@ -115,7 +115,7 @@ async function isFull(source: MoveEnd, target: MoveTarget): Promise<boolean> {
 async function notEmpty(target: MoveTarget): Promise<MoveError> {
   const rows = (await countAll(target)).toLocaleString('en-US');
   return new MoveError(
-    `The target is not empty: it has ${rows} rows of users, deliveries and jobs, and they are not those of the source. Name an empty database.`,
+    `The target is not empty: it has ${rows} rows of users, deliveries, jobs and attempts, and they are not those of the source. Name an empty database.`,
   );
 }
 

@@ -1,3 +1,4 @@
+import { DELIVERY_BYTES } from '../inbox-sql.ts';
 import { MOVING } from '../migration-files.ts';
 import { resize } from '../postgres/inbox/append.ts';
 import { packBodies } from '../postgres/inbox/packed-bodies.ts';
@@ -58,7 +59,7 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
     },
     async write(table, rows) {
       const { text, values } = insert(table, rows);
-      const sized = `WITH stored AS (${text} RETURNING octet_length(body) AS bytes) ${resize('+', 'stored')}`;
+      const sized = `WITH stored AS (${text} RETURNING ${DELIVERY_BYTES} AS bytes) ${resize('+', 'stored')}`;
       await run(table.name === 'deliveries' ? sized : text, values);
     },
     async setCounter({ name, key }, counter) {

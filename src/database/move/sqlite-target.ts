@@ -7,6 +7,13 @@ import type { MoveTarget } from './move-end.ts';
 import { moveReads, openEnd } from './sqlite-source.ts';
 import { type MovedRow, type MovedTable, movedTables } from './tables.ts';
 
+/** There are no leases in the target, so the head of each order key is the first open job. */
+const SET_HEADS = `
+  UPDATE jobs SET waits = 1
+  WHERE status = 'open' AND order_key IS NOT NULL AND EXISTS (
+    SELECT 1 FROM jobs AS earlier
+    WHERE earlier.target = jobs.target AND earlier.order_key = jobs.order_key AND earlier.status = 'open'
+      AND earlier.seq < jobs.seq)`;
 /** Batches between two checkpoints of the WAL. */
 const CHECKPOINT_INTERVAL = 8;
 
@@ -54,7 +61,9 @@ function targetOn(db: DatabaseSync): Omit<MoveTarget, keyof AsyncDisposable> {
       db.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)').run(name, counter);
     },
     finish() {
-      db.exec(`BEGIN; ${COUNT_TAIL}; ${ADD_ZONES}; UPDATE retention_cursors SET at = 0, seq = 0; COMMIT`);
+      db.exec(
+        `BEGIN; ${SET_HEADS}; ${COUNT_TAIL}; ${ADD_ZONES}; UPDATE retention_cursors SET at = 0, seq = 0; COMMIT`,
+      );
       // All rows are in the file and synced before the mark is removed.
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       db.exec(`DELETE FROM migrations WHERE name GLOB '${MOVING}*'`);

@@ -17,7 +17,7 @@ export interface Column {
 
 /** A moved table. Its first column is its key, which the engine assigns in ascending order. */
 export interface MovedTable {
-  readonly name: 'users' | 'deliveries' | 'jobs';
+  readonly name: 'users' | 'deliveries' | 'jobs' | 'attempts' | 'remembered_keys' | 'marks' | 'enqueued';
   readonly key: string;
   readonly columns: readonly Column[];
 }
@@ -29,7 +29,7 @@ function table(name: MovedTable['name'], kinds: Readonly<Record<string, ColumnKi
 
 /** All tables, each after those that it references. */
 export const movedTables: readonly MovedTable[] = [
-  table('users', { id: 'integer', name: 'name', email: 'name' }),
+  table('users', { id: 'integer', name: 'name', email: 'name', version: 'integer' }),
   table('deliveries', {
     seq: 'integer',
     id: 'name',
@@ -40,8 +40,10 @@ export const movedTables: readonly MovedTable[] = [
     body: 'bytes',
     received_at: 'integer',
     dedup_key: 'key',
+    headers: 'name',
   }),
-  // Without `owner`: there are no leases in the target. `due_at` keeps the end of a lease in the source.
+  // Without `owner` and `claimed_at`: there are no leases in the target. `due_at` keeps the end of a lease in the source.
+  // Which jobs wait for their order follows from the others.
   table('jobs', {
     seq: 'integer',
     delivery: 'integer',
@@ -53,6 +55,39 @@ export const movedTables: readonly MovedTable[] = [
     error: 'text',
     finished_at: 'integer',
     deaths: 'integer',
+    duration: 'integer',
+    ended_by: 'name',
+    run_at: 'integer',
+    priority: 'integer',
+  }),
+  table('attempts', {
+    seq: 'integer',
+    job: 'integer',
+    attempt: 'integer',
+    outcome: 'name',
+    started_at: 'integer',
+    duration: 'integer',
+    process: 'name',
+    status: 'integer',
+    answer: 'text',
+    error: 'text',
+  }),
+  table('remembered_keys', {
+    seq: 'integer',
+    source: 'text',
+    dedup_key: 'key',
+    id: 'name',
+    received_at: 'integer',
+  }),
+  table('marks', { seq: 'integer', name: 'text', at: 'integer' }),
+  table('enqueued', {
+    seq: 'integer',
+    id: 'name',
+    source: 'text',
+    event: 'text',
+    body: 'bytes',
+    received_at: 'integer',
+    dedup_key: 'text',
   }),
 ];
 

@@ -1,42 +1,54 @@
 import { PACKAGE_ROOT } from '../../core/package-root.ts';
 import { migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
+import { buildConcurrently, indexesOf, unlessBuilt } from './migration-indexes.ts';
+import { withMigrationLock } from './migration-lock.ts';
 import type { Connection } from './pool/connection.ts';
 
 const FOLDER = new URL('src/database/postgres/migrations/', PACKAGE_ROOT);
-/** The advisory lock that serialises processes that migrate at the same time; an arbitrary number. */
-const LOCK = 7_067_842_643;
-/** Longer than any migration, in milliseconds. */
-const TIMEOUT = 600_000;
-
 /**
- * Applies the pending files of `migrations/` in order, in one transaction under a lock, so that a failure changes
- * nothing. Resolves to the applied files. Throws DatabaseOpenError for a database that a newer version has migrated, or
+ * Applies the pending files of `migrations/` in order, under a lock and in one transaction, so that a failure changes
+ * nothing. Only an index on a table that was there before is built first, while others write: what came before it is then
+ * committed. Resolves to the applied files. Throws DatabaseOpenError for a database that a newer version has migrated, or
  * with an unfinished move unless `moving` is `expected`.
  */
 export async function migrate(connection: Connection, moving?: 'expected'): Promise<readonly string[]> {
-  const command = (text: string) => connection.run({ text }, undefined);
   // Most starts find nothing to do and need no lock.
   if ((await pendingMigrations(connection, moving)).length === 0) return [];
-  await command(`BEGIN; SET LOCAL statement_timeout = ${TIMEOUT}; SET LOCAL lock_timeout = ${TIMEOUT}`);
-  try {
-    await command(`SELECT pg_advisory_xact_lock(${LOCK})`);
-    await command(
-      'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)',
-    );
+  return withMigrationLock(connection, async () => {
     const pending = await pendingMigrations(connection, moving);
-    for (const name of pending) {
-      await command(readMigration(FOLDER, name));
-      await connection.run({ text: 'INSERT INTO migrations (name, applied_at) VALUES ($1, $2)' }, [
-        name,
-        Date.now(),
-      ]);
+    try {
+      await applyFiles(connection, pending);
+      return pending;
+    } catch (error) {
+      if (!connection.lost) await connection.run({ text: 'ROLLBACK' }, undefined);
+      throw error;
     }
-    await command('COMMIT');
-    return pending;
-  } catch (error) {
-    if (!connection.lost) await command('ROLLBACK');
-    throw error;
+  });
+}
+
+async function applyFiles(connection: Connection, names: readonly string[]): Promise<void> {
+  const command = (text: string) => connection.run({ text }, undefined);
+  const tables = await tablesOf(connection);
+  await command('BEGIN');
+  await command('CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)');
+  for (const name of names) {
+    const sql = readMigration(FOLDER, name);
+    // In a database without any migration everything is new.
+    const indexes = tables.has('migrations') ? indexesOf(sql).filter(({ table }) => tables.has(table)) : [];
+    if (indexes.length > 0) await command('COMMIT');
+    for (const index of indexes) await buildConcurrently(connection, index);
+    if (indexes.length > 0) await command('BEGIN');
+    await command(unlessBuilt(sql));
+    const record = { text: 'INSERT INTO migrations (name, applied_at) VALUES ($1, $2)' };
+    await connection.run(record, [name, Date.now()]);
   }
+  await command('COMMIT');
+}
+
+/** The tables that unqualified names find now. */
+async function tablesOf(connection: Connection): Promise<ReadonlySet<string>> {
+  const text = 'SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)';
+  return new Set((await connection.run({ text }, [])).map(([name]) => String(name)));
 }
 
 /** The files that were not applied yet; changes nothing. Throws as `migrate` does. */

@@ -1,11 +1,7 @@
 import { hostname } from 'node:os';
 import type { Connection } from './pool/connection.ts';
+import { channelOf, TOPICS, type Topic, topicOf } from './topics.ts';
 
-/** What a notification announces: new jobs, or new users. */
-export type Topic = 'work' | 'users';
-
-const TOPICS: readonly Topic[] = ['work', 'users'];
-const PREFIX = 'portico_';
 /** Each process has one such connection, so that the server knows the processes by it. It cuts names at 63 bytes. */
 const NAME = `portico: ${hostname()
   .replace(/[^\w.-]/g, '')
@@ -48,9 +44,9 @@ export class Notifier implements AsyncDisposable {
     try {
       const connection = await this.#connect();
       unused = connection;
-      connection.onNotification = (channel) => this.#emit(channel.slice(PREFIX.length) as Topic);
+      connection.onNotification = (channel) => this.#emit(topicOf(channel));
       // Notifications are not durable, so their commits need no fsync.
-      const listens = TOPICS.map((topic) => `LISTEN ${PREFIX}${topic}`).join('; ');
+      const listens = TOPICS.map((topic) => `LISTEN ${channelOf(topic)}`).join('; ');
       await connection.run(
         { text: `SET synchronous_commit = off; SET application_name = '${NAME}'; ${listens}` },
         undefined,
@@ -106,7 +102,7 @@ export class Notifier implements AsyncDisposable {
     const connection = this.#connection;
     if (connection === undefined) return;
     if (connection.silence > TIMEOUT) connection.abort(`no answer for ${TIMEOUT} ms`);
-    else connection.run({ text: `NOTIFY ${PREFIX}${topic}` }, undefined).catch(() => {});
+    else connection.run({ text: `NOTIFY ${channelOf(topic)}` }, undefined).catch(() => {});
   }
 
   #emit(topic: Topic): void {

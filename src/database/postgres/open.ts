@@ -8,9 +8,10 @@ import { postgresInbox } from './inbox/inbox.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { Notifier, PROCESSES } from './notifier.ts';
 import { connector } from './pool/connector.ts';
-import { onFirst } from './pool/first-connection.ts';
+import { checkReplica, onFirst } from './pool/first-connection.ts';
 import { Server } from './pool/server.ts';
 import { PostgresUserFeed } from './user-feed.ts';
+import { indexUsers } from './user-indexes.ts';
 import { UserReads } from './user-reads.ts';
 import { PostgresUserStore } from './user-store.ts';
 import { COMMIT_NOTHING, checkDeliveries } from './write-check.ts';
@@ -21,13 +22,15 @@ import { COMMIT_NOTHING, checkDeliveries } from './write-check.ts';
  */
 export async function openPostgres(
   url: string,
-  { observer = unobserved, replica, mayMigrate = true, forService = false }: OpenOptions,
+  { observer = unobserved, replica, mayMigrate = true, forService = false, userIndexes }: OpenOptions,
 ): Promise<Database> {
   await onFirst(url, async (connection) => {
     if (mayMigrate) await migrate(connection);
     else requireNothingPending(await pendingMigrations(connection));
+    if (userIndexes) await indexUsers(connection, userIndexes);
     if (forService) await connection.run(COMMIT_NOTHING, []);
   });
+  if (replica !== undefined) await checkReplica(replica.url);
 
   const connect = connector(url);
   const server = new Server(connect);
@@ -40,6 +43,7 @@ export async function openPostgres(
     server,
     reads,
     observer,
+    search: userIndexes?.search ?? 'none',
     onCreated() {
       userFeed.wake();
       notifier.notify('users');

@@ -4,7 +4,7 @@ import type { User } from '../../users/user.ts';
 import type { UserFeed } from '../../users/user-feed.ts';
 import { ArrivalCursor } from './arrival-cursor.ts';
 import type { Server } from './pool/server.ts';
-import { USER_JSON } from './user-store.ts';
+import { USER_JSON } from './user-statements.ts';
 
 /** Maximum number of new users per poll; subscribers must have room for as many. */
 const PAGE = 200;

@@ -1,57 +1,42 @@
 import { DatabaseUserStore, type UserPage } from '../../users/database-user-store.ts';
+import type { IdempotencyKey, IdempotentOutcome } from '../../users/idempotent-create.ts';
+import type { SearchLevel } from '../../users/search-level.ts';
 import type { NewUser } from '../../users/user.ts';
+import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from '../../users/user-change.ts';
+import type { UserLists } from '../../users/user-list.ts';
+import { emailTaken } from '../../users/user-store.ts';
 import type { BatchQueue } from '../batch-queue.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
+import { storedKey } from '../stored-key.ts';
 import type { Row, Statement } from './pool/connection.ts';
 import type { Server } from './pool/server.ts';
+import { postgresUserLists } from './user-lists.ts';
 import type { UserReads } from './user-reads.ts';
+import {
+  CHANGE,
+  CREATE,
+  CREATE_ONCE,
+  EXPIRE_KEYS,
+  LAST_ID,
+  PAGE,
+  READ,
+  READ_KEY,
+  REMOVE,
+  REMOVE_IF,
+  STATE,
+  UPDATE,
+} from './user-statements.ts';
 import { CHECK_USERS } from './write-check.ts';
-import { writeQueue } from './write-queue.ts';
+import { singleWrite, writeQueue } from './write-queue.ts';
 
-/** A user as JSON text. */
-// Concatenated, because json_build_object would put spaces between the parts.
-export const USER_JSON = `'{"id":' || id || ',"name":' || to_json(name)::text || ',"email":' || to_json(email)::text || '}'`;
-
-const READ = { name: 'user-read', text: `SELECT ${USER_JSON} FROM users WHERE id = $1` };
-const PAGE = {
-  name: 'user-page',
-  text: `
-    SELECT count(*), max(id), string_agg(${USER_JSON}, ',' ORDER BY id)
-    FROM (SELECT id, name, email FROM users WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS page`,
-};
-const LAST_ID = { name: 'user-last-id', text: 'SELECT max(id) FROM users' };
-
-const CREATE = {
-  name: 'user-create',
-  text: `
-    INSERT INTO users (name, email)
-    SELECT name, email FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS given (name, email, nth) ORDER BY nth
-    RETURNING id`,
-};
-// Locks rows in the order of their ids, so that two updates at the same time cannot deadlock.
-const UPDATE = {
-  name: 'user-update',
-  text: `
-    WITH given AS (
-      SELECT DISTINCT ON (id) id, name, email
-      FROM unnest($1::bigint[], $2::text[], $3::text[]) WITH ORDINALITY AS given (id, name, email, nth)
-      ORDER BY id, nth DESC),
-    locked AS (SELECT id FROM users WHERE id = ANY ($1) ORDER BY id FOR UPDATE)
-    UPDATE users SET name = given.name, email = given.email
-    FROM given JOIN locked USING (id) WHERE users.id = given.id RETURNING users.id`,
-};
-const REMOVE = {
-  name: 'user-remove',
-  text: `
-    WITH locked AS (SELECT id FROM users WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE)
-    DELETE FROM users USING locked WHERE users.id = locked.id RETURNING users.id`,
-};
-
+/** Any moment is before this one. */
+const NEVER = Number.MAX_SAFE_INTEGER;
 /** A larger page is read on a connection of its own: other reads would wait behind it. */
 const SHORT_PAGE = 1_000;
 /** Batches of creates that run at the same time, each on a connection of its own. */
 const CREATE_CONCURRENCY = 2;
 
+type Create = NewUser & { readonly version: number };
 type Update = NewUser & { readonly id: number };
 
 /** What the store works on. */
@@ -59,25 +44,31 @@ export interface PostgresUserStoreOptions {
   readonly server: Server;
   readonly reads: UserReads;
   readonly observer: DatabaseObserver;
+  /** What the users are indexed for. */
+  readonly search: SearchLevel;
   /** Called when there may be new users. */
   onCreated(): void;
 }
 
 /** Users in PostgreSQL: reads share connections, writes of one kind are batched into one statement. */
 export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposable {
+  readonly lists: UserLists;
   readonly #server: Server;
   readonly #reads: UserReads;
   readonly #onCreated: () => void;
+  readonly #observer: DatabaseObserver;
   /** `undefined` stores nothing. */
-  readonly #creates: BatchQueue<NewUser | undefined, number>;
+  readonly #creates: BatchQueue<Create | undefined, number>;
   readonly #updates: BatchQueue<Update, boolean>;
   readonly #removals: BatchQueue<number, boolean>;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor({ server, reads, observer, onCreated }: PostgresUserStoreOptions) {
+  constructor({ server, reads, observer, search, onCreated }: PostgresUserStoreOptions) {
     super();
+    this.lists = postgresUserLists(reads, search);
     this.#server = server;
     this.#onCreated = onCreated;
+    this.#observer = observer;
     this.#reads = reads;
     this.#creates = writeQueue((users) => this.#create(users), { concurrency: CREATE_CONCURRENCY, observer });
     this.#updates = writeQueue((users) => this.#update(users), { observer });
@@ -89,16 +80,26 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     };
   }
 
-  async readJson(id: number): Promise<string | undefined> {
+  async read(id: number): Promise<VersionedUser | undefined> {
     const [row] = await counted(this.#tallies.read, () => this.#reads.run(READ, [id]));
-    return row?.[0] as string | undefined;
+    return row && { json: String(row[0]), version: Number(row[1]) };
+  }
+
+  async state(): Promise<string> {
+    const [row] = await this.#reads.run(STATE, []);
+    return String(row?.[0]);
   }
 
   async page(after: number, upTo: number, limit: number): Promise<UserPage> {
     const values = [after, upTo, limit];
     const [row] = await counted(this.#tallies.page, () => this.#reads.run(PAGE, values, limit > SHORT_PAGE));
-    const [count = 0, lastId, json] = (row ?? []) as [number?, (number | null)?, (string | null)?];
-    return { count, lastId: lastId ?? after, json: json ?? '' };
+    const [count = 0, lastId, json, state = ''] = (row ?? []) as [
+      number?,
+      (number | null)?,
+      (string | null)?,
+      string?,
+    ];
+    return { count, lastId: lastId ?? after, json: json ?? '', state };
   }
 
   async lastId(): Promise<number> {
@@ -106,16 +107,70 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     return Number(row?.[0] ?? 0);
   }
 
-  create(user: NewUser): Promise<number> {
-    return this.#creates.submit(user);
+  create({ name, email }: NewUser, version = Date.now()): Promise<number> {
+    return refusingTaken(this.#creates.submit({ name, email, version }));
+  }
+
+  createOnce(
+    { name, email }: NewUser,
+    { key, fingerprint, keptFor }: IdempotencyKey,
+  ): Promise<IdempotentOutcome> {
+    return refusingTaken(
+      singleWrite(this.#observer, async () => {
+        const stored = storedKey(key);
+        const now = Date.now();
+        const values = [stored, fingerprint, now, now + keptFor, name, email];
+        const [[isFree, id, version] = []] = await this.#write(CREATE_ONCE, values);
+        if (isFree !== true) return { is: 'running' };
+        if (typeof id === 'number') {
+          this.#onCreated();
+          // What is left stays for the next one.
+          this.#server.write(EXPIRE_KEYS, [now]).catch(() => {});
+          return { is: 'created', id, version: Number(version) };
+        }
+        const [kept = []] = await this.#server.read(READ_KEY, [stored]);
+        if (kept[0] !== fingerprint) return { is: 'reused' };
+        return { is: 'created', id: Number(kept[1]), version: Number(kept[2]) };
+      }),
+    );
   }
 
   update(id: number, user: NewUser): Promise<boolean> {
-    return this.#updates.submit({ id, ...user });
+    return refusingTaken(this.#updates.submit({ id, ...user }));
   }
 
   remove(id: number): Promise<boolean> {
     return this.#removals.submit(id);
+  }
+
+  change(id: number, { name, email, condition }: UserChange): Promise<ChangeOutcome> {
+    const values = [...conditionValues(id, condition), name ?? null, email ?? null];
+    return this.#conditional(CHANGE, id, values, ([version, json]) => ({
+      is: 'changed',
+      version: Number(version),
+      json: String(json),
+    }));
+  }
+
+  removeIf(id: number, condition: WriteCondition): Promise<ChangeOutcome> {
+    return this.#conditional(REMOVE_IF, id, conditionValues(id, condition), () => ({ is: 'removed' }));
+  }
+
+  /** Runs a write that gives no row where it changes nothing; then the primary is asked why. */
+  #conditional(
+    statement: Statement,
+    id: number,
+    values: readonly unknown[],
+    outcome: (row: Row) => ChangeOutcome,
+  ): Promise<ChangeOutcome> {
+    return refusingTaken(
+      singleWrite(this.#observer, async () => {
+        const [row] = await this.#write(statement, values);
+        if (row !== undefined) return outcome(row);
+        const found = await this.#server.read(READ, [id]);
+        return { is: found.length === 0 ? 'missing' : 'refused' };
+      }),
+    );
   }
 
   /** Commits nothing by the queue of the creates, so that it takes as long as a create would. */
@@ -137,13 +192,17 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     }
   }
 
-  async #create(users: readonly (NewUser | undefined)[]): Promise<readonly number[]> {
+  async #create(users: readonly (Create | undefined)[]): Promise<readonly number[]> {
     const given = users.filter((user) => user !== undefined);
     if (given.length === 0) {
       await this.#server.write(CHECK_USERS, []);
       return users.map(() => 0);
     }
-    const columns = [given.map(({ name }) => name), given.map(({ email }) => email)];
+    const columns = [
+      given.map(({ name }) => name),
+      given.map(({ email }) => email),
+      given.map(({ version }) => version),
+    ];
     // A batch that fails without an answer may be stored all the same.
     const rows = await this.#write(CREATE, columns).finally(this.#onCreated);
     // Ids grow in the order in which the users were given.
@@ -169,4 +228,16 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     const found = new Set(rows.map(([id]) => id));
     return ids.map((id) => found.delete(id));
   }
+}
+
+function conditionValues(id: number, { versions, before }: WriteCondition): readonly unknown[] {
+  return [id, versions ?? null, before ?? NEVER];
+}
+
+/** Waits for a write; that of an email which another user has is refused. */
+function refusingTaken<T>(write: Promise<T>): Promise<T> {
+  return write.catch((error: Error) => {
+    const { constraint } = Object(error.cause) as { readonly constraint?: unknown };
+    throw constraint === 'users_email_unique' ? emailTaken() : error;
+  });
 }

@@ -35,7 +35,8 @@ export function pendingMigrations(db: DatabaseSync): readonly string[] {
   return pendingFiles(migrationFiles(FOLDER), appliedTo(db));
 }
 
-function appliedTo(db: DatabaseSync): readonly string[] {
+/** The migrations that were applied to a database. */
+export function appliedTo(db: DatabaseSync): readonly string[] {
   const exists = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'`).get();
   if (exists === undefined) return [];
   const rows = db.prepare('SELECT name FROM migrations').all();

@@ -61,7 +61,7 @@ function hasNoSpace(path: string): boolean {
   }
 }
 
-/** SQLite also opens URLs, such as `file:data.db`. */
-function pathOf(file: string): string {
+/** The path of a file that may be named by a URL, as SQLite takes it: `file:data.db`. */
+export function pathOf(file: string): string {
   return file.startsWith('file:') ? fileURLToPath(new URL(file, pathToFileURL('./'))) : resolve(file);
 }

@@ -17,6 +17,7 @@ import { OpenedFiles } from './opened-files.ts';
 import { readRow } from './read-row.ts';
 import { lockForService } from './service-lock.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
+import { indexUsers } from './user-indexes.ts';
 import { SqliteUserStore } from './user-store.ts';
 import { proveWritable } from './writer/prove-writable.ts';
 import { rewriteWal } from './writer/rewrite-wal.ts';
@@ -28,7 +29,7 @@ import { openInlineWriter, openThreadWriter, type Writer } from './writer/writer
  */
 export function openSqlite(
   file: string,
-  { observer = unobserved, mayMigrate = true, forService = false }: OpenOptions = {},
+  { observer = unobserved, mayMigrate = true, forService = false, userIndexes }: OpenOptions = {},
 ): Database {
   const resources = new AsyncDisposableStack();
   const failed = new AbortController();
@@ -43,6 +44,7 @@ export function openSqlite(
     if (file === ':memory:') {
       reads = resources.use(new DatabaseSync(file));
       migrate(reads);
+      if (userIndexes) indexUsers(reads, userIndexes);
       writer = resources.use(openInlineWriter(reads, onFatal, observer));
     } else {
       if (forService) requireAccess(file);
@@ -54,6 +56,7 @@ export function openSqlite(
       if (path && forService) resources.use(lockForService(path));
       rewriteWal(migrating);
       if (mayMigrate) migrate(migrating);
+      if (userIndexes) indexUsers(migrating, userIndexes);
       if (path && forService) {
         proveWritable(migrating);
         resetTimes(migrating, Date.now());
@@ -68,7 +71,14 @@ export function openSqlite(
     }
     const ping = reads.prepare(PING);
     return {
-      users: new SqliteUserStore({ reads, writes: writer.queue, observer, feed: userFeed, snapshot }),
+      users: new SqliteUserStore({
+        reads,
+        writes: writer.queue,
+        observer,
+        feed: userFeed,
+        snapshot,
+        search: userIndexes?.search ?? 'none',
+      }),
       userFeed,
       inbox: sqliteInbox(reads, writer, observer),
       deliveries: new SqliteDeliveryLog(reads, writer.queue),

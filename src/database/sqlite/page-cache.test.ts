@@ -9,7 +9,7 @@ function open(maxLength?: number) {
   const read = (version: number, key: string, json: string) =>
     cache.find(version, key, () => {
       state.made++;
-      return { json, count: 1, lastId: 1 };
+      return { json, count: 1, state: '', lastId: 1 };
     }).json;
   return { state, read };
 }

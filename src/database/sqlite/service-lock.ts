@@ -2,6 +2,7 @@ import {
   chmodSync,
   chownSync,
   closeSync,
+  existsSync,
   fstatSync,
   openSync,
   readFileSync,
@@ -55,6 +56,23 @@ export function lockForService(file: string): Disposable {
     held.set(path, lock);
     return lock;
   }
+}
+
+/** Whether a service of another process runs on a database, as far as this process may tell. `file` is its path without symbolic links. */
+export function isServed(file: string): boolean {
+  const [path, note] = serviceFiles(file);
+  if (!existsSync(path)) return false;
+  try {
+    lockOn(path, note).close();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** One sentence on the service that runs on a database. */
+export function runningService(file: string): string {
+  return `A service runs on ${file}${holder(serviceFiles(file)[1])}.`;
 }
 
 /** An open transaction on an empty database, which writes nothing. */

@@ -1,14 +1,24 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { DatabaseUserStore, type UserPage } from '../../users/database-user-store.ts';
+import type { IdempotencyKey, IdempotentOutcome } from '../../users/idempotent-create.ts';
 import type { LocalUserFeed } from '../../users/local-user-feed.ts';
+import type { SearchLevel } from '../../users/search-level.ts';
 import type { NewUser } from '../../users/user.ts';
+import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from '../../users/user-change.ts';
+import type { UserLists } from '../../users/user-list.ts';
+import { emailTaken } from '../../users/user-store.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
+import { storedKey } from '../stored-key.ts';
 import { PageCache } from './page-cache.ts';
 import { readRow } from './read-row.ts';
 import type { TickSnapshot } from './tick-snapshot.ts';
+import { sqliteUserLists, USERS_STATE } from './user-lists.ts';
+import type { Row } from './writer/batch.ts';
 import type { WriteQueue } from './writer/write-queue.ts';
 
 const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
+/** Any moment is before this one. */
+const NEVER = Number.MAX_SAFE_INTEGER;
 
 export interface SqliteUserStoreOptions {
   /** Reads users, on the caller's thread. */
@@ -19,10 +29,13 @@ export interface SqliteUserStoreOptions {
   readonly feed: LocalUserFeed;
   /** Of `reads`, where other connections write: reads share it, and pages are cached until the next commit. */
   readonly snapshot: TickSnapshot | undefined;
+  /** What the users are indexed for. */
+  readonly search: SearchLevel;
 }
 
 /** Users in SQLite: reads on the caller's thread, writes through the queue. */
 export class SqliteUserStore extends DatabaseUserStore {
+  readonly lists: UserLists;
   readonly #snapshot: TickSnapshot | undefined;
   readonly #pages = new PageCache();
   readonly #writes: WriteQueue;
@@ -30,10 +43,14 @@ export class SqliteUserStore extends DatabaseUserStore {
   readonly #read: StatementSync;
   readonly #page: StatementSync;
   readonly #lastId: StatementSync;
+  readonly #state: StatementSync;
+  /** The idempotency keys of creates in progress; an SQLite file has one service. */
+  readonly #running = new Set<string>();
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor({ reads, writes, observer, feed, snapshot }: SqliteUserStoreOptions) {
+  constructor({ reads, writes, observer, feed, snapshot, search }: SqliteUserStoreOptions) {
     super();
+    this.lists = sqliteUserLists(reads, snapshot, search);
     this.#snapshot = snapshot;
     this.#writes = writes;
     this.#feed = feed;
@@ -42,18 +59,23 @@ export class SqliteUserStore extends DatabaseUserStore {
       page: observer.reads('user.page'),
       lastId: observer.reads('user.lastId'),
     };
-    this.#read = reads.prepare(`SELECT ${USER_JSON} AS json FROM users WHERE id = ?`);
+    this.#read = reads.prepare(`SELECT ${USER_JSON} AS json, version FROM users WHERE id = ?`);
     // The rows reach the aggregate in the order of the inner query.
     this.#page = reads.prepare(`
-      SELECT count(*) AS count, max(id) AS lastId, group_concat(${USER_JSON}) AS json
+      SELECT count(*) AS count, max(id) AS lastId, group_concat(${USER_JSON}) AS json, ${USERS_STATE} AS state
       FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)`);
+    this.#state = reads.prepare(`SELECT ${USERS_STATE} AS state`);
     this.#lastId = reads.prepare('SELECT max(id) AS lastId FROM users');
   }
 
-  readJson(id: number): string | undefined {
+  read(id: number): VersionedUser | undefined {
     this.#snapshot?.enter();
-    const row = counted(this.#tallies.read, () => readRow<{ json: string }>(this.#read, id));
-    return row?.json;
+    return counted(this.#tallies.read, () => readRow<VersionedUser>(this.#read, id));
+  }
+
+  state(): string {
+    this.#snapshot?.enter();
+    return readRow<{ state: string }>(this.#state)?.state ?? '';
   }
 
   page(after: number, upTo: number, limit: number): UserPage {
@@ -65,9 +87,15 @@ export class SqliteUserStore extends DatabaseUserStore {
 
   #readPage(after: number, upTo: number, limit: number): UserPage {
     const row = counted(this.#tallies.page, () =>
-      readRow<{ count: number; lastId: number | null; json: string | null }>(this.#page, after, upTo, limit),
+      readRow<{ count: number; lastId: number | null; json: string | null; state: string }>(
+        this.#page,
+        after,
+        upTo,
+        limit,
+      ),
     );
-    return { count: row?.count ?? 0, lastId: row?.lastId ?? after, json: row?.json ?? '' };
+    const { count = 0, state = '' } = row ?? {};
+    return { count, lastId: row?.lastId ?? after, json: row?.json ?? '', state };
   }
 
   lastId(): number {
@@ -75,23 +103,94 @@ export class SqliteUserStore extends DatabaseUserStore {
     return counted(this.#tallies.lastId, () => readRow<{ lastId: number | null }>(this.#lastId))?.lastId ?? 0;
   }
 
-  async create({ name, email }: NewUser): Promise<number> {
-    const [row] = await this.#writes.write('createUser', name, email);
+  async create({ name, email }: NewUser, version = Date.now()): Promise<number> {
+    const [row] = await refusingTaken(this.#writes.write('createUser', name, email, version));
     const id = Number(row?.[0]);
     this.#feed.publish({ id: String(id), name, email });
     return id;
   }
 
+  async createOnce(
+    { name, email }: NewUser,
+    { key, fingerprint, keptFor }: IdempotencyKey,
+  ): Promise<IdempotentOutcome> {
+    if (this.#running.has(key)) return { is: 'running' };
+    this.#running.add(key);
+    try {
+      const stored = storedKey(key);
+      const now = Date.now();
+      const [, created = [], , [kept = []] = []] = await refusingTaken(
+        this.#writes.submit([
+          { statement: 'claimKey', values: [stored, fingerprint, now, now + keptFor] },
+          { statement: 'createForKey', values: [name, email, now] },
+          { statement: 'noteForKey', values: [stored] },
+          { statement: 'readKey', values: [stored] },
+          { statement: 'expireKeys', values: [now] },
+        ]),
+      );
+      const [before, id, version] = kept;
+      if (before !== fingerprint) return { is: 'reused' };
+      if (created.length > 0) this.#feed.publish({ id: String(id), name, email });
+      return { is: 'created', id: Number(id), version: Number(version) };
+    } finally {
+      this.#running.delete(key);
+    }
+  }
+
   update(id: number, { name, email }: NewUser): Promise<boolean> {
-    return this.#changed('updateUser', name, email, id);
+    return this.#changed('updateUser', name, email, id, Date.now());
   }
 
   remove(id: number): Promise<boolean> {
     return this.#changed('removeUser', id);
   }
 
+  change(id: number, { name, email, condition }: UserChange): Promise<ChangeOutcome> {
+    const values = [name ?? null, email ?? null, id, Date.now(), ...conditionValues(condition)];
+    return this.#conditional('changeUser', id, values, ([version, json]) => ({
+      is: 'changed',
+      version: Number(version),
+      json: String(json),
+    }));
+  }
+
+  removeIf(id: number, condition: WriteCondition): Promise<ChangeOutcome> {
+    return this.#conditional('removeUserIf', id, [id, ...conditionValues(condition)], () => ({
+      is: 'removed',
+    }));
+  }
+
+  /** Runs a write that says nothing where it finds nothing, and asks in the same commit why. */
+  async #conditional(
+    statement: 'changeUser' | 'removeUserIf',
+    id: number,
+    values: readonly SQLInputValue[],
+    outcome: (row: Row) => ChangeOutcome,
+  ): Promise<ChangeOutcome> {
+    const [[row] = [], [found] = []] = await refusingTaken(
+      this.#writes.submit([
+        { statement, values },
+        { statement: 'findUser', values: [id] },
+      ]),
+    );
+    if (row !== undefined) return outcome(row);
+    return { is: found === undefined ? 'missing' : 'refused' };
+  }
+
   async #changed(write: 'updateUser' | 'removeUser', ...values: readonly SQLInputValue[]): Promise<boolean> {
-    const rows = await this.#writes.write(write, ...values);
+    const rows = await refusingTaken(this.#writes.write(write, ...values));
     return rows.length > 0;
   }
+}
+
+function conditionValues({ versions, before }: WriteCondition): readonly SQLInputValue[] {
+  return [versions === undefined ? null : JSON.stringify(versions), before ?? NEVER];
+}
+
+/** Waits for a write; that of an email which another user has is refused. */
+function refusingTaken<T>(write: Promise<T>): Promise<T> {
+  return write.catch((error: Error) => {
+    // The thread gives the text of SQLite's error.
+    throw error.message.includes('UNIQUE constraint failed: users.email') ? emailTaken() : error;
+  });
 }

@@ -1,4 +1,4 @@
-import { htmlPage, pageTags } from '../../http/built-page/html-page.ts';
+import { assetsBase, htmlPage, pageTags } from '../../http/built-page/html-page.ts';
 import type { Manifest } from '../../http/built-page/manifest.ts';
 import type { Reply } from '../../http/endpoint.ts';
 
@@ -19,7 +19,7 @@ export function graphiqlPage(path: string, manifest: Manifest): Reply {
   const content = `<div id="graphiql"><p class="notice">Loading the query tool…</p></div>
 <noscript><p class="notice">The query tool needs JavaScript. Queries also work by POST to this URL.</p></noscript>
 `;
-  return htmlPage({ ...PAGE, head: pageTags(path, manifest), content });
+  return htmlPage({ ...PAGE, head: pageTags(assetsBase(path), manifest), content });
 }
 
 /** The page instead of GraphiQL while it is not built. */

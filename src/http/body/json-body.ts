@@ -25,7 +25,8 @@ export function parseJsonText(text: string): unknown {
   try {
     value = JSON.parse(text);
   } catch (cause) {
-    throw new HttpProblem(400, 'MALFORMED_JSON', 'The JSON is malformed', { cause });
+    const reasons = [{ detail: (cause as SyntaxError).message }];
+    throw new HttpProblem(400, 'MALFORMED_JSON', 'The JSON is malformed', { cause, reasons });
   }
   // A key can be spelled out, or hidden behind an escape; only such a body is walked.
   if (text.includes('\\') || text.includes('__proto__')) refuseProto(value);

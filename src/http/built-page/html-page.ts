@@ -1,4 +1,5 @@
 import type { Reply } from '../endpoint.ts';
+import { htmlDocument } from './html-document.ts';
 import type { Manifest } from './manifest.ts';
 
 /** What differs between the pages of the package. */
@@ -25,19 +26,8 @@ const POLICY = [
 
 /** An HTML page of the package. */
 export function htmlPage({ title, colour, policy, head, content }: HtmlPage): Reply {
-  const body = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-<link rel="icon" href="${icon(colour)}">
-${head}</head>
-<body>
-${content}</body>
-</html>
-`;
+  const scheme = '<meta name="color-scheme" content="light dark">\n';
+  const body = htmlDocument(title, scheme + head, content, icon(colour));
   const headers = {
     'content-security-policy': [...POLICY, ...policy].join('; '),
     'cache-control': 'no-store',
@@ -49,16 +39,20 @@ ${content}</body>
   return { status: 200, type: 'text/html; charset=utf-8', body, headers };
 }
 
-/**
- * The tags that load a built page. Its files are named relative to the URL of the page, so that it also works behind a
- * proxy that adds a prefix: `/graphql` gives `./graphql/assets/`.
- */
-export function pageTags(path: string, { script, style }: Manifest): string {
-  const lastSegment = path.slice(path.lastIndexOf('/') + 1);
-  const base = lastSegment === '' ? './assets/' : `./${encodeURIComponent(lastSegment)}/assets/`;
+/** The tags that load a built page, whose files are below `base`. */
+export function pageTags(base: string, { script, style }: Manifest): string {
   return `<link rel="stylesheet" href="${base}${style}">
 <script type="module" src="${base}${script}"></script>
 `;
+}
+
+/**
+ * Where the files of the page at `path` are, relative to its own URL, so that it also works behind a proxy that adds a
+ * prefix: `/graphql` gives `./graphql/assets/`.
+ */
+export function assetsBase(path: string): string {
+  const lastSegment = path.slice(path.lastIndexOf('/') + 1);
+  return lastSegment === '' ? './assets/' : `./${encodeURIComponent(lastSegment)}/assets/`;
 }
 
 function icon(colour: string): string {

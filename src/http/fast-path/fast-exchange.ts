@@ -193,9 +193,9 @@ export class FastExchange implements Exchange, Leased {
   }
 
   #fail(error: unknown): void {
-    const { id, log, method } = this;
+    const { id, log, method, headers } = this;
     try {
-      this.#send(refusal(this.#options.errors, error, { id, log, method, url: this.#request.url }));
+      this.#send(refusal(this.#options.errors, error, { id, log, method, headers, url: this.#request.url }));
     } catch (cause) {
       // Nobody above could answer any more.
       log.error({ reqId: id, err: cause }, 'refusal failed, connection cut');

@@ -1,10 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describeError } from '../../core/describe-error.ts';
+import { type Answer, KEPT_ATTEMPTS } from '../attempts.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Outcome } from '../inbox.ts';
 import { backoff } from './backoff.ts';
 import { LeaseLostError } from './lease-lost-error.ts';
-import { AttemptError, NotSentError, type Target } from './target.ts';
+import { AttemptError, type Target, UncountedError } from './target.ts';
 
 /** Longer error messages are cut before they are stored, in characters. */
 const MAX_ERROR = 1_000;
@@ -29,6 +30,8 @@ export function currentAttempt(): Attempt | undefined {
 /** One attempt at a job. */
 export class Attempt {
   readonly job: ClaimedJob;
+  /** Which one it is of the jobs with its order key that run one after the other. */
+  readonly nth: number;
   /** Until when nobody else can have claimed the job, by `performance.now()`. */
   leaseUntil: number;
   /** Whether its end is being recorded. */
@@ -37,14 +40,17 @@ export class Attempt {
   readonly #abort = new AbortController();
   readonly #end = Promise.withResolvers<Ended>();
   readonly #onOverdue: () => void;
+  #begun = false;
   #leaseLost = false;
   /** How the attempt ends once it has timed out. */
   #timedOut: Ended | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #answer: Answer | null = null;
 
   /** Calls `onOverdue` when the target ignores for too long that it was told to end. */
-  constructor(job: ClaimedJob, target: Target, leaseUntil: number, onOverdue: () => void) {
+  constructor(job: ClaimedJob, target: Target, leaseUntil: number, onOverdue: () => void, nth = 1) {
     this.job = job;
+    this.nth = nth;
     this.leaseUntil = leaseUntil;
     this.#target = target;
     this.#onOverdue = onOverdue;
@@ -56,7 +62,9 @@ export class Attempt {
 
   /** Runs the target; never rejects. */
   run(): Promise<Ended> {
-    const { timeout } = this.#target;
+    this.#begun = true;
+    const { timeout, keptAttempts: kept = KEPT_ATTEMPTS } = this.#target;
+    const began = performance.now();
     const error = new AttemptError(`took longer than ${timeout} ms`);
     this.#timer = setTimeout(() => {
       this.#timedOut = this.#failure(error);
@@ -64,7 +72,11 @@ export class Attempt {
       this.#abort.abort(error);
     }, timeout);
     void this.#work().then((ended) => this.#end.resolve(this.#timedOut ?? ended));
-    return this.#end.promise.finally(() => clearTimeout(this.#timer));
+    return this.#end.promise.then(({ outcome, error }) => {
+      clearTimeout(this.#timer);
+      const trace = { duration: Math.round(performance.now() - began), answer: this.#answer, kept };
+      return { outcome: { ...outcome, trace }, error };
+    });
   }
 
   /**
@@ -73,7 +85,7 @@ export class Attempt {
   loseLease(): boolean {
     if (this.#leaseLost) return false;
     this.#leaseLost = true;
-    if (this.#timedOut === undefined) this.#awaitEnd(RELEASED);
+    if (this.#begun && this.#timedOut === undefined) this.#awaitEnd(RELEASED);
     this.#abort.abort(new LeaseLostError());
     return true;
   }
@@ -91,13 +103,19 @@ export class Attempt {
 
   async #work(): Promise<Ended> {
     try {
-      await current.run(this, () => this.#target.run(this.job, this.#abort.signal));
+      await current.run(this, () => this.#target.run(this.job, this.#abort.signal, this.#answered));
       return { outcome: { kind: 'done' } };
     } catch (error) {
-      // It is not to blame for the end of its lease, nor for what never left this process.
-      return this.#leaseLost || error instanceof NotSentError ? RELEASED : this.#failure(error);
+      // It is not to blame for the end of its lease, nor for what others did.
+      return this.#leaseLost || error instanceof UncountedError ? RELEASED : this.#failure(error);
     }
   }
+
+  readonly #answered = (answer: Answer): void => {
+    // What decides has come in time; its body may take a moment longer.
+    clearTimeout(this.#timer);
+    this.#answer = answer;
+  };
 
   /**
    * An attempt that is told to end keeps its slot, its job and its order key until its target has ended: another attempt

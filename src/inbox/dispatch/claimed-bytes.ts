@@ -12,7 +12,8 @@ export interface ClaimShare {
 export class ClaimedBytes {
   readonly #max: number;
   #held = 0;
-  readonly #waiting = new Set<() => void>();
+  /** With the priority of each. */
+  readonly #waiting = new Map<() => void, number>();
 
   constructor(max = MAX_CLAIMED_BYTES) {
     this.#max = max;
@@ -25,7 +26,15 @@ export class ClaimedBytes {
 
   /** Sets aside half of what is left, so that claims at the same time cannot exceed the limit together. */
   share(): ClaimShare {
-    const bytes = Math.max(0, Math.ceil((this.#max - this.#held) / 2));
+    return this.#setAside(Math.max(0, Math.ceil((this.#max - this.#held) / 2)));
+  }
+
+  /** Sets aside so many bytes; undefined when they are not left. */
+  reserve(bytes: number): ClaimShare | undefined {
+    return bytes > this.#max - this.#held ? undefined : this.#setAside(bytes);
+  }
+
+  #setAside(bytes: number): ClaimShare {
     this.#held += bytes;
     return { bytes, settle: (taken) => this.release(bytes - taken) };
   }
@@ -34,13 +43,13 @@ export class ClaimedBytes {
   release(bytes: number): void {
     this.#held -= bytes;
     if (this.isFull) return;
-    const waiting = [...this.#waiting];
+    const waiting = [...this.#waiting].sort(([, one], [, other]) => other - one);
     this.#waiting.clear();
-    for (const wake of waiting) wake();
+    for (const [wake] of waiting) wake();
   }
 
-  /** Calls back once there is something left again. */
-  onRoom(wake: () => void): void {
-    this.#waiting.add(wake);
+  /** Calls back once there is something left again, those with a higher priority first. */
+  onRoom(wake: () => void, priority = 0): void {
+    this.#waiting.set(wake, priority);
   }
 }

@@ -27,7 +27,7 @@ function dispatch(
   const backoff = { base: 0, cap: 0 };
   const dispatcher = new Dispatcher({
     inbox,
-    targets: [{ name: 't', run, concurrency: 16, timeout: 60_000, maxAttempts, backoff, ordered: true }],
+    targets: [{ name: 't', run, concurrency: 16, timeout: 60_000, maxAttempts, backoff }],
     events: {
       settled: ({ delivery: { id } }, outcome) => settled.push({ id, outcome }),
       leaseLost: ({ delivery: { id } }) => lost.push(id),
@@ -61,10 +61,15 @@ function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
     claim: (...args) => current().claim(...args),
     renew: (...args) => current().renew(...args),
     settle: (...args) => current().settle(...args),
+    finish: (...args) => current().finish(...args),
     recordHeartbeat: (targets, now) => current().recordHeartbeat(targets, now),
     expireOrphans: (...args) => current().expireOrphans(...args),
     backlog: () => current().backlog(),
     prune: (...args) => current().prune(...args),
+    forgetKeys: (...args) => current().forgetKeys(...args),
+    deadLetters: (...args) => current().deadLetters(...args),
+    marks: current().marks,
+    enqueued: current().enqueued,
     clock: () => current().clock(),
     size: () => current().size(),
     ...own,

@@ -232,7 +232,7 @@ for (const [kind, run] of Object.entries(unwilling)) {
     let signal: AbortSignal | undefined;
     const { dispatcher, settled, lost, failures } = dispatch(t, database, (job, given) => {
       signal = given;
-      return run(job, given);
+      return run(job, given, () => {});
     });
     await append(database);
     dispatcher.start();

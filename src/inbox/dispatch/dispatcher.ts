@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { Inbox } from '../inbox.ts';
 import { currentAttempt } from './attempt.ts';
 import { ClaimedBytes } from './claimed-bytes.ts';
 import { Leases } from './leases.ts';
 import { PeriodicTask } from './periodic-task.ts';
+import { processName } from './process-name.ts';
 import type { Target } from './target.ts';
 import { Worker, type WorkerEvents } from './worker.ts';
 
@@ -35,13 +35,14 @@ export class Dispatcher {
     this.#inbox = inbox;
     this.#events = events;
     this.#polls = new PeriodicTask(interval, () => this.#poll());
-    // Identifies this process in its leases.
-    const owner = randomUUID();
+    const owner = processName();
     const leases = new Leases({ inbox, owner, lease, events });
     this.#leases = leases;
     const bytes = new ClaimedBytes(maxBytes);
+    // In the order in which a poll wakes them.
+    const ordered = targets.toSorted((one, other) => (other.priority ?? 0) - (one.priority ?? 0));
     this.#workers = new Map(
-      targets.map((target) => [
+      ordered.map((target) => [
         target.name,
         new Worker({
           inbox,
@@ -96,7 +97,8 @@ export class Dispatcher {
     try {
       await this.#leases.beforeClaim();
       const targets = [...this.#workers.keys()];
-      for (const target of await this.#inbox.due(targets)) this.wake(target);
+      const due = new Set(await this.#inbox.due(targets));
+      for (const target of targets) if (due.has(target)) this.wake(target);
       await this.#wakeForSuspect(targets);
     } catch (error) {
       this.#events.storeFailed(error);

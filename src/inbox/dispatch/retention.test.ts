@@ -3,6 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { test } from 'node:test';
 import { openDatabase } from '../../database/open-database.ts';
 import type { NewDelivery } from '../delivery.ts';
+import type { PruneRule } from '../prune.ts';
 import { prune, retention, SETTLING } from './retention.ts';
 
 const NOW = 1_700_000_000_000;
@@ -24,7 +25,7 @@ function delivery(receivedAt: number, target: string | undefined, size = 10): Ne
 async function opened(maxAge: number, maxBytes: number) {
   const database = openDatabase('sqlite::memory:');
   const { inbox, deliveries } = database;
-  const task = retention({ inbox, maxAge, maxBytes, onPruned() {}, onError: assert.fail });
+  const task = retention({ inbox, maxAge, maxBytes, dedupAge: 0, onPruned() {}, onError: assert.fail });
   const settle = async (target: string, kind: 'done' | 'dead') => {
     for (const job of await inbox.claim(target, 10_000, 'me', NOW, { now: NOW * 2 })) {
       await inbox.settle(job, 'me', kind === 'done' ? { kind } : { kind, error: 'x' }, NOW);
@@ -35,7 +36,7 @@ async function opened(maxAge: number, maxBytes: number) {
     inbox,
     deliveries,
     task,
-    prune: (now: number) => prune({ inbox, maxAge, maxBytes }, now),
+    prune: (now: number) => prune({ inbox, maxAge, maxBytes, dedupAge: 0 }, now),
     settle,
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
@@ -89,4 +90,16 @@ test('a stop ends it', async () => {
   await using setup = await opened(1, 0);
   setup.task.start();
   await setup.task.stop();
+});
+
+test('what nobody handles is looked through before anything is removed', async () => {
+  const kinds: string[] = [];
+  const step = { removed: 0, looked: 0, isLast: true };
+  const prunes = async (rule: PruneRule) => {
+    kinds.push(rule.kind);
+    return step;
+  };
+  const inbox = { prune: prunes, forgetKeys: async () => step };
+  await prune({ inbox, maxAge: 1, maxBytes: 1, dedupAge: 0 }, NOW);
+  assert.deepEqual(kinds, ['unhandled', 'ended', 'excess']);
 });

@@ -1,4 +1,4 @@
-import { htmlPage, pageTags } from '../../http/built-page/html-page.ts';
+import { assetsBase, htmlPage, pageTags } from '../../http/built-page/html-page.ts';
 import type { Manifest } from '../../http/built-page/manifest.ts';
 import type { Reply } from '../../http/endpoint.ts';
 import { linksPage } from '../../http/links-page.ts';
@@ -12,7 +12,7 @@ export function consolePage(manifest: Manifest | undefined): Reply {
     title: 'Portico console',
     colour: '#3451d1',
     policy: ["script-src 'self'", "style-src 'self'"],
-    head: pageTags('/console', manifest),
+    head: pageTags(assetsBase('/console'), manifest),
     content:
       '<div id="console"><p class="boot">Opening the console…</p></div>\n<noscript><p>The console needs JavaScript.</p></noscript>\n',
   });

@@ -1,23 +1,31 @@
+import type { Exchange } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
+import { accepted } from '../../users/accepted-write.ts';
 import type { DatabaseUserStore } from '../../users/database-user-store.ts';
+import { readListParameters } from '../../users/lists/parameters.ts';
+import { readUserPage } from '../../users/lists/user-page.ts';
 import { readNewUser, userProblem } from '../../users/new-user.ts';
 import type { NewUser } from '../../users/user.ts';
 import { readUserId } from '../../users/user-id.ts';
 import type { Routes } from '../operations.ts';
 import { jsonReply, jsonTextReply, NO_CONTENT } from '../replies.ts';
-import { findUsers, type UserQuery } from './find-users.ts';
 
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 200;
+/** Users per page unless the query says otherwise. */
+const LIMIT = 50;
 
 /** The users that REST serves, for the console: found, made, changed and removed. */
 export function userRoutes(users: DatabaseUserStore, readOnly: boolean): Routes {
   const whenMayWrite = <T>(operation: T): T | undefined => (readOnly ? undefined : operation);
   return {
     '/users': {
-      get: async (exchange) => jsonReply(exchange, await findUsers(users, readQuery(exchange.query))),
+      get: async (exchange) => {
+        const { users: found, next, prev } = await readPage(users, exchange.query);
+        const items = found.map(({ json }) => json).join();
+        const cursors = JSON.stringify({ next: next ?? null, prev: prev ?? null }).slice(1);
+        return jsonTextReply(exchange, `{"items":[${items}],${cursors}`);
+      },
       post: whenMayWrite(async (exchange, body) => {
-        const id = await users.create(readUser(body));
+        const id = await accepted(users.create(readUser(body)));
         exchange.log.info({ reqId: exchange.id, user: id }, 'user created on request');
         return jsonReply(exchange, { id });
       }),
@@ -31,7 +39,7 @@ export function userRoutes(users: DatabaseUserStore, readOnly: boolean): Routes 
       // This door knows GET, POST and DELETE.
       post: whenMayWrite(async (exchange, body) => {
         const id = readId(exchange.param);
-        if (!(await users.update(id, readUser(body)))) throw NO_USER;
+        if (!(await accepted(users.update(id, readUser(body))))) throw NO_USER;
         exchange.log.info({ reqId: exchange.id, user: id }, 'user changed on request');
         return NO_CONTENT;
       }),
@@ -45,12 +53,7 @@ export function userRoutes(users: DatabaseUserStore, readOnly: boolean): Routes 
   };
 }
 
-const NO_USER = new HttpProblem(404, 'NO_USER', 'There is no such user');
-const WRONG_QUERY = new HttpProblem(
-  400,
-  'USER_QUERY',
-  `sort has to be id or -id, limit from 1 to ${MAX_LIMIT}, cursor an id, and q a text; each at most once`,
-);
+const NO_USER = new HttpProblem(404, 'USER_NOT_FOUND', 'There is no such user');
 
 function readId(param: string): number {
   const id = readUserId(param);
@@ -64,11 +67,11 @@ function readUser(body: unknown): NewUser {
   return user;
 }
 
-function readQuery(query: Readonly<Record<string, unknown>>): UserQuery {
-  const { sort = '-id', limit = String(DEFAULT_LIMIT), cursor, q = '' } = query;
-  const count = typeof limit === 'string' && /^\d{1,3}$/.test(limit) ? Number(limit) : 0;
-  const from = cursor === undefined ? undefined : readUserId(String(cursor));
-  const isWrong = typeof q !== 'string' || (cursor !== undefined && from === undefined);
-  if (isWrong || (sort !== 'id' && sort !== '-id') || count < 1 || count > MAX_LIMIT) throw WRONG_QUERY;
-  return { text: q, descending: sort === '-id', limit: count, cursor: from };
+/** A page as REST would list it, newest first unless it is sorted or filtered. */
+function readPage(users: DatabaseUserStore, query: Exchange['query']) {
+  const { limit = String(LIMIT), ...others } = query;
+  const newestFirst = Object.keys(others).every((name) => name === 'cursor') ? { sort: '-id' } : {};
+  const asked = readListParameters({ limit, ...newestFirst, ...others }, false);
+  if (asked === undefined) throw new Error('a limit is always given');
+  return readUserPage(users.lists, asked);
 }

@@ -23,6 +23,8 @@ test('the links are named as in Actuator', async () => {
     'health-path': '/actuator/health/{*path}',
     'metrics-requiredMetricName': '/actuator/metrics/{requiredMetricName}',
     'env-toMatch': '/actuator/env/{toMatch}',
+    'openapi-door': '/actuator/openapi/{door}',
+    'docs-file': '/actuator/docs/{file}',
     'mine-name': '/actuator/mine/{name}',
   });
 });

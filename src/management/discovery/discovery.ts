@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { prefersHtml } from '../../http/accept.ts';
 import type { FastifyExchange } from '../../http/fastify-exchange.ts';
 import type { Exposed } from '../access/exposure.ts';
@@ -7,6 +7,7 @@ import { MEDIA_TYPES } from '../media-type.ts';
 import { addOperations, type Operation } from '../operations.ts';
 import { jsonTextReply, NEGOTIATED_HEADERS } from '../replies.ts';
 import { discoveryPage, isTemplate, type PageLink } from './discovery-page.ts';
+import { originOf } from './origin.ts';
 
 const ORIGIN = '{origin}';
 
@@ -41,14 +42,4 @@ function linksOf(basePath: string, endpoints: readonly Exposed[]): string {
 /** Named as by Actuator: `/env/{toMatch}` is `env-toMatch`. */
 function linkName(path: string): string {
   return path.slice(1).replace(/\/\{\*?(.*)\}$/, '-$1');
-}
-
-const HOST = /^(?:[\w.-]+|\[[\da-f:.]+\])(?::\d+)?$/i;
-
-/** Scheme and host as the client, or a trusted proxy, sent them; our own address when that is no host. */
-function originOf({ protocol, host, socket }: FastifyRequest): string {
-  const scheme = protocol === 'https' ? 'https' : 'http';
-  if (HOST.test(host)) return `${scheme}://${host}`;
-  const { localAddress = 'localhost', localPort = 80 } = socket;
-  return `${scheme}://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }

@@ -26,7 +26,7 @@ async function open(events: readonly string[], changes: Partial<ManagementOption
       jobs: event === 'unhandled' ? [] : [{ target: `handler:${event}`, orderKey: null }],
     });
   }
-  const plan = (event: string | null) =>
+  const plan = ({ event }: { readonly event: string | null }) =>
     event === 'unhandled' ? [] : [{ target: `handler:${event}`, orderKey: null }];
   const app = await managementApp({ deliveries: { log: deliveries, plan }, ...changes });
   const get = async (path: string) => {
@@ -73,6 +73,7 @@ test('a list, the newest first, page by page', async () => {
         event: 'signed',
         status: 'pending',
         receivedAt: new Date(NOW + 2).toISOString(),
+        plannedAt: null,
         attempts: 0,
         size: 52,
       },
@@ -83,6 +84,7 @@ test('a list, the newest first, page by page', async () => {
         event: 'b',
         status: 'pending',
         receivedAt: new Date(NOW + 1).toISOString(),
+        plannedAt: null,
         attempts: 0,
         size: 47,
       },

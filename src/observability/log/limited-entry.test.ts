@@ -12,14 +12,14 @@ test('the first hundred of a second are logged as they come, the rest as their n
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { entries, log } = capture();
   using entry = limitedEntry(log, 'message');
-  for (let n = 1; n <= 250; n++) entry.info({ n });
+  for (let n = 1; n <= 250; n++) entry.write({ n });
   assert.deepEqual(
     entries,
     Array.from({ length: 100 }, (_, i) => [{ n: i + 1 }, 'message']),
   );
   t.mock.timers.tick(1_000);
   assert.deepEqual(entries.slice(100), [[{ suppressed: 150 }, 'message']]);
-  entry.info({ n: 251 });
+  entry.write({ n: 251 });
   assert.deepEqual(entries.slice(101), [[{ n: 251 }, 'message']]);
   t.mock.timers.tick(1_000);
   assert.equal(entries.length, 102, 'a second with few entries says no more');
@@ -28,7 +28,7 @@ test('the first hundred of a second are logged as they come, the rest as their n
 test('what was only counted is told at the end', () => {
   const { entries, log } = capture();
   const entry = limitedEntry(log, 'message');
-  for (let n = 1; n <= 101; n++) entry.info({ n });
+  for (let n = 1; n <= 101; n++) entry.write({ n });
   entry[Symbol.dispose]();
   assert.deepEqual(entries.at(-1), [{ suppressed: 1 }, 'message']);
   entry[Symbol.dispose]();

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
+import type { Answer } from '../../inbox/attempts.ts';
 import type { ClaimedJob } from '../../inbox/delivery.ts';
 import { AttemptError } from '../../inbox/dispatch/target.ts';
 import { standard } from '../schemes/standard.ts';
@@ -17,12 +18,17 @@ const signal = new AbortController().signal;
 const defaults = { concurrency: 3, timeout: 4, maxAttempts: 5, backoff: { base: 1, cap: 2 } };
 
 /** How the receiver answers, and what it got. */
-let reply: { readonly status: number; readonly retryAfter?: string | undefined } = { status: 204 };
+interface Scripted {
+  readonly status: number;
+  readonly retryAfter?: string | undefined;
+  readonly text?: string;
+}
+let reply: Scripted = { status: 204 };
 const got: { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer }[] = [];
 const server = createServer(async (request, response) => {
   got.push({ headers: request.headers as Record<string, string>, body: await buffer(request) });
-  const { status, retryAfter } = reply;
-  response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': retryAfter }).end();
+  const { status, retryAfter, text } = reply;
+  response.writeHead(status, retryAfter === undefined ? {} : { 'retry-after': retryAfter }).end(text);
 });
 const network = new Network();
 const poster = createPoster({ network, allowPrivate: true });
@@ -45,6 +51,7 @@ const job: ClaimedJob = {
   target: 'forward:billing',
   attempt: 2,
   deaths: 0,
+  ordered: false,
   delivery: {
     id: '019a-id',
     source: '',
@@ -56,11 +63,15 @@ const job: ClaimedJob = {
   },
 };
 
+const answers: Answer[] = [];
+
 /** Runs the job; gives what the receiver got. */
 async function run({ signed = true, given = job } = {}) {
   const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
   const sign = signed ? signature.signer(SECRETS) : undefined;
-  await forwardTarget(settings(), defaults, sign, poster).run(given, signal);
+  answers.length = 0;
+  const target = forwardTarget(settings(), defaults, sign, poster, { maxBodyBytes: 1 });
+  await target.run(given, signal, (answer) => answers.push(answer));
   return got.at(-1) ?? assert.fail('nothing came');
 }
 
@@ -84,10 +95,51 @@ test('without secrets it is not signed; the content type is the one that came', 
   assert.equal(headers['content-type'], 'application/x-www-form-urlencoded');
 });
 
+test('kept headers are sent on, but for those of the connection and those of its own', async () => {
+  const headers = JSON.stringify({
+    'x-github-event': 'push',
+    'x-note': 'caf\u00e9',
+    host: 'elsewhere.example',
+    'content-length': '3',
+    'transfer-encoding': 'chunked',
+    'webhook-id': 'of the sender',
+    'user-agent': 'sender',
+  });
+  const { headers: sent, body: got } = await run({
+    given: { ...job, delivery: { ...job.delivery, headers } },
+  });
+  assert.deepEqual(got, body);
+  assert.equal(sent['x-github-event'], 'push');
+  assert.equal(sent['x-note'], 'caf\u00e9');
+  assert.equal(sent['webhook-id'], '019a-id');
+  assert.equal(sent['user-agent'], 'Portico');
+  assert.equal(sent.host, url.host);
+});
+
+test('what the receiver answers is told, success or not, and cut after a kilobyte', async () => {
+  reply = { status: 201, text: 'thanks' };
+  await run();
+  assert.deepEqual(answers, [
+    { status: 201, body: '' },
+    { status: 201, body: 'thanks' },
+  ]);
+  // The character at the edge has two bytes.
+  reply = { status: 500, text: `${'x'.repeat(1_023)}\u00e9${'y'.repeat(100_000)}` };
+  await assert.rejects(run(), /answered 500/);
+  assert.deepEqual(answers.at(-1), { status: 500, body: 'x'.repeat(1_023) });
+  reply = { status: 200 };
+  await run();
+  assert.deepEqual(answers.at(-1), { status: 200, body: '' });
+});
+
 test('limits of its own come before those of the door', () => {
-  const target = forwardTarget({ ...settings(), timeout: 9 }, defaults, undefined, poster);
+  const given = { ...settings(), timeout: 9 };
+  const target = forwardTarget(given, defaults, undefined, poster, { maxBodyBytes: 1 });
   const { name, concurrency, timeout, maxAttempts } = target;
   assert.deepEqual([name, concurrency, timeout, maxAttempts], ['forward:billing', 3, 9, 5]);
+  const limited = { ...given, rate: { perMs: 1, burst: 7 } };
+  const { gate } = forwardTarget(limited, defaults, undefined, poster, { maxBodyBytes: 1 });
+  assert.equal(gate?.free, 7);
 });
 
 const failure = async (status: number, retryAfter?: string) => {

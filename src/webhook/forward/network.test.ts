@@ -123,7 +123,7 @@ test('a stop releases what waits for a dead name; the attempt does not count', a
   using at = poster({ servers: [dns.address] });
   const limits = { concurrency: 3, timeout: LONG, maxAttempts: 1, backoff: { base: 1, cap: 1 } };
   const settings = { name: 'dead', url: new URL('http://dead.test/'), secrets: [], allowPrivate: true };
-  const target = forwardTarget(settings, limits, undefined, at.posting);
+  const target = forwardTarget(settings, limits, undefined, at.posting, { maxBodyBytes: 1 });
   await inbox.append(newDelivery({ jobs: [{ target: target.name, orderKey: null }] }));
   const settled: string[] = [];
   const events = {

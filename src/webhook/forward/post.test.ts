@@ -50,9 +50,25 @@ test('the body goes out as it is, with its length, over kept connections', async
     seen.push([method, url, headers['x-a'], headers['content-length'], (await buffer(request)).toString()]);
     response.writeHead(202, { 'retry-after': '7' }).end('ok');
   });
-  for (let i = 0; i < 3; i++) assert.deepEqual(await there.post(), { status: 202, retryAfter: '7' });
+  for (let i = 0; i < 3; i++) {
+    const { excerpt, ...reply } = await there.post();
+    assert.deepEqual([reply, await excerpt], [{ status: 202, retryAfter: '7' }, 'ok']);
+  }
   assert.deepEqual(seen[0], ['POST', '/in?x=1', 'b', '7', '{"a":1}']);
   assert.deepEqual([seen.length, there.connections], [3, 1]);
+});
+
+test('the excerpt waits for no reply that goes on, and breaks with none', async () => {
+  await using there = await receiver((request, response) => {
+    request.resume();
+    response.writeHead(200);
+    response.write('begun');
+  });
+  assert.equal(await (await there.post()).excerpt, 'begun');
+  const abort = new AbortController();
+  const { excerpt } = await there.post(abort.signal);
+  abort.abort();
+  assert.match(await excerpt, /^(begun)?$/);
 });
 
 test('a redirect is an answer and is not followed', async () => {

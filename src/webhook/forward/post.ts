@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from
 import type { Agent as HttpsAgent } from 'node:https';
 import { guardedLookup, isPrivateHost, PrivateAddressError } from './guarded-lookup.ts';
 import type { Network } from './network.ts';
+import { replyExcerpt } from './reply-excerpt.ts';
 
 /** A request to send. */
 export interface Post {
@@ -11,10 +12,12 @@ export interface Post {
   readonly signal: AbortSignal;
 }
 
-/** The used parts of a reply; its body is discarded. */
+/** The used parts of a reply; the rest of its body is discarded. */
 export interface PostReply {
   readonly status: number;
   readonly retryAfter: string | undefined;
+  /** The first kilobyte of its body; never rejects. */
+  readonly excerpt: Promise<string>;
 }
 
 /** Maximum size of a reply, which is drained so that the connection can be reused; in bytes. */
@@ -59,8 +62,9 @@ export function createPoster({ network, allowPrivate, replyTime = MAX_REPLY_TIME
       });
       network.watch(url.host, request, secure ? 'secureConnect' : 'connect');
       request.on('response', (reply) => {
+        const excerpt = replyExcerpt(reply);
         drain(reply, replyTime);
-        resolve({ status: reply.statusCode ?? 0, retryAfter: reply.headers['retry-after'] });
+        resolve({ status: reply.statusCode ?? 0, retryAfter: reply.headers['retry-after'], excerpt });
       });
       request.on('error', reject);
       request.end(body);

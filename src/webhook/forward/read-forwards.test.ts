@@ -59,6 +59,18 @@ test('every fault is named by its path, and none shows a secret', () => {
     [{ a: { url: 'https://x.example', allowPrivate: 'yes' } }, /\.a\.allowPrivate must be true or false/],
     [{ a: { url: 'https://x.example', timeout: 0 } }, /\.a\.timeout must be a whole number above 0/],
     [{ a: { url: 'https://x.example', timout: 1 } }, /\.a.*timout.*timeout/],
+    [{ a: { url: 'https://x.example', when: { pointer: '/a' } } }, /\.a\.when must have one of is, /],
+    [{ a: { url: 'https://x.example', when: 'hunter2' } }, /\.a\.when must be a function, or a condition/],
+    [{ a: { url: 'https://x.example', order: 'id' } }, /\.a\.order must be a JSON pointer/],
+    [{ a: { url: 'https://x.example', rate: '10' } }, /\.a\.rate must be like "10\/s"/],
+    [
+      { a: { url: 'https://x.example', transform: 'hunter2' } },
+      /\.a\.transform must be a function, or an object/,
+    ],
+    [
+      { a: { url: 'https://x.example', transform: { headers: { authorization: 'hunter2}' } } } },
+      /\.a\.transform\.headers\.authorization must be a text/,
+    ],
     [{ a: 'http://10.0.0.7/in' }, /\.a\.url is the private address 10\.0\.0\.7; set allowPrivate/],
     [
       { a: { url: 'http://2130706433/in' } },

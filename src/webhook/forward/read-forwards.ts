@@ -1,10 +1,12 @@
 import type { InferOutput } from 'valibot';
 import { sluggedOf } from '../../config/schema/given.ts';
 import { readObject } from '../../config/schema/read-object.ts';
+import { checkFilter } from '../../config/schema/webhook-condition.ts';
 import { forwardSchema } from '../../config/schema/webhook-forwards.ts';
 import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
 import { readSecrets } from '../sources/read-secrets.ts';
 import { isPrivateHost } from './guarded-lookup.ts';
+import { checkTransform } from './transform-data.ts';
 
 /** A forward address, validated. Times are in milliseconds. */
 export interface ForwardSettings
@@ -29,6 +31,8 @@ export function readForwards(
   return sluggedOf({ value, path }, 'addresses', problems).flatMap(({ name, ...entry }) => {
     const given = typeof entry.value === 'string' ? { ...entry, value: { url: entry.value } } : entry;
     const forward = readObject(forwardSchema, given, problems);
+    checkFilter(given, problems);
+    checkTransform(given, problems);
     const secrets = readSecrets(given, 'standard', resolve, problems);
     if (forward === undefined) return [];
     const { hostname } = forward.url;

@@ -41,7 +41,8 @@ const accepted = (id: string | undefined): Reply => ({
 export function acceptDelivery(parts: ReceiverParts, received: Received, parsed: unknown): Promise<Reply> {
   const receivedAt = Date.now();
   const id = parts.ids.next(receivedAt);
-  const delivery = { ...received, id, receivedAt, jobs: parts.plan(received.event, parsed) };
+  const facts = { ...received, id, receivedAt };
+  const delivery = { ...facts, jobs: parts.plan(facts, parsed) };
   return parts.inbox.append(delivery).then((appended) => {
     parts.onAppended(delivery, appended);
     const { source, dedupKey } = received;

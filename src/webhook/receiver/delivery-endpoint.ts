@@ -1,11 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseJsonBody } from '../../http/body/json-body.ts';
 import type { Endpoint } from '../../http/endpoint.ts';
+import { keptHeaders } from '../../inbox/delivery-headers.ts';
 import { acceptDelivery, type ReceiverParts } from './accept-delivery.ts';
 import type { TokenGuard } from './token-guard.ts';
 
-/** The endpoint of /webhook itself (contract 4.4). */
-export function deliveryEndpoint(guard: TokenGuard, parts: ReceiverParts): Endpoint {
+/** The endpoint of /webhook itself (contract 4.4); `names` are the headers that its deliveries keep. */
+export function deliveryEndpoint(
+  guard: TokenGuard,
+  parts: ReceiverParts,
+  names: readonly string[] = [],
+): Endpoint {
   return {
     bodyLimit: parts.bodyLimit,
     admit(exchange, bodyLength) {
@@ -16,7 +21,16 @@ export function deliveryEndpoint(guard: TokenGuard, parts: ReceiverParts): Endpo
       const parsed = parseJsonBody(body);
       const event = eventOf(parsed);
       const dedupKey = dedupKeyOf(headers);
-      const received = { source: '', event, dataPointer: '/data', dedupKey, contentType, body };
+      const kept = keptHeaders(names, headers);
+      const received = {
+        source: '',
+        event,
+        dataPointer: '/data',
+        dedupKey,
+        contentType,
+        headers: kept,
+        body,
+      };
       return acceptDelivery(parts, received, parsed);
     },
   };

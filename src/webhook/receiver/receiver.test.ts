@@ -39,7 +39,7 @@ async function receive({ secrets = [], ...options }: Options = {}): Promise<Rece
     sources: [],
     maxBodyBytes: 1024 * 1024,
     maxBytesInFlight: 64 * 1024 * 1024,
-    plan: (event) => (event === null || event === 'other' ? [] : [{ target: 't', orderKey: null }]),
+    plan: ({ event }) => (event === null || event === 'other' ? [] : [{ target: 't', orderKey: null }]),
     onAppended: (delivery) => stored.push(delivery),
     onRefused: () => assert.fail('no source is signed'),
     ...options,

@@ -16,6 +16,8 @@ import { tokenGuard } from './token-guard.ts';
 export interface ReceiverOptions extends Pick<ReceiverParts, 'inbox' | 'plan' | 'onAppended' | 'onRefused'> {
   /** The shared secrets that are accepted in x-webhook-token; none: not secured. Asked at each request. */
   secrets(): readonly string[];
+  /** The headers that deliveries at /webhook itself keep, in lower case; default none. */
+  readonly headers?: readonly string[];
   /** Signed sources, each at /webhook/<name>. */
   readonly sources: readonly SourceSettings[];
   /** Largest body in bytes, where a source has no limit of its own. A larger one is a 413. */
@@ -38,7 +40,7 @@ function bodyLimitOf(source: SourceSettings, { maxBodyBytes, maxBytesInFlight }:
 
 /** Receives deliveries and stores them (contract 4.4); registered with RECEIVER_PATH as its prefix. */
 export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) => {
-  const { secrets, sources, maxBodyBytes, maxBytesInFlight } = given;
+  const { secrets, headers, sources, maxBodyBytes, maxBytesInFlight } = given;
   const budget = new ByteBudget(maxBytesInFlight);
   const largeBodies = new ByteBudget(Math.floor(maxBytesInFlight * LARGE_SHARE));
   const parts: ReceiverParts = {
@@ -51,7 +53,7 @@ export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) 
     },
   };
   readRawBodies(app);
-  addEndpoint(app, 'POST', '', deliveryEndpoint(tokenGuard(secrets), parts));
+  addEndpoint(app, 'POST', '', deliveryEndpoint(tokenGuard(secrets), parts, headers));
   for (const source of sources) {
     const bodyLimit = bodyLimitOf(source, given);
     addEndpoint(app, 'POST', `/${source.name}`, sourceEndpoint(source, { ...parts, bodyLimit }));

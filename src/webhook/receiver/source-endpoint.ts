@@ -2,6 +2,7 @@ import { formatPointer } from '../../core/json-pointer.ts';
 import type { Endpoint, Exchange } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { parseDeliveryBody } from '../../inbox/delivery-body.ts';
+import { keptHeaders } from '../../inbox/delivery-headers.ts';
 import type { BodyCheck, Refusal } from '../schemes/scheme.ts';
 import { readDelivery } from '../sources/read-delivery.ts';
 import type { SourceSettings } from '../sources/source.ts';
@@ -47,7 +48,9 @@ export function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): En
       if (read.kind === 'challenge') return { status: 200, type: TEXT_TYPE, body: read.answer };
       const { event, dedupKey } = read;
       const dataPointer = read.pointer === source.data ? usualPointer : formatPointer(read.pointer);
-      return acceptDelivery(parts, { source: name, event, dataPointer, dedupKey, contentType, body }, parsed);
+      const kept = keptHeaders(source.headers, headers);
+      const received = { source: name, event, dataPointer, dedupKey, contentType, headers: kept, body };
+      return acceptDelivery(parts, received, parsed);
     },
   };
 }

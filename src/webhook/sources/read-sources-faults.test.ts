@@ -39,6 +39,20 @@ test('every fault is named by its path', () => {
       `${at}.a.maxBodyBytes must be a whole number above 0`,
     ],
     [
+      { a: { scheme: 'github', secrets: 'a', headers: 'x-event' } },
+      `${at}.a.headers must be an array of header names`,
+    ],
+    [
+      { a: { scheme: 'github', secrets: 'a', headers: ['x-event', 'x event', 'X-Hub-Signature', 'Cookie'] } },
+      `${at}.a.headers[1] must be the name of a header`,
+      `${at}.a.headers[2] must not be a header with a secret (authorization, cookie, signature, token)`,
+      `${at}.a.headers[3] must not be a header with a secret (authorization, cookie, signature, token)`,
+    ],
+    [
+      { a: { scheme: 'hmac', secrets: 'a', header: 'x-proof', headers: ['X-Proof'] } },
+      `${at}.a.headers must not have x-proof, the header with the secret`,
+    ],
+    [
       { a: { scheme: 'slack', secrets: 'a', tolerance: -1 } },
       `${at}.a.tolerance must be a whole number of seconds, 0 for any time`,
     ],

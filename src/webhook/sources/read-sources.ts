@@ -20,6 +20,7 @@ import { DEFAULT_TOLERANCE } from '../schemes/timestamp.ts';
 import { token } from '../schemes/token.ts';
 import { defaultLayout } from './defaults.ts';
 import { hmacSchema } from './hmac-source.ts';
+import { keptHeadersOf } from './kept-headers.ts';
 import { readSecrets } from './read-secrets.ts';
 import type { SourceLayout, SourceSettings } from './source.ts';
 
@@ -45,13 +46,18 @@ export function readSources(
         : readObject(schemas[scheme], entry, problems);
     const secrets = readSecrets(entry, scheme, resolve, problems);
     if (source === undefined) return [];
+    if ('header' in source && source.headers?.includes(source.header)) {
+      problems.push(`${entry.path}.headers must not have ${source.header}, the header with the secret`);
+    }
+    const layout = layoutOf(source);
     return {
       name: entry.name,
       scheme: source.scheme,
       signature: signatureOf(source),
       secrets,
       maxBodyBytes: source.maxBodyBytes,
-      ...layoutOf(source),
+      headers: keptHeadersOf(source, layout),
+      ...layout,
     };
   });
 }

@@ -25,6 +25,8 @@ export interface SourceSettings extends SourceLayout {
   readonly signature: Scheme;
   /** At least one. */
   readonly secrets: readonly string[];
+  /** The headers that its deliveries keep, in lower case. */
+  readonly headers: readonly string[];
   /** Maximum body size, in bytes; undefined: the largest of the scheme's usual sender and that of the door. */
   readonly maxBodyBytes: number | undefined;
 }

@@ -39,11 +39,16 @@ const readAll = ({ text, closedBy }: Outcome): Answer => ({ ...readReplies(alike
 
 /** What is of this reply alone is taken out, its place is kept. */
 function alike(text: string): string {
-  return text
-    .replace(/(?<=\r\nx-request-id: )[0-9a-f]{8}-[0-9a-z]+(?=\r\n)/g, 'ID')
-    .replace(/(?<=\r\nx-delivery-id: )[0-9a-f-]{36}(?=\r\n)/g, 'DELIVERY')
-    .replace(/(?<=\r\nDate: )[^\r]+ GMT(?=\r\n)/g, 'DATE')
-    .replace(/(?<=\r\nlocation: \/users\/)\d+(?=\r\n)/g, 'NUMBER');
+  return (
+    text
+      .replace(/(?<=\r\nx-request-id: )[0-9a-f]{8}-[0-9a-z]+(?=\r\n)/g, 'ID')
+      .replace(/(?<=\r\nx-delivery-id: )[0-9a-f-]{36}(?=\r\n)/g, 'DELIVERY')
+      .replace(/(?<=\r\nDate: )[^\r]+ GMT(?=\r\n)/g, 'DATE')
+      // Each twin has users of its own.
+      .replace(/(?<=\r\netag: )[^\r]+/g, 'TAG')
+      .replace(/(?<=\r\n)last-modified: [^\r]+\r\n/g, '')
+      .replace(/(?<=\r\nlocation: \/users\/)\d+(?=\r\n)/g, 'NUMBER')
+  );
 }
 
 /** Node's parser reports no error behind an Upgrade that is ignored; the limit on a request's time ends those. */

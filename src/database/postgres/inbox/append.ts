@@ -1,6 +1,9 @@
 import type { NewDelivery } from '../../../inbox/delivery.ts';
+import type { TakenDelivery } from '../../../inbox/enqueue/enqueued.ts';
 import type { Appended } from '../../../inbox/inbox.ts';
-import { DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
+import type { MarkMove } from '../../../inbox/marks.ts';
+import { DELIVERY_BYTES, DELIVERY_OVERHEAD, HEAD_START } from '../../inbox-sql.ts';
+import type { Row } from '../pool/connection.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey } from '../text.ts';
 import { packBodies } from './packed-bodies.ts';
@@ -9,60 +12,123 @@ import { notAhead } from './server-clock.ts';
 /** Rows of the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
 
+/** Moves the mark $17 from $18 to $19. */
+const MOVE_MARK = `
+  INSERT INTO marks (name, at) VALUES ($17, $19::bigint)
+  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $18::bigint RETURNING name`;
+
 /** SQL that adds the rows of `from`, with a column `bytes`, to the size of the inbox, or subtracts them. */
 export const resize = (sign: '+' | '-', from: string) => `
   INSERT INTO inbox_size (part, bytes)
   SELECT pg_backend_pid() % ${SIZE_PARTS}, ${sign}(sum(bytes) + ${DELIVERY_OVERHEAD} * count(*)) FROM ${from} HAVING count(*) > 0
   ON CONFLICT (part) DO UPDATE SET bytes = inbox_size.bytes + excluded.bytes`;
 
+/** Whether a table lacks the dedup key of the row `given`; one lookup by index, never a hash of the whole table. */
+const unknownIn = (table: string) => `
+  (SELECT known.seq FROM ${table} AS known
+    WHERE known.source = given.source AND known.dedup_key = given.dedup_key LIMIT 1) IS NULL`;
+
 /**
  * Stores a batch of deliveries with their jobs. The bodies are one value with the offset and length of each. The numbers
  * follow the order of arrival; the rows are stored in the order of their keys, and dead jobs locked in that of their
- * numbers, so that batches with the same deliveries wait for each other and never in a circle.
+ * numbers, so that batches with the same deliveries wait for each other and never in a circle. A snapshot has the row of
+ * a delivery or, once that is removed, its remembered key: so nothing is stored twice by a repeat during the removal.
+ * With a condition only those deliveries are stored for which it holds once its step was taken.
  */
-const APPEND = {
-  name: 'append',
+const append = (name: string, condition?: { readonly step: string; readonly holds: string }) => ({
+  name,
   text: `
-    WITH given AS MATERIALIZED (
+    WITH ${condition === undefined ? '' : `${condition.step}, `}given AS MATERIALIZED (
       SELECT given.*, nextval((SELECT pg_get_serial_sequence('deliveries', 'seq'))::regclass) AS seq
       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[],
-        $8::bigint[], $9::text[]) WITH ORDINALITY
-        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, nth)),
+        $8::bigint[], $9::text[], $14::text[]) WITH ORDINALITY
+        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, nth)
+      WHERE ${condition === undefined ? 'true' : condition.holds}),
     stored AS (
-      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, body, received_at, dedup_key)
+      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers)
       OVERRIDING SYSTEM VALUE
       SELECT seq, id, source, event, data_pointer, content_type, substring($10::bytea FROM starts FOR length),
-        received_at, dedup_key
-      FROM given ORDER BY source, dedup_key, seq
+        received_at, dedup_key, headers
+      FROM given
+      WHERE ${unknownIn('deliveries')} AND ${unknownIn('remembered_keys')}
+      ORDER BY source, dedup_key, seq
       ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
-      RETURNING seq, id, received_at, octet_length(body) AS bytes),
+      RETURNING seq, id, received_at, ${DELIVERY_BYTES} AS bytes),
     added AS (
-      INSERT INTO jobs (delivery, due_at, target, order_key)
-      SELECT stored.seq, ${notAhead('stored.received_at')}, job.target, job.order_key
-      FROM unnest($11::text[], $12::text[], $13::text[]) WITH ORDINALITY AS job (id, target, order_key, nth)
-      JOIN stored USING (id) ORDER BY job.nth),
+      INSERT INTO jobs (delivery, due_at, target, order_key, run_at, priority)
+      SELECT stored.seq, coalesce(jobs.run_at, ${notAhead('stored.received_at')} - ${HEAD_START}),
+        jobs.target, jobs.order_key, jobs.run_at, jobs.priority
+      FROM unnest($11::text[], $12::text[], $13::text[], $15::bigint[], $16::bigint[]) WITH ORDINALITY
+        AS jobs (id, target, order_key, run_at, priority, nth)
+      JOIN stored USING (id) ORDER BY jobs.nth),
     dead AS MATERIALIZED (
       SELECT jobs.seq, given.id, given.received_at
       FROM given JOIN deliveries USING (source, dedup_key) JOIN jobs ON jobs.delivery = deliveries.seq
       WHERE given.dedup_key IS NOT NULL AND jobs.status = 'dead'
       ORDER BY jobs.seq FOR UPDATE OF jobs),
     revived AS (
-      UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('dead.received_at')},
-        owner = NULL, finished_at = NULL
+      UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('dead.received_at')} - ${HEAD_START},
+        run_at = NULL, owner = NULL, finished_at = NULL
       FROM dead WHERE jobs.seq = dead.seq AND jobs.status = 'dead'
       RETURNING dead.id),
     resized AS (${resize('+', 'stored')})
-    SELECT id, 'stored' FROM stored UNION SELECT id, 'revived' FROM revived`,
-};
+    SELECT id, 'stored' FROM stored UNION SELECT id, 'revived' FROM revived
+    ${condition === undefined ? '' : `UNION ALL SELECT id, NULL FROM given`}`,
+});
+
+const APPEND = append('append');
+const APPEND_AT_MARK = append('append-at-mark', {
+  step: `moved AS (${MOVE_MARK})`,
+  holds: 'EXISTS (SELECT 1 FROM moved)',
+});
+const APPEND_ENQUEUED = append('append-enqueued', {
+  step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($17::bigint[]) RETURNING id)',
+  holds: 'given.id IN (SELECT id FROM taken)',
+});
 
 /** Stores deliveries and their jobs in one statement; resolves to the result of each. */
 export async function appendAll(
   server: Server,
   deliveries: readonly NewDelivery[],
 ): Promise<readonly Appended[]> {
+  const rows = await server.write(APPEND, valuesOf(deliveries));
+  const results = new Map(rows as readonly (readonly [string, Appended])[]);
+  return deliveries.map(({ id }) => results.get(id) ?? 'duplicate');
+}
+
+/** Stores a delivery and moves a mark in one statement; undefined when the mark is not at `from`. */
+export async function appendAtMark(
+  server: Server,
+  { name, from, to }: MarkMove,
+  delivery: NewDelivery,
+): Promise<Appended | undefined> {
+  const values = [...valuesOf([delivery]), storable(name), from, to];
+  return resultsOf(await server.write(APPEND_AT_MARK, values)).get(delivery.id);
+}
+
+/** Makes deliveries of what was enqueued; undefined for each that another process has taken. */
+export async function appendEnqueued(
+  server: Server,
+  taken: readonly TakenDelivery[],
+): Promise<readonly (Appended | undefined)[]> {
+  const values = [...valuesOf(taken.map(({ delivery }) => delivery)), taken.map(({ seq }) => seq)];
+  const results = resultsOf(await server.write(APPEND_ENQUEUED, values));
+  return taken.map(({ delivery: { id } }) => results.get(id));
+}
+
+/** The results of an append with a condition, of those for which it held. */
+function resultsOf(rows: readonly Row[]): ReadonlyMap<string, Appended> {
+  const results = new Map<string, Appended>();
+  for (const [id, result] of rows as readonly (readonly [string, Appended | null])[]) {
+    if (result !== null || !results.has(id)) results.set(id, result ?? 'duplicate');
+  }
+  return results;
+}
+
+function valuesOf(deliveries: readonly NewDelivery[]): readonly unknown[] {
   const { starts, lengths, bytes } = packBodies(deliveries.map(({ body }) => body));
   const jobs = deliveries.flatMap(({ id, jobs }) => jobs.map((job) => ({ id, ...job })));
-  const rows = await server.write(APPEND, [
+  return [
     deliveries.map(({ id }) => id),
     deliveries.map(({ source }) => storable(source)),
     deliveries.map(({ event }) => storable(event)),
@@ -76,7 +142,8 @@ export async function appendAll(
     jobs.map(({ id }) => id),
     jobs.map(({ target }) => storable(target)),
     jobs.map(({ orderKey }) => storableKey(orderKey)),
-  ]);
-  const results = new Map(rows as readonly (readonly [string, Appended])[]);
-  return deliveries.map(({ id }) => results.get(id) ?? 'duplicate');
+    deliveries.map(({ headers = null }) => headers),
+    jobs.map(({ runAt = null }) => runAt),
+    jobs.map(({ priority = 0 }) => priority),
+  ];
 }

@@ -27,7 +27,9 @@ const UNIQUE_VIOLATION = '23505';
 /** Attempts while other processes claim conflicting jobs; then the next poll retries. */
 const MAX_ATTEMPTS = 5;
 
-/** Maximum number of due jobs that a claim scans. */
+/** The number of due jobs that a claim looks at, beside its limit: others may be locked, or wait from now on. */
+const MARGIN = 64;
+/** The number that it looks at once those were not enough. */
 const WINDOW = 1_000;
 
 const NOW = timeOr('$2');
@@ -35,158 +37,142 @@ const NOW = timeOr('$2');
 const DIED = 'owner IS NOT NULL AND owner <> $4';
 /** The deaths of the job with the one that its claim finds out. */
 const DEATHS = `(deaths + CASE WHEN ${DIED} THEN 1 ELSE 0 END)`;
-const NO_SUSPECT = `${DEATHS} < ${SUSPECT_DEATHS}`;
-/** Whether the owner is not running the job of the row `due` itself. */
-const NOT_HELD = '(due.owner IS NULL OR due.seq <> ALL ($6::bigint[]))';
-/** Whether no job with the order key of the row `due` is leased; what the owner is still running is. */
-const NONE_LEASED = `
-  NOT EXISTS (
-    SELECT 1 FROM jobs AS leased
-    WHERE leased.target = due.target AND leased.order_key = due.order_key
-      AND leased.status = 'open' AND leased.owner IS NOT NULL
-      AND (leased.due_at > ${NOW} OR leased.seq = ANY ($6::bigint[])))`;
+/** The due jobs that do not wait, but what the owner is running itself. */
+const DUE = `
+  target = $1 AND status = 'open' AND NOT waits AND due_at <= ${NOW}
+  AND (owner IS NULL OR seq <> ALL ($6::bigint[]))`;
 
-/** Whether the job of the row `due` is the first one with its order key, and none of them is leased. */
-const IN_ORDER = `
-  (order_key IS NULL OR (
-    NOT EXISTS (
-      SELECT 1 FROM jobs AS earlier
-      WHERE earlier.target = due.target AND earlier.order_key = due.order_key
-        AND earlier.status = 'open' AND earlier.seq < due.seq)
-    AND ${NONE_LEASED}))`;
+/** The head of the order key `key`: what is leased, or else the first one. */
+const headOf = (key: string) => `
+  coalesce(
+    (SELECT seq FROM jobs WHERE target = $1 AND order_key = ${key} AND status = 'open' AND owner IS NOT NULL),
+    (SELECT seq FROM jobs WHERE target = $1 AND order_key = ${key} AND status = 'open' ORDER BY seq LIMIT 1))`;
 
 /**
- * Claims the jobs of `due` whose bodies fit `$7` together, and the first one in any case if `$8`; the first column of
- * each row is `full`, whether the scan stopped at the window.
+ * Claims the jobs of `due` whose bodies fit `$7` together, and the first one in any case. Each row begins with
+ * `looked`: whether there are more due jobs than the statement looked at, and how many of those wait from now on.
  */
-const claimDue = (full: string) => `
+const claimDue = (looked: string) => `
   sized AS (
     SELECT seq, row_number() OVER oldest AS nth, sum(bytes) OVER oldest AS total
     FROM due JOIN jobs USING (seq), LATERAL (
       SELECT octet_length(body) AS bytes FROM deliveries WHERE deliveries.seq = jobs.delivery OFFSET 0) AS body
     WINDOW oldest AS (ORDER BY due_at, seq ROWS UNBOUNDED PRECEDING)),
   claimed AS (
-    UPDATE jobs SET owner = $4, due_at = ${NOW} + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
+    UPDATE jobs SET owner = $4, claimed_at = ${NOW}, due_at = ${NOW} + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
       deaths = ${DEATHS}
-    FROM sized WHERE jobs.seq = sized.seq AND (total <= $7 OR ($8 AND nth = 1))
-    RETURNING jobs.seq, jobs.attempts, jobs.deaths, jobs.delivery)
-  SELECT ${full}, claimed.seq, claimed.attempts, claimed.deaths,
-    d.id, d.source, d.event, d.data_pointer, d.content_type, d.body, d.received_at
+    FROM sized WHERE jobs.seq = sized.seq AND (total <= $7 OR nth = 1)
+    RETURNING jobs.seq, jobs.attempts, jobs.deaths, jobs.order_key IS NOT NULL AS ordered, jobs.delivery, jobs.priority)
+  SELECT ${looked}, claimed.seq, claimed.attempts, claimed.deaths, claimed.ordered,
+    d.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.body, d.received_at
   FROM (VALUES (1)) AS always
   LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) ON true
-  ORDER BY claimed.seq`;
+  ORDER BY claimed.priority DESC, claimed.seq`;
 
-// Skips jobs that another process is claiming. Of the jobs with one order key only the first is claimable, and only
-// while none of them is leased.
+// Skips jobs that another process is claiming. Those that are not the head of their key wait from now on: with the head
+// locked, so that its end comes after that and finds them waiting. It waits for no lock.
 const CLAIM = {
   name: 'claim',
   text: `
-    WITH edge AS MATERIALIZED (
-      SELECT due_at, seq FROM jobs WHERE target = $1 AND status = 'open' AND due_at <= ${NOW}
-      ORDER BY due_at, seq OFFSET ${WINDOW - 1} LIMIT 1),
-    due AS (
-      SELECT seq FROM jobs AS due
-      WHERE target = $1 AND status = 'open' AND due_at <= ${NOW}
-        AND (due_at, seq) <= (
-          coalesce((SELECT due_at FROM edge), ${NOW}),
-          coalesce((SELECT seq FROM edge), ${Number.MAX_SAFE_INTEGER}))
-        AND ${NO_SUSPECT} AND ${NOT_HELD} AND ${IN_ORDER}
-      ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
-    ${claimDue('EXISTS (SELECT 1 FROM edge)')}`,
-};
-// Faster where most due jobs wait for their order: it looks up the first job of each key.
-const CLAIM_FIRSTS = {
-  name: 'claim-firsts',
-  text: `
-    WITH firsts AS MATERIALIZED (
-      SELECT DISTINCT ON (order_key) seq FROM jobs
-      WHERE target = $1 AND status = 'open' AND order_key IS NOT NULL ORDER BY order_key, seq),
+    WITH looked AS MATERIALIZED (
+      SELECT seq, due_at, order_key FROM jobs WHERE ${DUE} AND ${DEATHS} < ${SUSPECT_DEATHS}
+      ORDER BY due_at, seq LIMIT $8),
+    heads AS MATERIALIZED (
+      SELECT order_key, ${headOf('keys.order_key')} AS head
+      FROM (SELECT DISTINCT order_key FROM looked WHERE order_key IS NOT NULL) AS keys),
+    behind AS MATERIALIZED (
+      SELECT looked.seq, heads.head FROM looked JOIN heads USING (order_key) WHERE looked.seq <> heads.head),
+    held AS MATERIALIZED (
+      SELECT seq FROM jobs WHERE seq = ANY (ARRAY(SELECT DISTINCT head FROM behind)) AND status = 'open' AND NOT waits
+      ORDER BY seq FOR UPDATE SKIP LOCKED),
     free AS MATERIALIZED (
-      SELECT seq FROM firsts UNION ALL (
-        SELECT seq FROM jobs WHERE target = $1 AND status = 'open' AND due_at <= ${NOW} AND order_key IS NULL
-        ORDER BY due_at, seq LIMIT ${WINDOW})),
+      SELECT seq FROM jobs
+      WHERE seq = ANY (ARRAY(SELECT behind.seq FROM behind JOIN held ON held.seq = behind.head))
+        AND status = 'open' AND NOT waits AND owner IS NULL
+      ORDER BY seq FOR UPDATE SKIP LOCKED),
+    waiting AS (UPDATE jobs SET waits = true FROM free WHERE jobs.seq = free.seq RETURNING 1),
     due AS (
-      SELECT due.seq FROM jobs AS due JOIN free USING (seq)
-      WHERE due.status = 'open' AND due.due_at <= ${NOW} AND ${NO_SUSPECT} AND ${NOT_HELD} AND (due.order_key IS NULL OR ${NONE_LEASED})
-      ORDER BY due.due_at, due.seq LIMIT $3 FOR UPDATE OF due SKIP LOCKED),
-    ${claimDue('false')}`,
+      SELECT seq FROM jobs
+      WHERE seq = ANY (ARRAY(
+          SELECT seq FROM looked WHERE order_key IS NULL OR seq IN (SELECT head FROM heads)))
+        AND (SELECT count(*) FROM waiting) >= 0 AND ${DUE}
+      ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
+    ${claimDue('(SELECT count(*) FROM looked) = $8, (SELECT count(*) FROM waiting)')}`,
 };
 const CLAIM_SUSPECTS = {
   name: 'claim-suspects',
   text: `
     WITH due AS (
       SELECT seq FROM jobs AS due
-      WHERE target = $1 AND status = 'open' AND due_at <= ${NOW} AND deaths > 0
-        AND ${DEATHS} >= ${SUSPECT_DEATHS} AND ${NOT_HELD} AND ${IN_ORDER}
+      WHERE ${DUE} AND deaths > 0 AND ${DEATHS} >= ${SUSPECT_DEATHS}
+        AND (order_key IS NULL OR seq = ${headOf('due.order_key')})
       ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
-    ${claimDue('false')}`,
-};
-const DROP_ENDED_LEASES = {
-  text: `
-    UPDATE jobs SET owner = NULL, attempts = attempts - 1, deaths = deaths + 1
-    FROM (
-      SELECT seq FROM jobs
-      WHERE target = $1 AND status = 'open' AND due_at <= ${NOW} AND owner IS NOT NULL AND order_key IS NOT NULL
-        AND seq <> ALL ($3::bigint[])
-      ORDER BY seq FOR UPDATE SKIP LOCKED) AS ended
-    WHERE jobs.seq = ended.seq`,
+    ${claimDue('false, 0')}`,
 };
 
-/** Claims due jobs, oldest first. Rejects as `Server.write` does. */
+/**
+ * Claims due jobs, oldest first; none are left only when it claims none. Rejects as `Server.write` does.
+ */
 export async function claimJobs(server: Server, claim: Claim): Promise<readonly ClaimedJob[]> {
   if (claim.suspects) return (await claimBy(CLAIM_SUSPECTS, server, claim)).jobs;
-  const { isFull, jobs } = await claimBy(CLAIM, server, claim);
-  const missing = claim.limit - jobs.length;
-  if (!isFull || missing === 0) return jobs;
-  try {
-    const taken = jobs.reduce((sum, { delivery: { body } }) => sum + body.byteLength, 0);
-    const rest = { ...claim, limit: missing, maxBytes: claim.maxBytes - taken };
-    const { jobs: more } = await claimBy(CLAIM_FIRSTS, server, rest, jobs.length === 0);
-    return [...jobs, ...more].sort((a, b) => a.job - b.job);
-  } catch (error) {
-    // The jobs of the first statement are leased already.
-    if (jobs.length === 0) throw error;
-    return jobs;
+  for (let window = claim.limit + MARGIN; ; window = WINDOW) {
+    const { isFull, waiting, jobs } = await claimBy(CLAIM, server, claim, window);
+    const isStuck = window === WINDOW && waiting === 0;
+    if (jobs.length > 0 || !isFull || isStuck) return jobs;
   }
 }
 
-/** `isFull`: there are more due jobs than the statement scanned. */
+interface Looked {
+  /** Whether there are more due jobs than the statement looked at. */
+  readonly isFull: boolean;
+  /** How many of those wait from now on. */
+  readonly waiting: number;
+  readonly jobs: readonly ClaimedJob[];
+}
+
 async function claimBy(
   statement: Statement,
   server: Server,
   { target, limit, owner, lease, held, maxBytes, now }: Claim,
-  takesFirst = true,
-): Promise<{ readonly isFull: boolean; readonly jobs: readonly ClaimedJob[] }> {
-  const name = storable(target);
+  window?: number,
+): Promise<Looked> {
+  const values = [storable(target), now, limit, owner, lease, held, maxBytes];
+  if (window !== undefined) values.push(window);
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     try {
-      const values = [name, now, limit, owner, lease, held, maxBytes, takesFirst];
       const rows = await server.write(statement, values);
-      const claimed = rows.filter(([, seq]) => seq !== null);
-      return { isFull: rows[0]?.[0] === true, jobs: claimed.map((row) => claimedJob(target, row)) };
+      const [isFull, waiting] = rows[0] ?? [];
+      const jobs = rows.map((row) => row.slice(2)).filter(([seq]) => seq !== null);
+      return {
+        isFull: isFull === true,
+        waiting: Number(waiting),
+        jobs: jobs.map((row) => claimedJob(target, row)),
+      };
     } catch (error) {
+      // Another process has claimed a job with the same order key meanwhile.
       if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
-      // Another process has claimed a job with the same order key, or an ended lease still blocks the key.
-      await server.write(DROP_ENDED_LEASES, [name, now, held]);
     }
   }
-  return { isFull: false, jobs: [] };
+  return { isFull: false, waiting: 0, jobs: [] };
 }
 
-function claimedJob(target: string, [, seq, attempts, deaths, ...columns]: Row): ClaimedJob {
-  type Columns = [string, string, string | null, string, string | null, Uint8Array, number];
-  const [id, source, event, dataPointer, contentType, body, receivedAt] = columns as Columns;
+/** A job from its columns: seq, attempts, deaths, whether it has an order key, and those of its delivery. */
+export function claimedJob(target: string, [seq, attempts, deaths, ordered, ...columns]: Row): ClaimedJob {
+  type Columns = [string, string, string | null, string, string | null, string | null, Uint8Array, number];
+  const [id, source, event, dataPointer, contentType, headers, body, receivedAt] = columns as Columns;
   return {
     job: Number(seq),
     target,
     attempt: Number(attempts),
     deaths: Number(deaths),
+    ordered: ordered === true,
     delivery: {
       id,
       source: stored(source),
       event: stored(event),
       dataPointer: stored(dataPointer),
       contentType: stored(contentType),
+      headers,
       body,
       receivedAt,
     },

@@ -1,11 +1,13 @@
 import type { NewJob } from '../../../inbox/delivery.ts';
 import { DatabaseDeliveryLog } from '../../database-delivery-log.ts';
+import { HEAD_START } from '../../inbox-sql.ts';
 import type { DatabaseObserver } from '../../observer.ts';
 import type { Notifier } from '../notifier.ts';
 import type { Row } from '../pool/connection.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey, stored } from '../text.ts';
 import { singleWrite } from '../write-queue.ts';
+import { KEEP_SUCCESSES } from './attempt-statements.ts';
 import { awaitEarlierWriters } from './delivery-writers.ts';
 import { notAhead } from './server-clock.ts';
 
@@ -13,7 +15,8 @@ import { notAhead } from './server-clock.ts';
 const LOCK = { text: 'SELECT seq FROM deliveries WHERE id = $1 FOR UPDATE' };
 const REPLAY_JOBS = {
   text: `
-    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('$1::bigint')}, error = NULL, finished_at = NULL
+    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('$1::bigint')} - ${HEAD_START},
+      run_at = NULL, error = NULL, finished_at = NULL, duration = NULL, ended_by = NULL
     WHERE delivery = (SELECT seq FROM deliveries WHERE id = $2) AND target = ANY ($3::text[])
       AND (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs AS other WHERE other.delivery = jobs.delivery) = 0
     RETURNING seq`,
@@ -64,9 +67,10 @@ export class PostgresDeliveryLog extends DatabaseDeliveryLog {
     const targets = jobs.map(({ target }) => storable(target));
     const keys = jobs.map(({ orderKey }) => storableKey(orderKey));
     const name = storable(id);
-    const [, reopened = [], added = []] = await singleWrite(this.#observer, () =>
+    const [, , reopened = [], added = []] = await singleWrite(this.#observer, () =>
       this.#server.transaction([
         [LOCK, [name]],
+        [{ text: KEEP_SUCCESSES }, [name, targets]],
         [REPLAY_JOBS, [now, name, targets]],
         [REPLAY_UNHANDLED, [now, name, targets, keys]],
       ]),

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { NewDelivery } from '../../../inbox/delivery.ts';
-import type { Appended, Inbox } from '../../../inbox/inbox.ts';
-import { WAITING_TARGETS } from '../../inbox-sql.ts';
+import type { Appended, Finished, Inbox } from '../../../inbox/inbox.ts';
+import { backlogAt, readBacklog, WAITING_TARGETS } from '../../inbox-sql.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
 import type { Notifier } from '../notifier.ts';
 import type { Statement } from '../pool/connection.ts';
@@ -11,7 +11,11 @@ import { storable, storableKey, stored } from '../text.ts';
 import { singleWrite, writeQueue } from '../write-queue.ts';
 import { appendAll } from './append.ts';
 import { claimJobs } from './claim.ts';
+import { postgresDeadLetters } from './dead-letters.ts';
+import { postgresEnqueued } from './enqueued.ts';
+import { postgresMarks } from './marks.ts';
 import { pruneStep, SIZE } from './prune.ts';
+import { forgetKeys } from './remembered-keys.ts';
 import { SERVER_NOW, timeOr } from './server-clock.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
 
@@ -26,19 +30,24 @@ const DUE = {
   name: 'due',
   text: `
     SELECT target FROM unnest($1::text[]) AS wanted (target)
-    WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= ${timeOr('$2')})`,
+    WHERE EXISTS (
+      SELECT 1 FROM jobs
+      WHERE jobs.target = wanted.target AND status = 'open' AND NOT waits AND due_at <= ${timeOr('$2')})`,
 };
 const DUE_SUSPECTS = {
   name: 'due-suspects',
   text: `
     SELECT target FROM unnest($1::text[]) AS wanted (target)
     WHERE EXISTS (
-      SELECT 1 FROM jobs WHERE jobs.target = wanted.target AND status = 'open' AND due_at <= ${timeOr('$2')}
+      SELECT 1 FROM jobs
+      WHERE jobs.target = wanted.target AND status = 'open' AND NOT waits AND due_at <= ${timeOr('$2')}
         AND deaths > 0 AND deaths + CASE WHEN owner IS NULL THEN 0 ELSE 1 END >= ${SUSPECT_DEATHS})`,
 };
 const ID_OF = {
   name: 'id of',
-  text: 'SELECT id FROM deliveries WHERE source = $1 AND dedup_key = $2',
+  text: `
+    SELECT id FROM deliveries WHERE source = $1 AND dedup_key = $2
+    UNION ALL SELECT id FROM remembered_keys WHERE source = $1 AND dedup_key = $2 LIMIT 1`,
 };
 // What is locked is being settled, or claimed by another process: the next renewal finds out. It waits for nothing.
 const RENEW = {
@@ -53,12 +62,7 @@ const RENEW = {
       UPDATE jobs SET due_at = ${timeOr('$4')} + $1::bigint FROM free WHERE jobs.seq = free.seq RETURNING jobs.seq)
     SELECT mine.seq, renewed.seq IS NOT NULL FROM mine LEFT JOIN renewed USING (seq)`,
 };
-// "+ 0" makes the planner use the index of open jobs; in the index of all jobs it would scan the done ones.
-const BACKLOG = {
-  text: `
-    SELECT (SELECT count(*) FROM jobs WHERE status = 'open'), (SELECT count(*) FROM jobs WHERE status = 'dead'),
-      (SELECT received_at FROM deliveries WHERE seq = (SELECT min(delivery + 0) FROM jobs WHERE status = 'open'))`,
-};
+const BACKLOG = { text: backlogAt(`(SELECT ${SERVER_NOW})`) };
 const CLOCK = { name: 'clock', text: `SELECT ${SERVER_NOW}` };
 // Ordered by name, so that concurrent heartbeats do not deadlock.
 const HEARTBEAT = {
@@ -75,9 +79,15 @@ const HEARTBEAT = {
 const EXPIRE_ORPHANS = {
   text: `
     WITH orphans AS (
-      SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
-      WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND jobs.due_at <= $1
-      LIMIT $2 FOR UPDATE OF jobs SKIP LOCKED)
+      SELECT seq FROM jobs WHERE seq = ANY (ARRAY(
+        (SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
+          WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND NOT waits AND jobs.due_at <= $1 LIMIT $2)
+        UNION ALL
+        (SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
+          WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND order_key IS NOT NULL AND waits
+            AND jobs.due_at <= $1 LIMIT $2)
+        LIMIT $2)) AND status = 'open' AND due_at <= $1
+      ORDER BY seq FOR UPDATE SKIP LOCKED)
     UPDATE jobs SET status = 'dead', error = $3, finished_at = $4, owner = NULL
     FROM orphans WHERE jobs.seq = orphans.seq RETURNING jobs.target`,
 };
@@ -93,12 +103,27 @@ export function postgresInbox(
     observer,
     sizeOf: ({ body }) => body.byteLength,
   });
-  const settlements = writeQueue<Settlement, boolean>((all) => settleAll(server, all), { observer });
+  const settlements = writeQueue<Settlement, Finished>((all) => settleAll(server, all), { observer });
   const dueTally = observer.reads('inbox.due');
   const backlogTally = observer.reads('inbox.backlog');
   let closed = false;
   const write = (statement: Statement, values: readonly unknown[]) =>
     singleWrite(observer, () => server.write(statement, values));
+
+  /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
+  async function settle(settlement: Settlement): Promise<Finished> {
+    const deadline = performance.now() + SETTLE_TIMEOUT;
+    for (let first = true; ; first = false) {
+      try {
+        const finished = await settlements.submit(settlement);
+        if (finished.recorded || first) return finished;
+        return { recorded: await isSettled(server, settlement) };
+      } catch (error) {
+        if (closed || performance.now() > deadline) throw error;
+        await delay(Math.random() * SETTLE_PAUSE);
+      }
+    }
+  }
 
   return {
     async append(delivery) {
@@ -140,20 +165,10 @@ export function postgresInbox(
       };
     },
 
-    /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
-    async settle({ job, attempt, deaths }, owner, outcome, now) {
-      const settlement = { job, owner, attempt, deaths, outcome, now: now ?? null };
-      const deadline = performance.now() + SETTLE_TIMEOUT;
-      for (let first = true; ; first = false) {
-        try {
-          if (await settlements.submit(settlement)) return true;
-          return !first && (await isSettled(server, settlement));
-        } catch (error) {
-          if (closed || performance.now() > deadline) throw error;
-          await delay(Math.random() * SETTLE_PAUSE);
-        }
-      }
-    },
+    settle: async (job, owner, outcome, now) =>
+      (await settle({ job, owner, outcome, next: null, now: now ?? null })).recorded,
+
+    finish: (job, owner, outcome, next, now) => settle({ job, owner, outcome, next, now: now ?? null }),
 
     async recordHeartbeat(targets, now) {
       await write(HEARTBEAT, [now, targets.map((target) => storable(target))]);
@@ -166,11 +181,18 @@ export function postgresInbox(
 
     async backlog() {
       const [row] = await counted(backlogTally, () => server.readAlone(BACKLOG, []));
-      const [open = 0, dead = 0, oldestAt] = (row ?? []) as [number?, number?, (number | null)?];
-      return { open, dead, oldestAt: oldestAt ?? undefined };
+      type Columns = [number, number, number, number | null, number | null];
+      const [open, dead, planned, receivedAt, runAt] = (row ?? [0, 0, 0, null, null]) as Columns;
+      return readBacklog({ open, dead, planned, receivedAt, runAt });
     },
 
     prune: (rule) => singleWrite(observer, () => pruneStep(server, rule)),
+
+    forgetKeys: (before, max) => singleWrite(observer, () => forgetKeys(server, before, max)),
+
+    marks: postgresMarks(server, notifier, observer),
+    enqueued: postgresEnqueued(server, notifier, observer),
+    deadLetters: (until, interval) => postgresDeadLetters(server, until, interval),
 
     async clock() {
       const [row] = await server.read(CLOCK, []);

@@ -1,8 +1,10 @@
-import type { PruneRule, PruneStep } from '../../../inbox/prune.ts';
+import { type PruneRule, type PruneStep, rememberedFrom } from '../../../inbox/prune.ts';
+import { DELIVERY_BYTES } from '../../inbox-sql.ts';
 import type { Statement } from '../pool/connection.ts';
 import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
 import { resize } from './append.ts';
+import { REMOVE_ATTEMPTS } from './attempt-statements.ts';
 
 const FOREIGN_KEY_VIOLATION = '23503';
 /** Maximum number of entries that a step looks at. */
@@ -15,6 +17,8 @@ export const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_s
 /** A rule in SQL: when it has work, its next entries behind the row `cursor`, and which of their deliveries go. */
 interface RuleSql {
   readonly due: string;
+  /** The rule whose cursor holds for it too: behind that nothing is left for it. */
+  readonly behind?: PruneRule['kind'];
   readonly looked: string;
   readonly goes: string;
 }
@@ -26,14 +30,16 @@ const ENDED = `
     WHERE (finished_at, seq) > ((SELECT at FROM cursor), (SELECT seq FROM cursor)) AND finished_at < $2
     ORDER BY finished_at, seq LIMIT ${WINDOW})`;
 
-/** `$2` is `before`, `$3` what else the rule has. */
+/** `$2` is `before`, `$3` what else the rule has, `$4` what `rememberedFrom` gives. */
 const RULES: Readonly<Record<PruneRule['kind'], RuleSql>> = {
   ended: {
     due: '$3::bigint IS NULL',
     looked: ENDED,
     goes: 'has.open = 0 AND has.ended_at < $2',
   },
+  // Age has removed what lies behind its cursor; what it has left there comes again at the end of its last job.
   excess: {
+    behind: 'ended',
     due: '$3::bigint < (SELECT coalesce(sum(bytes), 0) FROM inbox_size)',
     looked: ENDED,
     goes: 'has.open = 0 AND has.dead = 0',
@@ -56,9 +62,13 @@ const RULES: Readonly<Record<PruneRule['kind'], RuleSql>> = {
  * A step of a rule. Rows are found by `= ANY`, for which only an index serves, so the plan does not depend on statistics.
  * A step of another process on the same rule makes this one find nothing.
  */
-const prune = ({ due, looked, goes }: RuleSql, byTime: boolean) => `
-  WITH stored AS MATERIALIZED (
+const prune = ({ due, behind, looked, goes }: RuleSql, byTime: boolean) => `
+  WITH own AS MATERIALIZED (
     SELECT at, seq FROM retention_cursors WHERE rule = $1 AND ${due} FOR UPDATE SKIP LOCKED),
+  stored AS MATERIALIZED (
+    SELECT further.* FROM own, LATERAL (
+      SELECT own.at, own.seq${behind === undefined ? '' : ` UNION ALL SELECT at, seq FROM retention_cursors WHERE rule = '${behind}'`}
+      ORDER BY 1 DESC, 2 DESC LIMIT 1) AS further),
   cursor AS MATERIALIZED (
     ${byTime ? 'SELECT least(at, $2) AS at, CASE WHEN at > $2 THEN 0 ELSE seq END AS seq' : 'SELECT at, seq'} FROM stored),
   ${looked},
@@ -69,15 +79,23 @@ const prune = ({ due, looked, goes }: RuleSql, byTime: boolean) => `
     WINDOW byAge AS (ORDER BY ${byTime ? 'at, seq' : 'seq'})),
   taken AS MATERIALIZED (SELECT * FROM weighed WHERE nth = 1 OR total <= ${MAX_BYTES}),
   old AS MATERIALIZED (
-    SELECT d.seq FROM deliveries AS d, LATERAL (
+    SELECT d.seq, has.jobs > 0 AND has.dead = 0 AS handled FROM deliveries AS d, LATERAL (
       SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'open') AS open,
         count(*) FILTER (WHERE status = 'dead') AS dead, max(finished_at) AS ended_at
       FROM jobs WHERE delivery = d.seq OFFSET 0) AS has
     WHERE d.seq = ANY (ARRAY(SELECT delivery FROM taken)) AND ${goes}
     ORDER BY d.seq FOR UPDATE OF d),
+  remembered AS (
+    INSERT INTO remembered_keys (source, dedup_key, id, received_at)
+    SELECT * FROM (
+      SELECT source, dedup_key, id, received_at FROM deliveries
+      WHERE seq = ANY (ARRAY(SELECT seq FROM old WHERE handled)) OFFSET 0) AS handled
+    WHERE dedup_key IS NOT NULL AND received_at >= $4::bigint
+    ON CONFLICT DO NOTHING),
+  attempts_gone AS (${REMOVE_ATTEMPTS}),
   jobs_gone AS (DELETE FROM jobs WHERE delivery = ANY (ARRAY(SELECT seq FROM old)) AND status <> 'open'),
   gone AS (
-    DELETE FROM deliveries WHERE seq = ANY (ARRAY(SELECT seq FROM old)) RETURNING octet_length(body) AS bytes),
+    DELETE FROM deliveries WHERE seq = ANY (ARRAY(SELECT seq FROM old)) RETURNING ${DELIVERY_BYTES} AS bytes),
   resized AS (${resize('-', 'gone')}),
   moved AS (
     UPDATE retention_cursors SET
@@ -97,7 +115,12 @@ export const PRUNE: Readonly<Record<PruneRule['kind'], Statement>> = {
 export async function pruneStep(server: Server, rule: PruneRule): Promise<PruneStep> {
   const more = rule.kind === 'excess' ? rule.maxBytes : rule.kind === 'unhandled' ? rule.now : null;
   const step = async () => {
-    const [row = []] = await server.write(PRUNE[rule.kind], [rule.kind, rule.before, more]);
+    const [row = []] = await server.write(PRUNE[rule.kind], [
+      rule.kind,
+      rule.before,
+      more,
+      rememberedFrom(rule),
+    ]);
     const [removed = 0, looked = 0, taken = 0] = row.map(Number);
     return { removed, looked, isLast: taken === looked && looked < WINDOW };
   };

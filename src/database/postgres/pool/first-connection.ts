@@ -1,4 +1,5 @@
 import { DatabaseOpenError } from '../../../core/store-errors.ts';
+import { serverUrls } from '../../database-url.ts';
 import type { Connection } from './connection.ts';
 import { connector } from './connector.ts';
 import { describeFault } from './faults.ts';
@@ -28,6 +29,23 @@ export async function openFirst(url: string): Promise<Connection> {
   } catch (error) {
     await connection[Symbol.asyncDispose]();
     throw error;
+  }
+}
+
+/**
+ * Fails with DatabaseOpenError when connections to one of the replicas in a URL are no sessions of their own. One that
+ * does not answer may come back.
+ */
+export async function checkReplica(url: string): Promise<void> {
+  await Promise.all(serverUrls(url).map(checkSession));
+}
+
+async function checkSession(url: string): Promise<void> {
+  try {
+    await using _ = await connector(url, { readOnly: true, checkSession: true })();
+  } catch (cause) {
+    if (!(cause instanceof DatabaseOpenError)) return;
+    throw new DatabaseOpenError(`The PostgreSQL replica cannot be used: ${cause.message}`, { cause });
   }
 }
 

@@ -38,7 +38,8 @@ export class SqliteDeliveryLog extends DatabaseDeliveryLog {
     const seq = this.#seqOf(id);
     if (seq === undefined) return false;
     const targets = jobsJson(jobs);
-    const [reopened = [], added = []] = await this.#writes.submit([
+    const [, reopened = [], added = []] = await this.#writes.submit([
+      { statement: 'keepSuccesses', values: [seq, targets] },
       { statement: 'replayJobs', values: [now, seq, targets] },
       { statement: 'replayUnhandled', values: [now, targets, seq] },
     ]);

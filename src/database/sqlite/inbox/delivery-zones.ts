@@ -1,4 +1,4 @@
-import { DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
+import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
 
 /** Maximum number of deliveries in a zone, all of which a lookup by id scans. */
 export const ZONE = 512;
@@ -24,7 +24,7 @@ export const PRUNE_ZONE = `
   WHERE last_seq = ?1 AND NOT EXISTS (SELECT 1 FROM deliveries WHERE seq BETWEEN first_seq AND last_seq)`;
 
 const TAIL_BYTES = `
-  (SELECT coalesce(sum(octet_length(body) + ${DELIVERY_OVERHEAD}), 0) FROM deliveries WHERE seq > ${END})`;
+  (SELECT coalesce(sum(${DELIVERY_BYTES} + ${DELIVERY_OVERHEAD}), 0) FROM deliveries WHERE seq > ${END})`;
 
 /**
  * Adds the deliveries after the last zone to the size of the inbox; ADD_ZONES follows in the same transaction. So the

@@ -1,15 +1,21 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { ClaimedJob, StoredDelivery } from '../../../inbox/delivery.ts';
-import type { Appended, Inbox, Outcome } from '../../../inbox/inbox.ts';
+import type { Appended, Inbox } from '../../../inbox/inbox.ts';
+import { type BacklogRow, backlogAt, readBacklog } from '../../inbox-sql.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
 import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
 import type { Row, Step, StepRows } from '../writer/batch.ts';
 import type { Writer } from '../writer/writer.ts';
+import { type AppendSteps, appendStepsBy, readAppended } from './append-steps.ts';
+import { sqliteDeadLetters } from './dead-letters.ts';
 import { SIZE, ZONE } from './delivery-zones.ts';
-import { jobsJson } from './jobs-json.ts';
+import { sqliteEnqueued } from './enqueued.ts';
+import { sqliteMarks } from './marks.ts';
 import { pruneValues } from './pruner.ts';
+import { forgotten } from './remembered-keys.ts';
+import { settleSteps } from './settle-steps.ts';
 import { steadyClock } from './steady-clock.ts';
 
 const ADD_ZONES: readonly Step[] = [
@@ -17,13 +23,16 @@ const ADD_ZONES: readonly Step[] = [
   { statement: 'addZones', values: [] },
 ];
 
+const ID_OF_KEY = `
+  SELECT id FROM deliveries WHERE source = ?1 AND dedup_key = ?2
+  UNION ALL SELECT id FROM remembered_keys WHERE source = ?1 AND dedup_key = ?2 LIMIT 1`;
+
 const alwaysStored = (): Appended => 'stored';
 
-/** Reads the rows of an append with a dedup key: the first step inserts the delivery, the last one revives dead jobs. */
-function readAppended(rows: StepRows): Appended {
-  if ((rows[0] ?? []).length > 0) return 'stored';
-  return (rows.at(-1) ?? []).length > 0 ? 'revived' : 'duplicate';
-}
+/** Claimed rows in the order in which their attempts begin. */
+const byPriority = (a: Row, b: Row) => Number(b[5]) - Number(a[5]) || Number(a[0]) - Number(b[0]);
+
+const isSettled = ([settled = []]: StepRows): boolean => settled.length > 0;
 
 /** The inbox in SQLite. Reads run on the caller's thread, writes go through the queues of the writer. */
 export function sqliteInbox(
@@ -33,46 +42,45 @@ export function sqliteInbox(
 ): Inbox {
   const clock = steadyClock();
   let appends = 0;
+  const stepsOf = appendStepsBy(clock);
+  const appendSteps: AppendSteps = (delivery, when) => {
+    // The first call covers what an earlier process left; after a failure the next call does the work.
+    if (appends++ % ZONE === 0) writes.submit(ADD_ZONES).catch(() => {});
+    return stepsOf(delivery, when);
+  };
   const dueTally = observer.reads('inbox.due');
   const deliveriesTally = observer.reads('inbox.deliveries');
   const backlogTally = observer.reads('inbox.backlog');
-  const idOfKey = reads.prepare('SELECT id FROM deliveries WHERE source = ? AND dedup_key = ?');
+  const idOfKey = reads.prepare(ID_OF_KEY);
   const dueTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
-    WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND due_at <= ?)`);
+    WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND NOT waits AND due_at <= ?)`);
   const suspectTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
-    WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect WHERE target = value AND status = 'open' AND due_at <= ?
-      AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
+    WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect
+      WHERE target = value AND status = 'open' AND NOT waits AND due_at <= ? AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
   const deliveries = reads.prepare(`
-    SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, body,
+    SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, headers, body,
       received_at AS receivedAt
     FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))`);
-  // "+" makes SQLite use the index of open jobs; in the index of all jobs it would scan the done ones.
-  const jobCounts = reads.prepare(`
-    SELECT (SELECT count(*) FROM jobs WHERE status = 'open') AS open,
-      (SELECT count(*) FROM jobs WHERE status = 'dead') AS dead,
-      (SELECT received_at FROM deliveries
-        WHERE seq = (SELECT min(+delivery) FROM jobs WHERE status = 'open')) AS oldestAt`);
+  const jobCounts = reads.prepare(backlogAt('?1'));
   const size = reads.prepare(SIZE);
 
-  function recordOutcome(
-    fence: readonly [job: number, owner: string, attempt: number, deaths: number],
-    outcome: Outcome,
-    now: number,
-  ): Promise<readonly Row[]> {
-    switch (outcome.kind) {
-      case 'done':
-        return writes.write('finishJob', 'done', null, now, ...fence);
-      case 'dead':
-        return writes.write('finishJob', 'dead', outcome.error, now, ...fence);
-      case 'retry':
-        return writes.write('retryJob', now + outcome.wait, outcome.error, ...fence);
-      case 'released':
-        return writes.write('releaseJob', now, ...fence);
-      case 'died':
-        return writes.write('recordDeath', now, ...fence);
-    }
+  /** The jobs of claimed rows, with their deliveries. */
+  function claimedJobs(target: string, claimed: readonly Row[]): readonly ClaimedJob[] {
+    if (claimed.length === 0) return [];
+    const found = readDeliveries(claimed);
+    return claimed
+      .toSorted(byPriority)
+      .map(([job, attempt, deaths, delivery, ordered]) => ({
+        job: Number(job),
+        target,
+        attempt: Number(attempt),
+        deaths: Number(deaths),
+        ordered: ordered === 1,
+        delivery: found.get(Number(delivery)),
+      }))
+      .filter((job): job is ClaimedJob => job.delivery !== undefined);
   }
 
   /** Reads the deliveries of claimed jobs. */
@@ -82,29 +90,16 @@ export function sqliteInbox(
       readRows<StoredDelivery & { readonly seq: number }>(deliveries, seqs),
     );
     return new Map(
-      rows.map(({ seq, id, source, event, dataPointer, contentType, body, receivedAt }) => [
+      rows.map(({ seq, id, source, event, dataPointer, contentType, headers, body, receivedAt }) => [
         seq,
-        { id, source, event, dataPointer, contentType, body, receivedAt },
+        { id, source, event, dataPointer, contentType, headers, body, receivedAt },
       ]),
     );
   }
 
   return {
     append(delivery) {
-      const { id, source, event, dataPointer, contentType, body, receivedAt, jobs } = delivery;
-      const dedupKey = storedKey(delivery.dedupKey);
-      const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey];
-      const steps: Step[] = [{ statement: 'appendDelivery', values }];
-      if (jobs.length > 0) {
-        // The wall clock may have been set forwards and back.
-        steps.push({ statement: 'addJobs', values: [Math.min(receivedAt, clock()), jobsJson(jobs)] });
-      }
-      if (dedupKey !== null) {
-        steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });
-      }
-      // The first call covers what an earlier process left; after a failure the next call does the work.
-      if (appends++ % ZONE === 0) writes.submit(ADD_ZONES).catch(() => {});
-      return writes.submit(steps, dedupKey === null ? alwaysStored : readAppended);
+      return writes.submit(appendSteps(delivery), delivery.dedupKey === null ? alwaysStored : readAppended);
     },
 
     idOf: (source, dedupKey) => readRow<{ id: string }>(idOfKey, source, storedKey(dedupKey))?.id,
@@ -126,19 +121,7 @@ export function sqliteInbox(
     async claim(target, limit, owner, lease, options = {}) {
       const { held = [], suspects = false, maxBytes = Number.MAX_SAFE_INTEGER, now = clock() } = options;
       const values = [owner, now + lease, target, now, limit, JSON.stringify(held), maxBytes];
-      const claimed = await writes.write(suspects ? 'claimSuspects' : 'claimJobs', ...values);
-      if (claimed.length === 0) return [];
-      const found = readDeliveries(claimed);
-      return claimed
-        .map(([job, attempt, deaths, delivery]) => ({
-          job: Number(job),
-          target,
-          attempt: Number(attempt),
-          deaths: Number(deaths),
-          delivery: found.get(Number(delivery)),
-        }))
-        .filter((job): job is ClaimedJob => job.delivery !== undefined)
-        .sort((a, b) => a.job - b.job);
+      return claimedJobs(target, await writes.write(suspects ? 'claimSuspects' : 'claimJobs', ...values));
     },
 
     async renew(owner, jobs, lease, now = clock()) {
@@ -147,8 +130,16 @@ export function sqliteInbox(
       return { renewed: [...renewed], lost: jobs.filter((job) => !renewed.has(job)) };
     },
 
-    async settle({ job, attempt, deaths }, owner, outcome, now = clock()) {
-      return (await recordOutcome([job, owner, attempt, deaths], outcome, now)).length > 0;
+    settle(job, owner, outcome, now = clock()) {
+      return writes.submit(settleSteps(job, owner, outcome, now), isSettled);
+    },
+
+    async finish(job, owner, outcome, { lease, maxBytes }, now = clock()) {
+      const next: Step = { statement: 'claimNext', values: [owner, now + lease, job.job, now, maxBytes] };
+      const steps = settleSteps(job, owner, outcome, now, next);
+      const rows = await writes.submit(steps);
+      const claimed = claimedJobs(job.target, rows[steps.indexOf(next)] ?? []);
+      return { recorded: isSettled(rows), next: claimed[0] };
     },
 
     async recordHeartbeat(targets, now) {
@@ -164,10 +155,8 @@ export function sqliteInbox(
     },
 
     backlog() {
-      const row = counted(backlogTally, () =>
-        readRow<{ open: number; dead: number; oldestAt: number | null }>(jobCounts),
-      );
-      return { open: row?.open ?? 0, dead: row?.dead ?? 0, oldestAt: row?.oldestAt ?? undefined };
+      const row = counted(backlogTally, () => readRow<BacklogRow>(jobCounts, Date.now()));
+      return readBacklog(row ?? { open: 0, dead: 0, planned: 0, receivedAt: null, runAt: null });
     },
 
     async prune(rule) {
@@ -176,6 +165,13 @@ export function sqliteInbox(
       return { removed, looked, isLast: isLast === 1 };
     },
 
+    async forgetKeys(before, max) {
+      return forgotten((await background.write('forgetKeys', before, max)).length);
+    },
+
+    marks: sqliteMarks(reads, writes, appendSteps),
+    enqueued: sqliteEnqueued(reads, writes, appendSteps),
+    deadLetters: sqliteDeadLetters(reads),
     clock,
 
     size: () => readRow<{ size: number }>(size)?.size ?? 0,

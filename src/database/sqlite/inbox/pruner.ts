@@ -1,8 +1,10 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { PruneRule } from '../../../inbox/prune.ts';
-import { DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
+import { type PruneRule, rememberedFrom } from '../../../inbox/prune.ts';
+import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../../inbox-sql.ts';
 import { HIGHEST } from '../writer/write-statements.ts';
+import { REMOVE_ATTEMPTS } from './attempt-statements.ts';
 import { PRUNE_ZONE, SIZE, ZONE_OF } from './delivery-zones.ts';
+import { REMEMBER_KEY } from './remembered-keys.ts';
 
 /** A step ends after this time, in milliseconds, once it has looked at one entry. */
 const STEP_TIME = 2;
@@ -28,8 +30,10 @@ export const PRUNE_STATEMENTS = {
     SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'open') AS open,
       count(*) FILTER (WHERE status = 'dead') AS dead, max(finished_at) AS endedAt
     FROM jobs WHERE delivery = ?`,
-  bytes: `SELECT octet_length(body) + ${DELIVERY_OVERHEAD} AS bytes FROM deliveries WHERE seq = ?`,
+  bytes: `SELECT ${DELIVERY_BYTES} + ${DELIVERY_OVERHEAD} AS bytes FROM deliveries WHERE seq = ?`,
   keepHighest: `UPDATE sqlite_sequence SET seq = ${HIGHEST} WHERE name = 'deliveries'`,
+  rememberKey: REMEMBER_KEY,
+  removeAttempts: REMOVE_ATTEMPTS,
   removeJobs: 'DELETE FROM jobs WHERE delivery = ?',
   removeDelivery: 'DELETE FROM deliveries WHERE seq = ?',
   zoneOf: ZONE_OF,
@@ -52,7 +56,7 @@ interface Jobs {
 /** The values of the write `prune` for a rule. */
 export function pruneValues(rule: PruneRule): readonly SQLInputValue[] {
   const limit = rule.kind === 'excess' ? rule.maxBytes : rule.kind === 'unhandled' ? rule.now : 0;
-  return [rule.kind, rule.before, limit];
+  return [rule.kind, rule.before, limit, rememberedFrom(rule)];
 }
 
 /** Makes the function that takes a step inside a transaction; it returns `removed`, `looked`, and 1 for the last step. */
@@ -91,7 +95,7 @@ export function createPruner(
     return kind === 'excess' ? has.dead === 0 : has.endedAt < before;
   }
 
-  return ([kind, before, limit]) => {
+  return ([kind, before, limit, remember = null]) => {
     const rule = String(kind) as PruneRule['kind'];
     const edge = Number(before);
     let excess = Number.POSITIVE_INFINITY;
@@ -117,6 +121,8 @@ export function createPruner(
         counted += bytes;
       }
       excess -= bytes;
+      if (remember !== null) run('rememberKey', delivery, remember);
+      run('removeAttempts', delivery);
       run('removeJobs', delivery);
       run('removeDelivery', delivery);
     }

@@ -5,7 +5,7 @@ const SLEW = 1_000;
  * A clock that never goes back, in milliseconds since the epoch. It follows the wall clock forwards; when that is set
  * back, it goes on as if nothing had happened, so that no lease and no due time moves away.
  */
-export function steadyClock(wall = Date.now, steady = () => performance.now()): () => number {
+export function steadyClock(wall = () => Date.now(), steady = () => performance.now()): () => number {
   let last = wall();
   let readAt = steady();
   return () => {

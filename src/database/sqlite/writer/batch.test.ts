@@ -28,7 +28,7 @@ function open(setUp = '') {
 }
 
 const create = (name: unknown, email: unknown = 'a@b') =>
-  [{ statement: 'createUser', values: [name, email] }] as unknown as Write;
+  [{ statement: 'createUser', values: [name, email, 1] }] as unknown as Write;
 const step = (statement: Step['statement'], ...values: Step['values']): Write => [{ statement, values }];
 const names = (db: DatabaseSync) =>
   db
@@ -46,7 +46,7 @@ test('each write gets its own rows, in the order of the writes', () => {
   const { results, fatal } = executor.execute([
     create('a'),
     create('b'),
-    step('updateUser', 'A', 'a@c', 1),
+    step('updateUser', 'A', 'a@c', 1, 2),
     step('removeUser', 99),
     step('removeUser', 2),
     create('c'),
@@ -61,8 +61,8 @@ test('the steps of a write see each other and happen all or none', () => {
   using db = open();
   const executor = new BatchExecutor(db);
   const { results } = executor.execute([
-    [...create('a'), ...step('updateUser', 'A', 'a@c', 1), ...create('b')],
-    [...create('c'), ...step('updateUser', null, 'a@c', 1), ...create('d')],
+    [...create('a'), ...step('updateUser', 'A', 'a@c', 1, 2), ...create('b')],
+    [...create('c'), ...step('updateUser', null, 'a@c', 1, 2), ...create('d')],
     [...create('e'), ...create(null)],
     [...create('f')],
     [],
@@ -74,7 +74,7 @@ test('the steps of a write see each other and happen all or none', () => {
 const bad: Readonly<Record<string, Write>> = {
   'a null where none may be': create(null),
   'a value of a kind that cannot be bound': create({ name: 'x' }),
-  'a value too many': step('createUser', 'x', 'y', 'z'),
+  'a value too many': step('createUser', 'x', 'y', 1, 'z'),
   'a value too few': step('createUser', 'x'),
   'bytes for a column of texts': create(new Uint8Array([1])),
 };

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 
 import type { BatchResult, WriteResult } from '../../batch-queue.ts';
 import { createPruner } from '../inbox/pruner.ts';
 import { WriteCheck } from './write-check.ts';
-import { WRITES, type WriteName } from './write-statements.ts';
+import { AFTER_PRUNE, WRITES, type WriteName } from './write-statements.ts';
 
 /** One statement of a write, with its values. */
 export interface Step {
@@ -147,8 +147,8 @@ export class BatchExecutor {
 
   #run(steps: Write): StepRows {
     const rows = steps.map(({ statement, values }) => {
-      const after = statement === 'appendDelivery' && !this.#continuesNumbers;
-      return this.#statements.get(after ? 'appendAfterPrune' : statement)?.(values) ?? [];
+      const after = this.#continuesNumbers ? undefined : AFTER_PRUNE[statement];
+      return this.#statements.get(after ?? statement)?.(values) ?? [];
     });
     // An empty write is a health check: only a page in the WAL proves that the file can be written to.
     if (steps.length === 0) this.#touch.run();
@@ -180,8 +180,11 @@ function prepareRows(statement: StatementSync): (values: Step['values']) => read
 
 /** Whether a result is that of an append that has stored a delivery, the last step that changes their numbers. */
 function hasStored(writes: readonly Write[]): (result: WriteResult<StepRows>, i: number) => boolean {
-  return (result, i) =>
-    'rows' in result && writes[i]?.[0]?.statement === 'appendDelivery' && (result.rows[0] ?? []).length > 0;
+  return (result, i) => 'rows' in result && isAppend(writes[i]?.[0]) && (result.rows[0] ?? []).length > 0;
+}
+
+function isAppend(step: Step | undefined): boolean {
+  return step !== undefined && AFTER_PRUNE[step.statement] !== undefined;
 }
 
 function isFsyncFailure(error: unknown): boolean {

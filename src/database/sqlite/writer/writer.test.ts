@@ -51,7 +51,7 @@ async function openThread(file: string, observer = unobserved): Promise<Opened> 
   return { writer, fatal, thread, [Symbol.asyncDispose]: () => writer[Symbol.asyncDispose]() };
 }
 
-const create = ({ queue }: Writer, name: string) => queue.write('createUser', name, 'a@b');
+const create = ({ queue }: Writer, name: string) => queue.write('createUser', name, 'a@b', 1);
 const unavailable = (message: RegExp) => (error: unknown) =>
   error instanceof StoreUnavailableError && message.test(error.message);
 
@@ -115,7 +115,7 @@ test('a write that is wrong by itself fails, and the thread goes on', async () =
   const { queue } = opened.writer;
   const writes = await Promise.allSettled([
     create(opened.writer, 'a'),
-    queue.write('createUser', null, 'a@b'),
+    queue.write('createUser', null, 'a@b', 1),
     create(opened.writer, 'b'),
   ]);
   assert.deepEqual(
@@ -200,7 +200,9 @@ test('batches that come while another one is under way are one transaction, and 
   const batches: Promise<PromiseSettledResult<readonly Row[]>[]>[] = [];
   for (let batch = 0; batch < 4; batch++) {
     const writes = Array.from({ length: 20 }, (_, i) =>
-      i === 7 ? opened.writer.queue.write('createUser', null, 'a@b') : create(opened.writer, `${batch}-${i}`),
+      i === 7
+        ? opened.writer.queue.write('createUser', null, 'a@b', 1)
+        : create(opened.writer, `${batch}-${i}`),
     );
     batches.push(Promise.allSettled(writes));
     await nextTurn();

@@ -1,9 +1,9 @@
-import { getCompileCacheDir } from 'node:module';
-import { dirname, extname } from 'node:path';
+import { extname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
 import { PACKAGE_ROOT } from '../../../core/package-root.ts';
 import { StoreUnavailableError } from '../../../core/store-errors.ts';
+import { threadEnvironment } from '../../../core/thread-environment.ts';
 import type { BatchResult } from '../../batch-queue.ts';
 import { type DatabaseObserver, unobserved } from '../../observer.ts';
 import { BatchExecutor, type StepRows, type Write } from './batch.ts';
@@ -100,12 +100,6 @@ export function openThreadWriter(
       await exited.promise;
     },
   };
-}
-
-/** A thread takes the directory of the compile cache from its environment only. */
-function threadEnvironment(): NodeJS.ProcessEnv {
-  const cache = getCompileCacheDir();
-  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
 }
 
 /** Opens a writer on the caller's thread and connection, because an in-memory database has only one connection. */

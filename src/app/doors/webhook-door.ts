@@ -1,0 +1,105 @@
+import { ConfigError } from '../../config/config-error.ts';
+import { liveSecrets } from '../../config/live-secret.ts';
+import type { Config } from '../../config/load.ts';
+import type { HandlerSpec } from '../../config/schema/module-handlers.ts';
+import { addFrontPage } from '../../http/front-page.ts';
+import { unroutedHandler } from '../../http/unrouted.ts';
+import { addBacklogMetrics } from '../../inbox/observability/backlog-metrics.ts';
+import { addClockMetrics } from '../../inbox/observability/clock-metrics.ts';
+import { contractHandlers } from '../../webhook/contract-handlers.ts';
+import { createWebhookDoor, type WebhookDoor } from '../../webhook/door.ts';
+import { isolationProblems, withIsolation } from '../../webhook/isolate/isolated-handlers.ts';
+import { createJobPlan, type JobPlan } from '../../webhook/job-plan.ts';
+import { readNumbers } from '../../webhook/options.ts';
+import { readWebhookSettings, type WebhookSettings } from '../../webhook/settings.ts';
+import { webhookErrors } from '../../webhook/webhook-errors.ts';
+import type { Parts } from '../parts.ts';
+
+/** Wires the webhook door; what works behind it starts once all doors listen. Throws ConfigError. */
+export function openWebhookDoor({
+  config,
+  secrets,
+  loggers,
+  metrics,
+  events,
+  database,
+  listener,
+  onStop,
+  apis,
+}: Parts): WebhookDoor & { secrets(): readonly string[] } {
+  const log = loggers.child('inbox');
+  const { inbox } = database();
+  const settings = webhookSettings(config);
+  const { sources, forwards, deadAlert } = settings;
+  const addresses = deadAlert.address === undefined ? forwards : [...forwards, deadAlert.address];
+  secrets.add([...sources, ...addresses].flatMap((each) => each.secrets));
+  addBacklogMetrics(metrics, inbox);
+  addClockMetrics(metrics, inbox);
+
+  const secret = onStop(
+    liveSecrets(config, (problem) => {
+      // Before the log entry, so that no entry shows a new secret.
+      if (problem === undefined) secrets.add(secret.current);
+      if (problem === undefined) log.info('webhook secrets reloaded');
+      else log.error({ problem }, 'changed webhook secrets unusable, old ones kept');
+    }),
+  );
+  const door = createWebhookDoor({
+    inbox,
+    handlers: handlersOf(config),
+    ...settings,
+    isolation:
+      config.file === undefined
+        ? undefined
+        : { file: config.file, memory: config.settings['webhook.isolateMemory'] },
+    numbers: readNumbers((name) => config.settings[`webhook.${name}`]),
+    headers: config.settings['webhook.headers'].map((name) => name.toLowerCase()),
+    log,
+    events,
+    secrets: () => secret.current,
+  });
+  const app = listener('webhook', webhookErrors);
+  app.setNotFoundHandler(unroutedHandler(app, webhookErrors));
+  door.addRoutes(app);
+  addFrontPage(app, {
+    title: 'Portico: webhooks',
+    about: 'The webhook door. Senders POST their deliveries to these paths.',
+    linked: false,
+    paths: {
+      '/webhook': 'Deliveries with an event and its data as JSON.',
+      ...Object.fromEntries(
+        sources.map(({ name }) => [`/webhook/${name}`, `Signed deliveries of the source ${name}.`]),
+      ),
+    },
+  });
+  apis.doors.set('webhook', async () => {
+    const { webhookApi } = await import('../../webhook/webhook-api.ts');
+    return webhookApi({ secured: secret.current.length > 0, sources });
+  });
+  return { ...door, secrets: () => secret.current };
+}
+
+/** Which jobs a delivery would get now. */
+export function jobPlanOf(config: Config): JobPlan {
+  return createJobPlan(handlersOf(config), webhookSettings(config).forwards);
+}
+
+/** Throws ConfigError. */
+export function webhookSettings({ code, file, resolveSecret }: Config): WebhookSettings {
+  const problems: string[] = [];
+  const read = readWebhookSettings(code, file ?? 'configuration', resolveSecret, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return read;
+}
+
+/** The contract's own handlers, unless the configuration module has others for their events. Throws ConfigError. */
+function handlersOf({ code, file, settings }: Config): ReadonlyMap<string, HandlerSpec> {
+  const defaults = { isolate: settings['webhook.isolate'], concurrency: settings['webhook.concurrency'] };
+  const own = withIsolation(code.handlers, defaults);
+  const problems = file === undefined ? isolationProblems(own, 'configuration: webhook.handlers') : [];
+  if (problems.length > 0) throw new ConfigError(problems);
+  return new Map<string, HandlerSpec>([
+    ...Object.entries(contractHandlers).map(([event, handler]) => [event, { handler }] as const),
+    ...own,
+  ]);
+}

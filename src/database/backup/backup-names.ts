@@ -1,0 +1,59 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { basename, extname, join } from 'node:path';
+
+const STAMP = /^-(\d{4}-\d{2}-\d{2})T(\d{2})-(\d{2})-(\d{2})Z\.db(\.partial(?:-journal)?)?$/;
+/** Age at which what a killed process has left is no backup under way any more, in milliseconds. */
+const ABANDONED = 86_400_000;
+
+/** A backup in a folder. */
+export interface NamedBackup {
+  readonly path: string;
+  /** When it was begun, in milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** The name of a backup of a database: `portico-2026-01-31T14-00-00Z.db`. `at` is in milliseconds since the epoch. */
+export function backupName(file: string, at: number): string {
+  const stamp = new Date(at).toISOString().slice(0, 19).replaceAll(':', '-');
+  return `${stemOf(file)}-${stamp}Z.db`;
+}
+
+/** The backups of a database in a folder, the oldest first; none where there is no folder. */
+export function backupsIn(folder: string, file: string): readonly NamedBackup[] {
+  return stampedIn(folder, file).filter(({ isWhole }) => isWhole);
+}
+
+/**
+ * Removes all but the newest `keep` backups of a database, and what killed processes have left before `now`, in
+ * milliseconds since the epoch. Throws the error of the file system.
+ */
+export function rotateBackups(folder: string, file: string, keep: number, now: number): void {
+  const stamped = stampedIn(folder, file);
+  const whole = stamped.filter(({ isWhole }) => isWhole);
+  const abandoned = stamped.filter(({ isWhole, at }) => !isWhole && at < now - ABANDONED);
+  for (const { path } of [...whole.slice(0, -keep), ...abandoned]) rmSync(path, { force: true });
+}
+
+function stampedIn(folder: string, file: string): readonly (NamedBackup & { readonly isWhole: boolean })[] {
+  const stem = stemOf(file);
+  const found = namesIn(folder).flatMap((name) => {
+    const rest = name.startsWith(stem) ? name.slice(stem.length) : '';
+    const [, day, hour, minute, second, partial] = STAMP.exec(rest) ?? [];
+    const at = Date.parse(`${day}T${hour}:${minute}:${second}Z`);
+    return Number.isNaN(at) ? [] : [{ path: join(folder, name), at, isWhole: partial === undefined }];
+  });
+  return found.sort((a, b) => a.at - b.at);
+}
+
+function stemOf(file: string): string {
+  return basename(file, extname(file));
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}

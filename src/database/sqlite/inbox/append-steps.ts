@@ -1,0 +1,45 @@
+import type { NewDelivery, NewJob } from '../../../inbox/delivery.ts';
+import type { Appended } from '../../../inbox/inbox.ts';
+import { storedKey } from '../../stored-key.ts';
+import type { Step, StepRows } from '../writer/batch.ts';
+import { jobsJson, ruledJobsJson } from './jobs-json.ts';
+
+/** Makes the steps that append a delivery; with `if-changed` only if the step before has changed something. */
+export type AppendSteps = (delivery: NewDelivery, when?: 'if-changed') => readonly Step[];
+
+/** The steps by a clock that never goes back: the wall clock may have been set forwards and back. */
+export function appendStepsBy(clock: () => number): AppendSteps {
+  return (delivery, when) => {
+    const { id, source, event, dataPointer, contentType, body, receivedAt, jobs, headers = null } = delivery;
+    const dedupKey = storedKey(delivery.dedupKey);
+    const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey, headers];
+    const append = dedupKey === null ? 'appendDelivery' : 'appendKeyed';
+    const steps: Step[] = [{ statement: when === undefined ? append : 'appendIfChanged', values }];
+    if (jobs.length > 0) {
+      const now = clock();
+      const dueAt = Math.min(receivedAt, now);
+      steps.push(
+        jobs.every(isPlain)
+          ? { statement: 'addJobs', values: [dueAt, jobsJson(jobs)] }
+          : {
+              statement: 'addRuledJobs',
+              values: [ruledJobsJson(jobs, dueAt, Math.max(0, now - Date.now()))],
+            },
+      );
+    }
+    if (dedupKey !== null) {
+      steps.push({ statement: 'reviveDuplicate', values: [receivedAt, source, dedupKey] });
+    }
+    return steps;
+  };
+}
+
+/** Whether a job has nothing but a target, as most have. */
+const isPlain = ({ orderKey, runAt, priority }: NewJob) =>
+  orderKey === null && runAt === undefined && priority === undefined;
+
+/** Reads the rows of the steps: the first one inserts the delivery, the last one revives dead jobs of a known one. */
+export function readAppended(rows: StepRows): Appended {
+  if ((rows[0] ?? []).length > 0) return 'stored';
+  return rows.length > 1 && (rows.at(-1) ?? []).length > 0 ? 'revived' : 'duplicate';
+}

@@ -1,0 +1,86 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import type { SearchLevel } from '../../users/search-level.ts';
+import {
+  defaultOrder,
+  type SortKeys,
+  TooManyMatchesError,
+  type UserFilter,
+  type UserListPage,
+  type UserLists,
+  type UserPageRequest,
+} from '../../users/user-list.ts';
+import type { ListDialect } from './dialect.ts';
+import { type BoundStatement, ListSql, sortKeys } from './list-sql.ts';
+import { MAX_MATCHES, planList } from './plan.ts';
+
+/** How an engine runs the statements of lists. */
+export interface ListEngine {
+  readonly dialect: ListDialect;
+  readonly search: SearchLevel;
+  /** Users that are counted at once. */
+  readonly slice: number;
+  /** Runs a statement; each row column by column. */
+  rows(statement: BoundStatement): MaybePromise<readonly (readonly unknown[])[]>;
+  /** The secret of the database that signs cursors. */
+  cursorKey(): MaybePromise<Uint8Array>;
+}
+
+/** Makes the lists of an engine. */
+export function userLists({ dialect, search, slice, rows, cursorKey }: ListEngine): UserLists {
+  const sql = new ListSql(dialect);
+  let key: Uint8Array | undefined;
+
+  function read(request: UserPageRequest): MaybePromise<UserListPage> {
+    const { limit, order, backwards } = request;
+    const plan = planList(request, search);
+    const page = () =>
+      whenReady(rows(sql.page(plan, request)), (found) => {
+        const users = found
+          .slice(0, limit)
+          .map((row) => ({ json: String(row[3]), keys: sortKeys(row, order) }));
+        const state = found[0] === undefined ? undefined : String(found[0][4]);
+        return { users: backwards ? users.reverse() : users, more: found.length > limit, state };
+      });
+    // The ids are few, and each is one user.
+    if (plan.kind === 'walk' || plan.driver?.field === 'id') return page();
+    return whenReady(rows(sql.matches(plan)), (found) => {
+      if (countIn(found) > MAX_MATCHES) throw new TooManyMatchesError(plan.driver !== undefined);
+      return page();
+    });
+  }
+
+  async function count(filters: readonly UserFilter[]): Promise<number> {
+    const plan = planList({ filters, order: defaultOrder(filters) }, search);
+    if (plan.kind === 'narrow') {
+      if (countIn(await rows(sql.matches(plan))) > MAX_MATCHES)
+        throw new TooManyMatchesError(plan.driver !== undefined);
+      return countIn(await rows(sql.narrowCount(plan)));
+    }
+    let counted = 0;
+    let next: SortKeys | undefined;
+    for (;;) {
+      const [last] = await rows(sql.step(plan, next, slice));
+      if (last === undefined) return counted + countIn(await rows(sql.rest(plan, next, slice)));
+      counted += slice;
+      next = sortKeys(last, plan.order);
+      await nextTick();
+    }
+  }
+
+  return {
+    search,
+    page: read,
+    count,
+    cursorKey: () =>
+      key ??
+      whenReady(cursorKey(), (found) => {
+        key = found;
+        return found;
+      }),
+  };
+}
+
+function countIn([row]: readonly (readonly unknown[])[]): number {
+  return Number(row?.[0] ?? 0);
+}

@@ -1,0 +1,28 @@
+import { parsePointer, valueAt } from '../../core/json-pointer.ts';
+import type { StoredDelivery } from '../delivery.ts';
+
+/** A delivery as the functions of rules (filters, orders, priorities, times) and transformations get it. */
+export interface ReceivedDelivery {
+  readonly id: string;
+  /** The name of the signed source that sent it; empty for /webhook itself. */
+  readonly source: string;
+  /** The kind of event; null when the body names none. */
+  readonly event: string | null;
+  /** What the body says, not validated. */
+  readonly body: unknown;
+  /** The part of the body that handlers get as their data. */
+  readonly data: unknown;
+  readonly receivedAt: Date;
+}
+
+/** What is known of a delivery beside its body. */
+export type DeliveryFacts = Pick<StoredDelivery, 'id' | 'source' | 'event' | 'dataPointer' | 'receivedAt'>;
+
+/** `body` is the parsed one. */
+export function receivedDelivery(
+  { id, source, event, dataPointer, receivedAt }: DeliveryFacts,
+  body: unknown,
+): ReceivedDelivery {
+  const data = valueAt(body, parsePointer(dataPointer) ?? []);
+  return { id, source, event, body, data, receivedAt: new Date(receivedAt) };
+}

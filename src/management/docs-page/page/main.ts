@@ -1,0 +1,37 @@
+import 'swagger-ui-dist/swagger-ui.css';
+import './page.css';
+import SwaggerUI from 'swagger-ui-dist/swagger-ui-es-bundle.js';
+
+/** The part of an OpenAPI document that the page reads. */
+interface ApiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly tags?: readonly string[] }>>>>;
+}
+
+declare const document: {
+  querySelector(selector: string): { readonly dataset: { readonly spec?: string } } | null;
+};
+
+const root = document.querySelector('#docs');
+const spec = (await (await fetch(root?.dataset.spec ?? 'openapi')).json()) as ApiDocument;
+
+/** A browser lets the page ask its own origin only: the other doors are others, and allow no other page to read them. */
+const ownOriginOnly = () => ({
+  statePlugins: {
+    spec: {
+      wrapSelectors: {
+        allowTryItOutFor: () => (_state: unknown, path: string, method: string) =>
+          spec.paths[path]?.[method]?.tags?.includes('management') === true,
+      },
+    },
+  },
+});
+
+SwaggerUI({
+  spec,
+  domNode: root,
+  plugins: [ownOriginOnly],
+  deepLinking: true,
+  validatorUrl: null,
+  docExpansion: 'list',
+  defaultModelsExpandDepth: 0,
+});

@@ -1,0 +1,39 @@
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
+import { handlesStrictly, preferences, STRICT_APPLIED } from '../http/prefer.ts';
+import { accepted } from '../users/accepted-write.ts';
+import type { NewUser } from '../users/user.ts';
+import { CREATED, json, withData } from './envelope.ts';
+import { createdOf, idempotencyKey } from './idempotency.ts';
+import { readUserBody } from './user-body.ts';
+import type { UserEndpointOptions } from './user-endpoints.ts';
+import { userValidators } from './validators.ts';
+
+/** POST /users. */
+export function createUser({ users, prefix, idempotencyHours }: UserEndpointOptions): Endpoint['handle'] {
+  const created = (exchange: Exchange, user: NewUser, id: number, version: number): Reply => {
+    const headers = { location: `${prefix}/users/${id}`, etag: userValidators(version).etag };
+    const reply = handlesStrictly(exchange)
+      ? json(CREATED, 201, { ...headers, ...STRICT_APPLIED })
+      : json(CREATED, 200, headers);
+    return prefersRepresentation(exchange) ? withData(reply, JSON.stringify({ id, ...user })) : reply;
+  };
+
+  return (exchange): MaybePromise<Reply> => {
+    const key = idempotencyKey(exchange, idempotencyHours);
+    const user = readUserBody(exchange);
+    if (key !== undefined) {
+      return accepted(users.createOnce(user, key)).then((outcome) => {
+        const { id, version } = createdOf(outcome);
+        return created(exchange, user, id, version);
+      });
+    }
+    const version = Date.now();
+    return accepted(users.create(user, version)).then((id) => created(exchange, user, id, version));
+  };
+}
+
+/** Whether the reply of a write is to have the user. */
+export function prefersRepresentation(exchange: Exchange): boolean {
+  return exchange.headers.prefer !== undefined && preferences(exchange).get('return') === 'representation';
+}

@@ -1,0 +1,73 @@
+import type { ErrorCode } from '../core/error-codes.ts';
+import { type ApiParameter, type ApiReply, queryParameter } from '../http/openapi/api.ts';
+import { FILTERS } from '../users/lists/filters.ts';
+import { LIMIT } from '../users/lists/parameters.ts';
+
+const header = (name: string, description: string, example: string): ApiParameter => ({
+  in: 'header',
+  name,
+  description,
+  schema: { type: 'string', examples: [example] },
+});
+
+/** The conditions of a read (RFC 9110 13.1). */
+export const READ_CONDITIONS: readonly ApiParameter[] = [
+  header('if-none-match', 'The ETag that the client has; 304 while it is still the one.', '"1795352385129"'),
+  header('if-modified-since', 'The Last-Modified that the client has.', 'Sun, 22 Nov 2026 12:00:00 GMT'),
+];
+
+/** The conditions of a write. */
+export const WRITE_CONDITIONS: readonly ApiParameter[] = [
+  header('if-match', 'The ETag of the user that is meant; 412 when it has another one.', '"1795352385129"'),
+  header(
+    'if-unmodified-since',
+    'The Last-Modified of the user that is meant.',
+    'Sun, 22 Nov 2026 12:00:00 GMT',
+  ),
+];
+
+export const IDEMPOTENCY_KEY = header(
+  'idempotency-key',
+  'A name for this create: repeated with the same body it gives the same reply and creates nothing.',
+  '6f1c1d5e-7b7a-4c8e-9a35-0d2f6f6f2b0e',
+);
+
+export const VALIDATORS: NonNullable<ApiReply['headers']> = {
+  etag: 'Names what was read; send it in `If-None-Match` or `If-Match`.',
+  'last-modified': 'When it was changed last, once that second is over.',
+};
+
+export const NOT_MODIFIED: ApiReply = { description: 'The client has it already.', headers: VALIDATORS };
+
+/** The query of a list. Without one the reply has all users. */
+export const LIST_PARAMETERS: readonly ApiParameter[] = [
+  queryParameter('limit', 'Users per page.', { type: 'integer', minimum: 1, maximum: LIMIT.max }),
+  queryParameter('cursor', 'Where the page begins: from a `Link` of the page before or behind it.', {
+    type: 'string',
+  }),
+  queryParameter('sort', 'Fields to sort by, `-` in front of one for the other direction.', {
+    type: 'string',
+    examples: ['name,-id'],
+  }),
+  queryParameter('fields', 'The fields that users are shown with.', {
+    type: 'string',
+    examples: ['id,name'],
+  }),
+  ...FILTERS.map((name) =>
+    queryParameter(
+      name,
+      name === 'q' ? 'A part of the name or the email.' : `A filter on ${name.split(':')[0]}.`,
+      {
+        type: 'string',
+      },
+    ),
+  ),
+];
+
+export const LIST_REFUSALS = [
+  'UNKNOWN_PARAMETER',
+  'INVALID_PARAMETER',
+  'INVALID_CURSOR',
+  'SEARCH_OFF',
+  'TOO_MANY_MATCHES',
+] as const satisfies readonly ErrorCode[];

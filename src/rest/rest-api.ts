@@ -1,0 +1,183 @@
+import type { ErrorCode } from '../core/error-codes.ts';
+import {
+  type ApiParameter,
+  type ApiReply,
+  type DoorApi,
+  pathParameter,
+  queryParameter,
+} from '../http/openapi/api.ts';
+import { listOf, named, object, type Schema, text } from '../http/openapi/schema.ts';
+import { PROBLEM_TYPE } from '../http/problem-details.ts';
+import { newUserSchema, userSchema } from '../users/user-schema.ts';
+import { JSON_TYPE } from './envelope.ts';
+import {
+  IDEMPOTENCY_KEY,
+  LIST_PARAMETERS,
+  LIST_REFUSALS,
+  NOT_MODIFIED,
+  READ_CONDITIONS,
+  VALIDATORS,
+  WRITE_CONDITIONS,
+} from './list-api.ts';
+
+const ID = pathParameter('id', 'The id of a user.', { type: 'integer', minimum: 1 });
+const prefer = (description: string, ...examples: readonly string[]): ApiParameter => ({
+  in: 'header',
+  name: 'prefer',
+  description,
+  schema: { type: 'string', examples },
+});
+const STRICT = prefer(
+  '`handling=strict` gives the status of HTTP where the contract has another one.',
+  'handling=strict',
+);
+
+const STORE = ['STORE_UNAVAILABLE', 'OUTCOME_UNKNOWN'] as const satisfies readonly ErrorCode[];
+const BODY = [
+  'BODY_TOO_LARGE',
+  'CROSS_SITE',
+  'INVALID_UTF8',
+  'MALFORMED_JSON',
+  'PROTO_KEY',
+  'TOO_DEEP',
+] as const satisfies readonly ErrorCode[];
+const WRITE = [...STORE, ...BODY, 'INVALID_USER', 'EMAIL_TAKEN'] as const;
+const CONDITION = ['PRECONDITION_FAILED', 'PRECONDITION_REQUIRED'] as const satisfies readonly ErrorCode[];
+const KEY = [
+  'INVALID_IDEMPOTENCY_KEY',
+  'IDEMPOTENCY_KEY_REUSED',
+  'IDEMPOTENCY_KEY_IN_USE',
+] as const satisfies readonly ErrorCode[];
+
+const success = (members: Readonly<Record<string, Schema>>) =>
+  object({ status: { const: 'success' }, ...members });
+const done = (what: string): Schema => success({ message: { const: what } });
+/** With `Prefer: return=representation` the user too. */
+const withData = (what: string): Schema => success({ message: { const: what }, 'data?': named('User') });
+const json = (description: string, schema: Schema, headers?: ApiReply['headers']): ApiReply => ({
+  description,
+  content: { [JSON_TYPE]: schema },
+  ...(headers === undefined ? {} : { headers }),
+});
+/** A user of which only some fields are shown. */
+const shownUser: Schema = { ...userSchema, required: [] };
+/** A merge patch (RFC 7396). */
+const userPatch: Schema = { ...newUserSchema, required: [] };
+const newUser = { required: true, content: { [JSON_TYPE]: named('NewUser') } };
+
+/** The REST door as OpenAPI describes it (contract 4.2). `bodyLimit` is not part of it: 413 says so. */
+export function restApi(prefix = ''): DoorApi {
+  const create = json('The user is stored.', withData('User created successfully'));
+  const created: ApiReply = {
+    ...create,
+    headers: { location: 'The path of the user.', etag: 'Names its version.' },
+  };
+  return {
+    door: 'rest',
+    about: 'Users as JSON over HTTP.',
+    refusal: { type: JSON_TYPE, schema: named('RestError') },
+    schemas: {
+      User: userSchema,
+      NewUser: newUserSchema,
+      RestError: object({ status: { const: 'error' }, message: text() }, 'What failed; the code says why.'),
+    },
+    paths: {
+      [`${prefix}/users`]: {
+        get: {
+          id: 'listUsers',
+          summary: 'Lists users: all of them, or a page of those that match',
+          parameters: [
+            ...LIST_PARAMETERS,
+            ...READ_CONDITIONS,
+            prefer(
+              '`count=exact` for `X-Total-Count`; `handling=lenient` ignores wrong parameters.',
+              'count=exact',
+            ),
+          ],
+          replies: {
+            200: json(
+              'The users, by id unless `sort` says otherwise.',
+              success({ data: listOf(shownUser) }),
+              {
+                ...VALIDATORS,
+                link: 'The next, the previous and the first page.',
+                'x-total-count': 'How many users match, if asked for.',
+              },
+            ),
+            304: NOT_MODIFIED,
+          },
+          refusals: [...STORE, ...LIST_REFUSALS],
+        },
+        post: {
+          id: 'createUser',
+          summary: 'Creates a user',
+          parameters: [
+            prefer(
+              '`handling=strict` gives 201; `return=representation` adds the user to the reply.',
+              'handling=strict',
+              'return=representation',
+            ),
+            IDEMPOTENCY_KEY,
+          ],
+          body: newUser,
+          replies: {
+            200: created,
+            201: { ...created, description: 'The same, with `Prefer: handling=strict`.' },
+          },
+          refusals: [...WRITE, ...KEY],
+        },
+      },
+      [`${prefix}/users/{id}`]: {
+        get: {
+          id: 'readUser',
+          summary: 'Reads a user',
+          parameters: [
+            ID,
+            STRICT,
+            queryParameter('fields', 'The fields that the user is shown with.', { type: 'string' }),
+            ...READ_CONDITIONS,
+          ],
+          replies: {
+            200: {
+              description:
+                'The user; or an error with the message "User not found", `USER_NOT_FOUND`, which is a 404 with `Prefer: handling=strict`.',
+              content: {
+                [JSON_TYPE]: { oneOf: [success({ data: shownUser }), named('RestError')] },
+                [PROBLEM_TYPE]: named('Problem'),
+              },
+              headers: VALIDATORS,
+            },
+            304: NOT_MODIFIED,
+          },
+          refusals: ['USER_NOT_FOUND', 'INVALID_PARAMETER', ...STORE],
+        },
+      },
+      [`${prefix}/update/{id}`]: {
+        put: {
+          id: 'updateUser',
+          summary: 'Replaces the name and the email of a user, or one of them',
+          parameters: [
+            ID,
+            ...WRITE_CONDITIONS,
+            prefer('`return=representation` adds the user to the reply.', 'return=representation'),
+          ],
+          body: {
+            required: true,
+            content: { [JSON_TYPE]: named('NewUser'), 'application/merge-patch+json': userPatch },
+          },
+          replies: { 200: json('The user is stored.', withData('User updated successfully')) },
+          refusals: ['USER_NOT_FOUND', ...WRITE, ...CONDITION],
+        },
+      },
+      [`${prefix}/delete/{id}`]: {
+        delete: {
+          id: 'deleteUser',
+          summary: 'Deletes a user',
+          parameters: [ID, ...WRITE_CONDITIONS],
+          replies: { 200: json('The user is gone.', done('User deleted successfully')) },
+          refusals: ['USER_NOT_FOUND', ...STORE, ...BODY, ...CONDITION],
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,32 @@
+import type { ClaimedJob } from '../../inbox/delivery.ts';
+import { parseDeliveryBody } from '../../inbox/delivery-body.ts';
+import type { Target } from '../../inbox/dispatch/target.ts';
+import { AskedDelivery } from './asked-delivery.ts';
+import { functionRules, type RulesConfig } from './delivery-rules.ts';
+
+/**
+ * A target that asks the functions of its rules again before each attempt: one that threw when the delivery came has
+ * left a job whose attempts fail until it gives an answer. A job that is not wanted then ends without an attempt at its
+ * target; `onFiltered` is told.
+ */
+export function guardedTarget(
+  target: Target,
+  config: RulesConfig,
+  onFiltered: (job: ClaimedJob) => void,
+): Target {
+  const rules = functionRules(config);
+  if (rules === undefined) return target;
+  return {
+    ...target,
+    run(...given) {
+      const [job] = given;
+      const asked = new AskedDelivery(job.delivery, parseDeliveryBody(job.delivery));
+      if (rules.wants?.(asked) === false) return onFiltered(job);
+      rules.orderKey?.(asked);
+      // What they say has decided when the delivery came.
+      rules.priority?.(asked, () => {});
+      rules.runAt?.(asked, () => {});
+      return target.run(...given);
+    },
+  };
+}

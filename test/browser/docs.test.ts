@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { startTestService } from '../support/service.ts';
+import { launchBrowser, openPage, root, skip } from './support.ts';
+
+test('the reference page shows all doors, sends a request, and asks nobody else', { skip }, async () => {
+  await promisify(execFile)(process.execPath, ['scripts/build-pages.ts'], { cwd: root });
+  await using service = await startTestService({ env: { MANAGEMENT_INCLUDE: 'docs,health' } });
+  await service.listen();
+  await using browser = await launchBrowser();
+  await using context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const { page, troubles } = await openPage(context, `${service.urls.management}/actuator/docs`);
+  assert.equal(await page.title(), 'Portico: APIs');
+
+  await page.locator('#operations-rest-createUser').click();
+  const create = page.locator('#operations-rest-createUser');
+  await create.getByText('The user is stored.').first().waitFor();
+  // The other doors have other origins, which a browser would not let the page read.
+  assert.equal(await create.getByRole('button', { name: 'Try it out' }).count(), 0);
+
+  const health = page.locator('#operations-management-readHealth');
+  await health.click();
+  await health.getByRole('button', { name: 'Try it out' }).click();
+  await health.getByRole('button', { name: 'Execute' }).click();
+  await health.locator('.live-responses-table').getByText('"UP"').first().waitFor();
+  await page.screenshot({ path: `${root}build/docs.png` });
+  assert.deepEqual(troubles, []);
+});

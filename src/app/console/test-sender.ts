@@ -70,7 +70,7 @@ export function createTestSender({ sources, secrets, url }: TestSenderOptions): 
         const delivery = response.headers.get('x-delivery-id') ?? undefined;
         return { status: response.status, body: text, delivery, took: performance.now() - began };
       } catch (cause) {
-        throw new HttpProblem(502, 'TEST_DELIVERY', `No answer: ${describeError(cause)}`, { cause });
+        throw new HttpProblem(502, 'TEST_DELIVERY_UNSENT', `No answer: ${describeError(cause)}`, { cause });
       }
     },
   };

@@ -64,6 +64,10 @@ export const MANAGEMENT_CODES = {
     status: 400,
     text: 'A test delivery cannot be built; give a source, an event and data that go with it.',
   },
+  TEST_DELIVERY_UNSENT: {
+    status: 502,
+    text: 'The webhook door did not take a connection for a test delivery; see its health and its log.',
+  },
   TOO_MANY_ATTEMPTS: { status: 429, text: 'Too many log-ins failed; wait for the time in Retry-After.' },
   TOO_MANY_LOGINS: {
     status: 503,

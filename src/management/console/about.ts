@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import type { Exchange } from '../../http/endpoint.ts';
 import type { FastifyExchange } from '../../http/fastify-exchange.ts';
+import { isExposed } from '../access/exposure.ts';
 import { principalOf } from '../access/guard.ts';
 import type { Operations } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';
@@ -9,21 +10,18 @@ import { jsonReply } from '../replies.ts';
 import { mayAct } from './console-guard.ts';
 import type { ConsoleProcess } from './console-view.ts';
 
-export interface AboutOptions extends Pick<DoorOptions, 'build' | 'users' | 'basePath' | 'console'> {
+export interface AboutOptions
+  extends Pick<DoorOptions, 'build' | 'users' | 'console' | 'include' | 'exclude' | 'access'> {
   readonly readOnly: boolean;
   /** The ids of the endpoints that the console shows. */
   readonly endpoints: readonly string[];
 }
 
 /** What the console says of the service, of its process, and of what its reader may do. */
-export function aboutOperations({
-  build,
-  users,
-  console: view = {},
-  readOnly,
-  endpoints,
-}: AboutOptions): Operations {
+export function aboutOperations(options: AboutOptions): Operations {
+  const { build, users, console: view = {}, readOnly, endpoints } = options;
   const { doors = () => [], processes, database, role } = view;
+  const reference = isExposed('docs', options);
   const startedAt = new Date(performance.timeOrigin).toISOString();
 
   function about(exchange: Exchange, others: readonly ConsoleProcess[]) {
@@ -39,6 +37,7 @@ export function aboutOperations({
       secured: users.length > 0,
       user: user ?? null,
       actions: !readOnly && mayAct(request, role),
+      reference,
       endpoints: [
         ...endpoints,
         ...(view.sender === undefined ? [] : ['test-deliveries']),

@@ -17,6 +17,8 @@ const SHOWN: readonly string[] = [
   'history',
   'logtail',
   'requests',
+  'openapi',
+  'docs',
 ];
 
 /** The access to the console itself. */

@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useState } from 'react';
-import { useAbout } from './data/about.ts';
+import { type About, useAbout } from './data/about.ts';
 import type { Connection } from './data/live.ts';
+import { API } from './data/url.ts';
 import { PAGES } from './pages.tsx';
 import { Icon } from './parts/icon.tsx';
 import { Status, type Tone } from './parts/parts.tsx';
@@ -31,7 +32,6 @@ export function Shell({
   const offered = PAGES.filter(
     ({ needs }) => needs === undefined || about?.endpoints.includes(needs) !== false,
   );
-  const graphql = about?.doors.find(({ name }) => name === 'graphql');
   return (
     <div className="shell">
       <button type="button" className="skip" onClick={() => document.getElementById('main')?.focus()}>
@@ -69,22 +69,16 @@ export function Shell({
               </li>
             ))}
           </ul>
-          {graphql !== undefined && (
-            <ul className="elsewhere">
-              <li>
-                <a href={graphql.url}>
+          <ul className="elsewhere">
+            {elsewhere(about).map(([title, href]) => (
+              <li key={title}>
+                <a href={href}>
                   <Icon name="link" />
-                  GraphiQL
+                  {title}
                 </a>
               </li>
-              <li>
-                <a href={`${location.pathname.replace(/\/console\/?$/, '') || '/'}`}>
-                  <Icon name="link" />
-                  Endpoints
-                </a>
-              </li>
-            </ul>
-          )}
+            ))}
+          </ul>
         </nav>
         <footer className="side-foot">
           <Status tone={tone}>{word}</Status>
@@ -118,4 +112,18 @@ export function Shell({
       </main>
     </div>
   );
+}
+
+/** The other pages of the service, as far as it has them. */
+function elsewhere(about: About | undefined): readonly (readonly [title: string, href: string])[] {
+  if (about === undefined) return [];
+  const base = location.pathname.replace(/\/console\/?$/, '');
+  const graphql = about.doors.find(({ name }) => name === 'graphql');
+  // Where the reference is not exposed by itself, the console has it.
+  const reference = about.reference ? `${base}/docs` : `${API}docs`;
+  return [
+    ...(graphql === undefined ? [] : [['GraphiQL', graphql.url] as const]),
+    ...(about.endpoints.includes('docs') ? [['API reference', reference] as const] : []),
+    ['Endpoints', base || '/'],
+  ];
 }

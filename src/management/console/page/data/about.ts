@@ -17,6 +17,8 @@ export interface About {
   readonly user: string | null;
   readonly actions: boolean;
   readonly endpoints: readonly string[];
+  /** Whether the API reference is exposed beside the console. */
+  readonly reference: boolean;
 }
 
 /** Undefined until the service has answered. */

@@ -23,11 +23,15 @@ export interface Job {
   readonly target: string;
   readonly status: string;
   readonly attempts: number;
+  /** Attempts whose process died. */
+  readonly deaths: number;
   readonly nextAttemptAt: string | null;
+  /** When it is due at the earliest, if it was received for later. */
+  readonly plannedAt: string | null;
   readonly finishedAt: string | null;
   readonly error?: string | null;
-  /** Every attempt, where the service keeps them. */
-  readonly history?: readonly Attempt[];
+  /** The attempts that have ended, as many of the last ones as the job keeps. */
+  readonly history: readonly Attempt[];
 }
 
 export interface Attempt {
@@ -36,9 +40,9 @@ export interface Attempt {
   readonly startedAt: string;
   readonly durationMs: number | null;
   /** The process that made it. */
-  readonly process?: string;
+  readonly process: string;
   /** Of the answer of a forward address. */
-  readonly status?: number | null;
+  readonly status: number | null;
   readonly error?: string | null;
   readonly answer?: string | null;
 }
@@ -48,7 +52,7 @@ export interface DeliveryView extends DeliveryRow {
   readonly contentType: string | null;
   readonly dataPointer: string;
   readonly jobs: readonly Job[];
-  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly bodyBase64?: string;
   readonly bodyTruncated?: boolean;
 }

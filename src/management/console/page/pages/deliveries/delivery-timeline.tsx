@@ -25,22 +25,26 @@ export function Timeline({ delivery }: { delivery: DeliveryView }) {
 }
 
 function JobSteps({ job }: { job: Job }) {
-  const { target, status, attempts, nextAttemptAt, finishedAt, error, history = [] } = job;
+  const { target, status, attempts, deaths, nextAttemptAt, plannedAt, finishedAt, error, history } = job;
+  // The attempt that ended the job has told its error already.
+  const isTold = error === null || error === undefined || history.at(-1)?.error === error;
   return (
     <>
       {history.map((attempt) => (
         <Step key={`${attempt.startedAt} ${attempt.outcome}`} target={target} attempt={attempt} />
       ))}
-      <li className={statusTone(status)}>
+      <li className={`job ${statusTone(status)}`}>
         <span className="timeline-head">
           <code className="break">{target}</code> <Status tone={statusTone(status)}>{status}</Status>
         </span>
         <time>
           {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
+          {deaths > 0 && `, ${deaths} of a process that died`}
           {finishedAt !== null && `, ended ${formatMoment(finishedAt)}`}
+          {plannedAt !== null && `, planned for ${formatMoment(plannedAt)}`}
           {nextAttemptAt !== null && `, next ${formatMoment(nextAttemptAt)}`}
         </time>
-        {error !== null && error !== undefined && <p className="error-text">{error}</p>}
+        {!isTold && <p className="error-text">{error}</p>}
       </li>
     </>
   );
@@ -48,17 +52,18 @@ function JobSteps({ job }: { job: Job }) {
 
 function Step({ target, attempt: made }: { target: string; attempt: Attempt }) {
   const { attempt, outcome, startedAt, durationMs, process, status, error, answer } = made;
+  const [tone, words] = OUTCOMES[outcome] ?? ['quiet', outcome];
   return (
-    <li className={OUTCOMES[outcome] ?? 'quiet'}>
+    <li className={`attempt ${tone}`}>
       <span className="timeline-head">
-        Attempt {attempt}: {outcome}
-        {status !== null && status !== undefined && <Status tone="quiet">{status}</Status>}
+        Attempt {attempt} {words}
+        {status !== null && <Status tone={tone}>{status}</Status>}
         <code className="break quiet">{target}</code>
       </span>
       <time>
         {formatMoment(startedAt)}
         {durationMs !== null && `, took ${formatMs(durationMs)}`}
-        {process !== undefined && `, on ${process}`}
+        {`, on ${process}`}
       </time>
       {error && <p className="error-text">{error}</p>}
       {answer && <pre className="wrap answer">{answer}</pre>}
@@ -66,4 +71,10 @@ function Step({ target, attempt: made }: { target: string; attempt: Attempt }) {
   );
 }
 
-const OUTCOMES: Readonly<Record<string, Tone>> = { done: 'good', retry: 'warn', dead: 'bad', died: 'bad' };
+const OUTCOMES: Readonly<Record<string, readonly [Tone, string]>> = {
+  done: ['good', 'succeeded'],
+  retry: ['warn', 'failed and is repeated'],
+  dead: ['bad', 'failed for good'],
+  released: ['quiet', 'was given back'],
+  died: ['bad', 'ended with its process'],
+};

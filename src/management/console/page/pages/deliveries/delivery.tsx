@@ -75,9 +75,11 @@ export function Delivery({ id }: { id: string }) {
             <dt>Size</dt>
             <dd>{formatBytes(value.size)}</dd>
           </dl>
-          {value.headers !== undefined && <Headers headers={value.headers} />}
+          {value.headers !== undefined && Object.keys(value.headers).length > 0 && (
+            <Headers headers={value.headers} />
+          )}
         </Card>
-        <Card title="Jobs" note={`${value.attempts} ${value.attempts === 1 ? 'attempt' : 'attempts'}`}>
+        <Card title="Timeline" note={`${value.attempts} ${value.attempts === 1 ? 'attempt' : 'attempts'}`}>
           <Timeline delivery={value} />
         </Card>
       </div>
@@ -96,7 +98,7 @@ function Headers({ headers }: { headers: NonNullable<DeliveryView['headers']> })
         {Object.entries(headers).map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd className="break">{[value].flat().join(', ')}</dd>
+            <dd className="break">{value}</dd>
           </div>
         ))}
       </dl>

@@ -6,14 +6,25 @@ export interface User {
   readonly email: string;
 }
 
+const COLUMNS = [
+  ['id', 'Id'],
+  ['name', 'Name'],
+  ['email', 'Email'],
+] as const;
+
 export function UsersTable({
   users,
+  sort,
   mayAct,
+  onSort,
   onEdit,
   onDelete,
 }: {
   users: readonly User[];
+  /** As the list is asked for: `name`, or `-name` for descending. */
+  sort: string;
   mayAct: boolean;
+  onSort: (sort: string) => void;
   onEdit: (user: User) => void;
   onDelete: (user: User) => void;
 }) {
@@ -21,11 +32,9 @@ export function UsersTable({
     <Table label="Users">
       <thead>
         <tr>
-          <th scope="col" className="number">
-            Id
-          </th>
-          <th scope="col">Name</th>
-          <th scope="col">Email</th>
+          {COLUMNS.map(([field, title]) => (
+            <SortHead key={field} field={field} title={title} sort={sort} onSort={onSort} />
+          ))}
           {mayAct && (
             <th scope="col">
               <span className="unseen">Actions</span>
@@ -65,5 +74,32 @@ export function UsersTable({
         ))}
       </tbody>
     </Table>
+  );
+}
+
+/** The head of a column that a click sorts by, and another one in the other direction. */
+function SortHead({
+  field,
+  title,
+  sort,
+  onSort,
+}: {
+  field: string;
+  title: string;
+  sort: string;
+  onSort: (sort: string) => void;
+}) {
+  const order = sort === field ? 'ascending' : sort === `-${field}` ? 'descending' : undefined;
+  return (
+    <th scope="col" aria-sort={order} className={field === 'id' ? 'number' : undefined}>
+      <button
+        type="button"
+        className="sort"
+        onClick={() => onSort(order === 'ascending' ? `-${field}` : field)}
+      >
+        {title}
+        <span aria-hidden="true">{order === undefined ? '' : order === 'ascending' ? ' ↑' : ' ↓'}</span>
+      </button>
+    </th>
   );
 }

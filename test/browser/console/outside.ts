@@ -1,22 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import type { Browser } from 'playwright-core';
-import { launchBrowser, skip } from '../support.ts';
-import { buildConsole, goTo, openConsole } from './console-page.ts';
+import { it } from 'node:test';
+import { goTo, openConsole } from './console-page.ts';
 import { deliver, startDemo } from './demo.ts';
+import type { Stage } from './stage.ts';
 
 /** What would run, if any of it were taken for HTML, a link or a style. */
 const HOSTILE = `<img src=x onerror="document.title='run'"><script>document.title='run'</script>"'><svg onload=alert(1)>\u202e{{7*7}}`;
 
-describe('the console and what comes from outside', { skip, timeout: 240_000 }, () => {
-  let browser: Browser;
-
-  before(async () => {
-    await buildConsole();
-    browser = await launchBrowser();
-  });
-  after(() => browser?.close());
-
+/** The console and what comes from outside, each on a service of its own. */
+export function outsideSuite(stage: Stage): void {
   it('shows hostile deliveries, names and log entries as text', async () => {
     await using service = await startDemo();
     await deliver(service, HOSTILE, { [HOSTILE]: HOSTILE, __proto__: 1 });
@@ -27,7 +19,7 @@ describe('the console and what comes from outside', { skip, timeout: 240_000 }, 
     });
     await fetch(`${service.urls.rest}/${encodeURIComponent(HOSTILE)}`);
     service.current.log.error({ err: new Error(HOSTILE), [HOSTILE]: HOSTILE }, HOSTILE);
-    await using console = await openConsole(browser, service, 'deliveries');
+    await using console = await openConsole(stage.browser, service, 'deliveries');
     const { page, troubles } = console;
     const seen = page.getByText('<script>', { exact: false }).first();
     await seen.waitFor();
@@ -51,22 +43,22 @@ describe('the console and what comes from outside', { skip, timeout: 240_000 }, 
   it('says when the service is lost, and goes on when it is back', async () => {
     await using service = await startDemo();
     const port = new URL(service.urls.management ?? '').port;
-    await using console = await openConsole(browser, service, 'log');
+    await using console = await openConsole(stage.browser, service, 'log');
     const { page } = console;
     await page.locator('.log-line').first().waitFor();
     await page.locator('.side-foot', { hasText: 'Live' }).waitFor();
     await service.current.stop();
     await page.getByText('The connection to the service is lost').waitFor();
     assert.ok((await page.locator('.log-line').count()) > 0, 'what was read stays');
-    await using back = await startDemo({ MANAGEMENT_PORT: port });
+    await using back = await startDemo({ env: { MANAGEMENT_PORT: port } });
     back.current.log.info('the service is back');
     await page.locator('.log-line', { hasText: 'the service is back' }).waitFor();
     await page.getByText('The connection to the service is lost').waitFor({ state: 'detached' });
   });
 
   it('says in words what is wrong with the health of the service', async () => {
-    await using service = await startDemo({}, "printer: () => { throw new Error('Out of paper') }");
-    await using console = await openConsole(browser, service, 'overview');
+    await using service = await startDemo({ checks: "printer: () => { throw new Error('Out of paper') }" });
+    await using console = await openConsole(stage.browser, service, 'overview');
     const { page } = console;
     await page.locator('.verdict', { hasText: '1 of 6 checks fails: printer.' }).waitFor();
     await page.locator('.components li', { hasText: 'Out of paper' }).getByText('DOWN').waitFor();
@@ -74,7 +66,7 @@ describe('the console and what comes from outside', { skip, timeout: 240_000 }, 
 
   it('lists the other processes that the database knows of', async () => {
     await using service = await startDemo();
-    await using console = await openConsole(browser, service, 'requests');
+    await using console = await openConsole(stage.browser, service, 'requests');
     const { page } = console;
     await page.route('**/api/about', async (route) => {
       const response = await route.fetch();
@@ -99,7 +91,7 @@ describe('the console and what comes from outside', { skip, timeout: 240_000 }, 
 
   it('asks for nothing while its tab is hidden', async () => {
     await using service = await startDemo();
-    await using console = await openConsole(browser, service, 'log');
+    await using console = await openConsole(stage.browser, service, 'log');
     const { page } = console;
     await page.locator('.side-foot', { hasText: 'Live' }).waitFor();
     const hide = (isHidden: boolean) =>
@@ -117,12 +109,14 @@ describe('the console and what comes from outside', { skip, timeout: 240_000 }, 
 
   it('asks for credentials where the door is secured, and hides every action from who may only read', async () => {
     await using service = await startDemo({
-      MANAGEMENT_USER: 'reader',
-      MANAGEMENT_PASSWORD: 'password',
-      MANAGEMENT_CONSOLE_ROLE: 'operator',
+      env: {
+        MANAGEMENT_USER: 'reader',
+        MANAGEMENT_PASSWORD: 'password',
+        MANAGEMENT_CONSOLE_ROLE: 'operator',
+      },
     });
     await deliver(service, 'new_commit', {});
-    const context = await browser.newContext({
+    const context = await stage.browser.newContext({
       httpCredentials: { username: 'reader', password: 'password' },
     });
     const page = await context.newPage();
@@ -140,4 +134,4 @@ describe('the console and what comes from outside', { skip, timeout: 240_000 }, 
     assert.equal(await page.getByRole('button', { name: 'New user' }).count(), 0);
     await context.close();
   });
-});
+}

@@ -1,48 +1,33 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import type { Browser, Page } from 'playwright-core';
-import type { TestService } from '../../support/service.ts';
-import { launchBrowser, skip, until } from '../support.ts';
-import { accessibilityProblems, buildConsole, type Console, goTo, openConsole } from './console-page.ts';
-import { deliver, fill, startDemo } from './demo.ts';
+import { it } from 'node:test';
+import type { Page } from 'playwright-core';
+import { until } from '../support.ts';
+import { accessibilityProblems, goTo } from './console-page.ts';
+import { deliver } from './demo.ts';
+import type { Stage } from './stage.ts';
 
 const rows = (page: Page, text: string) => page.locator('tbody tr', { hasText: text });
 
-describe('what a person does in the console', { skip, timeout: 240_000 }, () => {
-  let browser: Browser;
-  let service: TestService;
-  let shared: Console;
-
-  before(async () => {
-    await buildConsole();
-    service = await startDemo();
-    await fill(service);
-    browser = await launchBrowser();
-    shared = await openConsole(browser, service);
-  });
-  after(async () => {
-    await browser?.close();
-    await service?.[Symbol.asyncDispose]();
-  });
-
+/** What a person does in the console, on the shared service. */
+export function actionsSuite(stage: Stage): void {
   it('deliveries come by themselves, unless the list is paused', async () => {
-    const { page, troubles } = shared;
+    const { page, troubles } = stage.shared;
     await goTo(page, 'deliveries');
     await rows(page, 'newsletter_opened').first().waitFor();
-    await deliver(service, 'came_alone', {});
+    await deliver(stage.service, 'came_alone', {});
     await rows(page, 'came_alone').waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();
-    await deliver(service, 'came_paused', {});
+    await deliver(stage.service, 'came_paused', {});
     await page.getByText('The list has changed since').waitFor();
     assert.equal(await rows(page, 'came_paused').count(), 0);
     await page.getByRole('button', { name: 'Go on' }).click();
-    await deliver(service, 'came_later', {});
+    await deliver(stage.service, 'came_later', {});
     await rows(page, 'came_paused').waitFor();
     assert.deepEqual(troubles.splice(0), []);
   });
 
   it('filters live in the URL', async () => {
-    const { page } = shared;
+    const { page } = stage.shared;
     await goTo(page, 'deliveries');
     await page.getByLabel('Status').selectOption('dead');
     await page.getByLabel('Text in the body').fill('cus_990');
@@ -62,7 +47,7 @@ describe('what a person does in the console', { skip, timeout: 240_000 }, () => 
   });
 
   it('replays all that match, with their number before and what became of them after', async () => {
-    const { page, troubles } = shared;
+    const { page, troubles } = stage.shared;
     await goTo(page, 'deliveries?status=dead');
     await page.getByRole('button', { name: 'Replay all matching' }).click();
     await page.getByText('2 deliveries match and can be replayed.').waitFor();
@@ -75,7 +60,7 @@ describe('what a person does in the console', { skip, timeout: 240_000 }, () => 
   });
 
   it('says which of many failed, and why', async () => {
-    const { page } = shared;
+    const { page } = stage.shared;
     await goTo(page, 'deliveries?event=newsletter_opened');
     await page.getByRole('button', { name: 'Replay all matching' }).click();
     await page.getByRole('button', { name: 'Replay 1 delivery' }).click();
@@ -84,11 +69,11 @@ describe('what a person does in the console', { skip, timeout: 240_000 }, () => 
     await page.keyboard.press('Escape');
     await page.locator('dialog').waitFor({ state: 'detached' });
     // The refusal, which a browser notes.
-    assert.match(shared.troubles.splice(0).join(), /409/);
+    assert.match(stage.shared.troubles.splice(0).join(), /409/);
   });
 
   it('replays and discards one', async () => {
-    const { page } = shared;
+    const { page } = stage.shared;
     await goTo(page, 'deliveries?event=new_commit');
     await page.locator('tbody a').first().click();
     await page.getByText('1 attempt', { exact: false }).first().waitFor();
@@ -104,7 +89,7 @@ describe('what a person does in the console', { skip, timeout: 240_000 }, () => 
   });
 
   it('sends a test delivery of each source, signed as its sender would', async () => {
-    const { page, troubles } = shared;
+    const { page, troubles } = stage.shared;
     await goTo(page, 'deliveries');
     await page.getByRole('button', { name: 'Send a test delivery' }).click();
     const dialog = page.locator('dialog');
@@ -126,7 +111,7 @@ describe('what a person does in the console', { skip, timeout: 240_000 }, () => 
   });
 
   it('changes a level for a while', async () => {
-    const { page, troubles } = shared;
+    const { page, troubles } = stage.shared;
     await goTo(page, 'loggers');
     await page.getByLabel('Level of rest').selectOption('DEBUG');
     await page.locator('.toast', { hasText: 'rest logs at DEBUG for 10 minutes' }).waitFor();
@@ -136,7 +121,7 @@ describe('what a person does in the console', { skip, timeout: 240_000 }, () => 
   });
 
   it('creates, finds, changes and deletes a user, and takes a deletion back', async () => {
-    const { page } = shared;
+    const { page } = stage.shared;
     await goTo(page, 'users');
     await page.getByRole('button', { name: 'New user' }).click();
     const dialog = page.locator('dialog');
@@ -148,9 +133,14 @@ describe('what a person does in the console', { skip, timeout: 240_000 }, () => 
     await dialog.getByRole('button', { name: 'Create' }).click();
     await rows(page, 'Margaret Hamilton').waitFor();
 
-    await page.getByLabel('Name or email').fill('MARGARET');
+    await page.getByLabel('Search for').fill('MARGARET');
     await page.getByRole('button', { name: 'Search' }).click();
     await until(page, "document.querySelectorAll('tbody tr').length === 1");
+    await page.getByLabel('Find by').selectOption('name:prefix');
+    await page.getByLabel('Search for').fill('margaret h');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await until(page, "location.hash === '#/users?name%3Aprefix=margaret+h'");
+    await rows(page, 'Margaret Hamilton').waitFor();
     await page.getByRole('button', { name: 'Edit Margaret Hamilton' }).click();
     await dialog.getByLabel('Name').fill('Margaret H.');
     await dialog.getByRole('button', { name: 'Save' }).click();
@@ -164,7 +154,37 @@ describe('what a person does in the console', { skip, timeout: 240_000 }, () => 
     const deleted = page.waitForResponse((response) => response.request().method() === 'DELETE');
     await goTo(page, 'overview');
     assert.equal((await deleted).status(), 204, 'leaving the page ends the wait');
-    const { data } = JSON.parse(await (await fetch(`${service.urls.rest}/users`)).text());
+    const { data } = JSON.parse(await (await fetch(`${stage.service.urls.rest}/users`)).text());
     assert.ok(!JSON.stringify(data).includes('Margaret'));
   });
-});
+
+  it('sorts users by any field, page by page, there and back', async () => {
+    const { page } = stage.shared;
+    await Promise.all(
+      Array.from({ length: 60 }, (_, i) =>
+        fetch(`${stage.service.urls.rest}/users`, {
+          method: 'POST',
+          body: JSON.stringify({
+            name: `Zoe ${String(i).padStart(2, '0')}`,
+            email: `z${99 - i}@example.com`,
+          }),
+        }),
+      ),
+    );
+    await goTo(page, 'users?name:prefix=Zoe');
+    const first = async (name: string) => page.locator('tbody tr:first-child', { hasText: name }).waitFor();
+    await first('Zoe 00');
+    await page.locator('[aria-sort=ascending]', { hasText: 'Name' }).waitFor();
+    await page.getByRole('button', { name: 'Next' }).click();
+    await first('Zoe 50');
+    await until(page, "document.querySelectorAll('tbody tr').length === 10");
+    await page.getByRole('button', { name: 'Previous' }).click();
+    await first('Zoe 00');
+    await page.getByRole('button', { name: 'Email' }).click();
+    await first('Zoe 59');
+    await page.getByRole('button', { name: 'Email' }).click();
+    await first('Zoe 00');
+    await page.getByRole('button', { name: 'Id' }).click();
+    await page.locator('[aria-sort=ascending]', { hasText: 'Id' }).waitFor();
+  });
+}

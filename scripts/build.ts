@@ -17,9 +17,10 @@ import { parseArgs } from 'node:util';
 import { readGitInfo } from '../src/app/git-info.ts';
 import { buildInputs, builtFrom } from './build-inputs.ts';
 import { entriesOf, type Manifest, packageManifest } from './package-manifest.ts';
+import { pages } from './page-inputs.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const COPIED = ['README.md', 'CHANGELOG.md', 'LICENSE', 'build/graphiql', 'build/docs'];
+const COPIED = ['README.md', 'CHANGELOG.md', 'LICENSE', ...Object.keys(pages).map((page) => `build/${page}`)];
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,

@@ -84,3 +84,13 @@ test('an address that nobody can open is shown as one that can be opened', async
   const loopback = banner('1.2.3', 1, await addresses(URLS), { network: '10.0.0.7' });
   assert.doesNotMatch(loopback, /Network/);
 });
+
+test('the console has a line of its own where it is served', async () => {
+  const listening = await addresses(URLS);
+  assert.doesNotMatch(banner('1.2.3', 1, listening), /Console/);
+  const console = 'http://0.0.0.0:8080/actuator/console';
+  assert.match(
+    banner('1.2.3', 1, listening, { console }),
+    /^ {2}Console {4}http:\/\/localhost:8080\/actuator\/console$/m,
+  );
+});

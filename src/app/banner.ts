@@ -38,6 +38,8 @@ interface BannerLook {
   readonly paint?: Paint;
   /** The address of this machine for others, shown where the doors listen on all of its interfaces. */
   readonly network?: string | undefined;
+  /** The address of the console, if it is served. */
+  readonly console?: string | undefined;
 }
 
 /** What the start prints once all doors listen. `startedIn` is in milliseconds. */
@@ -45,13 +47,14 @@ export function banner(
   version: string,
   startedIn: number,
   listening: ReadonlyMap<Door, string>,
-  { paint = plainly, network }: BannerLook = {},
+  { paint = plainly, network, console }: BannerLook = {},
 ): string {
   const addresses = new Map([...listening].map(([door, address]) => [door, openable(address)]));
   const isOpenToAll = [...listening].some(([door, address]) => addresses.get(door) !== address);
   const lines = [...addresses].map(
     ([door, address]) => `  ${TITLES[door].padEnd(11)}${paint('cyan', address)}`,
   );
+  if (console !== undefined) lines.push(`  ${'Console'.padEnd(11)}${paint('cyan', openable(console))}`);
   if (isOpenToAll && network !== undefined)
     lines.push(`  ${'Network'.padEnd(11)}the same ports at ${network}`);
   return [

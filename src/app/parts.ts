@@ -11,12 +11,16 @@ import type { ListedRoute } from '../http/route-list.ts';
 import type { Listener } from '../http/server/listener.ts';
 import type { Events } from '../inbox/inbox-events.ts';
 import type { Readiness } from '../observability/health/readiness.ts';
+import type { RequestTail } from '../observability/history/request-tail.ts';
+import type { LogTail } from '../observability/log/log-tail.ts';
 import type { Loggers } from '../observability/log/loggers.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
+import type { Traffic } from '../observability/metrics/traffic.ts';
 
 /** The listener of a door, with the routes that it serves. */
 export interface OpenDoor extends Listener {
   routes(): readonly ListedRoute[];
+  readonly traffic: Traffic;
   /** Builds the door with all of its plugins; fails with what keeps it from being built. */
   build(): Promise<void>;
 }
@@ -35,6 +39,10 @@ export interface Parts {
   /** The root of all loggers; `loggers` has one for each part of the service. */
   readonly log: Logger;
   readonly loggers: Loggers;
+  /** The last replies of all doors. */
+  readonly requestTail: RequestTail;
+  /** The last entries of the log. */
+  readonly logTail: LogTail;
   readonly metrics: Metrics;
   readonly events: Events;
   readonly readiness: Readiness;

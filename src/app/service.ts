@@ -15,7 +15,9 @@ import { listRoutes } from '../http/route-list.ts';
 import { createListener } from '../http/server/listener.ts';
 import { createEvents } from '../inbox/inbox-events.ts';
 import { Readiness } from '../observability/health/readiness.ts';
+import { RequestTail } from '../observability/history/request-tail.ts';
 import { openLog } from '../observability/log/log.ts';
+import { LogTail } from '../observability/log/log-tail.ts';
 import { Loggers } from '../observability/log/loggers.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
@@ -71,7 +73,9 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const { settings } = config;
   await using opening = new AsyncDisposableStack();
   const secrets = new KnownSecrets(configuredSecrets(config));
-  const log = await openLog({ level: settings['log.level'], stream: logStream, secrets });
+  const logTail = new LogTail();
+  const requestTail = opening.use(new RequestTail());
+  const log = await openLog({ level: settings['log.level'], stream: logStream, secrets, tail: logTail });
   const loggers = opening.use(new Loggers(log));
   const readiness = new Readiness();
   const stopRequest = new AbortController();
@@ -99,6 +103,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
     secrets,
     log,
     loggers,
+    logTail,
+    requestTail,
     doors,
     metrics,
     readiness,
@@ -128,7 +134,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           trustProxy: trusted,
         }),
       );
-      timeRequests(created.app, door, metrics);
+      const traffic = timeRequests(created.app, door, metrics, requestTail);
       // Fastify wraps the logger that it is given.
       loggers.add(door, created.app.log);
       const { app } = created;
@@ -142,6 +148,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       doors.set(door, {
         ...created,
         routes,
+        traffic,
         build: async () => {
           await app.ready().then(undefined, (failure: unknown) => {
             throw explain === undefined ? failure : explain(failure);
@@ -156,7 +163,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   if (isOpen('graphql')) openGraphqlDoor(parts);
   if (isOpen('rest')) openRestDoor(parts);
   const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
-  if (isOpen('management')) openManagementDoor(parts);
+  if (isOpen('management')) openManagementDoor(parts, webhookWork?.secrets);
 
   const resources = opening.move();
   let stopping: Promise<void> | undefined;

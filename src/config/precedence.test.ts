@@ -85,6 +85,8 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
     fc.constant(`$scrypt$ln=10,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`),
   ),
   'management.role': plain,
+  'management.consoleHosts': fc.array(fc.domain(), { maxLength: 3 }),
+  'management.consoleRole': item,
   'management.maxFailedLogins': fc.nat(),
   'management.springBootAdmin.url': fc.webUrl(),
   'management.springBootAdmin.name': plain,

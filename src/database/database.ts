@@ -4,6 +4,14 @@ import type { Inbox } from '../inbox/inbox.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import type { UserFeed } from '../users/user-feed.ts';
 
+/** A process that has the database open. */
+export interface DatabaseProcess {
+  /** Its host and its number there. */
+  readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+}
+
 /** An open database: the stores of users and deliveries on one engine. The opener disposes of it. */
 export interface Database extends AsyncDisposable {
   readonly users: DatabaseUserStore;
@@ -11,6 +19,8 @@ export interface Database extends AsyncDisposable {
   readonly userFeed: UserFeed;
   readonly inbox: Inbox;
   readonly deliveries: DeliveryLog;
+  /** The processes that have this database open, this one too; absent where there can only be one. */
+  processes?(): Promise<readonly DatabaseProcess[]>;
   /** One read from each table of the doors; throws or rejects when the engine does not answer. */
   ping(): MaybePromise<void>;
   /**

@@ -16,6 +16,9 @@ import { mappingsEndpoint } from './endpoints/mappings.ts';
 import { metricsEndpoint } from './endpoints/metrics.ts';
 import { openApiEndpoint } from './endpoints/openapi.ts';
 import { prometheusEndpoint } from './endpoints/prometheus.ts';
+import { historyEndpoint } from './endpoints/recent/history.ts';
+import { logTailEndpoint } from './endpoints/recent/logtail.ts';
+import { requestsEndpoint } from './endpoints/recent/requests.ts';
 import { shutdownEndpoint } from './endpoints/shutdown.ts';
 import { threadDumpEndpoint } from './endpoints/threaddump.ts';
 import type { HealthView } from './health/view.ts';
@@ -29,6 +32,7 @@ export function allEndpoints(
   documents: ApiDocuments,
 ): readonly ManagementEndpoint[] {
   const { build, configuration, loggers, exchanges, deliveries, mappings, shutDown, secrets } = options;
+  const { history, logTail, requests } = options;
   const show = valueShower(options.showValues, secrets);
   return [
     healthEndpoint(health),
@@ -41,6 +45,9 @@ export function allEndpoints(
     loggers && loggersEndpoint(loggers),
     exchanges && httpExchangesEndpoint(exchanges, secrets),
     deliveries && deliveriesEndpoint(deliveries, options),
+    history && historyEndpoint(history),
+    logTail && logTailEndpoint(logTail),
+    requests && requestsEndpoint(requests),
     eventLoopEndpoint(),
     threadDumpEndpoint(),
     heapDumpEndpoint(),

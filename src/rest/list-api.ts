@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../core/error-codes.ts';
 import { type ApiParameter, type ApiReply, queryParameter } from '../http/openapi/api.ts';
-import { FILTERS } from './lists/filters.ts';
-import { LIMIT } from './lists/parameters.ts';
+import { FILTERS } from '../users/lists/filters.ts';
+import { LIMIT } from '../users/lists/parameters.ts';
 
 const header = (name: string, description: string, example: string): ApiParameter => ({
   in: 'header',

@@ -1,11 +1,11 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { preferences } from '../http/prefer.ts';
+import { onlyFields, readFields, readListParameters } from '../users/lists/parameters.ts';
 import { readUserId } from '../users/user-id.ts';
 import { data, json } from './envelope.ts';
+import { listPage, totalHeaders } from './list-page.ts';
 import { listUsers } from './list-users.ts';
-import { listPage, totalHeaders } from './lists/list-page.ts';
-import { onlyFields, readFields, readListParameters } from './lists/parameters.ts';
 import { NO_SUCH_USER } from './rest-errors.ts';
 import type { UserEndpointOptions } from './user-endpoints.ts';
 import {

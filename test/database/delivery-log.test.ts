@@ -50,6 +50,29 @@ const targetsOf = async ({ deliveries }: Database, id: string) =>
 
 for (const [engine, open] of Object.entries(engines)) {
   describe(`delivery log in ${engine}`, () => {
+    test('a text is found in the bodies, byte for byte', async () => {
+      await using database = await open();
+      const bodies = ['{"data":"Grüße 100%_x"}', '{"data":"gr"}', '\u0000\u00ff'];
+      const ids: string[] = [];
+      for (const body of bodies) {
+        ids.push((await stored(database.current, 'unhandled', { body: Buffer.from(body, 'utf8') })).id);
+      }
+      const [first = '', second = ''] = ids;
+      for (const [text, found] of [
+        ['Grüße', [first]],
+        ['100%_x', [first]],
+        ['%', [first]],
+        ['"data":"gr"', [second]],
+        ['nowhere', []],
+      ] as const) {
+        assert.deepEqual(await all(database.current, { text }), found, text);
+      }
+      assert.deepEqual(await all(database.current, { text: 'data', status: 'unhandled' }, true), [
+        first,
+        second,
+      ]);
+    });
+
     test('every status has its deliveries', async () => {
       await using database = await open();
       const byStatus = new Map<DeliveryStatus, string>();

@@ -8,7 +8,7 @@ import { sqliteLists } from '../../src/database/sqlite/user-lists.ts';
 import type { Bound, ListDialect } from '../../src/database/user-list/dialect.ts';
 import { type BoundStatement, ListSql } from '../../src/database/user-list/list-sql.ts';
 import { planList } from '../../src/database/user-list/plan.ts';
-import { readListParameters } from '../../src/rest/lists/parameters.ts';
+import { readListParameters } from '../../src/users/lists/parameters.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';

@@ -15,6 +15,7 @@ const COPIED = [
   'src',
   'scripts',
   'build/graphiql',
+  'build/console',
   'build/docs',
   'package.json',
   'package-lock.json',

@@ -14,6 +14,9 @@ const MOMENTS: readonly (readonly [RegExp, string])[] = [
   [/(?<="receivedAt":")[^"]+/g, 'TIME'],
   // heapdump, cpuprofile
   [/(?<=filename="portico-\d+-)[\dT-]+(?=\.)/g, 'TIME'],
+  // history, requests, logtail
+  [/^\{"window":"\d+[mh]","interval":.*\}$/g, 'HISTORY'],
+  [/(?<=^\{"(?:requests|lines)":\[)\{.*\}(?=\]\}$)/g, ''],
   // eventloop
   [/(?<=^\{"window":")[^"]+|(?<=^\{"window":.*":)[\d.]+/g, 'N'],
   // threaddump: the stack ends in the transport.

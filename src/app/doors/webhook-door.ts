@@ -26,7 +26,7 @@ export function openWebhookDoor({
   listener,
   onStop,
   apis,
-}: Parts): WebhookDoor {
+}: Parts): WebhookDoor & { secrets(): readonly string[] } {
   const log = loggers.child('inbox');
   const { inbox } = database();
   const settings = webhookSettings(config);
@@ -76,7 +76,7 @@ export function openWebhookDoor({
     const { webhookApi } = await import('../../webhook/webhook-api.ts');
     return webhookApi({ secured: secret.current.length > 0, sources });
   });
-  return door;
+  return { ...door, secrets: () => secret.current };
 }
 
 /** Which jobs a delivery would get now. */

@@ -65,7 +65,7 @@ function checkSelection(args: CommandArguments, filter: DeliveryFilter): void {
   }
   if (!named && !filtered) {
     throw args.misuse(
-      'say which deliveries: by their ids, or with --dead, --status, --event, --source, --since or --until',
+      'say which deliveries: by their ids, or with --dead, --status, --event, --source, --since, --until or --text',
     );
   }
 }

@@ -26,6 +26,7 @@ const times: readonly CommandOption[] = [
     description:
       'Earliest time of receipt: ISO 8601 (local time unless a zone is given), or an age like 15m, 2h or 3d.',
   },
+  { flag: '--text', value: 'text', description: 'Text in the body of the deliveries, case by case.' },
   { flag: '--until', value: 'time', description: 'Time of receipt before which deliveries match.' },
 ];
 const dead: CommandOption = {

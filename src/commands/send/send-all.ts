@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { buildBody } from './build-body.ts';
+import { UnsignableError } from '../../webhook/schemes/scheme-error.ts';
+import { type BodyParts, buildBody } from '../../webhook/sources/build-body.ts';
+import { misuse } from './misuse.ts';
 import { createSender, type Reply } from './post.ts';
 import type { SendAs } from './sender-of.ts';
 import { noAnswer, signedHeaders } from './signed-headers.ts';
@@ -42,7 +44,7 @@ export async function sendAll(
   let last: Sent['last'];
   for (let i = 0; i < count && !signal.aborted; i++) {
     const own = id ?? randomUUID();
-    const content = body ?? buildBody(sendAs.layout, { event, data, id: own });
+    const content = body ?? built(sendAs, { event, data, id: own });
     const signed = signedHeaders(sendAs, { id: own, event, body: content, headers });
     try {
       const reply = await sender.post(signed, content, signal);
@@ -54,4 +56,12 @@ export async function sendAll(
     onSent(i + 1);
   }
   return { statuses, last, problem: undefined };
+}
+
+function built({ layout }: SendAs, parts: BodyParts): Uint8Array {
+  try {
+    return buildBody(layout, parts);
+  } catch (error) {
+    throw error instanceof UnsignableError ? misuse(`--data: ${error.message}`) : error;
+  }
 }

@@ -6,7 +6,7 @@ import { PING } from '../ping.ts';
 import { PostgresDeliveryLog } from './inbox/delivery-log.ts';
 import { postgresInbox } from './inbox/inbox.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
-import { Notifier } from './notifier.ts';
+import { Notifier, PROCESSES } from './notifier.ts';
 import { connector } from './pool/connector.ts';
 import { checkReplica, onFirst } from './pool/first-connection.ts';
 import { Server } from './pool/server.ts';
@@ -55,6 +55,10 @@ export async function openPostgres(
     userFeed,
     inbox,
     deliveries: new PostgresDeliveryLog(server, notifier, observer),
+    async processes() {
+      const rows = await server.readAlone({ text: PROCESSES }, []);
+      return rows.map(([name, since]) => ({ name: String(name), since: Number(since) }));
+    },
     async ping() {
       await server.read({ name: 'ping', text: PING }, []);
     },

@@ -37,7 +37,8 @@ export function exposedEndpoints(
     });
 }
 
-function withoutWrites(routes: Routes): Routes {
+/** The routes without their writes. */
+export function withoutWrites(routes: Routes): Routes {
   const readable = Object.entries(routes).filter(([, { get }]) => get !== undefined);
   return Object.fromEntries(
     readable.map(([path, operations]) => [path, { ...operations, post: undefined, delete: undefined }]),

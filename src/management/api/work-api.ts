@@ -47,6 +47,7 @@ const FILTERS: Readonly<Record<(typeof FILTER_FIELDS)[number], string>> = {
   source: 'Their source.',
   since: 'The earliest time of receipt: ISO 8601, or an age like 2h.',
   until: 'The time of receipt before which they came.',
+  text: 'A text in their bodies.',
 };
 
 /** The endpoints that show and change what the service does. */

@@ -45,7 +45,9 @@ export function deliveriesEndpoint(
   async function show(exchange: Exchange): Promise<Reply> {
     const found = await log.find(exchange.param);
     if (found === undefined) throw NO_DELIVERY;
-    return jsonTextReply(exchange, detailJson(found, view));
+    // Base64 keeps what JSON would not: the spelling of numbers, the order, white space.
+    const raw = exchange.query.body === 'base64';
+    return jsonTextReply(exchange, detailJson(found, { ...view, raw }));
   }
 
   async function act(exchange: Exchange, body: unknown): Promise<Reply> {

@@ -48,6 +48,7 @@ export class PostgresDeliveryLog extends DatabaseDeliveryLog {
     super({
       exact: 'd.id = $1',
       range: 'SELECT id FROM deliveries WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3',
+      contains: "position(convert_to(CAST($9 AS text), 'UTF8') IN d.body) > 0",
     });
     this.#server = server;
     this.#notifier = notifier;

@@ -1,6 +1,7 @@
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/door.ts';
 import { type OptionKey, optionOf } from '../config/options/options.ts';
+import { socketPathOf } from '../core/unix-address.ts';
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
 
@@ -11,7 +12,9 @@ export function exposedDoors({ settings, code }: Config): readonly Door[] {
     management: settings['management.user'] !== undefined || code.users.length > 0,
     webhook: settings['webhook.secret'] !== undefined,
   };
-  return settings.interfaces.filter((door) => secured[door] !== true);
+  // Who may connect to a Unix socket is a matter of its file.
+  const isLocal = (door: Door) => socketPathOf(settings[`${door}.port`]) !== undefined;
+  return settings.interfaces.filter((door) => secured[door] !== true && !isLocal(door));
 }
 
 /** The options that secure a door; a door without any needs a proxy that asks for credentials. */

@@ -1,4 +1,5 @@
 import { didYouMean } from '../core/suggest.ts';
+import { socketPathOf } from '../core/unix-address.ts';
 import { type Door, doors } from './options/door.ts';
 import { comparableEndpointId, takenEndpoints } from './options/endpoint-id.ts';
 import { type OptionKey, optionOf, type Settings } from './options/options.ts';
@@ -23,6 +24,7 @@ export function crossCheck(input: CrossCheckInput): readonly string[] {
     ...ports(input),
     ...endpointNames(input),
     ...endpointAccess(input),
+    ...adminUrl(input),
     ...replica(input),
     ...backups(input),
   ];
@@ -64,7 +66,7 @@ function ports({ settings, broken }: CrossCheckInput): readonly string[] {
   if (broken.has('interfaces')) return [];
   const open = doors.filter((door) => settings.interfaces.includes(door) && !broken.has(`${door}.port`));
   const problems: string[] = [];
-  const first = new Map<number, Door>();
+  const first = new Map<number | string, Door>();
   for (const door of open) {
     const port = settings[`${door}.port`];
     const other = first.get(port);
@@ -73,6 +75,17 @@ function ports({ settings, broken }: CrossCheckInput): readonly string[] {
     else problems.push(`${other}.port and ${door}.port are both ${port}; every door needs its own port`);
   }
   return problems;
+}
+
+/** A Unix socket is no place that Spring Boot Admin could be told. */
+function adminUrl({ settings, broken }: CrossCheckInput): readonly string[] {
+  if (broken.has('management.port') || broken.has('management.springBootAdmin.managementUrl')) return [];
+  if (settings['management.springBootAdmin.url'] === undefined) return [];
+  if (settings['management.springBootAdmin.managementUrl'] !== undefined) return [];
+  if (socketPathOf(settings['management.port']) === undefined) return [];
+  return [
+    'management.port is a Unix socket, so management.springBootAdmin.managementUrl must say how Spring Boot Admin reaches the door',
+  ];
 }
 
 /** A typo would hide an endpoint, or leave it open. */

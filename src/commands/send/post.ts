@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Receiver } from './receiver.ts';
 
 /** The answer of a receiver. */
 export interface Reply {
@@ -25,7 +26,7 @@ const MAX_REPLY = 64 * 1024;
 const TIMEOUT = 30_000;
 
 /** Creates a sender; disposing of it closes its connection. */
-export function createSender(url: URL): Sender {
+export function createSender({ url, socketPath }: Receiver): Sender {
   const secure = url.protocol === 'https:';
   const agent = secure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
   return {
@@ -34,6 +35,7 @@ export function createSender(url: URL): Sender {
       const began = performance.now();
       const request = (secure ? httpsRequest : httpRequest)(url, {
         method: 'POST',
+        socketPath,
         headers: { 'user-agent': 'Portico', ...headers, 'content-length': body.byteLength },
         agent,
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT)]),

@@ -63,7 +63,7 @@ export const options = {
   'webhook.port': port({
     env: 'PORT',
     default: 3000,
-    description: 'Port of the webhook door; 0 picks a free one.',
+    description: 'Port of the webhook door; 0 picks a free one. unix:<path> for a Unix socket.',
   }),
   'webhook.secret': list({
     env: 'WEBHOOK_SECRET',

@@ -10,6 +10,7 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import type { Logger } from 'pino';
+import { socketPathOf } from '../../core/unix-address.ts';
 import { ReplyBudget } from '../body/reply-budget.ts';
 import { Connections } from '../connections/connections.ts';
 import { type ErrorFormat, sendProblem } from '../error-format.ts';
@@ -21,6 +22,7 @@ import { DoorServer } from './door-server.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
 import { limitUnread } from './limit-unread.ts';
 import { ListenError, type ListenerAddress } from './listen-error.ts';
+import { baseAddress, listenOn } from './listen-on.ts';
 import { listenOnOtherAddresses } from './other-addresses.ts';
 import { originForm, refusedFraming } from './request-guard.ts';
 import { refusedUpgrade } from './upgrades.ts';
@@ -49,7 +51,7 @@ export interface Listener extends AsyncDisposable {
   watchHooks(): void;
   /** From now on a recorder gets each exchange, after those that were given before. */
   recordExchanges(recorder: ExchangeRecorder): void;
-  /** Starts to listen and resolves to the base URL; fails with ListenError, or with what keeps the door from being built. */
+  /** Starts to listen and resolves to the base URL, or `unix:` and a path; fails with ListenError, or with what keeps the door from being built. */
   listen(): Promise<string>;
   /** The number of requests in progress. */
   inProgress(): number;
@@ -63,7 +65,7 @@ const DEFAULT_MAX_UNREAD = 64 * 1024 * 1024;
 
 /** Builds a listener that does not listen yet. */
 export function createListener(options: ListenerOptions): Listener {
-  const { door, host, errors, trustProxy = false, maxConnectionsPerAddress: maxPerAddress } = options;
+  const { host, errors, trustProxy = false, maxConnectionsPerAddress: maxPerAddress } = options;
   let draining = false;
   const idPrefix = randomBytes(4).toString('hex');
   let requests = 0;
@@ -71,7 +73,8 @@ export function createListener(options: ListenerOptions): Listener {
   const { replyBudget = new ReplyBudget(DEFAULT_MAX_UNREAD) } = options;
   const connections = new Connections({
     max: options.maxConnections ?? LIMITS.maxConnections,
-    maxPerAddress,
+    // Clients of a Unix socket have no address.
+    maxPerAddress: socketPathOf(options.port) === undefined ? maxPerAddress : undefined,
   });
   const servers: DoorServer[] = [];
   const createServer = (handle: RequestListener) => {
@@ -190,7 +193,7 @@ export function createListener(options: ListenerOptions): Listener {
       await app.ready();
       if (options.fastPath ?? true) fastPath.install(app);
       try {
-        await app.listen({ host, port: options.port, listenTextResolver: () => `${door} door listens` });
+        await listenOn(app, options);
       } catch (cause) {
         throw new ListenError(options, cause);
       }
@@ -198,17 +201,11 @@ export function createListener(options: ListenerOptions): Listener {
         createAnother().on('clientError', (error, socket) => onClientError(error, socket as Socket)),
       );
       for (const server of others) fastPath.serve(server);
-      return baseUrl(app, host);
+      return baseAddress(app, host);
     },
     inProgress: () => [...connections].reduce((sum, connection) => sum + connection.inProgress, 0),
     drain,
     close,
     [Symbol.asyncDispose]: () => close(AbortSignal.abort()),
   };
-}
-
-function baseUrl(app: FastifyInstance, host: string): string {
-  const address = app.server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

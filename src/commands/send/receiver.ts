@@ -1,23 +1,37 @@
 import type { Config } from '../../config/load.ts';
+import { socketPathOf } from '../../core/unix-address.ts';
 import { misuse } from './misuse.ts';
 import type { SendAs } from './sender-of.ts';
 
-/** The URL of the receiver: the given one, or that of the webhook door of the configuration. Throws UsageError. */
-export function receiverUrl(given: string | undefined, { settings }: Config, { path, ownPath }: SendAs): URL {
+/** Where deliveries are sent to. */
+export interface Receiver {
+  readonly url: URL;
+  /** The Unix socket that it listens on, if it does. */
+  readonly socketPath?: string;
+}
+
+/** The receiver: the given one, or that of the webhook door of the configuration. Throws UsageError. */
+export function receiverOf(
+  given: string | undefined,
+  { settings }: Config,
+  { path, ownPath }: SendAs,
+): Receiver {
   if (given !== undefined) {
     const url = URL.parse(given);
     if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
       throw misuse('--url must be an http or https URL');
     }
     if (url.pathname === '/' && url.search === '') url.pathname = path;
-    return url;
+    return { url };
   }
   if (!ownPath) {
     throw misuse('/webhook itself takes a token, no signature; say --source or --url to choose a receiver');
   }
   const port = settings['webhook.port'];
+  const socketPath = socketPathOf(port);
+  if (socketPath !== undefined) return { url: new URL(`http://localhost${path}`), socketPath };
   if (port === 0) throw misuse('the port of the webhook door is 0, a free one; say --url for where it is');
-  return new URL(`http://${reachable(settings.host)}:${port}${path}`);
+  return { url: new URL(`http://${reachable(settings.host)}:${port}${path}`) };
 }
 
 /** A host to connect to; loopback for an address that means all interfaces. */

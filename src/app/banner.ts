@@ -84,7 +84,7 @@ export function banner(
 
 /** An address that a browser can open: nobody can connect to "all interfaces". */
 function openable(address: string): string {
-  return address.replace(/^http:\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, 'http://localhost');
+  return address.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost');
 }
 
 /** The first address of this machine that others may reach; undefined without a network. */

@@ -9,8 +9,11 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
 export function exposedDoors({ settings, code }: Config): readonly Door[] {
   if (LOOPBACK.test(settings.host)) return [];
   const secured: Partial<Record<Door, boolean>> = {
-    management: settings['management.user'] !== undefined || code.users.length > 0,
-    webhook: settings['webhook.secret'] !== undefined,
+    management:
+      settings['management.user'] !== undefined ||
+      code.users.length > 0 ||
+      settings['management.clientCa'] !== undefined,
+    webhook: settings['webhook.secret'] !== undefined || settings['webhook.clientCa'] !== undefined,
   };
   // Who may connect to a Unix socket is a matter of its file.
   const isLocal = (door: Door) => socketPathOf(settings[`${door}.port`]) !== undefined;

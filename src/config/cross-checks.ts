@@ -25,6 +25,7 @@ export function crossCheck(input: CrossCheckInput): readonly string[] {
     ...endpointNames(input),
     ...endpointAccess(input),
     ...adminUrl(input),
+    ...clientCertificates(input),
     ...replica(input),
     ...backups(input),
   ];
@@ -33,6 +34,7 @@ export function crossCheck(input: CrossCheckInput): readonly string[] {
 const pairs = [
   ['management.user', 'management.password'],
   ['management.springBootAdmin.user', 'management.springBootAdmin.password'],
+  ['tls.cert', 'tls.key'],
 ] as const satisfies readonly (readonly OptionKey[])[];
 
 function credentials({ settings, broken }: CrossCheckInput): readonly string[] {
@@ -75,6 +77,17 @@ function ports({ settings, broken }: CrossCheckInput): readonly string[] {
     else problems.push(`${other}.port and ${door}.port are both ${port}; every door needs its own port`);
   }
   return problems;
+}
+
+function clientCertificates({ settings, broken }: CrossCheckInput): readonly string[] {
+  return (['management', 'webhook'] as const).flatMap((door) => {
+    const key = `${door}.clientCa` as const;
+    if (broken.has(key) || broken.has('tls.cert') || settings[key] === undefined) return [];
+    const missing = settings['tls.cert'] === undefined;
+    const onSocket = socketPathOf(settings[`${door}.port`]) !== undefined;
+    if (missing) return [`${key} is set and tls.cert is not; only TLS has client certificates`];
+    return onSocket ? [`${key} is set but ${door}.port is a Unix socket, which has no TLS`] : [];
+  });
 }
 
 /** A Unix socket is no place that Spring Boot Admin could be told. */

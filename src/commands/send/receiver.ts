@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Config } from '../../config/load.ts';
 import { socketPathOf } from '../../core/unix-address.ts';
 import { misuse } from './misuse.ts';
@@ -8,6 +9,8 @@ export interface Receiver {
   readonly url: URL;
   /** The Unix socket that it listens on, if it does. */
   readonly socketPath?: string;
+  /** The certificate that it shows, as PEM, where its name is not to be compared. */
+  readonly certificate?: string;
 }
 
 /** The receiver: the given one, or that of the webhook door of the configuration. Throws UsageError. */
@@ -31,7 +34,18 @@ export function receiverOf(
   const socketPath = socketPathOf(port);
   if (socketPath !== undefined) return { url: new URL(`http://localhost${path}`), socketPath };
   if (port === 0) throw misuse('the port of the webhook door is 0, a free one; say --url for where it is');
-  return { url: new URL(`http://${reachable(settings.host)}:${port}${path}`) };
+  const place = `${reachable(settings.host)}:${port}${path}`;
+  const file = settings['tls.cert'];
+  if (file === undefined) return { url: new URL(`http://${place}`) };
+  return { url: new URL(`https://${place}`), certificate: readCertificate(file) };
+}
+
+function readCertificate(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    throw misuse(`the certificate ${path} of tls.cert cannot be read; say --url for where the door is`);
+  }
 }
 
 /** A host to connect to; loopback for an address that means all interfaces. */

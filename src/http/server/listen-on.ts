@@ -1,6 +1,7 @@
 import { chmod } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { socketPathOf } from '../../core/unix-address.ts';
+import { isSecure } from './connection-event.ts';
 import type { ListenerAddress } from './listen-error.ts';
 import { removeStaleSocket } from './stale-socket.ts';
 
@@ -24,5 +25,5 @@ export async function listenOn(app: FastifyInstance, { door, host, port }: Liste
 export function baseAddress({ server }: FastifyInstance, host: string): string {
   const address = server.address();
   if (typeof address === 'string') return `unix:${address}`;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${address?.port ?? 0}`;
+  return `${isSecure(server) ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${address?.port ?? 0}`;
 }

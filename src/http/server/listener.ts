@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
+import { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
@@ -17,8 +18,9 @@ import { type ErrorFormat, sendProblem } from '../error-format.ts';
 import { type ExchangeRecorder, recordOf } from '../exchange-log.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
 import { LIMITS } from '../limits.ts';
+import type { LiveCertificate } from '../tls/live-certificate.ts';
 import { clientErrorHandler, refuseConnect } from './client-error.ts';
-import { DoorServer } from './door-server.ts';
+import { createDoorServer, type DoorServer } from './door-server.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
 import { limitUnread } from './limit-unread.ts';
 import { ListenError, type ListenerAddress } from './listen-error.ts';
@@ -40,6 +42,8 @@ export interface ListenerOptions extends ListenerAddress {
   readonly maxConnections?: number;
   /** Connections that one address may have; default no limit of its own. */
   readonly maxConnectionsPerAddress?: number | undefined;
+  /** What the door speaks TLS with; default plain HTTP. */
+  readonly certificate?: LiveCertificate | undefined;
   /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
   readonly trustProxy?: FastifyServerOptions['trustProxy'];
 }
@@ -66,6 +70,9 @@ const DEFAULT_MAX_UNREAD = 64 * 1024 * 1024;
 /** Builds a listener that does not listen yet. */
 export function createListener(options: ListenerOptions): Listener {
   const { host, errors, trustProxy = false, maxConnectionsPerAddress: maxPerAddress } = options;
+  // Who may open the file of a Unix socket is known already.
+  const isUnix = socketPathOf(options.port) !== undefined;
+  const certificate = isUnix ? undefined : options.certificate;
   let draining = false;
   const idPrefix = randomBytes(4).toString('hex');
   let requests = 0;
@@ -74,11 +81,17 @@ export function createListener(options: ListenerOptions): Listener {
   const connections = new Connections({
     max: options.maxConnections ?? LIMITS.maxConnections,
     // Clients of a Unix socket have no address.
-    maxPerAddress: socketPathOf(options.port) === undefined ? maxPerAddress : undefined,
+    maxPerAddress: isUnix ? undefined : maxPerAddress,
   });
   const servers: DoorServer[] = [];
   const createServer = (handle: RequestListener) => {
-    const server = new DoorServer(handle, connections, servers[0]);
+    const server = createDoorServer({
+      handle,
+      connections,
+      main: servers[0],
+      tls: certificate?.optionsOf(options.door),
+    });
+    if (server instanceof SecureServer) certificate?.serve(server, options.door);
     server.on('connect', ({ socket }) => {
       const connection = connections.of(socket);
       if (connection !== undefined) refuseConnect(errors, connection);
@@ -123,6 +136,7 @@ export function createListener(options: ListenerOptions): Listener {
     nextId,
     trustsProxies: trustProxy !== false,
     isDraining: () => draining,
+    scheme: certificate === undefined ? 'http' : 'https',
     recorder: () => recorder,
   });
   app.addHook('onResponse', (request, reply, done) => {

@@ -18,6 +18,7 @@ import { Readiness } from '../observability/health/readiness.ts';
 import { openLog } from '../observability/log/log.ts';
 import { Loggers } from '../observability/log/loggers.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
+import { addDiskMetrics } from '../observability/runtime/disk-metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
 import { configuredSecrets } from './configured-secrets.ts';
 import { addSetup } from './door-setup.ts';
@@ -25,6 +26,7 @@ import { openGraphqlDoor } from './doors/graphql-door.ts';
 import { openManagementDoor } from './doors/management-door.ts';
 import { openRestDoor } from './doors/rest-door.ts';
 import { openWebhookDoor } from './doors/webhook-door.ts';
+import { dataFolder } from './health-checks.ts';
 import { linger } from './linger.ts';
 import type { OpenDoor, Parts } from './parts.ts';
 import { scheduledBackups } from './scheduled-backups.ts';
@@ -47,6 +49,8 @@ export interface Service extends AsyncDisposable {
    */
   readonly doors: Readonly<Partial<Record<Door, FastifyInstance>>>;
   readonly log: Logger;
+  /** All meters; a program that embeds the service may add its own. */
+  readonly metrics: Metrics;
   /** Aborted when the service can no longer keep its promises and should end; the reason says why. */
   readonly failed: AbortSignal;
   /** Aborted when the management door receives a shutdown request; the caller then stops the service. */
@@ -89,6 +93,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
         }),
       )
     : undefined;
+  addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));
   const backups = database && scheduledBackups(settings, { loggers, metrics });
   if (backups !== undefined) opening.use(backups);
   const trusted = trustProxy(settings['http.trustProxy']);
@@ -208,6 +213,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const service: Service = {
     doors: Object.fromEntries([...doors].map(([door, { app }]) => [door, app])),
     log,
+    metrics,
     failed: database?.failed ?? new AbortController().signal,
     stopRequested: stopRequest.signal,
     async listen() {

@@ -21,6 +21,7 @@ async function project(configuration: string) {
   );
   await writeFile(join(folder.path, 'docs/OPERATIONS.md'), '<!-- meters:start -->\n<!-- meters:end -->\n');
   await mkdir(join(folder.path, 'deploy/grafana'), { recursive: true });
+  await writeFile(join(folder.path, 'TESTING.md'), '<!-- sabotages:start -->\n<!-- sabotages:end -->\n');
   await writeFile(join(folder.path, 'docs/CONFIGURATION.md'), configuration);
   return folder;
 }

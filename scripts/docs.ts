@@ -10,6 +10,7 @@ import { ERROR_CODES } from '../src/core/error-codes.ts';
 import { dashboard } from './ops/dashboard.ts';
 import { meterTable } from './ops/meter-table.ts';
 import { listMeters } from './ops/meters.ts';
+import { SABOTAGES } from './sabotage/sabotages.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -54,6 +55,15 @@ writeSection(
   'docs/ERRORS.md',
   'error-codes',
   ['| Code | Status | Meaning and remedy |', '| --- | --- | --- |', ...codes].join('\n'),
+);
+writeSection(
+  'TESTING.md',
+  'sabotages',
+  [
+    '| Promise | Sabotage | Found by |',
+    '| --- | --- | --- |',
+    ...SABOTAGES.map(({ promise, change, test }) => `| ${promise} | ${change} | \`${test}\` |`),
+  ].join('\n'),
 );
 
 // Only Linux has all of them.

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { renderMarkdownTable } from '../src/config/options-table.ts';
+import { renderOptions } from '../src/config/options-table.ts';
 import { temporaryFolder } from '../test/support/temporary-folder.ts';
 
 const script = join(import.meta.dirname, 'docs.ts');
@@ -11,22 +11,22 @@ const run = (...words: string[]) => spawnSync(process.execPath, [script, ...word
 const start = '<!-- options:start -->';
 const end = '<!-- options:end -->';
 
-/** A folder with a README of this content, and the page of errors. */
-async function project(readme: string) {
+/** A folder with a page of the configuration of this content, and the page of errors. */
+async function project(configuration: string) {
   const folder = await temporaryFolder();
   await mkdir(join(folder.path, 'docs'));
   await writeFile(
     join(folder.path, 'docs/ERRORS.md'),
     '<!-- error-codes:start -->\n<!-- error-codes:end -->\n',
   );
-  await writeFile(join(folder.path, 'README.md'), readme);
+  await writeFile(join(folder.path, 'docs/CONFIGURATION.md'), configuration);
   return folder;
 }
 
 test('the tables are written between their marks, and only there', async () => {
   const old = `# Title\n\n${start}\nold\n${end}\n\nafter $& $1\n`;
   await using folder = await project(old);
-  const file = join(folder.path, 'README.md');
+  const file = join(folder.path, 'docs/CONFIGURATION.md');
 
   const before = run('--check', folder.path);
   assert.equal(before.status, 1);
@@ -36,7 +36,7 @@ test('the tables are written between their marks, and only there', async () => {
 
   assert.equal(run(folder.path).status, 0);
   const written = await readFile(file, 'utf8');
-  assert.equal(written, `# Title\n\n${start}\n\n${renderMarkdownTable()}\n\n${end}\n\nafter $& $1\n`);
+  assert.equal(written, `# Title\n\n${start}\n\n${renderOptions()}\n\n${end}\n\nafter $& $1\n`);
   assert.match(await readFile(join(folder.path, 'docs/ERRORS.md'), 'utf8'), /\n\| `NO_ROUTE` \| 404 \| /);
   assert.equal(run('--check', folder.path).status, 0);
   assert.equal(run(folder.path).status, 0);

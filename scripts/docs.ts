@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { renderMarkdownTable } from '../src/config/options-table.ts';
+import { renderOptions } from '../src/config/options-table.ts';
 import { ERROR_CODES } from '../src/core/error-codes.ts';
 
 const { values, positionals } = parseArgs({
@@ -37,7 +37,7 @@ const codes = Object.entries<{ status?: number; text: string }>(ERROR_CODES)
   .toSorted(([a], [b]) => (a < b ? -1 : 1))
   .map(([code, { status, text }]) => `| \`${code}\` | ${status ?? ''} | ${text} |`);
 
-writeSection('README.md', 'options', renderMarkdownTable());
+writeSection('docs/CONFIGURATION.md', 'options', renderOptions());
 writeSection(
   'docs/ERRORS.md',
   'error-codes',

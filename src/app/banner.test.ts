@@ -49,6 +49,17 @@ test('the command to try is for the first open door that needs no credentials', 
   );
 });
 
+test('a door on a Unix socket is shown by its path', async () => {
+  const rest = 'unix:/run/rest.sock';
+  assert.deepEqual(Object.fromEntries(await addresses({ rest })), { rest });
+  assert.equal(
+    commandToTry(await addresses({ rest })),
+    'curl --unix-socket /run/rest.sock http://localhost/users',
+  );
+  const { webhook } = URLS;
+  assert.match(commandToTry(await addresses({ rest, webhook })), /http:\/\/127.0.0.1:3000\/webhook$/);
+});
+
 test('the banner names version, time, every open door and what to do next, in plain lines', async () => {
   const text = banner('1.2.3', 123.6, await addresses(URLS));
   const lines = text.split('\n');

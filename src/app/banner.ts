@@ -2,6 +2,7 @@ import { networkInterfaces } from 'node:os';
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/door.ts';
 import { type Paint, plainly } from '../core/paint.ts';
+import { socketPathOf } from '../core/unix-address.ts';
 
 type Urls = Readonly<Partial<Record<Door, string>>>;
 
@@ -21,17 +22,33 @@ export function doorAddresses(urls: Urls, { settings }: Config): ReadonlyMap<Doo
     webhook: '/webhook',
   };
   const doors = Object.entries(urls) as [Door, string][];
-  return new Map(doors.map(([door, url]) => [door, url + paths[door]]));
+  // A path behind that of a socket would be read as a part of it.
+  return new Map(doors.map(([door, url]) => [door, isSocket(url) ? url : url + paths[door]]));
 }
 
 /** One command that shows the service at work, for the first door that answers without credentials. */
 export function commandToTry(addresses: ReadonlyMap<Door, string>): string {
-  const { rest, graphql, webhook, management } = Object.fromEntries(addresses) as Urls;
+  const overTcp = [...addresses].filter(([, address]) => !isSocket(address));
+  const { rest, graphql, webhook, management } = Object.fromEntries(overTcp) as Urls;
   if (rest !== undefined) return `curl ${rest}`;
   if (graphql !== undefined) return `curl '${graphql}?query=%7Bhello%7D'`;
   if (management !== undefined) return `curl ${new URL('/livez', management)}`;
-  return `curl -d '{"event":"new_commit","data":{}}' ${webhook}`;
+  if (webhook !== undefined) return `curl -d '{"event":"new_commit","data":{}}' ${webhook}`;
+  const [[door, address] = ['rest', '']] = addresses;
+  return `curl --unix-socket ${socketPathOf(address)} http://localhost${SOCKET_PATHS[door as Door]}`;
 }
+
+function isSocket(address: string): boolean {
+  return socketPathOf(address) !== undefined;
+}
+
+/** A path of every door that answers without credentials. */
+const SOCKET_PATHS: Readonly<Record<Door, string>> = {
+  graphql: '/',
+  rest: '/users',
+  management: '/livez',
+  webhook: '/',
+};
 
 /** How a banner looks. */
 interface BannerLook {
@@ -70,7 +87,7 @@ export function banner(
 
 /** An address that a browser can open: nobody can connect to "all interfaces". */
 function openable(address: string): string {
-  return address.replace(/^http:\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, 'http://localhost');
+  return address.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost');
 }
 
 /** The first address of this machine that others may reach; undefined without a network. */

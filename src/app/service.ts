@@ -23,6 +23,7 @@ import { Metrics } from '../observability/metrics/metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
 import { configuredSecrets } from './configured-secrets.ts';
 import { addSetup } from './door-setup.ts';
+import { certificateOf } from './doors/certificate.ts';
 import { openGraphqlDoor } from './doors/graphql-door.ts';
 import { openManagementDoor } from './doors/management-door.ts';
 import { openRestDoor } from './doors/rest-door.ts';
@@ -96,6 +97,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const backups = database && scheduledBackups(settings, { loggers, metrics });
   if (backups !== undefined) opening.use(backups);
   const trusted = trustProxy(settings['http.trustProxy']);
+  const certificate = certificateOf(settings, loggers);
+  if (certificate !== undefined) opening.use(certificate);
   const replyBudget = new ReplyBudget(settings['http.maxUnreadBytes']);
   const doors = new Map<Door, OpenDoor>();
   const parts: Parts = {
@@ -131,6 +134,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           // A proxy has the connections of all of its clients.
           maxConnectionsPerAddress: trusted !== false ? undefined : settings['http.maxConnectionsPerAddress'],
           replyBudget,
+          certificate,
           trustProxy: trusted,
         }),
       );

@@ -25,6 +25,10 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   host: fc.oneof(fc.ipV4(), fc.ipV6(), fc.domain()),
   interfaces: fc.shuffledSubarray([...doors], { minLength: 1 }),
   'http.trustProxy': fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.constant('loopback')), { maxLength: 3 }),
+  'tls.cert': item,
+  'tls.key': item,
+  'management.clientCa': item,
+  'webhook.clientCa': item,
   'database.url': fc.oneof(
     item.map((text) => `sqlite:${text}`),
     fc.constant('postgres://u:p@h:1/d'),
@@ -136,6 +140,8 @@ const credentials = fc.record({
   'management.password': values['management.password'],
   'management.springBootAdmin.user': values['management.springBootAdmin.user'],
   'management.springBootAdmin.password': values['management.springBootAdmin.password'],
+  'tls.cert': values['tls.cert'],
+  'tls.key': values['tls.key'],
 });
 
 const needs: { readonly [K in OptionKey]?: Values } = {
@@ -146,6 +152,10 @@ const needs: { readonly [K in OptionKey]?: Values } = {
   'management.role': { 'management.user': 'u', 'management.password': 'p' },
   'management.springBootAdmin.user': { 'management.springBootAdmin.password': 'p' },
   'management.springBootAdmin.password': { 'management.springBootAdmin.user': 'u' },
+  'tls.cert': { 'tls.key': 'k' },
+  'tls.key': { 'tls.cert': 'c' },
+  'management.clientCa': { 'tls.cert': 'c', 'tls.key': 'k' },
+  'webhook.clientCa': { 'tls.cert': 'c', 'tls.key': 'k' },
 };
 
 const asText = (value: unknown) => (Array.isArray(value) ? value.join(',') : String(value));

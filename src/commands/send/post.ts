@@ -1,5 +1,6 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { type AgentOptions, Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import type { Receiver } from './receiver.ts';
 
 /** The answer of a receiver. */
 export interface Reply {
@@ -25,15 +26,18 @@ const MAX_REPLY = 64 * 1024;
 const TIMEOUT = 30_000;
 
 /** Creates a sender; disposing of it closes its connection. */
-export function createSender(url: URL): Sender {
+export function createSender({ url, socketPath, certificate }: Receiver): Sender {
   const secure = url.protocol === 'https:';
-  const agent = secure ? new HttpsAgent({ keepAlive: true }) : new HttpAgent({ keepAlive: true });
+  const agent = secure
+    ? new HttpsAgent({ keepAlive: true, ...(certificate !== undefined && onlyWith(certificate)) })
+    : new HttpAgent({ keepAlive: true });
   return {
     post(headers, body, signal) {
       const { promise, resolve, reject } = Promise.withResolvers<Reply>();
       const began = performance.now();
       const request = (secure ? httpsRequest : httpRequest)(url, {
         method: 'POST',
+        socketPath,
         headers: { 'user-agent': 'Portico', ...headers, 'content-length': body.byteLength },
         agent,
         signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT)]),
@@ -57,6 +61,11 @@ export function createSender(url: URL): Sender {
     },
     [Symbol.dispose]: () => agent.destroy(),
   };
+}
+
+/** The receiver is the one that has this certificate, whatever names and authorities it has. */
+function onlyWith(certificate: string): AgentOptions {
+  return { ca: certificate, allowPartialTrustChain: true, checkServerIdentity: () => undefined };
 }
 
 /** The id is printed as part of a command, so what does not look like one is none. */

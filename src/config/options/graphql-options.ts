@@ -5,7 +5,7 @@ export const graphqlOptions = {
   'graphql.port': port({
     env: 'GRAPHQL_PORT',
     default: 4000,
-    description: 'Port of the GraphQL door; 0 picks a free one.',
+    description: 'Port of the GraphQL door; 0 picks a free one. unix:<path> for a Unix socket.',
   }),
   'graphql.path': path({
     env: 'GRAPHQL_PATH',

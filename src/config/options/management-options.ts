@@ -21,7 +21,7 @@ export const managementOptions = {
   'management.port': port({
     env: 'MANAGEMENT_PORT',
     default: 8080,
-    description: 'Port of the management door; 0 picks a free one.',
+    description: 'Port of the management door; 0 picks a free one. unix:<path> for a Unix socket.',
   }),
   'management.basePath': path({
     env: 'MANAGEMENT_BASE_PATH',

@@ -6,6 +6,7 @@ import { httpOptions } from './http-options.ts';
 import { managementOptions } from './management-options.ts';
 import { choice, count, duration, list, type Option, port, someOf, text, toggle } from './option.ts';
 import { restOptions } from './rest-options.ts';
+import { tlsOptions } from './tls-options.ts';
 
 /** The table of all options. Types, sources, help, documentation and /env are derived from it. */
 export const options = {
@@ -24,6 +25,7 @@ export const options = {
     description: 'Doors to open.',
   }),
   ...httpOptions,
+  ...tlsOptions,
   'database.url': text({
     env: 'DATABASE_URL',
     default: 'sqlite:portico.db',
@@ -63,7 +65,7 @@ export const options = {
   'webhook.port': port({
     env: 'PORT',
     default: 3000,
-    description: 'Port of the webhook door; 0 picks a free one.',
+    description: 'Port of the webhook door; 0 picks a free one. unix:<path> for a Unix socket.',
   }),
   'webhook.secret': list({
     env: 'WEBHOOK_SECRET',

@@ -6,7 +6,7 @@ export const restOptions = {
   'rest.port': port({
     env: 'REST_PORT',
     default: 8000,
-    description: 'Port of the REST door; 0 picks a free one.',
+    description: 'Port of the REST door; 0 picks a free one. unix:<path> for a Unix socket.',
   }),
   'rest.search': choice({
     env: 'REST_SEARCH',

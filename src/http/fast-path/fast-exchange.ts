@@ -26,6 +26,7 @@ export interface FastExchangeOptions {
   readonly replyBudget: ReplyBudget;
   /** The id of the next request. */
   nextId(): string;
+  readonly scheme: 'http' | 'https';
   /** Whether proxies are trusted to say who the client is. */
   readonly trustsProxies: boolean;
   /** Whether each reply closes its connection. */
@@ -182,7 +183,7 @@ export class FastExchange implements Exchange, Leased {
       endedAt: Date.now(),
       duration,
       method,
-      scheme: 'http',
+      scheme: this.#options.scheme,
       host: headers.host ?? '',
       target: url,
       requestHeaders: headers,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
+import { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
@@ -10,17 +11,20 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import type { Logger } from 'pino';
+import { socketPathOf } from '../../core/unix-address.ts';
 import { ReplyBudget } from '../body/reply-budget.ts';
 import { Connections } from '../connections/connections.ts';
 import { type ErrorFormat, sendProblem } from '../error-format.ts';
 import { type ExchangeRecorder, recordOf } from '../exchange-log.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
 import { LIMITS } from '../limits.ts';
+import type { LiveCertificate } from '../tls/live-certificate.ts';
 import { clientErrorHandler, refuseConnect } from './client-error.ts';
-import { DoorServer } from './door-server.ts';
+import { createDoorServer, type DoorServer } from './door-server.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
 import { limitUnread } from './limit-unread.ts';
 import { ListenError, type ListenerAddress } from './listen-error.ts';
+import { baseAddress, listenOn } from './listen-on.ts';
 import { listenOnOtherAddresses } from './other-addresses.ts';
 import { originForm, refusedFraming } from './request-guard.ts';
 import { refusedUpgrade } from './upgrades.ts';
@@ -38,6 +42,8 @@ export interface ListenerOptions extends ListenerAddress {
   readonly maxConnections?: number;
   /** Connections that one address may have; default no limit of its own. */
   readonly maxConnectionsPerAddress?: number | undefined;
+  /** What the door speaks TLS with; default plain HTTP. */
+  readonly certificate?: LiveCertificate | undefined;
   /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
   readonly trustProxy?: FastifyServerOptions['trustProxy'];
 }
@@ -49,7 +55,7 @@ export interface Listener extends AsyncDisposable {
   watchHooks(): void;
   /** From now on a recorder gets each exchange, after those that were given before. */
   recordExchanges(recorder: ExchangeRecorder): void;
-  /** Starts to listen and resolves to the base URL; fails with ListenError, or with what keeps the door from being built. */
+  /** Starts to listen and resolves to the base URL, or `unix:` and a path; fails with ListenError, or with what keeps the door from being built. */
   listen(): Promise<string>;
   /** The number of requests in progress. */
   inProgress(): number;
@@ -63,7 +69,10 @@ const DEFAULT_MAX_UNREAD = 64 * 1024 * 1024;
 
 /** Builds a listener that does not listen yet. */
 export function createListener(options: ListenerOptions): Listener {
-  const { door, host, errors, trustProxy = false, maxConnectionsPerAddress: maxPerAddress } = options;
+  const { host, errors, trustProxy = false, maxConnectionsPerAddress: maxPerAddress } = options;
+  // Who may open the file of a Unix socket is known already.
+  const isUnix = socketPathOf(options.port) !== undefined;
+  const certificate = isUnix ? undefined : options.certificate;
   let draining = false;
   const idPrefix = randomBytes(4).toString('hex');
   let requests = 0;
@@ -71,11 +80,18 @@ export function createListener(options: ListenerOptions): Listener {
   const { replyBudget = new ReplyBudget(DEFAULT_MAX_UNREAD) } = options;
   const connections = new Connections({
     max: options.maxConnections ?? LIMITS.maxConnections,
-    maxPerAddress,
+    // Clients of a Unix socket have no address.
+    maxPerAddress: isUnix ? undefined : maxPerAddress,
   });
   const servers: DoorServer[] = [];
   const createServer = (handle: RequestListener) => {
-    const server = new DoorServer(handle, connections, servers[0]);
+    const server = createDoorServer({
+      handle,
+      connections,
+      main: servers[0],
+      tls: certificate?.optionsOf(options.door),
+    });
+    if (server instanceof SecureServer) certificate?.serve(server, options.door);
     server.on('connect', ({ socket }) => {
       const connection = connections.of(socket);
       if (connection !== undefined) refuseConnect(errors, connection);
@@ -120,6 +136,7 @@ export function createListener(options: ListenerOptions): Listener {
     nextId,
     trustsProxies: trustProxy !== false,
     isDraining: () => draining,
+    scheme: certificate === undefined ? 'http' : 'https',
     recorder: () => recorder,
   });
   app.addHook('onResponse', (request, reply, done) => {
@@ -190,7 +207,7 @@ export function createListener(options: ListenerOptions): Listener {
       await app.ready();
       if (options.fastPath ?? true) fastPath.install(app);
       try {
-        await app.listen({ host, port: options.port, listenTextResolver: () => `${door} door listens` });
+        await listenOn(app, options);
       } catch (cause) {
         throw new ListenError(options, cause);
       }
@@ -198,17 +215,11 @@ export function createListener(options: ListenerOptions): Listener {
         createAnother().on('clientError', (error, socket) => onClientError(error, socket as Socket)),
       );
       for (const server of others) fastPath.serve(server);
-      return baseUrl(app, host);
+      return baseAddress(app, host);
     },
     inProgress: () => [...connections].reduce((sum, connection) => sum + connection.inProgress, 0),
     drain,
     close,
     [Symbol.asyncDispose]: () => close(AbortSignal.abort()),
   };
-}
-
-function baseUrl(app: FastifyInstance, host: string): string {
-  const address = app.server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

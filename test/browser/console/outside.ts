@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import { fillSqlite } from '../../support/fill-sqlite.ts';
 import { startReceiver } from '../../support/forward-receiver.ts';
+import { startForwarder } from '../../support/forwarder.ts';
+import type { TestService } from '../../support/service.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { goTo, openConsole } from './console-page.ts';
 import { deliver, startDemo } from './demo.ts';
@@ -61,16 +63,24 @@ export function outsideSuite(stage: Stage): void {
 
   it('says when the service is lost, and goes on when it is back', async () => {
     await using service = await startDemo();
-    const port = new URL(service.urls.management ?? '').port;
-    await using console = await openConsole(stage.browser, service, 'log');
+    const portOf = ({ urls }: TestService) => Number(new URL(urls.management ?? '').port);
+    await using door = await startForwarder(portOf(service));
+    await using console = await openConsole(
+      stage.browser,
+      { urls: { management: `http://127.0.0.1:${door.port}` } },
+      'log',
+    );
     const { page } = console;
     await page.locator('.log-line').first().waitFor();
     await page.locator('.side-foot', { hasText: 'Live' }).waitFor();
     await service.current.stop();
+    // Nobody listens there.
+    door.switchTo(1);
     await page.getByText('The connection to the service is lost').waitFor();
     assert.ok((await page.locator('.log-line').count()) > 0, 'what was read stays');
-    await using back = await startDemo({ env: { MANAGEMENT_PORT: port } });
+    await using back = await startDemo();
     back.current.log.info('the service is back');
+    door.switchTo(portOf(back));
     await page.locator('.log-line', { hasText: 'the service is back' }).waitFor();
     await page.getByText('The connection to the service is lost').waitFor({ state: 'detached' });
   });

@@ -19,6 +19,8 @@ async function project(configuration: string) {
     join(folder.path, 'docs/ERRORS.md'),
     '<!-- error-codes:start -->\n<!-- error-codes:end -->\n',
   );
+  await writeFile(join(folder.path, 'docs/OPERATIONS.md'), '<!-- meters:start -->\n<!-- meters:end -->\n');
+  await mkdir(join(folder.path, 'deploy/grafana'), { recursive: true });
   await writeFile(join(folder.path, 'docs/CONFIGURATION.md'), configuration);
   return folder;
 }
@@ -32,12 +34,24 @@ test('the tables are written between their marks, and only there', async () => {
   assert.equal(before.status, 1);
   assert.match(before.stderr, /section options is outdated; run "npm run docs"/);
   assert.match(before.stderr, /section error-codes is outdated/);
+  const onLinux = process.platform === 'linux';
+  if (onLinux) assert.match(before.stderr, /section meters is outdated.*\n.*portico\.json: it is outdated/);
   assert.equal(await readFile(file, 'utf8'), old);
 
   assert.equal(run(folder.path).status, 0);
   const written = await readFile(file, 'utf8');
   assert.equal(written, `# Title\n\n${start}\n\n${renderOptions()}\n\n${end}\n\nafter $& $1\n`);
   assert.match(await readFile(join(folder.path, 'docs/ERRORS.md'), 'utf8'), /\n\| `NO_ROUTE` \| 404 \| /);
+  if (onLinux) {
+    assert.match(
+      await readFile(join(folder.path, 'docs/OPERATIONS.md'), 'utf8'),
+      /\n\| `webhook\.dead` \| gauge \|/,
+    );
+    assert.match(
+      await readFile(join(folder.path, 'deploy/grafana/portico.json'), 'utf8'),
+      /"uid": "portico"/,
+    );
+  }
   assert.equal(run('--check', folder.path).status, 0);
   assert.equal(run(folder.path).status, 0);
   assert.equal(await readFile(file, 'utf8'), written);

@@ -20,6 +20,7 @@ import { openLog } from '../observability/log/log.ts';
 import { LogTail } from '../observability/log/log-tail.ts';
 import { Loggers } from '../observability/log/loggers.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
+import { addDiskMetrics } from '../observability/runtime/disk-metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
 import { configuredSecrets } from './configured-secrets.ts';
 import { addSetup } from './door-setup.ts';
@@ -28,6 +29,7 @@ import { openGraphqlDoor } from './doors/graphql-door.ts';
 import { openManagementDoor } from './doors/management-door.ts';
 import { openRestDoor } from './doors/rest-door.ts';
 import { openWebhookDoor } from './doors/webhook-door.ts';
+import { dataFolder } from './health-checks.ts';
 import { linger } from './linger.ts';
 import type { OpenDoor, Parts } from './parts.ts';
 import { scheduledBackups } from './scheduled-backups.ts';
@@ -50,6 +52,8 @@ export interface Service extends AsyncDisposable {
    */
   readonly doors: Readonly<Partial<Record<Door, FastifyInstance>>>;
   readonly log: Logger;
+  /** All meters; a program that embeds the service may add its own. */
+  readonly metrics: Metrics;
   /** Aborted when the service can no longer keep its promises and should end; the reason says why. */
   readonly failed: AbortSignal;
   /** Aborted when the management door receives a shutdown request; the caller then stops the service. */
@@ -94,6 +98,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
         }),
       )
     : undefined;
+  addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));
   const backups = database && scheduledBackups(settings, { loggers, metrics });
   if (backups !== undefined) opening.use(backups);
   const trusted = trustProxy(settings['http.trustProxy']);
@@ -219,6 +224,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const service: Service = {
     doors: Object.fromEntries([...doors].map(([door, { app }]) => [door, app])),
     log,
+    metrics,
     failed: database?.failed ?? new AbortController().signal,
     stopRequested: stopRequest.signal,
     async listen() {

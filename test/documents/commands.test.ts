@@ -114,7 +114,7 @@ function checkProgram(command: ShellCommand): void {
     );
     if (file !== undefined) assert.ok(existsSync(join(ROOT, file)), file);
   } else {
-    const known = ['curl', 'psql', 'wget', 'cd', 'mkdir'];
+    const known = ['curl', 'psql', 'promtool', 'wget', 'cd', 'mkdir'];
     assert.ok(known.includes(program), `no test knows the program ${program}`);
   }
 }

@@ -41,15 +41,21 @@ export interface Prometheus extends AsyncDisposable {
   api(path: string): Promise<unknown>;
 }
 
-/** Starts Prometheus with the URLs that it scrapes, by the names of their jobs, and waits until it has scraped each. */
-export async function startPrometheus(targets: Readonly<Record<string, string>>): Promise<Prometheus> {
+/**
+ * Starts Prometheus with the URLs that it scrapes, by the names of their jobs, and files of rules; waits until it has
+ * scraped each URL.
+ */
+export async function startPrometheus(
+  targets: Readonly<Record<string, string>>,
+  rules: readonly string[] = [],
+): Promise<Prometheus> {
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.use(await temporaryFolder()).path;
   const config = join(folder, 'prometheus.json');
   // JSON is YAML.
   await writeFile(
     config,
-    JSON.stringify({ global: { scrape_interval: '1s' }, scrape_configs: jobs(targets) }),
+    JSON.stringify({ global: { scrape_interval: '1s' }, rule_files: rules, scrape_configs: jobs(targets) }),
   );
   const address = `127.0.0.1:${await freePort()}`;
   const child = spawn(

@@ -1,19 +1,26 @@
-// Makes the pictures of docs/CONSOLE.md with Chromium. The service and its deliveries are real; the plots are drawn from
-// a made-up day, because nobody wants to wait for one.
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+// Makes the pictures of the README and the guides with Chromium. The service and its deliveries are real; the plots are
+// drawn from a made-up quarter of an hour, and its deliveries came over minutes, because nobody wants to wait for that.
+// An argument names another folder.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { buildConsole, openConsole } from '../test/browser/console/console-page.ts';
-import { fill, startDemo } from '../test/browser/console/demo.ts';
-import { launchBrowser } from '../test/browser/support.ts';
+import { openConsole } from '../test/browser/console/console-page.ts';
+import { Stage } from '../test/browser/console/stage.ts';
+import { openPage, queryEditor, runQuery } from '../test/browser/support.ts';
 import type { TestService } from '../test/support/service.ts';
+import { madeUp } from './made-up-history.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const IMAGES = join(ROOT, 'docs/images');
+const IMAGES = resolve(process.argv[2] ?? join(ROOT, 'docs/images'));
+/** In milliseconds. */
+const UPTIME = 321_000_000;
 const NARROW = { width: 360, height: 740 };
+const WIDE = { width: 1280, height: 860 };
 
 interface Shot {
   readonly name: string;
+  /** The page of the console. */
   readonly page: string;
   readonly scheme?: 'light' | 'dark';
   readonly narrow?: boolean;
@@ -22,59 +29,29 @@ interface Shot {
   readonly ready: (page: Page) => Promise<void>;
 }
 
+/** The readings of the last seconds do not go with those before, which are made up. */
+const NO_SAMPLES = `
+  const listen = EventSource.prototype.addEventListener;
+  EventSource.prototype.addEventListener = function (name, ...rest) {
+    if (name !== 'samples') listen.call(this, name, ...rest);
+  };`;
+
 const seen = (selector: string) => async (page: Page) => page.locator(selector).first().waitFor();
 
 const SHOTS: readonly Shot[] = [
-  { name: 'overview', page: 'overview', height: 1_100, ready: hovered },
-  { name: 'overview-dark', page: 'overview', scheme: 'dark', height: 1_100, ready: hovered },
-  { name: 'overview-phone', page: 'overview', narrow: true, ready: seen('.components li') },
-  { name: 'deliveries', page: 'deliveries', ready: seen('tbody tr') },
+  { name: 'overview', page: 'overview', height: 1_020, ready: hovered },
+  { name: 'overview-dark', page: 'overview', scheme: 'dark', height: 1_020, ready: hovered },
+  { name: 'overview-phone', page: 'overview', narrow: true, ready: seen('.spark-line') },
+  { name: 'deliveries-dark', page: 'deliveries', scheme: 'dark', ready: seen('tbody tr') },
   {
     name: 'delivery',
-    page: 'deliveries?status=dead',
+    page: 'deliveries?event=invoice_sent',
     async ready(page) {
       await page.locator('tbody a').first().click();
       await page.locator('.json-text').first().waitFor();
     },
   },
-  {
-    name: 'replay',
-    page: 'deliveries?status=dead',
-    scheme: 'dark',
-    async ready(page) {
-      await page.getByRole('button', { name: 'Replay all matching' }).click();
-      await page.getByRole('button', { name: /^Replay \d deliver/ }).waitFor();
-    },
-  },
-  {
-    name: 'test-delivery',
-    page: 'deliveries',
-    async ready(page) {
-      await page.getByRole('button', { name: 'Send a test delivery' }).click();
-      await page.locator('option[value=github]').waitFor({ state: 'attached' });
-      await page.locator('dialog select').selectOption('github');
-      await page.getByRole('button', { name: 'Send', exact: true }).click();
-      await page.getByText('Answered 200').waitFor();
-    },
-  },
-  { name: 'users', page: 'users', ready: seen('tbody tr') },
-  { name: 'requests', page: 'requests', ready: seen('tbody tr') },
-  { name: 'loggers', page: 'loggers', scheme: 'dark', ready: seen('tbody tr') },
-  { name: 'log', page: 'log', scheme: 'dark', ready: seen('.log-line') },
-  { name: 'metrics', page: 'metrics/http.server.requests?split=door', ready: drawn },
-  { name: 'environment', page: 'environment', ready: seen('tbody tr') },
-  { name: 'threads', page: 'threads', ready: seen('.stack li') },
 ];
-
-/** Some readings, two seconds apart, while the doors are used. */
-async function drawn(page: Page): Promise<void> {
-  await page.locator('.plot canvas').first().waitFor();
-  for (let i = 0; i < 60; i++) {
-    await page.waitForTimeout(400);
-    await Promise.all(Array.from({ length: 3 + ((i * 7) % 11) }, () => fetch(`${service.urls.rest}/users`)));
-    await fetch(`${service.urls.graphql}/graphql?query={hello}`);
-  }
-}
 
 async function hovered(page: Page): Promise<void> {
   await page.locator('.plot canvas').first().waitFor();
@@ -87,92 +64,62 @@ async function hovered(page: Page): Promise<void> {
 async function shoot(browser: Browser, service: TestService, shot: Shot): Promise<void> {
   await using console = await openConsole(browser, service, 'requests');
   const { page } = console;
-  await page.route('**/api/history?*', async (route) => {
-    const response = await route.fetch();
-    await route.fulfill({ response, json: madeUp(await response.json()) });
-  });
+  await rewrite(page, 'history?*', madeUp);
+  await rewrite(page, 'deliveries?*', overMinutes);
+  await page.addInitScript(NO_SAMPLES);
   // Whose machine made the picture is of no interest.
-  await page.route('**/api/threaddump', async (route) => {
-    const response = await route.fetch();
-    await route.fulfill({ response, body: (await response.text()).replaceAll(ROOT, '/srv/portico') });
+  await rewrite(page, 'about', (about) => {
+    const startedAt = new Date(Date.now() - UPTIME).toISOString();
+    return { ...about, process: { ...about.process, host: 'shop-1', startedAt } };
   });
-  await page.route('**/api/about', async (route) => {
-    const response = await route.fetch();
-    const about = await response.json();
-    await route.fulfill({ response, json: { ...about, process: { ...about.process, host: 'shop-1' } } });
-  });
+  await rewrite(page, 'deliveries/*', (delivery) =>
+    JSON.parse(JSON.stringify(delivery).replaceAll(`"process":"${hostname()}:`, '"process":"shop-1:')),
+  );
   await page.emulateMedia({ colorScheme: shot.scheme ?? 'light', reducedMotion: 'reduce' });
-  await page.setViewportSize(shot.narrow === true ? NARROW : { width: 1280, height: shot.height ?? 860 });
+  await page.setViewportSize(shot.narrow === true ? NARROW : { ...WIDE, height: shot.height ?? WIDE.height });
   await page.evaluate(`location.hash = ${JSON.stringify(`#/${shot.page}`)}`);
   await page.reload();
   await shot.ready(page);
-  await page.screenshot({ path: join(IMAGES, `console-${shot.name}.png`) });
+  await save(page, `console-${shot.name}`);
 }
 
-interface Read {
-  readonly interval: number;
-  readonly columns: Readonly<Record<string, { readonly unit: string }>>;
-}
+// biome-ignore lint/suspicious/noExplicitAny: whatever the endpoint gives.
+type Json = any;
 
-/** Fifteen minutes with a deployment in the middle. */
-function madeUp(read: Read): unknown {
-  const count = 300;
-  const now = Date.now();
-  const times = Array.from({ length: count }, (_, i) => now - (count - i) * read.interval);
-  const columns = Object.entries(read.columns).map(([name, column], number) => {
-    const values = times.map((_, i) => level(name, i / count, wave(i, number)));
-    return [name, { ...column, values }] as const;
+/** Changes what an endpoint of the console gives. */
+async function rewrite(page: Page, path: string, change: (given: Json) => unknown): Promise<void> {
+  await page.route(`**/console/api/${path}`, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: change(await response.json()) });
   });
-  return { ...read, times, columns: Object.fromEntries(columns) };
 }
 
-/** From 0 to 1, the same for each run. */
-function wave(i: number, number: number): number {
-  const slow = Math.sin(i / 31 + number) * 0.5;
-  const fast = Math.sin(i * 1.7 + number * 3) * 0.14 + Math.sin(i * 0.61 + number) * 0.12;
-  return Math.min(1, Math.max(0, 0.5 + slow * 0.55 + fast));
+function overMinutes(list: Json): unknown {
+  const items = list.items.map((item: Json, i: number) => {
+    const receivedAt = new Date(Date.parse(item.receivedAt) - (i * 41 + ((i * i * 7) % 29)) * 1_000);
+    return { ...item, receivedAt: receivedAt.toISOString() };
+  });
+  return { ...list, items };
 }
 
-function level(name: string, at: number, w: number): number {
-  const busy = at > 0.55 && at < 0.7 ? 2.2 : 1;
-  const levels: Readonly<Record<string, number>> = {
-    'graphql.requests': (180 + 90 * w) * busy,
-    'rest.requests': (340 + 160 * w) * busy,
-    'webhook.requests': 40 + 70 * w,
-    'management.requests': 0.5 + 0.3 * w,
-    'rest.errors': at > 0.56 && at < 0.6 ? 0.04 * w : 0,
-    'graphql.p50': 0.5 + 0.4 * w,
-    'rest.p50': 0.3 + 0.2 * w,
-    'webhook.p50': 1.1 + 0.7 * w,
-    'management.p50': 0.8 + 0.3 * w,
-    'graphql.p99': (3 + 4 * w) * busy,
-    'rest.p99': (2 + 3 * w) * busy,
-    'webhook.p99': 4 + 6 * w,
-    'management.p99': 2 + 2 * w,
-    'eventloop.p99': (1 + 3 * w) * busy,
-    'eventloop.max': (4 + 9 * w) * busy,
-    'eventloop.utilization': (0.2 + 0.2 * w) * busy,
-    'process.cpu': (0.3 + 0.25 * w) * busy,
-    'process.memory': 142e6 + 9e6 * w,
-    'process.heap': 38e6 + 14e6 * w,
-    'database.commits': (60 + 50 * w) * busy,
-    'database.batch': 1 + 1.6 * w * busy,
-    'database.commit': 0.8 + 0.9 * w,
-    'inbox.received': 40 + 70 * w,
-    'inbox.open': at > 0.56 && at < 0.74 ? 160 * w : 3 * w,
-    'inbox.age': at > 0.56 && at < 0.74 ? 9 * w : 0.2 * w,
-    'inbox.dead': 2,
-  };
-  return levels[name] ?? 0;
+async function shootGraphiql(browser: Browser, service: TestService): Promise<void> {
+  const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', reducedMotion: 'reduce' });
+  const { page } = await openPage(context, `${service.urls.graphql}/graphql`);
+  await page.locator(queryEditor).waitFor();
+  await runQuery(page);
+  await save(page, 'graphiql');
+  await context.close();
+}
+
+/** As WebP, which takes a third of a PNG; Playwright itself has no such pictures. */
+async function save(page: Page, name: string): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 85 });
+  writeFileSync(join(IMAGES, `${name}.webp`), Buffer.from(data, 'base64'));
 }
 
 mkdirSync(IMAGES, { recursive: true });
-await buildConsole();
-await using service = await startDemo();
-await fill(service);
-const browser = await launchBrowser();
-try {
-  for (const shot of SHOTS) await shoot(browser, service, shot);
-} finally {
-  await browser.close();
-}
+await using stage = new Stage();
+await stage.open();
+for (const shot of SHOTS) await shoot(stage.browser, stage.service, shot);
+await shootGraphiql(stage.browser, stage.service);

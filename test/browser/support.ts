@@ -53,7 +53,7 @@ export async function openPage(context: BrowserContext, url: string) {
 
 /** Waits until an expression is true on the page; its policy keeps Playwright's own way from asking twice. */
 export async function until(page: Page, expression: string): Promise<void> {
-  await waitFor(expression, () => page.evaluate<boolean>(expression));
+  await waitFor(expression, () => page.evaluate<boolean>(expression), 60_000);
 }
 
 export const queryEditor = '.graphiql-query-editor .monaco-editor';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
+import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import { builtPage, readManifest } from '../../src/http/built-page/manifest.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -148,6 +149,28 @@ test('an unsecured console is for this machine alone, and says how to secure it'
   assert.equal(page.status, 403);
   assert.match(page.text, /MANAGEMENT_USER/);
   assert.equal((await ask(service, '/console/api/about', { headers: { via: '1.1 proxy' } })).status, 403);
+});
+
+const outward = Object.values(networkInterfaces())
+  .flat()
+  .find((each) => each?.family === 'IPv4' && !each.internal)?.address;
+
+test('an unsecured console that listens everywhere refuses a client from elsewhere', {
+  skip: outward === undefined && 'this machine has no address but its own',
+}, async () => {
+  await using service = await start({ HOST: '0.0.0.0' });
+  const { port } = new URL(service.urls.management ?? '');
+  const from = async (address: string, path: string) => {
+    const response = await fetch(`http://${address}:${port}/actuator${path}`, {
+      headers: { accept: 'text/html' },
+    });
+    return [response.status, /MANAGEMENT_USER/.test(await response.text())];
+  };
+  assert.deepEqual(await from(String(outward), '/console'), [403, true]);
+  assert.deepEqual((await from(String(outward), '/console/api/about'))[0], 403);
+  assert.deepEqual((await from(String(outward), '/console/api/users'))[0], 403);
+  assert.deepEqual((await from(String(outward), '/health'))[0], 200, 'the door itself stays as it was');
+  assert.deepEqual(await from('127.0.0.1', '/console'), [200, false]);
 });
 
 test('behind a proxy that is trusted the client counts', async () => {

@@ -175,16 +175,16 @@ export function actionsSuite(stage: Stage): void {
     const first = async (name: string) => page.locator('tbody tr:first-child', { hasText: name }).waitFor();
     await first('Zoe 00');
     await page.locator('[aria-sort=ascending]', { hasText: 'Name' }).waitFor();
-    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByRole('button', { name: 'Next', exact: true }).click();
     await first('Zoe 50');
     await until(page, "document.querySelectorAll('tbody tr').length === 10");
-    await page.getByRole('button', { name: 'Previous' }).click();
+    await page.getByRole('button', { name: 'Previous', exact: true }).click();
     await first('Zoe 00');
-    await page.getByRole('button', { name: 'Email' }).click();
+    await page.getByRole('button', { name: 'Email', exact: true }).click();
     await first('Zoe 59');
-    await page.getByRole('button', { name: 'Email' }).click();
+    await page.getByRole('button', { name: 'Email', exact: true }).click();
     await first('Zoe 00');
-    await page.getByRole('button', { name: 'Id' }).click();
+    await page.getByRole('button', { name: 'Id', exact: true }).click();
     await page.locator('[aria-sort=ascending]', { hasText: 'Id' }).waitFor();
   });
 }

@@ -19,11 +19,10 @@ export async function buildConsole(): Promise<void> {
 export type Console = Awaited<ReturnType<typeof openConsole>>;
 
 /** The console of a service, at one of its pages. */
-export async function openConsole(browser: Browser, service: TestService, page = 'overview') {
+export async function openConsole(browser: Browser, service: Pick<TestService, 'urls'>, page = 'overview') {
   const context = await browser.newContext({ viewport: WIDE, reducedMotion: 'reduce' });
   const url = `${service.urls.management}/actuator/console`;
   const opened = await openPage(context, `${url}#/${page}`);
-  opened.page.setDefaultTimeout(20_000);
   await opened.page.locator('h1').waitFor();
   return { ...opened, url, [Symbol.asyncDispose]: () => context.close() };
 }

@@ -1,5 +1,11 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { it } from 'node:test';
+import { fillSqlite } from '../../support/fill-sqlite.ts';
+import { startReceiver } from '../../support/forward-receiver.ts';
+import { startForwarder } from '../../support/forwarder.ts';
+import type { TestService } from '../../support/service.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { goTo, openConsole } from './console-page.ts';
 import { deliver, startDemo } from './demo.ts';
 import type { Stage } from './stage.ts';
@@ -10,7 +16,16 @@ const HOSTILE = `<img src=x onerror="document.title='run'"><script>document.titl
 /** The console and what comes from outside, each on a service of its own. */
 export function outsideSuite(stage: Stage): void {
   it('shows hostile deliveries, names and log entries as text', async () => {
-    await using service = await startDemo();
+    await using receiver = await startReceiver({ '/': (response) => response.writeHead(410).end(HOSTILE) });
+    await using service = await startDemo({ invoices: `${receiver.url}/` });
+    await fetch(`${service.urls.webhook}/webhook`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-request-id': encodeURI(HOSTILE).replaceAll('%3C', '<').replaceAll('%3E', '>'),
+      },
+      body: JSON.stringify({ event: 'invoice_sent', data: HOSTILE }),
+    });
     await deliver(service, HOSTILE, { [HOSTILE]: HOSTILE, __proto__: 1 });
     await fetch(`${service.urls.rest}/users`, {
       method: 'POST',
@@ -25,7 +40,13 @@ export function outsideSuite(stage: Stage): void {
     await seen.waitFor();
     await page.locator('tbody a').first().click();
     await page.locator('.json-text', { hasText: '<script>' }).first().waitFor();
-    for (const path of ['users', 'log', 'requests', 'overview', `metrics/${encodeURIComponent(HOSTILE)}`]) {
+    await goTo(page, 'deliveries?event=invoice_sent');
+    await page.locator('tbody a').first().click();
+    await page.locator('.answer', { hasText: '<script>' }).waitFor();
+    await page.locator('.facts.mono', { hasText: '<script>' }).waitFor();
+    assert.equal(await page.locator('main img, main script, main svg[onload]').count(), 0);
+    const named = encodeURIComponent(HOSTILE);
+    for (const path of ['users', 'log', 'requests', 'overview', `users?q=${named}x`, `metrics/${named}`]) {
       await goTo(page, path);
       await page.locator('h1').waitFor();
       if (path === 'users' || path === 'log') await seen.waitFor();
@@ -42,16 +63,24 @@ export function outsideSuite(stage: Stage): void {
 
   it('says when the service is lost, and goes on when it is back', async () => {
     await using service = await startDemo();
-    const port = new URL(service.urls.management ?? '').port;
-    await using console = await openConsole(stage.browser, service, 'log');
+    const portOf = ({ urls }: TestService) => Number(new URL(urls.management ?? '').port);
+    await using door = await startForwarder(portOf(service));
+    await using console = await openConsole(
+      stage.browser,
+      { urls: { management: `http://127.0.0.1:${door.port}` } },
+      'log',
+    );
     const { page } = console;
     await page.locator('.log-line').first().waitFor();
     await page.locator('.side-foot', { hasText: 'Live' }).waitFor();
     await service.current.stop();
+    // Nobody listens there.
+    door.switchTo(1);
     await page.getByText('The connection to the service is lost').waitFor();
     assert.ok((await page.locator('.log-line').count()) > 0, 'what was read stays');
-    await using back = await startDemo({ env: { MANAGEMENT_PORT: port } });
+    await using back = await startDemo();
     back.current.log.info('the service is back');
+    door.switchTo(portOf(back));
     await page.locator('.log-line', { hasText: 'the service is back' }).waitFor();
     await page.getByText('The connection to the service is lost').waitFor({ state: 'detached' });
   });
@@ -133,5 +162,36 @@ export function outsideSuite(stage: Stage): void {
     await page.getByText('No users yet').waitFor();
     assert.equal(await page.getByRole('button', { name: 'New user' }).count(), 0);
     await context.close();
+  });
+
+  it('pages many deliveries and users, near and far', async () => {
+    await using folder = await temporaryFolder();
+    const file = join(folder.path, 'portico.db');
+    await fillSqlite(file, { users: 20_000, deliveries: 6_000, search: 'keys' });
+    const env = { DATABASE_URL: `sqlite:${file}`, REST_SEARCH: 'keys', WEBHOOK_RETENTION: '0' };
+    await using service = await startDemo({ env });
+    await using console = await openConsole(stage.browser, service, 'deliveries');
+    const { page, troubles } = console;
+    const first = (text: string) => page.locator('tbody tr:first-child', { hasText: text }).waitFor();
+    const id = (seq: number) => String(seq).padStart(20, '0').slice(0, 18);
+    await first(id(6_000));
+    await page.getByRole('button', { name: 'Older' }).click();
+    await page.getByRole('button', { name: 'Newest' }).waitFor();
+    await goTo(page, 'deliveries?status=dead');
+    await page.locator('tbody .status.bad').first().waitFor();
+    await goTo(page, 'users');
+    await first('name 20000');
+    await page.getByRole('button', { name: 'Name', exact: true }).click();
+    await first('name 1e1@x.org');
+    await page.getByRole('button', { name: 'Next', exact: true }).click();
+    await page.getByRole('button', { name: 'Previous', exact: true }).click();
+    await first('name 1e1@x.org');
+    // No index of this level answers it.
+    await goTo(page, 'users?q=9999');
+    await page.getByText('the operator can set REST_SEARCH').waitFor();
+    assert.deepEqual(
+      troubles.filter((trouble) => !trouble.includes('400')),
+      [],
+    );
   });
 }

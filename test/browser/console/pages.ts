@@ -72,7 +72,7 @@ export function pagesSuite(stage: Stage): void {
     const [first = '', second = ''] = await steps.allTextContents();
     assert.match(
       first,
-      /Attempt 1 failed and is repeated503forward:billing.*, took [\d.]+ (?:µs|ms|s), on .*ledger is being closed/,
+      /Attempt 1 failed, retry follows503forward:billing.*, took [\d.]+ (?:µs|ms|s), on .*ledger is being closed/,
     );
     assert.match(second, /Attempt 2 succeeded200forward:billing.*, took .*Booked as R-2291/);
     await page.locator('.timeline .job', { hasText: '2 attempts, ended' }).waitFor();

@@ -23,7 +23,7 @@ export interface PlotProps {
   readonly least?: number;
 }
 
-const HEIGHT = 132;
+const HEIGHT = 140;
 /** Where all plots of a page show their values: the one under the pointer moves the others. */
 const SYNC = 'portico';
 
@@ -55,6 +55,7 @@ export function Plot({ title, unit, times, lines, from, to, least = 0 }: PlotPro
       {
         width: Math.max(parent.clientWidth, 120),
         height: HEIGHT,
+        padding: [10, 6, 0, 0],
         cursor: {
           sync: { key: SYNC, setSeries: false },
           drag: { x: false, y: false },
@@ -70,8 +71,8 @@ export function Plot({ title, unit, times, lines, from, to, least = 0 }: PlotPro
           { ...axis, size: 26, space: 70, values: clock, grid: { show: false } },
           {
             ...axis,
-            size: 58,
-            space: 34,
+            size: 54,
+            space: 28,
             values: (_plot, splits) => splits.map((value) => formatValue(value, unit)),
           },
         ],

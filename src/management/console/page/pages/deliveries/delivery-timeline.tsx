@@ -73,7 +73,7 @@ function Step({ target, attempt: made }: { target: string; attempt: Attempt }) {
 
 const OUTCOMES: Readonly<Record<string, readonly [Tone, string]>> = {
   done: ['good', 'succeeded'],
-  retry: ['warn', 'failed and is repeated'],
+  retry: ['warn', 'failed, retry follows'],
   dead: ['bad', 'failed for good'],
   released: ['quiet', 'was given back'],
   died: ['bad', 'ended with its process'],

@@ -1,15 +1,13 @@
 import { type About, DOOR_TITLES } from '../../data/about.ts';
 import { formatValue } from '../../data/format.ts';
 import type { HistoryData } from '../../data/history.ts';
+import { recent, recentSpan } from '../../data/recent.ts';
 import { Card, Table } from '../../parts/parts.tsx';
-
-/** The values of the last minute. */
-const POINTS = 20;
 
 /** The doors with their addresses and what they answer now. */
 export function Doors({ doors, history }: { doors: About['doors']; history: HistoryData | undefined }) {
   return (
-    <Card title="Doors" note="last minute" className="doors">
+    <Card title="Doors" note={recentSpan(history)} className="doors">
       <Table label="Doors">
         <thead>
           <tr>
@@ -32,9 +30,8 @@ export function Doors({ doors, history }: { doors: About['doors']; history: Hist
           {doors.map(({ name, url, page }) => (
             <tr key={name}>
               <th scope="row">
-                {DOOR_TITLES[name] ?? name}
-                <br />
-                {page ? <a href={url}>{url}</a> : <code>{url}</code>}
+                <span className="door">{DOOR_TITLES[name] ?? name}</span>
+                {page ? <a href={url}>{url}</a> : <span className="quiet">{url}</span>}
               </th>
               <Latest history={history} column={`${name}.requests`} how="mean" />
               <Latest history={history} column={`${name}.errors`} how="mean" alarm />
@@ -59,10 +56,8 @@ function Latest({
   how: 'mean' | 'peak';
   alarm?: boolean;
 }) {
-  const { unit = '', values = [] } = history?.columns[column] ?? {};
-  const known = values.slice(-POINTS).filter((value) => value !== null);
-  if (known.length === 0) return <td className="number quiet">–</td>;
-  const value =
-    how === 'peak' ? Math.max(...known) : known.reduce((sum, each) => sum + each, 0) / known.length;
+  const value = recent(history, column, how);
+  if (value === undefined) return <td className="number quiet">–</td>;
+  const unit = history?.columns[column]?.unit ?? '';
   return <td className={`number ${alarm && value > 0 ? 'bad' : ''}`}>{formatValue(value, unit)}</td>;
 }

@@ -6,6 +6,7 @@ import { goTo, linkTo, type Route } from '../../data/route.ts';
 import { useData } from '../../data/use-data.ts';
 import { Card, Page, Segments, Waiting } from '../../parts/parts.tsx';
 import { Doors } from './overview-doors.tsx';
+import { Figures } from './overview-figures.tsx';
 import { type Health, HealthCard } from './overview-health.tsx';
 import { Plots } from './overview-plots.tsx';
 import { Processes } from './overview-processes.tsx';
@@ -20,9 +21,10 @@ export function Overview({ route }: { route: Route }) {
 
   return (
     <Page title="Overview" about={<Facts />}>
+      <Figures history={history} />
       <div className="grid two">
         <HealthCard health={health} />
-        <Doors doors={about?.doors ?? []} history={window === '15m' ? history : undefined} />
+        <Doors doors={about?.doors ?? []} history={history} />
       </div>
       <Processes />
       <div className="section-head">

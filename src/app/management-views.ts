@@ -26,6 +26,8 @@ export function managementViews(parts: Parts, lists: Pick<ExposureRules, 'includ
     configuration: effectiveOptions(settings, config.sources),
     loggers,
     exchanges: isExposed('httpexchanges', rules) ? recordExchanges(parts) : undefined,
+    auditEvents: parts.audit && parts.openedDatabase()?.audit,
+    audit: parts.audit,
     deliveries: isExposed('deliveries', rules) ? viewDeliveries(parts) : undefined,
     mappings: new Map(Array.from(doors, ([door, { routes }]) => [door, routes])),
     apis: apisOf(parts),

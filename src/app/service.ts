@@ -27,6 +27,7 @@ import { openManagementDoor } from './doors/management-door.ts';
 import { openRestDoor } from './doors/rest-door.ts';
 import { openWebhookDoor } from './doors/webhook-door.ts';
 import { linger } from './linger.ts';
+import { auditRefusals, openAudit } from './observe/audit.ts';
 import type { OpenDoor, Parts } from './parts.ts';
 import { scheduledBackups } from './scheduled-backups.ts';
 import { describeUnfinished, type Unfinished } from './unfinished.ts';
@@ -92,6 +93,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
     : undefined;
   const backups = database && scheduledBackups(settings, { loggers, metrics });
   if (backups !== undefined) opening.use(backups);
+  const audit = openAudit(settings, database, loggers);
+  if (audit !== undefined) opening.use(audit);
   const trusted = trustProxy(settings['http.trustProxy']);
   const certificate = certificateOf(settings, loggers);
   if (certificate !== undefined) opening.use(certificate);
@@ -108,6 +111,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     events: opening.use(createEvents(loggers.child('inbox'), metrics)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
+    audit,
     backups,
     apis: { doors: new Map() },
     onStop: (resource) => opening.use(resource),
@@ -129,6 +133,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           maxConnectionsPerAddress: trusted !== false ? undefined : settings['http.maxConnectionsPerAddress'],
           replyBudget,
           certificate,
+          onRefused: auditRefusals(audit, door),
           trustProxy: trusted,
         }),
       );

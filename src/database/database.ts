@@ -1,6 +1,7 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { DeliveryLog } from '../inbox/delivery-log.ts';
 import type { Inbox } from '../inbox/inbox.ts';
+import type { AuditStore } from '../observability/audit/audit.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import type { UserFeed } from '../users/user-feed.ts';
 
@@ -11,6 +12,7 @@ export interface Database extends AsyncDisposable {
   readonly userFeed: UserFeed;
   readonly inbox: Inbox;
   readonly deliveries: DeliveryLog;
+  readonly audit: AuditStore;
   /** One read from each table of the doors; throws or rejects when the engine does not answer. */
   ping(): MaybePromise<void>;
   /**

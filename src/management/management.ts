@@ -3,6 +3,7 @@ import { exposedEndpoints } from './access/exposure.ts';
 import { guard } from './access/guard.ts';
 import { allEndpoints } from './all-endpoints.ts';
 import { ApiDocuments } from './api/api-documents.ts';
+import { auditedRoutes } from './audit/audited-routes.ts';
 import { withDefaults } from './defaults.ts';
 import { addDiscovery } from './discovery/discovery.ts';
 import { addProbes } from './health/probes.ts';
@@ -62,7 +63,7 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
       documents.exposed = exposed;
       // At `/` discovery would replace the application's own start page.
       if (prefix !== '') addDiscovery(scope, exposed, options.build);
-      for (const { routes } of exposed) addRoutes(scope, routes);
+      for (const { id, routes } of exposed) addRoutes(scope, auditedRoutes(routes, id, options.audit));
     },
     { prefix },
   );

@@ -8,6 +8,7 @@ export const optInEndpoints = [
   'mappings',
   'loggers',
   'httpexchanges',
+  'auditevents',
   'deliveries',
   'eventloop',
   'threaddump',

@@ -2,6 +2,10 @@ import type { ErrorEntries } from './entry.ts';
 
 /** Codes of the management door. */
 export const MANAGEMENT_CODES = {
+  AUDIT_QUERY: {
+    status: 400,
+    text: 'A parameter of the audit events is not valid; correct what the message names.',
+  },
   CPU_PROFILE_BUSY: { status: 429, text: 'A CPU profile is being recorded; wait until it ends.' },
   CPU_PROFILE_SECONDS: {
     status: 400,

@@ -3,6 +3,7 @@ import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
 import { PING } from '../ping.ts';
+import { postgresAuditStore } from './audit-store.ts';
 import { PostgresDeliveryLog } from './inbox/delivery-log.ts';
 import { postgresInbox } from './inbox/inbox.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
@@ -55,6 +56,7 @@ export async function openPostgres(
     userFeed,
     inbox,
     deliveries: new PostgresDeliveryLog(server, notifier, observer),
+    audit: postgresAuditStore(server, observer),
     async ping() {
       await server.read({ name: 'ping', text: PING }, []);
     },

@@ -21,6 +21,8 @@ export function managementViews(parts: Parts, lists: Pick<ExposureRules, 'includ
     configuration: effectiveOptions(settings, config.sources),
     loggers,
     exchanges: isExposed('httpexchanges', rules) ? recordExchanges(parts) : undefined,
+    auditEvents: parts.audit && parts.openedDatabase()?.audit,
+    audit: parts.audit,
     deliveries: hasConsole || isExposed('deliveries', rules) ? viewDeliveries(parts) : undefined,
     history: hasConsole || isExposed('history', rules) ? openHistory(parts) : undefined,
     logTail,

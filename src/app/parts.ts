@@ -10,6 +10,7 @@ import type { DoorApi } from '../http/openapi/api.ts';
 import type { ListedRoute } from '../http/route-list.ts';
 import type { Listener } from '../http/server/listener.ts';
 import type { Events } from '../inbox/inbox-events.ts';
+import type { Audit } from '../observability/audit/audit.ts';
 import type { Readiness } from '../observability/health/readiness.ts';
 import type { RequestTail } from '../observability/history/request-tail.ts';
 import type { LogTail } from '../observability/log/log-tail.ts';
@@ -50,6 +51,8 @@ export interface Parts {
   database(): Database;
   /** The database, if one of the open doors needs it. */
   openedDatabase(): Database | undefined;
+  /** Where refusals and actions are recorded, if they are. */
+  readonly audit: Audit | undefined;
   /** The backups that the configuration schedules, if it does. */
   readonly backups: ScheduledBackups | undefined;
   /** What the management door describes of the others; each door adds itself. */

@@ -31,6 +31,7 @@ import { openRestDoor } from './doors/rest-door.ts';
 import { openWebhookDoor } from './doors/webhook-door.ts';
 import { dataFolder } from './health-checks.ts';
 import { linger } from './linger.ts';
+import { auditRefusals, openAudit } from './observe/audit.ts';
 import type { OpenDoor, Parts } from './parts.ts';
 import { scheduledBackups } from './scheduled-backups.ts';
 import { describeUnfinished, type Unfinished } from './unfinished.ts';
@@ -101,6 +102,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
   addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));
   const backups = database && scheduledBackups(settings, { loggers, metrics });
   if (backups !== undefined) opening.use(backups);
+  const audit = openAudit(settings, database, loggers);
+  if (audit !== undefined) opening.use(audit);
   const trusted = trustProxy(settings['http.trustProxy']);
   const certificate = certificateOf(settings, loggers);
   if (certificate !== undefined) opening.use(certificate);
@@ -119,6 +122,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     events: opening.use(createEvents(loggers.child('inbox'), metrics)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
+    audit,
     backups,
     apis: { doors: new Map() },
     onStop: (resource) => opening.use(resource),
@@ -140,6 +144,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           maxConnectionsPerAddress: trusted !== false ? undefined : settings['http.maxConnectionsPerAddress'],
           replyBudget,
           certificate,
+          onRefused: auditRefusals(audit, door),
           trustProxy: trusted,
         }),
       );

@@ -1,6 +1,7 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { DeliveryLog } from '../inbox/delivery-log.ts';
 import type { Inbox } from '../inbox/inbox.ts';
+import type { AuditStore } from '../observability/audit/audit.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import type { UserFeed } from '../users/user-feed.ts';
 
@@ -21,6 +22,7 @@ export interface Database extends AsyncDisposable {
   readonly deliveries: DeliveryLog;
   /** The processes that have this database open, this one too; absent where there can only be one. */
   processes?(): Promise<readonly DatabaseProcess[]>;
+  readonly audit: AuditStore;
   /** One read from each table of the doors; throws or rejects when the engine does not answer. */
   ping(): MaybePromise<void>;
   /**

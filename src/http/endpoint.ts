@@ -8,6 +8,8 @@ export interface Exchange {
   /** The request's id, as `x-request-id` and the log have it. */
   readonly id: string;
   readonly method: string;
+  /** The client's address, or what a trusted proxy says of it; empty on a Unix socket. */
+  readonly client: string;
   /** By name in lower case. `content-type` is in `contentType` instead. */
   readonly headers: Readonly<IncomingHttpHeaders>;
   /** The Content-Type header as sent; null without one. */

@@ -27,6 +27,10 @@ export class FastifyExchange implements Exchange {
     return this.request.method;
   }
 
+  get client(): string {
+    return this.request.ip ?? '';
+  }
+
   get headers(): Exchange['headers'] {
     return this.request.headers;
   }

@@ -1,5 +1,6 @@
 import { valueShower } from './access/masking.ts';
 import type { ApiDocuments } from './api/api-documents.ts';
+import { auditEventsEndpoint } from './audit/audit-events.ts';
 import { configPropsEndpoint } from './endpoints/configprops.ts';
 import { cpuProfileEndpoint } from './endpoints/cpuprofile.ts';
 import { customEndpoint } from './endpoints/custom.ts';
@@ -31,7 +32,8 @@ export function allEndpoints(
   health: HealthView,
   documents: ApiDocuments,
 ): readonly ManagementEndpoint[] {
-  const { build, configuration, loggers, exchanges, deliveries, mappings, shutDown, secrets } = options;
+  const { build, configuration, loggers, exchanges, auditEvents, deliveries, mappings, shutDown, secrets } =
+    options;
   const { history, logTail, requests } = options;
   const show = valueShower(options.showValues, secrets);
   return [
@@ -44,6 +46,7 @@ export function allEndpoints(
     mappings && mappingsEndpoint(build.artifact, mappings),
     loggers && loggersEndpoint(loggers),
     exchanges && httpExchangesEndpoint(exchanges, secrets),
+    auditEvents && auditEventsEndpoint(auditEvents, options),
     deliveries && deliveriesEndpoint(deliveries, options),
     history && historyEndpoint(history),
     logTail && logTailEndpoint(logTail),

@@ -3,6 +3,7 @@ import { exposedEndpoints } from './access/exposure.ts';
 import { guard } from './access/guard.ts';
 import { allEndpoints } from './all-endpoints.ts';
 import { ApiDocuments } from './api/api-documents.ts';
+import { auditedRoutes } from './audit/audited-routes.ts';
 import { addConsole, servesConsole } from './console/console.ts';
 import { withDefaults } from './defaults.ts';
 import { addDiscovery } from './discovery/discovery.ts';
@@ -68,7 +69,7 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
       // At `/` discovery would replace the application's own start page.
       const pages = servesConsole(options) ? [CONSOLE_LINK] : [];
       if (prefix !== '') addDiscovery(scope, exposed, options.build, pages);
-      for (const { routes } of exposed) addRoutes(scope, routes);
+      for (const { id, routes } of exposed) addRoutes(scope, auditedRoutes(routes, id, options.audit));
       if (pages.length > 0) addConsole(scope, endpoints, options);
     },
     { prefix },

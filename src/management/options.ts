@@ -7,6 +7,7 @@ import type { HealthGroupOptions } from '../config/schema/health-code.ts';
 import type { SecretTexts } from '../core/redaction.ts';
 import type { BasicUser } from '../http/auth/basic-auth.ts';
 import type { ExchangeLog } from '../http/exchange-log.ts';
+import type { Audit, AuditStore } from '../observability/audit/audit.ts';
 import type { Readiness } from '../observability/health/readiness.ts';
 import type { HealthRegistry } from '../observability/health/registry.ts';
 import type { History } from '../observability/history/history.ts';
@@ -66,6 +67,10 @@ export interface DoorOptions {
   readonly loggers?: Loggers | undefined;
   /** What /httpexchanges shows. */
   readonly exchanges?: ExchangeLog | undefined;
+  /** What /auditevents shows. */
+  readonly auditEvents?: Pick<AuditStore, 'find'> | undefined;
+  /** Where actions are recorded; default nowhere. */
+  readonly audit?: Audit | undefined;
   /** What /deliveries shows and replays. */
   readonly deliveries?: DeliveriesView | undefined;
   /** What /history shows. */

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/load.ts';
 import type { DeliveryFilter, DeliveryLog } from '../../inbox/delivery-log.ts';
+import type { AuditData } from '../../observability/audit/audit.ts';
 import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
 import { filterOf } from '../argv/filter-arguments.ts';
 import type { CommandUsage } from '../help/command-usage.ts';
@@ -7,6 +8,7 @@ import { confirmed } from '../terminal/confirm.ts';
 import { INTERRUPTED, interruption } from '../terminal/interruption.ts';
 import { counted, note } from '../terminal/output.ts';
 import { showProgress } from '../terminal/progress.ts';
+import { auditCommand } from './audit-command.ts';
 import { batchesOf, namedBatches, type Pages, select } from './batches.ts';
 import { type Batches, type BulkAction, type BulkResult, runBulk } from './bulk.ts';
 import { reportBulk } from './bulk-report.ts';
@@ -41,7 +43,19 @@ export async function bulkCommand(
   const { batches, matched } = chosen;
   if (!named && matched > 0) note(`${action.verb}ing ${counted(matched, 'delivery', 'deliveries')}.`);
   const result = await runShown(action, log, batches, matched, signal);
+  if (result.done > 0) {
+    await auditCommand(config.settings, database, `DELIVERIES_${action.done.toUpperCase()}`, {
+      ...textsOf(filter),
+      count: result.done,
+      delivery: named && ids.size === 1 ? [...ids][0] : undefined,
+    });
+  }
   return reportBulk({ action, matched, result, named, json: args.has('--json') });
+}
+
+/** What a filter matches, as audit data. */
+function textsOf(filter: DeliveryFilter): AuditData {
+  return Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)]));
 }
 
 /** Runs with a line of progress, which is cleared before anything else is printed. */

@@ -11,6 +11,7 @@ export const optInEndpoints = [
   'mappings',
   'loggers',
   'httpexchanges',
+  'auditevents',
   'deliveries',
   'history',
   'logtail',

@@ -95,8 +95,10 @@ export function port(spec: WithDefault<number | UnixAddress>): Option<number | U
 }
 
 /** A count from `min` (default 0) on. */
-export function count(spec: WithDefault<number> & { readonly min?: number }): Option<number> {
-  return option(integerKind('n', spec.min ?? 0, Number.MAX_SAFE_INTEGER), spec);
+export function count<const S extends Spec<number> & { readonly min?: number }>(
+  spec: S,
+): OptionOf<number, S> {
+  return option<number, S>(integerKind('n', spec.min ?? 0, Number.MAX_SAFE_INTEGER), spec);
 }
 
 /** A boolean. */

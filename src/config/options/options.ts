@@ -1,4 +1,5 @@
 import { isKeepableHeader } from '../../core/secret-header.ts';
+import { auditOptions } from './audit-options.ts';
 import { backupOptions } from './backup-options.ts';
 import { doors } from './door.ts';
 import { graphqlOptions } from './graphql-options.ts';
@@ -179,6 +180,7 @@ export const options = {
     default: 20,
     description: 'Maximum attempts in the history of a job, beside the one that handled it; the oldest go.',
   }),
+  ...auditOptions,
   'log.level': choice({
     env: 'LOG_LEVEL',
     default: 'info',

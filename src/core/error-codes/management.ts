@@ -2,6 +2,10 @@ import type { ErrorEntries } from './entry.ts';
 
 /** Codes of the management door. */
 export const MANAGEMENT_CODES = {
+  AUDIT_QUERY: {
+    status: 400,
+    text: 'A parameter of the audit events is not valid; correct what the message names.',
+  },
   CONSOLE_REFUSED: {
     status: 403,
     text: 'The console is not for this client, or the request does not come from it; the message says what to set or send.',

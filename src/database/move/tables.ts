@@ -17,7 +17,15 @@ export interface Column {
 
 /** A moved table. Its first column is its key, which the engine assigns in ascending order. */
 export interface MovedTable {
-  readonly name: 'users' | 'deliveries' | 'jobs' | 'attempts' | 'remembered_keys' | 'marks' | 'enqueued';
+  readonly name:
+    | 'users'
+    | 'deliveries'
+    | 'jobs'
+    | 'attempts'
+    | 'remembered_keys'
+    | 'marks'
+    | 'enqueued'
+    | 'audit_events';
   readonly key: string;
   readonly columns: readonly Column[];
 }
@@ -88,6 +96,14 @@ export const movedTables: readonly MovedTable[] = [
     body: 'bytes',
     received_at: 'integer',
     dedup_key: 'text',
+  }),
+  table('audit_events', {
+    seq: 'integer',
+    at: 'integer',
+    action: 'integer',
+    principal: 'text',
+    type: 'text',
+    data: 'text',
   }),
 ];
 

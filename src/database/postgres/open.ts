@@ -3,6 +3,7 @@ import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
 import { PING } from '../ping.ts';
+import { postgresAuditStore } from './audit-store.ts';
 import { PostgresDeliveryLog } from './inbox/delivery-log.ts';
 import { postgresInbox } from './inbox/inbox.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
@@ -59,6 +60,7 @@ export async function openPostgres(
       const rows = await server.readAlone({ text: PROCESSES }, []);
       return rows.map(([name, since]) => ({ name: String(name), since: Number(since) }));
     },
+    audit: postgresAuditStore(server, observer),
     async ping() {
       await server.read({ name: 'ping', text: PING }, []);
     },

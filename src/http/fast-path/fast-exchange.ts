@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../body/reply-budget.ts';
 import { onDeparture } from '../client-departure.ts';
+import type { ClientAddress } from '../connections/client-address.ts';
 import type { Leased } from '../connections/connection.ts';
 import type { Connections } from '../connections/connections.ts';
 import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
@@ -10,6 +11,7 @@ import { type ErrorFormat, refusal } from '../error-format.ts';
 import type { ExchangeRecorder } from '../exchange-log.ts';
 import { bodyTooLarge } from '../problem.ts';
 import type { ReplyRecorder } from '../request-metrics.ts';
+import { isAudited, type OnRefused } from '../server/refused-request.ts';
 import type { FastConnection } from './fast-connection.ts';
 import { parseReplyHead } from './parse-reply-head.ts';
 import type { PlainRequest } from './plain-request.ts';
@@ -27,6 +29,8 @@ export interface FastExchangeOptions {
   /** The id of the next request. */
   nextId(): string;
   readonly scheme: 'http' | 'https';
+  readonly clientAddress: ClientAddress;
+  readonly onRefused: OnRefused | undefined;
   /** Whether proxies are trusted to say who the client is. */
   readonly trustsProxies: boolean;
   /** Whether each reply closes its connection. */
@@ -79,6 +83,13 @@ export class FastExchange implements Exchange, Leased {
 
   get method(): string {
     return this.#request.method;
+  }
+
+  get client(): string {
+    return this.#options.clientAddress(
+      this.#connection.socket.remoteAddress,
+      this.#request.headers['x-forwarded-for'] as string | undefined,
+    );
   }
 
   get headers(): Readonly<IncomingHttpHeaders> {
@@ -141,6 +152,11 @@ export class FastExchange implements Exchange, Leased {
     }
   }
 
+  #noteRefusal(status: number, code = ''): void {
+    const { id, client, method, headers } = this;
+    this.#options.onRefused?.({ id, client, method, target: this.#request.url, headers, status, code });
+  }
+
   #settle(reply: Reply): void {
     try {
       this.#send(reply);
@@ -158,6 +174,7 @@ export class FastExchange implements Exchange, Leased {
     const { heads, isDraining, replyBudget } = this.#options;
     const connection = this.#connection;
     const closes = isDraining() || connection.isLast;
+    if (isAudited(status)) this.#noteRefusal(status, headers?.['x-error-code']);
     const contentLength = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     if (contentLength >= LARGE_REPLY) {
       replyBudget.take(contentLength, {

@@ -13,6 +13,7 @@ import Fastify, {
 import type { Logger } from 'pino';
 import { socketPathOf } from '../../core/unix-address.ts';
 import { ReplyBudget } from '../body/reply-budget.ts';
+import { clientAddress } from '../connections/client-address.ts';
 import { Connections } from '../connections/connections.ts';
 import { type ErrorFormat, sendProblem } from '../error-format.ts';
 import { type ExchangeRecorder, recordOf } from '../exchange-log.ts';
@@ -26,6 +27,7 @@ import { limitUnread } from './limit-unread.ts';
 import { ListenError, type ListenerAddress } from './listen-error.ts';
 import { baseAddress, listenOn } from './listen-on.ts';
 import { listenOnOtherAddresses } from './other-addresses.ts';
+import { isAudited, type OnRefused } from './refused-request.ts';
 import { originForm, refusedFraming } from './request-guard.ts';
 import { refusedUpgrade } from './upgrades.ts';
 
@@ -44,6 +46,8 @@ export interface ListenerOptions extends ListenerAddress {
   readonly maxConnectionsPerAddress?: number | undefined;
   /** What the door speaks TLS with; default plain HTTP. */
   readonly certificate?: LiveCertificate | undefined;
+  /** Called for each request that is refused for who sent it, or how often. */
+  readonly onRefused?: OnRefused | undefined;
   /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
   readonly trustProxy?: FastifyServerOptions['trustProxy'];
 }
@@ -136,6 +140,8 @@ export function createListener(options: ListenerOptions): Listener {
     nextId,
     trustsProxies: trustProxy !== false,
     isDraining: () => draining,
+    clientAddress: clientAddress(trustProxy),
+    onRefused: options.onRefused,
     scheme: certificate === undefined ? 'http' : 'https',
     recorder: () => recorder,
   });
@@ -150,8 +156,9 @@ export function createListener(options: ListenerOptions): Listener {
     reply.header('connection', 'close');
     sendProblem(errors, refused, request, reply);
   });
-  app.addHook('onSend', ({ raw }, reply, _payload, done) => {
-    if (reply.getHeader('connection') === 'close') connections.of(raw.socket)?.closeBehindReply();
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (reply.getHeader('connection') === 'close') connections.of(request.raw.socket)?.closeBehindReply();
+    if (isAudited(reply.statusCode)) noteRefusal(request, reply);
     done();
   });
   limitUnread(app, replyBudget);
@@ -161,6 +168,14 @@ export function createListener(options: ListenerOptions): Listener {
     drain();
     await Promise.all(servers.map((server) => server.stopAccepting()));
   });
+
+  function noteRefusal(
+    { id, ip: client = '', method, originalUrl: target, headers }: FastifyRequest,
+    reply: FastifyReply,
+  ) {
+    const code = String(reply.getHeader('x-error-code') ?? '');
+    options.onRefused?.({ id, client, method, target, headers, status: reply.statusCode, code });
+  }
 
   function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');

@@ -6,7 +6,7 @@ import type { DoorOptions } from '../options.ts';
 import { accessRules } from './access.ts';
 
 /** An exposed endpoint with the routes that its access leaves. */
-export interface Exposed extends Pick<ManagementEndpoint, 'about'> {
+export interface Exposed extends Pick<ManagementEndpoint, 'id' | 'about'> {
   readonly routes: Routes;
 }
 
@@ -33,7 +33,7 @@ export function exposedEndpoints(
       if (access === 'none') return [];
       const all = endpoint.routes(scope);
       const routes = access === 'read-only' ? withoutWrites(all) : all;
-      return Object.keys(routes).length === 0 ? [] : [{ about: endpoint.about, routes }];
+      return Object.keys(routes).length === 0 ? [] : [{ id: endpoint.id, about: endpoint.about, routes }];
     });
 }
 

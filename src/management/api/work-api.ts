@@ -141,6 +141,30 @@ export const workApi: EndpointPaths = {
       ],
     },
   },
+  '/auditevents': {
+    get: read(
+      'listAuditEvents',
+      'Who was refused and who did what, the latest 1,000, oldest first',
+      object({
+        events: listOf(
+          object({
+            timestamp: TIME,
+            principal: text(),
+            type: text(),
+            'data?': { type: 'object' },
+          }),
+        ),
+      }),
+      {
+        parameters: [
+          queryParameter('principal', 'Who did it.', text()),
+          queryParameter('after', 'The time after which it happened: ISO 8601.', text()),
+          queryParameter('type', 'What was done.', text()),
+        ],
+        refusals: ['AUDIT_QUERY', 'STORE_UNAVAILABLE'],
+      },
+    ),
+  },
   '/httpexchanges': {
     get: read(
       'listExchanges',

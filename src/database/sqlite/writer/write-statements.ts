@@ -1,5 +1,6 @@
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import { HEAD_START, WAITING_TARGETS } from '../../inbox-sql.ts';
+import { ADD_AUDIT_EVENTS, PRUNE_AUDIT_EVENTS } from '../audit-store.ts';
 import { KEEP_SUCCESSES, RECORD_ATTEMPT, TRIM_ATTEMPTS } from '../inbox/attempt-statements.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../inbox/delivery-zones.ts';
 import { MOVE_MARK } from '../inbox/marks.ts';
@@ -177,6 +178,9 @@ export const WRITES = {
   discardJobs: `
     UPDATE jobs SET status = 'discarded', finished_at = ?, owner = NULL
     WHERE delivery = ? AND status IN ('open', 'dead') RETURNING seq`,
+
+  addAuditEvents: ADD_AUDIT_EVENTS,
+  pruneAuditEvents: PRUNE_AUDIT_EVENTS,
 
   countTail: COUNT_TAIL,
   addZones: ADD_ZONES,

@@ -1,14 +1,16 @@
-import type { AddressInfo } from 'node:net';
+import { readFileSync } from 'node:fs';
 import type { Config } from '../../config/load.ts';
 import type { Door } from '../../config/options/door.ts';
+import { socketPathOf } from '../../core/unix-address.ts';
 import { parseDatabaseUrl } from '../../database/database-url.ts';
+import type { Receiver } from '../../http/client/sender.ts';
 import { isExposed } from '../../management/access/exposure.ts';
 import type { ConsoleDoor, ConsoleView } from '../../management/console/console-view.ts';
 import { History } from '../../observability/history/history.ts';
 import { doorAddresses } from '../banner.ts';
 import { webhookSettings } from '../doors/webhook-door.ts';
 import { accessOf, includeList } from '../exposure-rules.ts';
-import type { OpenDoor, Parts } from '../parts.ts';
+import type { Parts } from '../parts.ts';
 import { historySources } from './history-sources.ts';
 import { createTestSender } from './test-sender.ts';
 
@@ -24,10 +26,11 @@ export function openHistory({ metrics, doors, openedDatabase, onStop, config }: 
 
 /** What the console shows beside the endpoints. `secrets` are those of /webhook, if that door is open. */
 export function consoleView(parts: Parts, secrets: (() => readonly string[]) | undefined): ConsoleView {
-  const { config, doors, openedDatabase } = parts;
+  const { config, openedDatabase } = parts;
   const { settings } = config;
   const database = openedDatabase();
   return {
+    localOnly: socketPathOf(settings['management.port']) !== undefined,
     hosts: [settings.host, ...settings['management.consoleHosts']],
     role: settings['management.consoleRole'],
     doors: () => consoleDoors(parts),
@@ -39,25 +42,44 @@ export function consoleView(parts: Parts, secrets: (() => readonly string[]) | u
       createTestSender({
         sources: webhookSettings(config).sources,
         secrets,
-        url: () => urlOf(doors, 'webhook'),
+        receiver: (path) => receiverOf(parts, path),
       }),
   };
 }
 
 /** The doors with their addresses, as the start prints them. */
-function consoleDoors({ config, doors }: Parts): readonly ConsoleDoor[] {
-  const urls = [...doors.keys()].map((door) => [door, urlOf(doors, door)] as const);
-  const addresses = doorAddresses(Object.fromEntries(urls.filter(([, url]) => url !== undefined)), config);
-  return [...addresses].map(([name, url]) => ({ name, url, page: name !== 'webhook' }));
+function consoleDoors(parts: Parts): readonly ConsoleDoor[] {
+  const urls = [...parts.doors.keys()].map((door) => [door, urlOf(parts, door)] as const);
+  const addresses = doorAddresses(
+    Object.fromEntries(urls.filter(([, url]) => url !== undefined)),
+    parts.config,
+  );
+  return [...addresses].map(([name, url]) => {
+    return { name, url, page: name !== 'webhook' && socketPathOf(url) === undefined };
+  });
 }
 
-/** The base URL of a door on this machine; undefined before it listens. */
-function urlOf(doors: ReadonlyMap<Door, OpenDoor>, door: Door): string | undefined {
-  const address = doors.get(door)?.app.server.address() as AddressInfo | null | undefined;
+/** The base URL of a door on this machine, or its Unix socket; undefined before it listens. */
+function urlOf({ doors, config }: Parts, door: Door): string | undefined {
+  const address = doors.get(door)?.app.server.address();
   if (address === null || address === undefined) return undefined;
+  if (typeof address === 'string') return `unix:${address}`;
+  const scheme = config.settings['tls.cert'] === undefined ? 'http' : 'https';
   const { address: host, port } = address;
-  if (host === '0.0.0.0' || host === '::') return `http://127.0.0.1:${port}`;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  if (host === '0.0.0.0' || host === '::') return `${scheme}://127.0.0.1:${port}`;
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** The webhook door at a path, as this process reaches it; undefined before it listens. */
+function receiverOf(parts: Parts, path: string): Receiver | undefined {
+  const url = urlOf(parts, 'webhook');
+  if (url === undefined) return undefined;
+  const socketPath = socketPathOf(url);
+  if (socketPath !== undefined) return { url: new URL(`http://localhost${path}`), socketPath };
+  const file = parts.config.settings['tls.cert'];
+  const receiver = { url: new URL(url + path) };
+  // Its names are for others; read anew, because it may change.
+  return file === undefined ? receiver : { ...receiver, certificate: readFileSync(file, 'utf8') };
 }
 
 /** The address of the console, from those of the doors; undefined when it is not served. */
@@ -66,7 +88,8 @@ export function consoleAddress(addresses: ReadonlyMap<Door, string>, config: Con
   const exclude = settings['management.exclude'];
   const rules = { include: includeList(config), exclude, access: accessOf(settings) };
   const base = addresses.get('management');
-  return base === undefined || !isExposed('console', rules)
+  // No browser opens a Unix socket.
+  return base === undefined || socketPathOf(base) !== undefined || !isExposed('console', rules)
     ? undefined
     : `${base.replace(/\/$/, '')}/console`;
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describeError } from '../../core/describe-error.ts';
+import { createSender, type Receiver } from '../../http/client/sender.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import type { TestAnswer, TestSender } from '../../management/console/console-view.ts';
 import type { Signer } from '../../webhook/schemes/scheme.ts';
@@ -19,12 +20,12 @@ export interface TestSenderOptions {
   readonly sources: readonly SourceSettings[];
   /** The secrets that /webhook accepts now. */
   secrets(): readonly string[];
-  /** The base URL of the webhook door; undefined before it listens. */
-  url(): string | undefined;
+  /** The webhook door at one of its paths; undefined before it listens. */
+  receiver(path: string): Receiver | undefined;
 }
 
 /** Sends test deliveries to the service's own webhook door, each signed as its sender would. */
-export function createTestSender({ sources, secrets, url }: TestSenderOptions): TestSender {
+export function createTestSender({ sources, secrets, receiver }: TestSenderOptions): TestSender {
   function sign(source: SourceSettings | undefined): {
     readonly layout: SourceLayout;
     readonly sign: Signer;
@@ -58,17 +59,12 @@ export function createTestSender({ sources, secrets, url }: TestSenderOptions): 
     ],
     async send(source, event, data): Promise<TestAnswer> {
       const { body, headers } = signed(source, event, data);
-      const base = url();
-      if (base === undefined) throw wrong('The webhook door does not listen');
-      const path = source === '' ? '/webhook' : `/webhook/${encodeURIComponent(source)}`;
-      const began = performance.now();
+      const door = receiver(source === '' ? '/webhook' : `/webhook/${encodeURIComponent(source)}`);
+      if (door === undefined) throw wrong('The webhook door does not listen');
+      using sender = createSender(door);
       try {
-        const signal = AbortSignal.timeout(TIMEOUT);
-        const request = { method: 'POST', headers, body: Buffer.from(body), signal };
-        const response = await fetch(`${base}${path}`, request);
-        const text = (await response.text()).slice(0, MAX_ANSWER);
-        const delivery = response.headers.get('x-delivery-id') ?? undefined;
-        return { status: response.status, body: text, delivery, took: performance.now() - began };
+        const reply = await sender.post(headers, body, AbortSignal.timeout(TIMEOUT));
+        return { ...reply, body: reply.body.slice(0, MAX_ANSWER) };
       } catch (cause) {
         throw new HttpProblem(502, 'TEST_DELIVERY_UNSENT', `No answer: ${describeError(cause)}`, { cause });
       }

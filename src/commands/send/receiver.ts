@@ -1,17 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../../config/load.ts';
 import { socketPathOf } from '../../core/unix-address.ts';
+import type { Receiver } from '../../http/client/sender.ts';
 import { misuse } from './misuse.ts';
 import type { SendAs } from './sender-of.ts';
-
-/** Where deliveries are sent to. */
-export interface Receiver {
-  readonly url: URL;
-  /** The Unix socket that it listens on, if it does. */
-  readonly socketPath?: string;
-  /** The certificate that it shows, as PEM, where its name is not to be compared. */
-  readonly certificate?: string;
-}
 
 /** The receiver: the given one, or that of the webhook door of the configuration. Throws UsageError. */
 export function receiverOf(

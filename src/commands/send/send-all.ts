@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { createSender, type Receiver, type Reply } from '../../http/client/sender.ts';
 import { UnsignableError } from '../../webhook/schemes/scheme-error.ts';
 import { type BodyParts, buildBody } from '../../webhook/sources/build-body.ts';
 import { misuse } from './misuse.ts';
-import { createSender, type Reply } from './post.ts';
-import type { Receiver } from './receiver.ts';
 import type { SendAs } from './sender-of.ts';
 import { noAnswer, signedHeaders } from './signed-headers.ts';
 

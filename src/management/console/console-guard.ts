@@ -11,7 +11,7 @@ import type { ConsoleView } from './console-view.ts';
 /** Sent with every action. No form and no other page can send it without asking first. */
 export const ACTION_HEADER = 'x-portico-console';
 
-export interface ConsoleGuardOptions extends Pick<ConsoleView, 'hosts' | 'role'> {
+export interface ConsoleGuardOptions extends Pick<ConsoleView, 'hosts' | 'role' | 'localOnly'> {
   /** Whether the door asks for credentials. */
   readonly secured: boolean;
   /** For a browser that may not see the console. */
@@ -30,12 +30,13 @@ const HEADER = problem(`An action needs the header ${ACTION_HEADER}`);
 /** The hook of everything below the console. What needs credentials is decided by the hook of the base path before it. */
 export function consoleGuard({
   secured,
+  localOnly,
   hosts = [],
   role,
   refusal,
 }: ConsoleGuardOptions): onRequestHookHandler {
   function refusalOf(request: FastifyRequest): HttpProblem | undefined {
-    if (!secured && !isLocalClient(request)) return REMOTE;
+    if (!secured && !isLocalClient(request, localOnly)) return REMOTE;
     if (!isOwnHost(request, hosts)) return HOST;
     if (request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS') return;
     if (!isSameOrigin(request)) return ORIGIN;

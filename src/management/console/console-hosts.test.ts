@@ -37,3 +37,12 @@ test('an address and localhost are own names, others have to be configured', () 
     assert.ok(!isOwnHost({ hostname }, names), hostname);
   }
 });
+
+test('who comes without an address is local on a Unix socket alone', () => {
+  const client = { ip: undefined, ips: undefined, headers: {} } as never;
+  assert.equal(isLocalClient(client), false, 'a connection that is gone');
+  assert.equal(isLocalClient(client, true), true);
+  const forwarded = { ip: undefined, ips: undefined, headers: { 'x-forwarded-for': '203.0.113.7' } } as never;
+  assert.equal(isLocalClient(forwarded, true), false);
+  assert.equal(isLocalClient({ ip: '203.0.113.7', ips: ['203.0.113.7'], headers: {} } as never, true), false);
+});

@@ -39,6 +39,8 @@ export interface TestSender {
 
 /** What the console shows beside the endpoints. The program that registers the door gives some of it. */
 export interface ConsoleView {
+  /** Whether only this machine can connect, as on a Unix socket, whose clients have no address. */
+  readonly localOnly?: boolean | undefined;
   /** Host names under which the door is asked for, beside its own addresses. */
   readonly hosts?: readonly string[] | undefined;
   /** The role that a user needs for actions; none when undefined. */

@@ -43,10 +43,10 @@ export function addConsole(
   });
 
   base.register(async (scope) => {
-    const { hosts, role } = view;
+    const { hosts, role, localOnly } = view;
     scope.addHook(
       'onRequest',
-      consoleGuard({ secured: users.length > 0, hosts, role, refusal: refusalPage }),
+      consoleGuard({ secured: users.length > 0, localOnly, hosts, role, refusal: refusalPage }),
     );
     addOperations(scope, '/console', { get: () => page, fast: false });
     if (manifest !== undefined) addOperations(scope, '/console/assets/:name', assets(manifest, directory));

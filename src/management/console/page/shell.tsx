@@ -118,7 +118,7 @@ export function Shell({
 function elsewhere(about: About | undefined): readonly (readonly [title: string, href: string])[] {
   if (about === undefined) return [];
   const base = location.pathname.replace(/\/console\/?$/, '');
-  const graphql = about.doors.find(({ name }) => name === 'graphql');
+  const graphql = about.doors.find(({ name, page }) => name === 'graphql' && page);
   // Where the reference is not exposed by itself, the console has it.
   const reference = about.reference ? `${base}/docs` : `${API}docs`;
   return [

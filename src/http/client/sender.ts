@@ -1,6 +1,14 @@
 import { Agent as HttpAgent, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { type AgentOptions, Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import type { Receiver } from './receiver.ts';
+
+/** Where requests are sent to. */
+export interface Receiver {
+  readonly url: URL;
+  /** The Unix socket that it listens on, if it does. */
+  readonly socketPath?: string;
+  /** The certificate that it shows, as PEM, where its name is not to be compared. */
+  readonly certificate?: string;
+}
 
 /** The answer of a receiver. */
 export interface Reply {

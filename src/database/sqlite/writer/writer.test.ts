@@ -178,7 +178,9 @@ test('batches that come while another one is under way are one transaction, and 
   const batches: Promise<PromiseSettledResult<readonly Row[]>[]>[] = [];
   for (let batch = 0; batch < 4; batch++) {
     const writes = Array.from({ length: 20 }, (_, i) =>
-      i === 7 ? opened.writer.queue.write('createUser', null, 'a@b', 1) : create(opened.writer, `${batch}-${i}`),
+      i === 7
+        ? opened.writer.queue.write('createUser', null, 'a@b', 1)
+        : create(opened.writer, `${batch}-${i}`),
     );
     batches.push(Promise.allSettled(writes));
     await nextTurn();

@@ -105,7 +105,7 @@ describe('users read from a replica of PostgreSQL', { skip: withoutPostgres ?? f
        ALTER TABLE users RENAME TO plain_users;
        CREATE VIEW users AS
          SELECT id, CASE id WHEN 2 THEN held() ELSE '' END ||
-           CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'primary' END AS name, email
+           CASE WHEN pg_is_in_recovery() THEN 'replica' ELSE 'primary' END AS name, email, version
          FROM plain_users`,
       both.url,
     );

@@ -88,7 +88,9 @@ for (const [engine, open] of Object.entries(restDoors)) {
   });
 }
 
-test('replicas on one database create once per key', { skip: withoutPostgres ?? false }, async () => {
+test('replicas on one database create once per key, and take the cursors and tags of each other', {
+  skip: withoutPostgres ?? false,
+}, async () => {
   const DATABASE_URL = await postgresDatabase();
   await using one = await openDoor({ DATABASE_URL });
   await using two = await openDoor({ DATABASE_URL });
@@ -102,7 +104,13 @@ test('replicas on one database create once per key', { skip: withoutPostgres ?? 
       taken[0]?.headers.get('location'),
     );
   }
-  assert.equal(idsOf(await one.get('/users')).length, 10);
+  const page = await one.get('/users?limit=4');
+  assert.deepEqual(idsOf(await two.get(page.links.next ?? '')).length, 4);
+  const known = { 'if-none-match': page.headers.get('etag') ?? '' };
+  assert.equal((await two.get('/users?limit=4', known)).status, 304);
+  await one.create('late', 'a@b');
+  assert.equal((await two.get('/users?limit=4', known)).status, 200);
+  assert.equal(idsOf(await one.get('/users')).length, 11);
 });
 
 const places = {

@@ -101,10 +101,6 @@ export const ERROR_CODES = {
     status: 400,
     text: 'A line of a CSV has a wrong number of fields, or a quote where none may be; put fields with commas or quotes in quotes and double the quotes inside.',
   },
-  IMPORT_REFUSED: {
-    status: 400,
-    text: 'Lines of an import in one transaction are refused, so nothing was stored; the reply names them.',
-  },
   PRECONDITION_FAILED: {
     status: 412,
     text: 'The user has another version than `If-Match` names, or was changed after `If-Unmodified-Since`; nothing was written. Read it again.',

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { StoreUnavailableError } from '../../core/store-errors.ts';
 import type { Exchange, Reply, StreamedBodies } from '../../http/endpoint.ts';
 import { HttpProblem, reasonPhrase } from '../../http/problem.ts';
+import type { BadLine } from '../../users/import/import-entry.ts';
 import { ImportError } from '../../users/import/import-error.ts';
 import { importTransaction } from '../../users/import/import-transaction.ts';
 import { type ImportOutcome, type ImportRequest, importUsers } from '../../users/import/import-users.ts';
@@ -75,7 +76,7 @@ async function lineByLine(request: ImportRequest, asked: AskedImport, exchange: 
     }
     yield report.end(request.position?.line ?? 0);
   }
-  return reply(asked, Readable.from(text(), { objectMode: false, highWaterMark: 1 }), 200);
+  return reply(asked, Readable.from(text(), { objectMode: false, highWaterMark: 1 }));
 }
 
 async function whole(request: ImportRequest, asked: AskedImport): Promise<Reply> {
@@ -84,21 +85,21 @@ async function whole(request: ImportRequest, asked: AskedImport): Promise<Reply>
   });
   const report = new ImportReport(asked.isMinimal);
   const text = report.lines(outcomes) + report.end(request.position?.line ?? 0);
-  return reply(asked, text, outcomes.some(isRefused) ? 400 : 200);
+  const refused = outcomes.find(isRefused);
+  if (refused === undefined) return reply(asked, text);
+  // Nothing is stored; the status and the code are those of the first line that is to blame.
+  const { headers, ...rest } = reply(asked, text);
+  const status = refused.code === 'EMAIL_TAKEN' ? 409 : 400;
+  return { ...rest, status, headers: { ...headers, 'x-error-code': refused.code } };
 }
 
-function isRefused(outcome: ImportOutcome): boolean {
+function isRefused(outcome: ImportOutcome): outcome is BadLine {
   return !('id' in outcome);
 }
 
-function reply(asked: AskedImport, body: Reply['body'], status: number): Reply {
+function reply(asked: AskedImport, body: Reply['body']): Reply {
   const headers = { 'preference-applied': appliedPreferences(asked) };
-  return {
-    status,
-    type: 'application/x-ndjson',
-    body,
-    headers: status === 200 ? headers : { ...headers, 'x-error-code': 'IMPORT_REFUSED' },
-  };
+  return { status: 200, type: 'application/x-ndjson', body, headers };
 }
 
 /** The refusal of an import that could not go on before its reply began. */

@@ -9,7 +9,7 @@ export type ImportOutcome = { readonly line: number; readonly id: number } | Bad
 
 /** The bytes of an import, and where they go. */
 export interface ImportRequest {
-  readonly users: DatabaseUserStore;
+  readonly users: Pick<DatabaseUserStore, 'importUsers' | 'importAll'>;
   readonly chunks: AsyncIterable<Uint8Array>;
   readonly format: ImportFormat;
   /** Maximum number of bytes; default no limit. */
@@ -89,7 +89,7 @@ function handled<T>(promise: Promise<T>): Promise<T> {
 }
 
 async function storeBatch(
-  users: DatabaseUserStore,
+  users: ImportRequest['users'],
   batch: readonly ImportEntry[],
   mark: ImportMark | undefined,
 ): Promise<readonly ImportOutcome[]> {

@@ -52,7 +52,8 @@ const name = fc
     },
   )
   .map((parts) => `n${parts.join('')}`);
-const users = fc.array(fc.record({ name, email: name.map((text) => `${text}@x`) }), { maxLength: 8 });
+const user = fc.record({ name, email: name.map((text) => `${text}@x`) }, { noNullPrototype: true });
+const users = fc.array(user, { maxLength: 8 });
 const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 });
 const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`;
 /** Quoted where it must be. */

@@ -20,7 +20,7 @@ export async function exportCommand(argv: readonly string[]): Promise<number> {
   if (file === undefined && args.has('--json')) throw args.misuse('--json needs a file for the users');
   await using database = await openExisting(await args.configuration(), 'users export');
   using signal = interruption();
-  if (file === undefined) return toOutput(database.users, format, signal);
+  if (file === undefined) return await toOutput(database.users, format, signal);
   const { users, resumed, isComplete } = await toFile(
     database.users,
     { path: file, format, restart: args.has('--restart') },

@@ -105,6 +105,21 @@ for (const [engine, open] of Object.entries(restDoors)) {
       assert.equal(await count(door), linesOf(text).length);
     });
 
+    test('eight imports run at the same time, and one more is told to come later', async () => {
+      await using door = await open();
+      const running = Array.from({ length: 8 }, () => openImport(door.url, NDJSON));
+      for (const { request } of running) request.write(line(0));
+      for (const { reply } of running) (await reply).resume();
+      const refused = await door.send('POST', '/users', { headers: NDJSON, body: line(1) });
+      assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
+      for (const { request, reply } of running) {
+        request.end();
+        await once(await reply, 'end');
+      }
+      assert.equal((await door.send('POST', '/users', { headers: NDJSON, body: line(1) })).status, 200);
+      assert.equal(await count(door), 9);
+    });
+
     test('an array is an import only where that is asked for', async () => {
       await using door = await open();
       const body = '[{"name":"a","email":"a@x"}]';

@@ -50,6 +50,10 @@ for (const [engine, open] of Object.entries(restDoors)) {
       whole.request.destroy();
       await waitFor('the imports to end', async () => (await count(door)) === 50 || undefined);
       assert.equal(await door.create('Ada', 'ada@x'), 51);
+      const complaints = door.service.log.entries.filter(
+        ({ level }) => level === 'warn' || level === 'error',
+      );
+      assert.deepEqual(complaints, []);
     });
 
     test('single creates go in between the lines of a large import', async () => {

@@ -45,8 +45,7 @@ export function importEndpoint({
     const key = idempotencyKey({ headers: exchange.headers, body: NO_BODY }, idempotencyHours)?.key;
     const position = key === undefined ? undefined : { key, line: await users.beginImport(key) };
     const { format } = asked;
-    // A reader that ends early must not close the connection under the reply.
-    const chunks = { [Symbol.asyncIterator]: () => body.iterator({ destroyOnReturn: false }) };
+    const chunks = chunksOf(body);
     const request = { users, chunks, format, maxBytes: maxImportBytes, position };
     return asked.isWhole ? whole(request, asked) : lineByLine(request, asked, exchange);
   }
@@ -55,6 +54,16 @@ export function importEndpoint({
 }
 
 const NO_BODY = Buffer.alloc(0);
+
+/** The bytes of a body. Throws HttpProblem where the client leaves. */
+async function* chunksOf(body: Readable): AsyncGenerator<Uint8Array> {
+  try {
+    // A reader that ends early must not close the connection under the reply.
+    yield* body.iterator({ destroyOnReturn: false });
+  } catch (cause) {
+    throw new HttpProblem(400, 'BAD_REQUEST', 'The body did not end', { cause });
+  }
+}
 
 /** The reply begins with the first lines that are stored: what fails before is a refusal like any other. */
 async function lineByLine(request: ImportRequest, asked: AskedImport, exchange: Exchange): Promise<Reply> {
@@ -71,7 +80,8 @@ async function lineByLine(request: ImportRequest, asked: AskedImport, exchange: 
         if (lines !== '') yield lines;
       }
     } catch (error) {
-      yield stopOf(error, exchange);
+      // Nobody is there to be told.
+      if (!(error instanceof HttpProblem)) yield stopOf(error, exchange);
       return;
     }
     yield report.end(request.position?.line ?? 0);

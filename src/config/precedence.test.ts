@@ -65,6 +65,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   // Ranges of their own keep the doors apart.
   'rest.port': fc.integer({ min: 16_001, max: 32_000 }),
   'rest.idempotencyHours': fc.integer({ min: 1, max: 8_760 }),
+  'rest.maxImportBytes': fc.integer({ min: 0, max: 1_000_000_000 }),
   'rest.requireIfMatch': fc.boolean(),
   'users.uniqueEmail': fc.boolean(),
   'rest.search': fc.constantFrom('none', 'keys', 'text'),

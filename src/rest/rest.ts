@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
@@ -6,6 +7,7 @@ import { sendProblem } from '../http/error-format.ts';
 import { FastifyExchange } from '../http/fastify-exchange.ts';
 import { send } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
+import { askedExport } from './bulk/export-endpoint.ts';
 import { JSON_TYPE, json } from './envelope.ts';
 import { methodNotAllowed, NO_ROUTE, restErrors } from './rest-errors.ts';
 import { allowedOf } from './routing.ts';
@@ -21,12 +23,22 @@ export interface RestOptions {
   readonly requireIfMatch?: boolean;
   /** How long the outcome of a create with an Idempotency-Key is kept, in hours; default 24. */
   readonly idempotencyHours?: number;
+  /** Largest import in bytes; default 4 GiB. */
+  readonly maxImportBytes?: number;
 }
+
+const DEFAULT_MAX_IMPORT = 4 * 1024 ** 3;
 
 /** The REST door (contract 4.2) as a Fastify plugin. */
 export const rest: FastifyPluginAsync<RestOptions> = async (
   app,
-  { users, bodyLimit = 64 * 1024, requireIfMatch = false, idempotencyHours = 24 },
+  {
+    users,
+    bodyLimit = 64 * 1024,
+    requireIfMatch = false,
+    idempotencyHours = 24,
+    maxImportBytes = DEFAULT_MAX_IMPORT,
+  },
 ) => {
   const { list, read, create, update, remove } = userEndpoints({
     users,
@@ -34,6 +46,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     prefix: app.prefix,
     requireIfMatch,
     idempotencyHours,
+    maxImportBytes,
   });
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
@@ -53,7 +66,8 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   /** The length of a whole list is not known before it is sent, so HEAD tells none. */
   function headOfList(request: FastifyRequest, reply: FastifyReply): MaybePromise<FastifyReply> {
-    if (Object.keys(request.query as object).length === 0) {
+    const isPlain = Object.keys(request.query as object).length === 0 && askedExport(request) === undefined;
+    if (isPlain) {
       return whenReady(users.state(), (state) =>
         reply
           .headers(validatorHeaders(listValidators(state)))
@@ -62,7 +76,14 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
       );
     }
     const exchange = new FastifyExchange(request, reply, undefined);
-    return whenReady(list.handle(exchange), (answer) => send(reply, answer));
+    return whenReady(list.handle(exchange), (answer) => {
+      if (!(answer.body instanceof Readable)) return send(reply, answer);
+      answer.body.destroy();
+      return reply
+        .headers(answer.headers ?? {})
+        .type(answer.type)
+        .send();
+    });
   }
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {

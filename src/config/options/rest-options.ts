@@ -21,6 +21,12 @@ export const restOptions = {
     min: 1,
     description: 'Time for which the outcome of a create with an Idempotency-Key is kept, in hours.',
   }),
+  'rest.maxImportBytes': count({
+    env: 'REST_MAX_IMPORT_BYTES',
+    default: 4 * 1024 ** 3,
+    description:
+      'Maximum size of an import of users over REST, in bytes; what came before the limit was reached stays stored.',
+  }),
   'rest.requireIfMatch': toggle({
     env: 'REST_REQUIRE_IF_MATCH',
     default: false,

@@ -1,5 +1,7 @@
-import { DatabaseUserStore, type UserPage } from '../../users/database-user-store.ts';
+import { DatabaseUserStore, type UserPage, type WholeImport } from '../../users/database-user-store.ts';
+import type { ExportFormat, UserRows } from '../../users/export-users.ts';
 import type { IdempotencyKey, IdempotentOutcome } from '../../users/idempotent-create.ts';
+import type { ImportMark } from '../../users/import/import-batch.ts';
 import type { SearchLevel } from '../../users/search-level.ts';
 import type { NewUser } from '../../users/user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from '../../users/user-change.ts';
@@ -10,6 +12,7 @@ import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import { storedKey } from '../stored-key.ts';
 import type { Row, Statement } from './pool/connection.ts';
 import type { Server } from './pool/server.ts';
+import { PostgresUserImport } from './user-import.ts';
 import { postgresUserLists } from './user-lists.ts';
 import type { UserReads } from './user-reads.ts';
 import {
@@ -23,6 +26,7 @@ import {
   READ_KEY,
   REMOVE,
   REMOVE_IF,
+  ROWS,
   STATE,
   UPDATE,
 } from './user-statements.ts';
@@ -57,6 +61,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   readonly #reads: UserReads;
   readonly #onCreated: () => void;
   readonly #observer: DatabaseObserver;
+  readonly #imports: PostgresUserImport;
   /** `undefined` stores nothing. */
   readonly #creates: BatchQueue<Create | undefined, number>;
   readonly #updates: BatchQueue<Update, boolean>;
@@ -70,6 +75,11 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     this.#onCreated = onCreated;
     this.#observer = observer;
     this.#reads = reads;
+    const onWritten = () => {
+      reads.wrote();
+      onCreated();
+    };
+    this.#imports = new PostgresUserImport({ server, observer, onWritten });
     this.#creates = writeQueue((users) => this.#create(users), { concurrency: CREATE_CONCURRENCY, observer });
     this.#updates = writeQueue((users) => this.#update(users), { observer });
     this.#removals = writeQueue((ids) => this.#remove(ids), { observer });
@@ -105,6 +115,27 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   async lastId(): Promise<number> {
     const [row] = await counted(this.#tallies.lastId, () => this.#reads.run(LAST_ID, []));
     return Number(row?.[0] ?? 0);
+  }
+
+  async rows(format: ExportFormat, after: number, upTo: number, limit: number): Promise<UserRows> {
+    const values = [after, upTo, limit];
+    const [row] = await counted(this.#tallies.page, () =>
+      this.#reads.run(ROWS[format], values, limit > SHORT_PAGE),
+    );
+    const [count = 0, lastId, text] = (row ?? []) as [number?, (number | null)?, (string | null)?];
+    return { count, lastId: lastId ?? after, text: text ?? '' };
+  }
+
+  importUsers(users: readonly NewUser[], mark?: ImportMark): Promise<readonly (number | undefined)[]> {
+    return this.#imports.store(users, mark);
+  }
+
+  importAll(users: readonly NewUser[], mark?: ImportMark): Promise<WholeImport> {
+    return this.#imports.storeAll(users, mark);
+  }
+
+  beginImport(key: string): Promise<number> {
+    return this.#imports.begin(key);
   }
 
   create({ name, email }: NewUser, version = Date.now()): Promise<number> {

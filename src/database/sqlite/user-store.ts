@@ -1,6 +1,8 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { DatabaseUserStore, type UserPage } from '../../users/database-user-store.ts';
+import { DatabaseUserStore, type UserPage, type WholeImport } from '../../users/database-user-store.ts';
+import type { ExportFormat, UserRows } from '../../users/export-users.ts';
 import type { IdempotencyKey, IdempotentOutcome } from '../../users/idempotent-create.ts';
+import type { ImportMark } from '../../users/import/import-batch.ts';
 import type { LocalUserFeed } from '../../users/local-user-feed.ts';
 import type { SearchLevel } from '../../users/search-level.ts';
 import type { NewUser } from '../../users/user.ts';
@@ -12,11 +14,17 @@ import { storedKey } from '../stored-key.ts';
 import { PageCache } from './page-cache.ts';
 import { readRow } from './read-row.ts';
 import type { TickSnapshot } from './tick-snapshot.ts';
+import { SqliteUserImport } from './user-import.ts';
 import { sqliteUserLists, USERS_STATE } from './user-lists.ts';
 import type { Row } from './writer/batch.ts';
 import type { WriteQueue } from './writer/write-queue.ts';
 
 const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
+/** A user as a line. */
+const LINES: Readonly<Record<ExportFormat, string>> = {
+  ndjson: `${USER_JSON} || char(10)`,
+  csv: `id || ',"' || replace(name, '"', '""') || '","' || replace(email, '"', '""') || '"' || char(13, 10)`,
+};
 /** Any moment is before this one. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
@@ -40,8 +48,10 @@ export class SqliteUserStore extends DatabaseUserStore {
   readonly #pages = new PageCache();
   readonly #writes: WriteQueue;
   readonly #feed: LocalUserFeed;
+  readonly #imports: SqliteUserImport;
   readonly #read: StatementSync;
   readonly #page: StatementSync;
+  readonly #rows: Readonly<Record<ExportFormat, StatementSync>>;
   readonly #lastId: StatementSync;
   readonly #state: StatementSync;
   /** The idempotency keys of creates in progress; an SQLite file has one service. */
@@ -54,6 +64,7 @@ export class SqliteUserStore extends DatabaseUserStore {
     this.#snapshot = snapshot;
     this.#writes = writes;
     this.#feed = feed;
+    this.#imports = new SqliteUserImport({ reads, writes, feed });
     this.#tallies = {
       read: observer.reads('user.read'),
       page: observer.reads('user.page'),
@@ -64,6 +75,11 @@ export class SqliteUserStore extends DatabaseUserStore {
     this.#page = reads.prepare(`
       SELECT count(*) AS count, max(id) AS lastId, group_concat(${USER_JSON}) AS json, ${USERS_STATE} AS state
       FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)`);
+    const rows = (line: string) =>
+      reads.prepare(`
+        SELECT count(*) AS count, max(id) AS lastId, group_concat(${line}, '') AS text
+        FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)`);
+    this.#rows = { ndjson: rows(LINES.ndjson), csv: rows(LINES.csv) };
     this.#state = reads.prepare(`SELECT ${USERS_STATE} AS state`);
     this.#lastId = reads.prepare('SELECT max(id) AS lastId FROM users');
   }
@@ -101,6 +117,31 @@ export class SqliteUserStore extends DatabaseUserStore {
   lastId(): number {
     this.#snapshot?.enter();
     return counted(this.#tallies.lastId, () => readRow<{ lastId: number | null }>(this.#lastId))?.lastId ?? 0;
+  }
+
+  rows(format: ExportFormat, after: number, upTo: number, limit: number): UserRows {
+    this.#snapshot?.enter();
+    const row = counted(this.#tallies.page, () =>
+      readRow<{ count: number; lastId: number | null; text: string | null }>(
+        this.#rows[format],
+        after,
+        upTo,
+        limit,
+      ),
+    );
+    return { count: row?.count ?? 0, lastId: row?.lastId ?? after, text: row?.text ?? '' };
+  }
+
+  importUsers(users: readonly NewUser[], mark?: ImportMark): Promise<readonly (number | undefined)[]> {
+    return this.#imports.store(users, mark);
+  }
+
+  importAll(users: readonly NewUser[], mark?: ImportMark): Promise<WholeImport> {
+    return this.#imports.storeAll(users, mark);
+  }
+
+  beginImport(key: string): Promise<number> {
+    return this.#imports.begin(key);
   }
 
   async create({ name, email }: NewUser, version = Date.now()): Promise<number> {

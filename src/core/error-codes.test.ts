@@ -56,6 +56,13 @@ test('a refusal has the status that the catalogue says', () => {
     assert.equal(catalogue.get(code)?.status, Number(status), code);
 });
 
+test('no code is in two parts of the catalogue', () => {
+  const folder = join(import.meta.dirname, 'error-codes');
+  const parts = globSync('*.ts', { cwd: folder }).map((file) => readFileSync(join(folder, file), 'utf8'));
+  const keys = parts.flatMap((text) => [...text.matchAll(/^ {2}([A-Z][A-Z0-9_]*): \{/gm)]);
+  assert.equal(keys.length, catalogue.size);
+});
+
 test('every text is one line that a table can hold', () => {
   for (const [code, { text }] of catalogue) assert.match(text, /^[A-Z][^|\n]+\.$/, code);
 });

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { htmlDocument } from './built-page/html-document.ts';
 import type { Reply } from './endpoint.ts';
 
 const STYLE = `
@@ -42,24 +43,13 @@ export interface Linked {
 
 /** A page for browsers that says what is where; it loads nothing. Pure. */
 export function linksPage(title: string, about: string, items: readonly Linked[]): Reply {
-  const html = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)}</title>
-<link rel="icon" href="data:,">
-<style>${STYLE}</style>
-</head>
-<body>
-<h1>${escapeHtml(title)}</h1>
+  const content = `<h1>${escapeHtml(title)}</h1>
 <p>${escapeHtml(about)}</p>
 <dl>
 ${items.map(itemOf).join('')}</dl>
-</body>
-</html>
 `;
-  return { status: 200, type: 'text/html; charset=utf-8', body: html, headers: HEADERS };
+  const body = htmlDocument(escapeHtml(title), `<style>${STYLE}</style>\n`, content);
+  return { status: 200, type: 'text/html; charset=utf-8', body, headers: HEADERS };
 }
 
 function itemOf({ paths, about }: Linked): string {

@@ -49,7 +49,7 @@ test('a backup of a running service is restored in place of a later database, wh
   const restored = await run('restore', 'one.db', '--json');
   assert.equal(restored.code, 0, restored.stderr);
   const { kept } = JSON.parse(restored.stdout);
-  using before = new DatabaseSync(kept, { readOnly: true });
+  using before = new DatabaseSync(kept, { readOnly: true, timeout: 5_000 });
   assert.equal(before.prepare('SELECT count(*) AS count FROM users').get()?.count, 2);
   await using portico = startPortico({ cwd: place.path });
   await portico.ready();

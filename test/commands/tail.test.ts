@@ -32,6 +32,7 @@ test('tail shows what is new, each once and in order, until Ctrl+C', async () =>
     'event',
     'status',
     'receivedAt',
+    'plannedAt',
     'attempts',
     'size',
   ]);

@@ -31,7 +31,7 @@ describe('attempts of removed deliveries', () => {
     await using folder = await temporaryFolder();
     const file = join(folder.path, 'test.db');
     const count = () => {
-      using db = new DatabaseSync(file, { readOnly: true });
+      using db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
       return Number(db.prepare(COUNT).get()?.n);
     };
     assert.deepEqual(await removed(`sqlite:${file}`, count), [30, 30, 30]);

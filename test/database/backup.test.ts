@@ -46,7 +46,7 @@ test('a copy is that of one moment, and writes are acknowledged while it is made
   await writing;
   assert.equal(acknowledged, steps);
   assert.equal(report.rows.users, 6_000);
-  using copy = new DatabaseSync(to, { readOnly: true });
+  using copy = new DatabaseSync(to, { readOnly: true, timeout: 5_000 });
   assert.deepEqual(
     { ...copy.prepare('SELECT max(id) AS last, count(*) AS count FROM users').get() },
     {

@@ -89,6 +89,7 @@ for (const [engine, open] of Object.entries(engines)) {
       });
       dispatcher.start();
       try {
+        await waitFor('several to run', () => held > 30_000);
         while (done < 18) {
           await waitFor('an attempt', () => release.length > 0);
           const before = done;
@@ -99,7 +100,7 @@ for (const [engine, open] of Object.entries(engines)) {
         await dispatcher.stop(never);
       }
       assert.equal(running, 18);
-      assert.ok(most > 30_000 && most <= 75_000, `${most} bytes`);
+      assert.ok(most <= 75_000, `${most} bytes`);
     });
   });
 }

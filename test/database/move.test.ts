@@ -90,7 +90,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     const sqlite = `sqlite:${join(folder.path, 'target.db')}`;
     await move(postgres, sqlite);
     {
-      using db = new DatabaseSync(join(folder.path, 'target.db'), { readOnly: true });
+      using db = new DatabaseSync(join(folder.path, 'target.db'), { readOnly: true, timeout: 5_000 });
       const ends = db
         .prepare(
           'SELECT max(last_seq) AS zoned, (SELECT max(seq) FROM deliveries) AS last FROM delivery_zones',

@@ -4,26 +4,17 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { guideCommands } from '../support/guide-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { openDoor } from './support/door.ts';
 
 const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/GRAPHQL.md'), 'utf8');
 
-/** The commands of the guide's console blocks, each with what it prints. */
-function commands(): readonly { readonly command: string; readonly output: string }[] {
-  const blocks = [...GUIDE.matchAll(/```console\n(.*?)```/gs)].map(([, block = '']) => block);
-  const examples = blocks.flatMap((block) => block.split(/^\$ /m).slice(1));
-  return examples.map((example) => {
-    const [command = '', ...lines] = example.trimEnd().split('\n');
-    return { command, output: lines.join('\n') };
-  });
-}
-
 test('every command of the guide prints what it shows, in this order', async () => {
   await using folder = await temporaryFolder();
   const run = async (command: string) =>
     (await promisify(execFile)('sh', ['-c', command], { cwd: folder.path })).stdout.trimEnd();
-  const all = commands();
+  const all = guideCommands(GUIDE);
   // The trusted documents are there before the start that names them.
   for (const { command } of all) if (command.startsWith('echo ')) await run(command);
   const setting = all.find(({ command }) => command.endsWith(' npm start'))?.command;

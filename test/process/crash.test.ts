@@ -35,7 +35,7 @@ async function poisoned(end: string) {
   await writeFile(join(folder.path, 'portico.config.ts'), moduleThat(end));
   const start = () => startPortico({ cwd: folder.path, env: { INTERFACES: 'webhook' } });
   const jobs = () => {
-    using db = new DatabaseSync(join(folder.path, 'portico.db'), { readOnly: true });
+    using db = new DatabaseSync(join(folder.path, 'portico.db'), { readOnly: true, timeout: 5_000 });
     return db.prepare('SELECT * FROM jobs ORDER BY seq').all() as unknown as readonly Row[];
   };
   const go = () => writeFile(join(folder.path, 'go'), '');

@@ -37,7 +37,7 @@ async function stopAndGoOn(main?: string): Promise<Outcome> {
   const log = join(folder.path, 'effects.log');
   const effects = () => (existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : []);
   const jobs = () => {
-    using db = new DatabaseSync(join(folder.path, 'portico.db'), { readOnly: true });
+    using db = new DatabaseSync(join(folder.path, 'portico.db'), { readOnly: true, timeout: 5_000 });
     return db.prepare('SELECT * FROM jobs ORDER BY seq').all();
   };
 

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { guideCommands } from '../support/guide-commands.ts';
 import { open } from './support/rest-door.ts';
 
 const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/REST.md'), 'utf8');
@@ -22,16 +23,6 @@ function steady(text: string): string {
   });
 }
 
-/** The commands of the guide's console blocks, each with what it prints. */
-function commands(): readonly { readonly command: string; readonly output: string }[] {
-  const blocks = [...GUIDE.matchAll(/```console\n(.*?)```/gs)].map(([, block = '']) => block);
-  const examples = blocks.flatMap((block) => block.split(/^\$ /m).slice(1));
-  return examples.map((example) => {
-    const [command = '', ...lines] = example.trimEnd().split('\n');
-    return { command, output: lines.join('\n') };
-  });
-}
-
 test('every command of the guide prints what it shows, in this order', async () => {
   const env = Object.fromEntries(
     [...GUIDE.matchAll(/^([A-Z_]+)=(\S+) npm start$/gm)].map(([, name = '', value = '']) => [name, value]),
@@ -40,7 +31,7 @@ test('every command of the guide prints what it shows, in this order', async () 
   const printed: string[] = [];
   /** What the guide copies from an earlier output is copied here too. */
   const copied = new Map<string, string>();
-  for (const { command, output } of commands()) {
+  for (const { command, output } of guideCommands(GUIDE)) {
     const here = command
       .replaceAll('http://127.0.0.1:8000', door.url)
       .replace(CHANGING, (shown) => copied.get(shown) ?? shown);
@@ -50,7 +41,7 @@ test('every command of the guide prints what it shows, in this order', async () 
     const actual = said.match(CHANGING) ?? [];
     for (const [i, shown] of (output.match(CHANGING) ?? []).entries()) copied.set(shown, actual[i] ?? '');
   }
-  const expected = commands().map(({ output }) => output);
+  const expected = guideCommands(GUIDE).map(({ output }) => output);
   assert.ok(expected.length > 5);
   assert.equal(steady(printed.join('\n---\n')), steady(expected.join('\n---\n')));
 });

@@ -1,3 +1,4 @@
+import { htmlDocument } from '../../http/built-page/html-document.ts';
 import type { Manifest } from '../../http/built-page/manifest.ts';
 import type { Reply } from '../../http/endpoint.ts';
 
@@ -31,19 +32,8 @@ const icon =
   "stroke-width='2.6' stroke-linecap='round'/%3E%3C/svg%3E";
 
 function htmlReply(head: string, content: string): Reply {
-  const body = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Portico GraphQL</title>
-<link rel="icon" href="${icon}">
-${head}</head>
-<body>
-${content}</body>
-</html>
-`;
+  const scheme = '<meta name="color-scheme" content="light dark">\n';
+  const body = htmlDocument('Portico GraphQL', scheme + head, content, icon);
   return { status: 200, type: 'text/html; charset=utf-8', body, headers };
 }
 

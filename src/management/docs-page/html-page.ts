@@ -1,3 +1,4 @@
+import { htmlDocument } from '../../http/built-page/html-document.ts';
 import type { Manifest } from '../../http/built-page/manifest.ts';
 import type { Reply } from '../../http/endpoint.ts';
 import { COMMON_HEADERS } from '../replies.ts';
@@ -44,17 +45,6 @@ export function notBuiltPage(): Reply {
 }
 
 function htmlReply(head: string, content: string): Reply {
-  const body = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Portico: APIs</title>
-<link rel="icon" href="data:,">
-${head}</head>
-<body>
-${content}</body>
-</html>
-`;
+  const body = htmlDocument('Portico: APIs', head, content);
   return { status: 200, type: 'text/html; charset=utf-8', body, headers };
 }

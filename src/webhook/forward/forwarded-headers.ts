@@ -1,19 +1,8 @@
 import type { StoredDelivery } from '../../inbox/delivery.ts';
 import { type DeliveryHeaders, headersOf } from '../../inbox/delivery-headers.ts';
+import { CONNECTION_HEADERS } from './connection-headers.ts';
 
-/** Headers of the connection and the transfer (RFC 9110), which belong to the request that came. */
-const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+const OF_THE_CONNECTION: ReadonlySet<string> = new Set(CONNECTION_HEADERS);
 
 /** The kept headers of a delivery that are sent on; those that a forward sets itself take their place. */
 export function forwardedHeaders(delivery: Pick<StoredDelivery, 'headers'>): DeliveryHeaders {

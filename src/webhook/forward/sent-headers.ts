@@ -1,5 +1,6 @@
 import { headerName } from '../../core/header-name.ts';
 import { quote } from '../../core/quote.ts';
+import { CONNECTION_HEADERS } from './connection-headers.ts';
 
 /** Maximum size of the headers that a transformation sets, in bytes; servers take 8 to 16 KiB in all. */
 const MAX_HEADER_BYTES = 8 * 1024;
@@ -9,16 +10,7 @@ const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Headers that frame the request, name its host or identify and sign the delivery: Portico sets them. */
 const OWN: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
+  ...CONNECTION_HEADERS,
   'webhook-attempt',
   'webhook-id',
   'webhook-signature',

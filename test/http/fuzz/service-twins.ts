@@ -24,7 +24,7 @@ export async function startServiceTwins(): Promise<ServiceTwins> {
   const env = { GRAPHQL_USERS: 'database', WEBHOOK_SECRET: 'sesame', WEBHOOK_MAX_BODY_BYTES: '300' };
   const twins = cleanup.use(await startTransportTwins({ env, database: 'file' }));
   const open = (service: TestService) => {
-    const database = new DatabaseSync(join(service.folder, 'portico.db'), { readOnly: true });
+    const database = new DatabaseSync(join(service.folder, 'portico.db'), { readOnly: true, timeout: 5_000 });
     cleanup.defer(() => database.close());
     return database.prepare(WRITTEN);
   };

@@ -3,9 +3,13 @@ import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
+import { EventStreams } from '../http/event-stream/event-streams.ts';
+import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import { FastifyExchange } from '../http/fastify-exchange.ts';
 import { send } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
+import type { UserEventFeed } from '../users/user-event-feed.ts';
+import { asksForChanges, CHANGES_HEADERS, streamChanges } from './change-feed.ts';
 import { JSON_TYPE, json } from './envelope.ts';
 import { methodNotAllowed, NO_ROUTE, restErrors } from './rest-errors.ts';
 import { allowedOf } from './routing.ts';
@@ -21,12 +25,16 @@ export interface RestOptions {
   readonly requireIfMatch?: boolean;
   /** How long the outcome of a create with an Idempotency-Key is kept, in hours; default 24. */
   readonly idempotencyHours?: number;
+  /** What is done to the users; without it GET /users is no event stream. */
+  readonly feed?: UserEventFeed | undefined;
+  /** Maximum event streams at the same time; default 1,000. */
+  readonly maxStreams?: number;
 }
 
 /** The REST door (contract 4.2) as a Fastify plugin. */
 export const rest: FastifyPluginAsync<RestOptions> = async (
   app,
-  { users, bodyLimit = 64 * 1024, requireIfMatch = false, idempotencyHours = 24 },
+  { users, bodyLimit = 64 * 1024, requireIfMatch = false, idempotencyHours = 24, feed, maxStreams = 1_000 },
 ) => {
   const { list, read, create, update, remove } = userEndpoints({
     users,
@@ -35,6 +43,12 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     requireIfMatch,
     idempotencyHours,
   });
+  const streams = new EventStreams(new UnreadEvents());
+  app.addHook('preClose', (done) => {
+    streams.end();
+    done();
+  });
+  const changes = feed && { streams: streamChanges({ feed, streams, maxStreams }) };
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
   app.setErrorHandler((error, request, reply) =>
@@ -43,7 +57,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   // An empty second segment is none.
   for (const slash of ['', '/']) {
-    addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false });
+    addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false, ...changes });
     app.head(`/users${slash}`, headOfList);
     addEndpoint(app, 'POST', `/users${slash}`, create);
     addEndpoint(app, 'GET', `/users/:id${slash}`, read);
@@ -53,6 +67,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   /** The length of a whole list is not known before it is sent, so HEAD tells none. */
   function headOfList(request: FastifyRequest, reply: FastifyReply): MaybePromise<FastifyReply> {
+    if (feed !== undefined && asksForChanges(request)) return reply.headers(CHANGES_HEADERS).send();
     if (Object.keys(request.query as object).length === 0) {
       return whenReady(users.state(), (state) =>
         reply

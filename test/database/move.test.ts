@@ -265,7 +265,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     );
     // Who runs which target is written again by the processes that do, zones are made of what was moved, each database
     // has secrets and a count of changes of its own, and keys of creates are kept for a day.
-    const own = `'migrations', 'targets', 'delivery_zones', 'secrets', 'user_changes', 'idempotency_keys'`;
+    const own = `'migrations', 'targets', 'delivery_zones', 'secrets', 'user_changes', 'idempotency_keys', 'user_events', 'user_feed'`;
     const inSqlite = db
       .prepare(`SELECT m.name || '.' || c.name AS name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c
         WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT IN (${own})`)
@@ -273,7 +273,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
       .map(({ name }) => String(name));
     const inPostgres = await server.sql(
       `SELECT table_name || '.' || column_name FROM information_schema.columns
-       WHERE table_schema = 'public' AND table_name NOT IN ('migrations', 'inbox_size', 'targets', 'secrets', 'user_changes', 'idempotency_keys')`,
+       WHERE table_schema = 'public' AND table_name NOT IN ('migrations', 'inbox_size', 'targets', 'secrets', 'user_changes', 'idempotency_keys', 'user_events', 'user_feed')`,
       url,
     );
     const left = ['jobs.owner'];

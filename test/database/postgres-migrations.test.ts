@@ -43,6 +43,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '020-secrets.sql',
       '021-user-versions.sql',
       '022-idempotency.sql',
+      '025-user-events.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

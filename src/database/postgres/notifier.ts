@@ -1,6 +1,6 @@
 import type { Connection } from './pool/connection.ts';
 
-/** What a notification announces: new jobs, or new users. */
+/** What a notification announces: new jobs, or changes of users. */
 export type Topic = 'work' | 'users';
 
 const TOPICS: readonly Topic[] = ['work', 'users'];

@@ -1,5 +1,6 @@
 import { WAITING_TARGETS } from '../../inbox-sql.ts';
 import { ADD_ZONES, PRUNE_ZONES } from '../inbox/delivery-zones.ts';
+import { EVENT_WRITES } from '../user-event-log.ts';
 
 /** The highest `seq` ever used. */
 const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
@@ -43,6 +44,7 @@ export const WRITES = {
     DELETE FROM idempotency_keys
     WHERE key IN (SELECT key FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT 8)`,
   findUser: 'SELECT id FROM users WHERE id = ?',
+  ...EVENT_WRITES,
 
   appendDelivery: append('', ''),
   // For the first append after a prune: continues after the highest `seq` ever used.

@@ -86,6 +86,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           mayMigrate: settings['database.migrate'],
           forService: true,
           userIndexes: { search: settings['rest.search'], uniqueEmail: settings['users.uniqueEmail'] },
+          userEvents: { max: settings['users.maxEvents'], maxAge: settings['users.eventHours'] * 3_600_000 },
         }),
       )
     : undefined;

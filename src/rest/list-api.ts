@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../core/error-codes.ts';
 import { type ApiParameter, type ApiReply, queryParameter } from '../http/openapi/api.ts';
+import { text } from '../http/openapi/schema.ts';
 import { FILTERS } from './lists/filters.ts';
 import { LIMIT } from './lists/parameters.ts';
 
@@ -39,6 +40,19 @@ export const VALIDATORS: NonNullable<ApiReply['headers']> = {
 
 export const NOT_MODIFIED: ApiReply = { description: 'The client has it already.', headers: VALIDATORS };
 
+/** Where a stream of changes begins. */
+export const LAST_EVENT: readonly ApiParameter[] = [
+  header('last-event-id', 'Of an event stream: the last event that the client has seen.', '12.1795352385129'),
+  queryParameter('lastEventId', 'The same, for clients that cannot set the header.', { type: 'string' }),
+];
+
+/** The changes of the users, for clients that ask for an event stream. */
+export const CHANGES_CONTENT = {
+  'text/event-stream; charset=utf-8': text(
+    'What is done to users from now on, or behind the event that is named: `user.created`, `user.updated` and `user.deleted`, each with the user as JSON.',
+  ),
+} as const;
+
 /** The query of a list. Without one the reply has all users. */
 export const LIST_PARAMETERS: readonly ApiParameter[] = [
   queryParameter('limit', 'Users per page.', { type: 'integer', minimum: 1, maximum: LIMIT.max }),
@@ -70,4 +84,7 @@ export const LIST_REFUSALS = [
   'INVALID_CURSOR',
   'SEARCH_OFF',
   'TOO_MANY_MATCHES',
+  'EVENTS_GONE',
+  'INVALID_EVENT_ID',
+  'TOO_MANY_STREAMS',
 ] as const satisfies readonly ErrorCode[];

@@ -12,7 +12,9 @@ import { newUserSchema, userSchema } from '../users/user-schema.ts';
 import { EXPORT_CONTENT, IMPORT_CONTENT, IMPORT_REFUSALS, REPORT_CONTENT } from './bulk/bulk-api.ts';
 import { JSON_TYPE } from './envelope.ts';
 import {
+  CHANGES_CONTENT,
   IDEMPOTENCY_KEY,
+  LAST_EVENT,
   LIST_PARAMETERS,
   LIST_REFUSALS,
   NOT_MODIFIED,
@@ -98,10 +100,11 @@ export function restApi(prefix = ''): DoorApi {
       [`${prefix}/users`]: {
         get: {
           id: 'listUsers',
-          summary: 'Lists users: all of them, or a page of those that match',
+          summary: 'Lists users: all of them, or a page of those that match; or follows their changes',
           parameters: [
             ...LIST_PARAMETERS,
             ...READ_CONDITIONS,
+            ...LAST_EVENT,
             prefer(
               '`count=exact` for `X-Total-Count`; `handling=lenient` ignores wrong parameters.',
               'count=exact',
@@ -114,7 +117,7 @@ export function restApi(prefix = ''): DoorApi {
                 link: 'The next, the previous and the first page.',
                 'x-total-count': 'How many users match, if asked for.',
               }),
-              EXPORT_CONTENT,
+              { ...EXPORT_CONTENT, ...CHANGES_CONTENT },
             ),
             304: NOT_MODIFIED,
           },

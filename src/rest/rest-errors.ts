@@ -26,6 +26,9 @@ const EXPLAINED: ReadonlySet<string> = new Set([
   'INVALID_CURSOR',
   'SEARCH_OFF',
   'TOO_MANY_MATCHES',
+  'EVENTS_GONE',
+  'INVALID_EVENT_ID',
+  'TOO_MANY_STREAMS',
 ]);
 
 /** Refusals of imports, which are none of the contract's creates. */

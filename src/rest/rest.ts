@@ -4,10 +4,14 @@ import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
+import { EventStreams } from '../http/event-stream/event-streams.ts';
+import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import { FastifyExchange } from '../http/fastify-exchange.ts';
 import { send } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
+import type { UserEventFeed } from '../users/user-event-feed.ts';
 import { askedExport } from './bulk/export-endpoint.ts';
+import { asksForChanges, CHANGES_HEADERS, streamChanges } from './change-feed.ts';
 import { JSON_TYPE, json } from './envelope.ts';
 import { methodNotAllowed, NO_ROUTE, restErrors } from './rest-errors.ts';
 import { allowedOf } from './routing.ts';
@@ -25,6 +29,10 @@ export interface RestOptions {
   readonly idempotencyHours?: number;
   /** Largest import in bytes; default 4 GiB. */
   readonly maxImportBytes?: number;
+  /** What is done to the users; without it GET /users is no event stream. */
+  readonly feed?: UserEventFeed | undefined;
+  /** Maximum event streams at the same time; default 1,000. */
+  readonly maxStreams?: number;
 }
 
 const DEFAULT_MAX_IMPORT = 4 * 1024 ** 3;
@@ -38,6 +46,8 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     requireIfMatch = false,
     idempotencyHours = 24,
     maxImportBytes = DEFAULT_MAX_IMPORT,
+    feed,
+    maxStreams = 1_000,
   },
 ) => {
   const { list, read, create, update, remove } = userEndpoints({
@@ -48,6 +58,12 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     idempotencyHours,
     maxImportBytes,
   });
+  const streams = new EventStreams(new UnreadEvents());
+  app.addHook('preClose', (done) => {
+    streams.end();
+    done();
+  });
+  const changes = feed && { streams: streamChanges({ feed, streams, maxStreams }) };
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
   app.setErrorHandler((error, request, reply) =>
@@ -56,7 +72,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   // An empty second segment is none.
   for (const slash of ['', '/']) {
-    addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false });
+    addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false, ...changes });
     app.head(`/users${slash}`, headOfList);
     addEndpoint(app, 'POST', `/users${slash}`, create);
     addEndpoint(app, 'GET', `/users/:id${slash}`, read);
@@ -66,6 +82,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   /** The length of a whole list is not known before it is sent, so HEAD tells none. */
   function headOfList(request: FastifyRequest, reply: FastifyReply): MaybePromise<FastifyReply> {
+    if (feed !== undefined && asksForChanges(request)) return reply.headers(CHANGES_HEADERS).send();
     const isPlain = Object.keys(request.query as object).length === 0 && askedExport(request) === undefined;
     if (isPlain) {
       return whenReady(users.state(), (state) =>

@@ -53,6 +53,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '015-timing.sql',
       '016-vacuum.sql',
       '017-imports.sql',
+      '018-user-events.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

@@ -136,6 +136,7 @@ test('each kind of reply is described', async () => {
     ['rest', '/users', 'post', { 'content-type': 'text/csv' }, 'name,email\nCy,cy@x\n'],
     ['rest', '/users', 'post', { prefer: 'transaction=all' }, '[{"name":""}]'],
     ['rest', '/users', 'get', { accept: 'text/csv' }],
+    ['rest', '/users', 'get', { accept: 'text/event-stream', 'last-event-id': '9999.1' }],
     ['rest', '/users/{id}', 'get', strict],
     ['rest', '/users/{id}', 'get', problem],
     ['webhook', '/webhook/hub', 'post', {}, '{}'],
@@ -150,7 +151,7 @@ test('each kind of reply is described', async () => {
     check(path, method, await seen(reply));
     statuses.push(reply.status);
   }
-  assert.deepEqual(statuses, [201, 400, 413, 200, 400, 200, 404, 200, 401, 400, 204, 404]);
+  assert.deepEqual(statuses, [201, 400, 413, 200, 400, 200, 410, 404, 200, 401, 400, 204, 404]);
 });
 
 test('a document describes every route that the doors serve, and nothing else', async () => {

@@ -33,6 +33,25 @@ export const restOptions = {
     description:
       'Whether updates and deletions over REST need If-Match, so that no client overwrites what it has not read.',
   }),
+  'rest.maxStreams': count({
+    env: 'REST_MAX_STREAMS',
+    default: 1_000,
+    min: 1,
+    description: 'Maximum number of event streams of the REST door at the same time.',
+  }),
+  'users.maxEvents': count({
+    env: 'USERS_MAX_EVENTS',
+    default: 100_000,
+    min: 1_000,
+    description:
+      'Maximum number of events of users (created, updated, deleted) that the database keeps for those who follow them.',
+  }),
+  'users.eventHours': count({
+    env: 'USERS_EVENT_HOURS',
+    default: 24,
+    min: 1,
+    description: 'Time for which the database keeps an event of a user, in hours.',
+  }),
   'users.uniqueEmail': toggle({
     env: 'USERS_UNIQUE_EMAIL',
     default: false,

@@ -50,8 +50,8 @@ export interface PostgresUserStoreOptions {
   readonly observer: DatabaseObserver;
   /** What the users are indexed for. */
   readonly search: SearchLevel;
-  /** Called when there may be new users. */
-  onCreated(): void;
+  /** Called when users may have been changed. */
+  onChanged(): void;
 }
 
 /** Users in PostgreSQL: reads share connections, writes of one kind are batched into one statement. */
@@ -59,7 +59,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   readonly lists: UserLists;
   readonly #server: Server;
   readonly #reads: UserReads;
-  readonly #onCreated: () => void;
+  readonly #onChanged: () => void;
   readonly #observer: DatabaseObserver;
   readonly #imports: PostgresUserImport;
   /** `undefined` stores nothing. */
@@ -68,16 +68,16 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   readonly #removals: BatchQueue<number, boolean>;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor({ server, reads, observer, search, onCreated }: PostgresUserStoreOptions) {
+  constructor({ server, reads, observer, search, onChanged }: PostgresUserStoreOptions) {
     super();
     this.lists = postgresUserLists(reads, search);
     this.#server = server;
-    this.#onCreated = onCreated;
+    this.#onChanged = onChanged;
     this.#observer = observer;
     this.#reads = reads;
     const onWritten = () => {
       reads.wrote();
-      onCreated();
+      onChanged();
     };
     this.#imports = new PostgresUserImport({ server, observer, onWritten });
     this.#creates = writeQueue((users) => this.#create(users), { concurrency: CREATE_CONCURRENCY, observer });
@@ -154,7 +154,6 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
         const [[isFree, id, version] = []] = await this.#write(CREATE_ONCE, values);
         if (isFree !== true) return { is: 'running' };
         if (typeof id === 'number') {
-          this.#onCreated();
           // What is left stays for the next one.
           this.#server.write(EXPIRE_KEYS, [now]).catch(() => {});
           return { is: 'created', id, version: Number(version) };
@@ -219,7 +218,9 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     try {
       return await this.#server.write(statement, values);
     } finally {
+      // What fails without an answer may be stored all the same.
       this.#reads.wrote();
+      this.#onChanged();
     }
   }
 
@@ -234,8 +235,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
       given.map(({ email }) => email),
       given.map(({ version }) => version),
     ];
-    // A batch that fails without an answer may be stored all the same.
-    const rows = await this.#write(CREATE, columns).finally(this.#onCreated);
+    const rows = await this.#write(CREATE, columns);
     // Ids grow in the order in which the users were given.
     const ids = rows.map(([id]) => Number(id)).sort((a, b) => a - b);
     let next = 0;

@@ -2,7 +2,6 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { WholeImport } from '../../users/database-user-store.ts';
 import { IMPORT_KEPT, type ImportMark } from '../../users/import/import-batch.ts';
 import { importInProgress } from '../../users/import/import-error.ts';
-import type { LocalUserFeed } from '../../users/local-user-feed.ts';
 import type { NewUser } from '../../users/user.ts';
 import { earlier, firstDuplicate } from '../first-duplicate.ts';
 import { storedKey } from '../stored-key.ts';
@@ -10,14 +9,12 @@ import { readRow } from './read-row.ts';
 import type { Step, StepRows } from './writer/batch.ts';
 import type { WriteQueue } from './writer/write-queue.ts';
 
-/** Users that subscribers get at once; then they can take them. */
-const PUBLISHED = 250;
-
 /** What imports work on. */
 export interface SqliteImportOptions {
   readonly reads: DatabaseSync;
   readonly writes: WriteQueue;
-  readonly feed: LocalUserFeed;
+  /** Called after each write that stored users. */
+  onWritten(): void;
 }
 
 /** The writes of imports to an SQLite database. */
@@ -35,17 +32,13 @@ export class SqliteUserImport {
     mark: ImportMark | undefined,
   ): Promise<readonly (number | undefined)[]> {
     const rows = await this.#submit(users, 'importUser', mark);
-    const ids = rows.map(([row]) => (row === undefined ? undefined : Number(row[0])));
-    await this.#publish(users, ids);
-    return ids;
+    return rows.map(([row]) => (row === undefined ? undefined : Number(row[0])));
   }
 
   async storeAll(users: readonly NewUser[], mark: ImportMark | undefined): Promise<WholeImport> {
     try {
       const rows = await this.#submit(users, 'createUser', mark);
-      const ids = rows.map(([row]) => Number(row?.[0]));
-      await this.#publish(users, ids);
-      return { ids };
+      return { ids: rows.map(([row]) => Number(row?.[0])) };
     } catch (error) {
       if (!String(error).includes('UNIQUE constraint failed: users.email')) throw error;
       return { taken: this.#firstTaken(users) ?? 0 };
@@ -78,22 +71,12 @@ export class SqliteUserImport {
   }
 
   async #inTurn(steps: readonly Step[]): Promise<StepRows> {
-    const write = this.#last.then(() => this.#options.writes.submit(steps));
-    this.#last = write.catch(() => {});
+    const { writes, onWritten } = this.#options;
+    const write = this.#last.then(() => writes.submit(steps));
+    this.#last = write.then(onWritten, () => {});
     return write.catch((error: unknown) => {
       throw String(error).includes('NOT NULL constraint failed: imports.line') ? importInProgress() : error;
     });
-  }
-
-  /** Subscribers have room for a part of a batch only, so they get it in parts. */
-  async #publish(users: readonly NewUser[], ids: readonly (number | undefined)[]): Promise<void> {
-    const { feed } = this.#options;
-    for (const [i, user] of users.entries()) {
-      if (feed.subscribers === 0) return;
-      const id = ids[i];
-      if (id !== undefined) feed.publish({ id: String(id), ...user });
-      if (i % PUBLISHED === PUBLISHED - 1) await new Promise((resolve) => setImmediate(resolve));
-    }
   }
 
   #firstTaken(users: readonly NewUser[]): number | undefined {

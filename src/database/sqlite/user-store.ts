@@ -3,7 +3,6 @@ import { DatabaseUserStore, type UserPage, type WholeImport } from '../../users/
 import type { ExportFormat, UserRows } from '../../users/export-users.ts';
 import type { IdempotencyKey, IdempotentOutcome } from '../../users/idempotent-create.ts';
 import type { ImportMark } from '../../users/import/import-batch.ts';
-import type { LocalUserFeed } from '../../users/local-user-feed.ts';
 import type { SearchLevel } from '../../users/search-level.ts';
 import type { NewUser } from '../../users/user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from '../../users/user-change.ts';
@@ -33,12 +32,12 @@ export interface SqliteUserStoreOptions {
   readonly reads: DatabaseSync;
   readonly writes: WriteQueue;
   readonly observer: DatabaseObserver;
-  /** Gets each user that is created, once it is stored durably. */
-  readonly feed: LocalUserFeed;
   /** Of `reads`, where other connections write: reads share it, and pages are cached until the next commit. */
   readonly snapshot: TickSnapshot | undefined;
   /** What the users are indexed for. */
   readonly search: SearchLevel;
+  /** Called when users have been changed, once that is durable. */
+  onChanged(): void;
 }
 
 /** Users in SQLite: reads on the caller's thread, writes through the queue. */
@@ -47,8 +46,8 @@ export class SqliteUserStore extends DatabaseUserStore {
   readonly #snapshot: TickSnapshot | undefined;
   readonly #pages = new PageCache();
   readonly #writes: WriteQueue;
-  readonly #feed: LocalUserFeed;
   readonly #imports: SqliteUserImport;
+  readonly #onChanged: () => void;
   readonly #read: StatementSync;
   readonly #page: StatementSync;
   readonly #rows: Readonly<Record<ExportFormat, StatementSync>>;
@@ -58,13 +57,13 @@ export class SqliteUserStore extends DatabaseUserStore {
   readonly #running = new Set<string>();
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor({ reads, writes, observer, feed, snapshot, search }: SqliteUserStoreOptions) {
+  constructor({ reads, writes, observer, snapshot, search, onChanged }: SqliteUserStoreOptions) {
     super();
     this.lists = sqliteUserLists(reads, snapshot, search);
     this.#snapshot = snapshot;
     this.#writes = writes;
-    this.#feed = feed;
-    this.#imports = new SqliteUserImport({ reads, writes, feed });
+    this.#onChanged = onChanged;
+    this.#imports = new SqliteUserImport({ reads, writes, onWritten: onChanged });
     this.#tallies = {
       read: observer.reads('user.read'),
       page: observer.reads('user.page'),
@@ -146,9 +145,8 @@ export class SqliteUserStore extends DatabaseUserStore {
 
   async create({ name, email }: NewUser, version = Date.now()): Promise<number> {
     const [row] = await refusingTaken(this.#writes.write('createUser', name, email, version));
-    const id = Number(row?.[0]);
-    this.#feed.publish({ id: String(id), name, email });
-    return id;
+    this.#onChanged();
+    return Number(row?.[0]);
   }
 
   async createOnce(
@@ -171,7 +169,7 @@ export class SqliteUserStore extends DatabaseUserStore {
       );
       const [before, id, version] = kept;
       if (before !== fingerprint) return { is: 'reused' };
-      if (created.length > 0) this.#feed.publish({ id: String(id), name, email });
+      if (created.length > 0) this.#onChanged();
       return { is: 'created', id: Number(id), version: Number(version) };
     } finally {
       this.#running.delete(key);
@@ -214,13 +212,18 @@ export class SqliteUserStore extends DatabaseUserStore {
         { statement: 'findUser', values: [id] },
       ]),
     );
-    if (row !== undefined) return outcome(row);
+    if (row !== undefined) {
+      this.#onChanged();
+      return outcome(row);
+    }
     return { is: found === undefined ? 'missing' : 'refused' };
   }
 
   async #changed(write: 'updateUser' | 'removeUser', ...values: readonly SQLInputValue[]): Promise<boolean> {
     const rows = await refusingTaken(this.#writes.write(write, ...values));
-    return rows.length > 0;
+    if (rows.length === 0) return false;
+    this.#onChanged();
+    return true;
   }
 }
 

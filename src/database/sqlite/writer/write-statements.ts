@@ -4,6 +4,7 @@ import { KEEP_SUCCESSES, RECORD_ATTEMPT, TRIM_ATTEMPTS } from '../inbox/attempt-
 import { ADD_ZONES, COUNT_TAIL } from '../inbox/delivery-zones.ts';
 import { MOVE_MARK } from '../inbox/marks.ts';
 import { FORGET_KEYS } from '../inbox/remembered-keys.ts';
+import { EVENT_WRITES } from '../user-event-log.ts';
 
 /** The highest `seq` ever used. */
 export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
@@ -95,6 +96,7 @@ export const WRITES = {
   moveImport: 'UPDATE imports SET line = CASE WHEN line = ?2 THEN ?3 END, moved_at = ?4 WHERE key = ?1',
   expireImports: 'DELETE FROM imports WHERE moved_at < ?',
   findUser: 'SELECT id FROM users WHERE id = ?',
+  ...EVENT_WRITES,
 
   appendDelivery: append('', ''),
   appendKeyed: append('', '', unlessRemembered()),

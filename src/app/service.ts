@@ -215,7 +215,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       // None listens while another one may turn out not to be buildable: a setup may take its time.
       await ofEach(({ build }) => build());
       const urls = await ofEach(({ listen }) => listen());
-      webhookWork?.start();
+      await webhookWork?.start();
       backups?.start();
       readiness.accept();
       return Object.fromEntries(urls);

@@ -25,7 +25,7 @@ export interface UserEventLog {
   read(after: EventPosition, limit: number): MaybePromise<readonly UserEvent[] | undefined>;
   /**
    * Removes up to `limit` of the oldest events that are more than `maxEvents` or of a moment before `before`; the newest
-   * one stays. Resolves to whether there may be more.
+   * one stays, and those that a relay has not come to which was moved since then. Resolves to whether there may be more.
    */
   prune(maxEvents: number, before: number, limit: number): Promise<boolean>;
 }

@@ -65,7 +65,7 @@ function targetOn(db: DatabaseSync): Omit<MoveTarget, keyof AsyncDisposable> {
         `BEGIN; ${SET_HEADS}; ${COUNT_TAIL}; ${ADD_ZONES}; UPDATE retention_cursors SET at = 0, seq = 0; COMMIT`,
       );
       // The users were not created now: whoever follows them begins here.
-      db.exec(`BEGIN; DELETE FROM user_events;
+      db.exec(`BEGIN; DELETE FROM user_events; DELETE FROM user_relay;
         INSERT INTO user_events (type, at, user_id, name, email) VALUES ('start', ${Date.now()}, 0, '', '');
         UPDATE user_feed SET last = (SELECT coalesce(max(id), 0) FROM users); COMMIT`);
       // All rows are in the file and synced before the mark is removed.

@@ -32,6 +32,8 @@ const PLACE = {
       WHERE user_events.seq = placed.seq AND user_events.position IS NULL)
     UPDATE user_feed SET last = last + n FROM (SELECT count(*) AS n FROM placed) AS all_placed WHERE n > 0 RETURNING n`,
 };
+/** What the relay has passed, while it is moved, which it was not before $2. Its place stays, and what is behind that. */
+const RELAY = 'SELECT position - 1 FROM user_relay WHERE moved_at >= $2';
 /** Removes the oldest events with a position: with those that wait $1 may stay, none of a moment before $2. */
 const PRUNE_PLACED = {
   name: 'user-events-prune',
@@ -44,7 +46,7 @@ const PRUNE_PLACED = {
         greatest(last - greatest($1::bigint - n, 0), (SELECT max(position) FROM oldest WHERE at < $2))) AS up_to
       FROM user_feed, waiting)
     DELETE FROM user_events USING bound
-    WHERE position <= up_to AND (position < last OR n > 0) RETURNING 1`,
+    WHERE position <= least(up_to, (${RELAY})) AND (position < last OR n > 0) RETURNING 1`,
 };
 /** The same of those that wait, once no others are left. */
 const PRUNE_WAITING = {
@@ -56,7 +58,7 @@ const PRUNE_WAITING = {
     WHERE position IS NULL AND user_events.seq < newest.seq
       AND user_events.seq <= (SELECT max(seq) FROM oldest)
       AND user_events.seq <= greatest(newest.seq - $1::bigint, (SELECT max(seq) FROM oldest WHERE at < $2))
-      AND NOT EXISTS (SELECT FROM user_events WHERE position IS NOT NULL) RETURNING 1`,
+      AND NOT EXISTS (SELECT FROM user_events WHERE position IS NOT NULL) AND NOT EXISTS (${RELAY}) RETURNING 1`,
 };
 
 /**

@@ -25,11 +25,12 @@ export const EVENT_WRITES = {
   // More creates wait than events may stay. Nobody has read since they began to, so whoever comes back would find its
   // event gone: they get no events, and the feed begins anew.
   skipCreates: `
-    UPDATE user_feed SET last = (SELECT max(id) FROM users) WHERE last < (SELECT max(id) FROM users) - ?1`,
+    UPDATE user_feed SET last = (SELECT max(id) FROM users)
+    WHERE last < (SELECT max(id) FROM users) - ?1 AND NOT EXISTS (SELECT 1 FROM user_relay WHERE moved_at >= ?2)`,
   startEvents: `
     INSERT INTO user_events (type, at, user_id, name, email) SELECT 'start', ?, 0, '', '' WHERE changes() > 0`,
   forgetEvents: 'DELETE FROM user_events WHERE changes() > 0 AND seq < last_insert_rowid()',
-  // $1 may stay, none of a moment before $2; at most $3 at once.
+  // $1 may stay, none of a moment before $2; at most $3 at once. What was not relayed stays, unless nobody relays.
   pruneEvents: `
     WITH oldest AS MATERIALIZED (SELECT seq, at FROM user_events ORDER BY seq LIMIT ?3),
     newest AS MATERIALIZED (SELECT max(seq) AS seq FROM user_events)
@@ -38,7 +39,8 @@ export const EVENT_WRITES = {
       AND seq < (SELECT seq FROM newest)
       AND seq <= max(
         (SELECT seq FROM newest) - ?1,
-        coalesce((SELECT max(seq) FROM oldest WHERE at < ?2), 0))`,
+        coalesce((SELECT max(seq) FROM oldest WHERE at < ?2), 0))
+      AND seq < coalesce((SELECT position FROM user_relay WHERE moved_at >= ?2), seq + 1)`,
 } as const;
 
 /**
@@ -76,7 +78,7 @@ export class SqliteUserEventLog implements UserEventLog {
     const isLong = this.#areWaiting(Math.min(MAX_WAITING, maxEvents));
     if (isLong) {
       await this.#writes.submit([
-        { statement: 'skipCreates', values: [maxEvents] },
+        { statement: 'skipCreates', values: [maxEvents, before] },
         { statement: 'startEvents', values: [Date.now()] },
         { statement: 'forgetEvents', values: [] },
       ]);

@@ -25,6 +25,16 @@ INSERT INTO user_feed (last) VALUES (1);
 INSERT INTO user_events (position, type, at, user_id, name, email)
 VALUES (1, 'start', (extract(epoch FROM clock_timestamp()) * 1000)::bigint, 0, '', '');
 
+-- Up to which event deliveries were made for the addresses that want changes of users: one row, or none where no address
+-- does. Events behind it stay as long as it is moved.
+CREATE TABLE user_relay (
+  id SMALLINT PRIMARY KEY CHECK (id = 1),
+  position BIGINT NOT NULL,
+  at BIGINT NOT NULL,
+  -- When it was moved last, be it to where it was, in milliseconds since 1970.
+  moved_at BIGINT NOT NULL
+) WITH (fillfactor = 10);
+
 -- Counts a change of users as before, and stores what was done. The rows are locked by then, so the events of one user
 -- have their order from `seq`. A truncation begins anew: readers find their event gone.
 CREATE OR REPLACE FUNCTION count_user_change() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -21,6 +21,16 @@ CREATE TABLE user_feed (
 ) STRICT;
 INSERT INTO user_feed (last) SELECT coalesce(max(id), 0) FROM users;
 
+-- Up to which event deliveries were made for the addresses that want changes of users: one row, or none where no address
+-- does. Events behind it stay as long as it is moved.
+CREATE TABLE user_relay (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  position INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  -- When it was moved last, be it to where it was, in milliseconds since 1970.
+  moved_at INTEGER NOT NULL
+) STRICT;
+
 CREATE TRIGGER users_before_update BEFORE UPDATE ON users
 WHEN EXISTS (SELECT 1 FROM users WHERE id > (SELECT last FROM user_feed)) BEGIN
   INSERT INTO user_events (type, at, user_id, name, email)

@@ -3,6 +3,7 @@ import { HEAD_START, WAITING_TARGETS } from '../../inbox-sql.ts';
 import { KEEP_SUCCESSES, RECORD_ATTEMPT, TRIM_ATTEMPTS } from '../inbox/attempt-statements.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../inbox/delivery-zones.ts';
 import { MOVE_MARK } from '../inbox/marks.ts';
+import { RELAY_WRITES } from '../inbox/relay.ts';
 import { FORGET_KEYS } from '../inbox/remembered-keys.ts';
 import { EVENT_WRITES } from '../user-event-log.ts';
 
@@ -97,6 +98,7 @@ export const WRITES = {
   expireImports: 'DELETE FROM imports WHERE moved_at < ?',
   findUser: 'SELECT id FROM users WHERE id = ?',
   ...EVENT_WRITES,
+  ...RELAY_WRITES,
 
   appendDelivery: append('', ''),
   appendKeyed: append('', '', unlessRemembered()),

@@ -7,6 +7,7 @@ type Command = (rest: readonly string[]) => Promise<number>;
 const COMMANDS: Readonly<Record<CommandName, Command>> = {
   serve: async (rest) => (await import('./app/serve.ts')).serve(rest),
   deliveries: async (rest) => (await import('./commands/deliveries.ts')).deliveriesCommand(rest),
+  users: async (rest) => (await import('./commands/users.ts')).usersCommand(rest),
   send: async (rest) => (await import('./commands/send.ts')).sendCommand(rest),
   migrate: async (rest) => (await import('./commands/migrate.ts')).migrateCommand(rest),
   move: async (rest) => (await import('./commands/move.ts')).moveCommand(rest),

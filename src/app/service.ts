@@ -96,6 +96,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           mayMigrate: settings['database.migrate'],
           forService: true,
           userIndexes: { search: settings['rest.search'], uniqueEmail: settings['users.uniqueEmail'] },
+          userEvents: { max: settings['users.maxEvents'], maxAge: settings['users.eventHours'] * 3_600_000 },
         }),
       )
     : undefined;
@@ -236,7 +237,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       // None listens while another one may turn out not to be buildable: a setup may take its time.
       await ofEach(({ build }) => build());
       const urls = await ofEach(({ listen }) => listen());
-      webhookWork?.start();
+      await webhookWork?.start();
       backups?.start();
       readiness.accept();
       return Object.fromEntries(urls);

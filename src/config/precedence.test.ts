@@ -69,7 +69,11 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   // Ranges of their own keep the doors apart.
   'rest.port': fc.integer({ min: 16_001, max: 32_000 }),
   'rest.idempotencyHours': fc.integer({ min: 1, max: 8_760 }),
+  'rest.maxImportBytes': fc.integer({ min: 0, max: 1_000_000_000 }),
   'rest.requireIfMatch': fc.boolean(),
+  'rest.maxStreams': count,
+  'users.maxEvents': fc.integer({ min: 1_000, max: Number.MAX_SAFE_INTEGER }),
+  'users.eventHours': fc.integer({ min: 1, max: 8_760 }),
   'users.uniqueEmail': fc.boolean(),
   'rest.search': fc.constantFrom('none', 'keys', 'text'),
   'management.port': fc.integer({ min: 32_001, max: 48_000 }),

@@ -3,7 +3,8 @@ import type { DeliveryLog } from '../inbox/delivery-log.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { AuditStore } from '../observability/audit/audit.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
-import type { UserFeed } from '../users/user-feed.ts';
+import type { UserEventLog } from '../users/user-event.ts';
+import type { UserEventFeed } from '../users/user-event-feed.ts';
 
 /** A process that has the database open. */
 export interface DatabaseProcess {
@@ -16,8 +17,10 @@ export interface DatabaseProcess {
 /** An open database: the stores of users and deliveries on one engine. The opener disposes of it. */
 export interface Database extends AsyncDisposable {
   readonly users: DatabaseUserStore;
-  /** New users, whichever process on the database creates them. */
-  readonly userFeed: UserFeed;
+  /** What is done to users, whichever process on the database does it. */
+  readonly userFeed: UserEventFeed;
+  /** What it keeps of that. */
+  readonly userEvents: UserEventLog;
   readonly inbox: Inbox;
   readonly deliveries: DeliveryLog;
   /** The processes that have this database open, this one too; absent where there can only be one. */

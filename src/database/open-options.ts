@@ -1,3 +1,4 @@
+import type { EventLimits } from './event-retention.ts';
 import type { DatabaseObserver } from './observer.ts';
 import type { UserIndexOptions } from './user-list/user-indexes.ts';
 
@@ -15,6 +16,8 @@ export interface OpenOptions {
   readonly forService?: boolean;
   /** What the users are indexed for; when absent the indexes stay, and lists find users by their ids only. */
   readonly userIndexes?: UserIndexOptions | undefined;
+  /** Which events of users are kept; when absent nothing is removed. */
+  readonly userEvents?: EventLimits | undefined;
 }
 
 /** A read replica of the database. */

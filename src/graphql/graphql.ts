@@ -1,9 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
+import { EventStreams } from '../http/event-stream/event-streams.ts';
+import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import type { FastifyExchange } from '../http/fastify-exchange.ts';
 import { refuseUnrouted } from '../http/unrouted.ts';
-import { EventStreams } from './event-stream.ts';
 import { createFindOperation } from './executor.ts';
 import { openGraphiql } from './graphiql/graphiql.ts';
 import { graphqlErrors } from './graphql-errors.ts';
@@ -12,7 +13,6 @@ import { type GraphqlOptions, withDefaults } from './options.ts';
 import { RequestLifetime } from './request-lifetime.ts';
 import type { RunOptions } from './run-request.ts';
 import { streamRequests } from './stream-requests.ts';
-import { UnreadEvents } from './unread-events.ts';
 import { openWebSockets } from './websocket/open-web-sockets.ts';
 
 export type { ContextDetails } from '../config/schema/graphql-code.ts';

@@ -1,6 +1,14 @@
-import type { FastifyInstance, FastifyRequest, HTTPMethods, preHandlerHookHandler } from 'fastify';
+import type { Readable } from 'node:stream';
+import type {
+  FastifyInstance,
+  FastifyRequest,
+  HTTPMethods,
+  preHandlerHookHandler,
+  preParsingHookHandler,
+} from 'fastify';
 import { whenReady } from '../core/maybe-promise.ts';
-import type { Endpoint } from './endpoint.ts';
+import { streamBody } from './body/streamed-body.ts';
+import type { Endpoint, StreamedBodies } from './endpoint.ts';
 import { FastifyExchange } from './fastify-exchange.ts';
 import { send } from './send-reply.ts';
 
@@ -48,6 +56,7 @@ export function addEndpoint(
     exposeHeadRoute,
     ...(endpoint.bodyLimit > 0 ? { bodyLimit: endpoint.bodyLimit } : {}),
     ...(streams === undefined ? {} : { preHandler: streams }),
+    ...(endpoint.streamed === undefined ? {} : { preParsing: streaming(endpoint.streamed) }),
     config: fast ? { endpoint } : {},
     onRequest(request, reply, done) {
       const exchange = new FastifyExchange(request, reply, param);
@@ -66,6 +75,18 @@ export function addEndpoint(
     handler: (request, reply) =>
       whenReady(endpoint.handle(exchangeOf(request)), (answer) => send(reply, answer)),
   });
+}
+
+/** Answers requests with streamed bodies before anybody reads those. */
+function streaming({ takes, handle }: StreamedBodies): preParsingHookHandler {
+  return (request, reply, payload, done) => {
+    const exchange = exchangeOf(request);
+    if (!takes(exchange)) return done(null, payload as Readable);
+    const body = payload as Readable;
+    streamBody(request.raw, reply.raw, body);
+    const answered = async () => send(reply, await handle(exchange, body));
+    answered().catch((error: unknown) => reply.send(error));
+  };
 }
 
 /** The exchange of a request that an endpoint's route got. */

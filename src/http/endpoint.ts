@@ -49,4 +49,14 @@ export interface Endpoint {
   admit?(exchange: Exchange, bodyLength: number): void;
   /** Answers a request. Throws HttpProblem, or whatever is then a 500. */
   handle(exchange: Exchange): MaybePromise<Reply>;
+  /** Answers those requests whose body is read as it comes, without a limit; `handle` does not get them. */
+  readonly streamed?: StreamedBodies;
+}
+
+/** How a route answers requests whose bodies it reads as they come. */
+export interface StreamedBodies {
+  /** Whether a request is one of these, as its head tells. */
+  takes(request: Pick<Exchange, 'headers' | 'contentType'>): boolean;
+  /** Answers; the reply may begin before the body ends. What is left of a body is read and dropped. Throws as `Endpoint.handle`. */
+  handle(exchange: Exchange, body: Readable): MaybePromise<Reply>;
 }

@@ -1,11 +1,17 @@
+import { Readable } from 'node:stream';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
+import { EventStreams } from '../http/event-stream/event-streams.ts';
+import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import { FastifyExchange } from '../http/fastify-exchange.ts';
 import { send } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
+import type { UserEventFeed } from '../users/user-event-feed.ts';
+import { askedExport } from './bulk/export-endpoint.ts';
+import { asksForChanges, CHANGES_HEADERS, streamChanges } from './change-feed.ts';
 import { JSON_TYPE, json } from './envelope.ts';
 import { methodNotAllowed, NO_ROUTE, restErrors } from './rest-errors.ts';
 import { allowedOf } from './routing.ts';
@@ -21,12 +27,28 @@ export interface RestOptions {
   readonly requireIfMatch?: boolean;
   /** How long the outcome of a create with an Idempotency-Key is kept, in hours; default 24. */
   readonly idempotencyHours?: number;
+  /** Largest import in bytes; default 4 GiB. */
+  readonly maxImportBytes?: number;
+  /** What is done to the users; without it GET /users is no event stream. */
+  readonly feed?: UserEventFeed | undefined;
+  /** Maximum event streams at the same time; default 1,000. */
+  readonly maxStreams?: number;
 }
+
+const DEFAULT_MAX_IMPORT = 4 * 1024 ** 3;
 
 /** The REST door (contract 4.2) as a Fastify plugin. */
 export const rest: FastifyPluginAsync<RestOptions> = async (
   app,
-  { users, bodyLimit = 64 * 1024, requireIfMatch = false, idempotencyHours = 24 },
+  {
+    users,
+    bodyLimit = 64 * 1024,
+    requireIfMatch = false,
+    idempotencyHours = 24,
+    maxImportBytes = DEFAULT_MAX_IMPORT,
+    feed,
+    maxStreams = 1_000,
+  },
 ) => {
   const { list, read, create, update, remove } = userEndpoints({
     users,
@@ -34,7 +56,14 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     prefix: app.prefix,
     requireIfMatch,
     idempotencyHours,
+    maxImportBytes,
   });
+  const streams = new EventStreams(new UnreadEvents());
+  app.addHook('preClose', (done) => {
+    streams.end();
+    done();
+  });
+  const changes = feed && { streams: streamChanges({ feed, streams, maxStreams }) };
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
   app.setErrorHandler((error, request, reply) =>
@@ -43,7 +72,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   // An empty second segment is none.
   for (const slash of ['', '/']) {
-    addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false });
+    addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false, ...changes });
     app.head(`/users${slash}`, headOfList);
     addEndpoint(app, 'POST', `/users${slash}`, create);
     addEndpoint(app, 'GET', `/users/:id${slash}`, read);
@@ -53,7 +82,9 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   /** The length of a whole list is not known before it is sent, so HEAD tells none. */
   function headOfList(request: FastifyRequest, reply: FastifyReply): MaybePromise<FastifyReply> {
-    if (Object.keys(request.query as object).length === 0) {
+    if (feed !== undefined && asksForChanges(request)) return reply.headers(CHANGES_HEADERS).send();
+    const isPlain = Object.keys(request.query as object).length === 0 && askedExport(request) === undefined;
+    if (isPlain) {
       return whenReady(users.state(), (state) =>
         reply
           .headers(validatorHeaders(listValidators(state)))
@@ -62,7 +93,14 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
       );
     }
     const exchange = new FastifyExchange(request, reply, undefined);
-    return whenReady(list.handle(exchange), (answer) => send(reply, answer));
+    return whenReady(list.handle(exchange), (answer) => {
+      if (!(answer.body instanceof Readable)) return send(reply, answer);
+      answer.body.destroy();
+      return reply
+        .headers(answer.headers ?? {})
+        .type(answer.type)
+        .send();
+    });
   }
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -9,6 +9,7 @@ import type { Target } from '../inbox/dispatch/target.ts';
 import type { HandlerLog } from '../inbox/handler.ts';
 import type { Appended, Inbox } from '../inbox/inbox.ts';
 import type { Events } from '../inbox/inbox-events.ts';
+import type { UserEventFeed } from '../users/user-event-feed.ts';
 import { forwardTarget } from './forward/forward-target.ts';
 import { Network } from './forward/network.ts';
 import { createPoster } from './forward/post.ts';
@@ -28,6 +29,8 @@ import type { WebhookSettings } from './settings.ts';
 /** What a webhook door is made of. */
 export interface WebhookDoorOptions extends WebhookSettings {
   readonly inbox: Inbox;
+  /** What is done to the users of the database, for addresses that want it. */
+  readonly userFeed?: UserEventFeed | undefined;
   /** By event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
   /** What the threads of isolated handlers need; without it no handler is isolated. */
@@ -45,8 +48,8 @@ export interface WebhookDoorOptions extends WebhookSettings {
 /** A webhook door: its routes, and the work behind them, which runs jobs and removes old deliveries. */
 export interface WebhookDoor {
   addRoutes(app: FastifyInstance): void;
-  /** Starts the work. */
-  start(): void;
+  /** Starts the work. Resolves once no later change of a user is missed. */
+  start(): Promise<void>;
   /** The number of running attempts by target: `handler:<event>`, `forward:<name>`. */
   running(): ReadonlyMap<string, number>;
   /**
@@ -147,7 +150,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       dispatcher.start();
       heartbeat.start();
       removal.start();
-      ownWork.start();
+      return ownWork.start();
     },
     running: () => dispatcher.running,
     crash: (error) => dispatcher.crash(error),

@@ -52,6 +52,8 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '014-idempotency.sql',
       '015-timing.sql',
       '016-vacuum.sql',
+      '017-imports.sql',
+      '018-user-events.sql',
       '021-audit.sql',
     ]);
     await using again = await openDatabase(url);

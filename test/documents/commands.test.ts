@@ -6,6 +6,7 @@ import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { readArguments } from '../../src/commands/argv/command-arguments.ts';
 import { parseCommandLine } from '../../src/commands/argv/command-line.ts';
+import type { CommandUsage } from '../../src/commands/help/command-usage.ts';
 import { usages } from '../../src/commands/help/usages.ts';
 import { optionKeys, optionOf } from '../../src/config/options/options.ts';
 import { readFlags } from '../../src/config/sources/flags.ts';
@@ -38,6 +39,8 @@ const NOT_RUN = [
   'pg_dump',
   'pg_restore',
   'for',
+  'printf',
+  'zcat',
   'createuser',
   'createdb',
   'litestream',
@@ -85,11 +88,14 @@ function readPortico(argv: readonly string[]): void {
   if (command === 'serve') {
     const { problems } = readFlags(rest);
     assert.deepEqual(problems, []);
-  } else if (command === 'deliveries') {
-    const [name = '', ...words] = rest;
-    assert.ok(name in usages, `deliveries ${name}`);
-    readArguments(usages[name as keyof typeof usages], words);
-  } else if (command in usages) readArguments(usages[command as keyof typeof usages], rest);
+  } else if (command !== 'help' && command !== 'version') {
+    const [topic, words] = ['deliveries', 'users', 'tokens'].includes(command)
+      ? [`${command} ${rest[0]}`, rest.slice(1)]
+      : [command, rest];
+    const usage = Object.values<CommandUsage>(usages).find((each) => each.topic === topic);
+    assert.ok(usage !== undefined, topic);
+    readArguments(usage, words);
+  }
 }
 
 function check(command: ShellCommand): void {

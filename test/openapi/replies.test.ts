@@ -44,6 +44,12 @@ const ACCEPTS = [
   ...['*/*', JSON_TYPE, 'application/problem+json', 'text/plain', 'text/html', 'image/png'],
   'application/vnd.spring-boot.actuator.v2+json',
   'application/openmetrics-text',
+  'application/x-ndjson',
+  'text/csv',
+];
+const TYPES = [
+  ...[JSON_TYPE, 'text/plain', 'application/x-www-form-urlencoded'],
+  ...['application/x-ndjson', 'text/csv', 'application/merge-patch+json'],
 ];
 const BODIES = [
   '{"name":"N","email":"n@x"}',
@@ -55,6 +61,8 @@ const BODIES = [
   '{"event":"new_commit","data":{}}',
   ...['', '{', '[]', '"x"', '{"__proto__":1}', '['.repeat(70), ' '.repeat(70_000)],
   'payload=%7B%7D',
+  'name,email\nCy,cy@x\n',
+  '[{"name":"N","email":"n@x"},{"name":""}]',
 ];
 
 let service: TestService;
@@ -97,8 +105,8 @@ test('whatever is asked of a path that is described, the reply is as the documen
         { requiredKeys: [] },
       ),
       accept: fc.constantFrom(...ACCEPTS),
-      prefer: fc.constantFrom('handling=strict', 'x'),
-      type: fc.constantFrom(JSON_TYPE, 'text/plain', 'application/x-www-form-urlencoded'),
+      prefer: fc.constantFrom('handling=strict', 'transaction=all', 'transaction=line', 'x'),
+      type: fc.constantFrom(...TYPES),
       body: fc.constantFrom(...BODIES),
     }),
   );
@@ -127,6 +135,10 @@ test('each kind of reply is described', async () => {
     ['rest', '/users', 'post', strict, user],
     ['rest', '/users', 'post', problem, '{'],
     ['rest', '/users', 'post', {}, ' '.repeat(70_000)],
+    ['rest', '/users', 'post', { 'content-type': 'text/csv' }, 'name,email\nCy,cy@x\n'],
+    ['rest', '/users', 'post', { prefer: 'transaction=all' }, '[{"name":""}]'],
+    ['rest', '/users', 'get', { accept: 'text/csv' }],
+    ['rest', '/users', 'get', { accept: 'text/event-stream', 'last-event-id': '9999.1' }],
     ['rest', '/users/{id}', 'get', strict],
     ['rest', '/users/{id}', 'get', problem],
     ['webhook', '/webhook/hub', 'post', {}, '{}'],
@@ -141,7 +153,7 @@ test('each kind of reply is described', async () => {
     check(path, method, await seen(reply));
     statuses.push(reply.status);
   }
-  assert.deepEqual(statuses, [201, 400, 413, 404, 200, 401, 400, 204, 404]);
+  assert.deepEqual(statuses, [201, 400, 413, 200, 400, 200, 410, 404, 200, 401, 400, 204, 404]);
 });
 
 test('a document describes every route that the doors serve, and nothing else', async () => {

@@ -5,7 +5,18 @@ import type { Parts } from '../parts.ts';
 
 /** Wires the REST door over the users of the database. */
 export function openRestDoor({ config, database, listener, apis }: Parts): void {
-  const { requireIfMatch, idempotencyHours } = settingsOf(config.settings, 'rest');
-  listener('rest', restErrors).register(rest, { users: database().users, requireIfMatch, idempotencyHours });
+  const { requireIfMatch, idempotencyHours, maxImportBytes, maxStreams } = settingsOf(
+    config.settings,
+    'rest',
+  );
+  const { users, userFeed: feed } = database();
+  listener('rest', restErrors).register(rest, {
+    users,
+    feed,
+    requireIfMatch,
+    idempotencyHours,
+    maxImportBytes,
+    maxStreams,
+  });
   apis.doors.set('rest', async () => (await import('../../rest/rest-api.ts')).restApi());
 }

@@ -28,7 +28,7 @@ export function openWebhookDoor({
   apis,
 }: Parts): WebhookDoor & { secrets(): readonly string[] } {
   const log = loggers.child('inbox');
-  const { inbox } = database();
+  const { inbox, userFeed } = database();
   const settings = webhookSettings(config);
   const { sources, forwards, deadAlert } = settings;
   const addresses = deadAlert.address === undefined ? forwards : [...forwards, deadAlert.address];
@@ -46,6 +46,7 @@ export function openWebhookDoor({
   );
   const door = createWebhookDoor({
     inbox,
+    userFeed,
     handlers: handlersOf(config),
     ...settings,
     isolation:

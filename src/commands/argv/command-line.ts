@@ -6,6 +6,7 @@ import { UsageError } from './usage-error.ts';
 export const commands = [
   { name: 'serve', summary: 'Opens the doors and runs until it receives a signal. The default.' },
   { name: 'deliveries', summary: 'Lists, shows, follows, replays and discards webhook deliveries.' },
+  { name: 'users', summary: 'Lists, imports and exports the users of the database.' },
   { name: 'send', summary: 'Sends a webhook delivery, signed as its sender would.' },
   { name: 'migrate', summary: 'Brings the schema of the database up to date.' },
   { name: 'move', summary: 'Copies users and deliveries to another database, of any engine.' },

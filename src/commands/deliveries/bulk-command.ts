@@ -4,6 +4,7 @@ import type { AuditData } from '../../observability/audit/audit.ts';
 import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
 import { filterOf } from '../argv/filter-arguments.ts';
 import type { CommandUsage } from '../help/command-usage.ts';
+import { openExisting } from '../open-existing.ts';
 import { confirmed } from '../terminal/confirm.ts';
 import { INTERRUPTED, interruption } from '../terminal/interruption.ts';
 import { counted, note } from '../terminal/output.ts';
@@ -13,7 +14,6 @@ import { batchesOf, namedBatches, type Pages, select } from './batches.ts';
 import { type Batches, type BulkAction, type BulkResult, runBulk } from './bulk.ts';
 import { reportBulk } from './bulk-report.ts';
 import { idNamed } from './named.ts';
-import { openExisting } from './open-deliveries.ts';
 
 /**
  * Runs a command that acts on deliveries, named by its words or matched by its options, by the action for its
@@ -29,7 +29,7 @@ export async function bulkCommand(
   checkSelection(args, filter);
   const config = await args.configuration();
   const action = actionOf(config);
-  await using database = await openExisting(config);
+  await using database = await openExisting(config, 'deliveries');
   using signal = interruption();
   const log = database.deliveries;
   const ids = new Set<string>();

@@ -72,6 +72,16 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
     },
     async finish() {
       await run('UPDATE retention_cursors SET at = 0, seq = 0');
+      // The users were not created now: whoever follows them begins here.
+      await connection.transaction([
+        [{ text: 'TRUNCATE user_events, user_relay' }, []],
+        [
+          {
+            text: `INSERT INTO user_events (type, at, user_id, name, email) VALUES ('start', $1::bigint, 0, '', '')`,
+          },
+          [Date.now()],
+        ],
+      ]);
       await run(`ANALYZE ${tables}`);
       await run(UNMARK);
     },

@@ -1,4 +1,6 @@
+import { UserEventFeed } from '../../users/user-event-feed.ts';
 import type { Database } from '../database.ts';
+import { EventRetention } from '../event-retention.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
@@ -11,11 +13,14 @@ import { Notifier, PROCESSES } from './notifier.ts';
 import { connector } from './pool/connector.ts';
 import { checkReplica, onFirst } from './pool/first-connection.ts';
 import { Server } from './pool/server.ts';
-import { PostgresUserFeed } from './user-feed.ts';
+import { PostgresUserEventLog } from './user-event-log.ts';
 import { indexUsers } from './user-indexes.ts';
 import { UserReads } from './user-reads.ts';
 import { PostgresUserStore } from './user-store.ts';
 import { COMMIT_NOTHING, checkDeliveries } from './write-check.ts';
+
+/** Minimum time between two polls for events of users, in milliseconds, as between two notifications. */
+const FEED_PAUSE = 20;
 
 /**
  * Opens a PostgreSQL database and migrates it; without `mayMigrate` an outdated schema is an error. Any number of
@@ -23,7 +28,14 @@ import { COMMIT_NOTHING, checkDeliveries } from './write-check.ts';
  */
 export async function openPostgres(
   url: string,
-  { observer = unobserved, replica, mayMigrate = true, forService = false, userIndexes }: OpenOptions,
+  {
+    observer = unobserved,
+    replica,
+    mayMigrate = true,
+    forService = false,
+    userIndexes,
+    userEvents,
+  }: OpenOptions,
 ): Promise<Database> {
   await onFirst(url, async (connection) => {
     if (mayMigrate) await migrate(connection);
@@ -37,7 +49,9 @@ export async function openPostgres(
   const server = new Server(connect);
   const notifier = new Notifier(connect);
   await notifier.open();
-  const userFeed = new PostgresUserFeed(server);
+  const events = new PostgresUserEventLog(server);
+  const userFeed = new UserEventFeed(events, FEED_PAUSE);
+  const retention = userEvents && new EventRetention(events, userEvents);
   notifier.listen('users', () => userFeed.wake());
   const reads = new UserReads(server, replica);
   const users = new PostgresUserStore({
@@ -45,7 +59,7 @@ export async function openPostgres(
     reads,
     observer,
     search: userIndexes?.search ?? 'none',
-    onCreated() {
+    onChanged() {
       userFeed.wake();
       notifier.notify('users');
     },
@@ -54,6 +68,7 @@ export async function openPostgres(
   return {
     users,
     userFeed,
+    userEvents: events,
     inbox,
     deliveries: new PostgresDeliveryLog(server, notifier, observer),
     async processes() {
@@ -71,6 +86,7 @@ export async function openPostgres(
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {
       userFeed[Symbol.dispose]();
+      await retention?.[Symbol.asyncDispose]();
       await Promise.all([users, inbox].map((each) => each[Symbol.asyncDispose]()));
       await Promise.all([notifier, reads, server].map((each) => each[Symbol.asyncDispose]()));
     },

@@ -67,7 +67,8 @@ export class FastPath implements FastRouter<FastRoute> {
     // Event streams are Fastify's.
     if (takesEventStream(request.headers.accept)) return undefined;
     if (this.#isRecordedForwarded(request)) return undefined;
-    return this.#routes.find(request);
+    const route = this.#routes.find(request);
+    return route?.endpoint.streamed?.takes(request) === true ? undefined : route;
   }
 
   /** Whether a proxy may say how the request is to be recorded, which Fastify knows to read. */

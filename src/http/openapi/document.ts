@@ -108,7 +108,7 @@ function describe(door: DoorApi, path: string, operation: ApiOperation, shared: 
       : { requestBody: { required: body.required, content: contentOf(body.content) } }),
     responses: {
       ...Object.fromEntries(Object.entries(replies).map(([status, reply]) => [status, replyOf(reply)])),
-      ...refusalsOf(door, [...ANYWHERE, ...(secured?.refusals ?? []), ...refusals], replies, shared),
+      ...refusalsOf(door, [...ANYWHERE, ...(secured?.refusals ?? []), ...refusals], operation, shared),
     },
   };
 }
@@ -128,7 +128,7 @@ function replyOf({ description, content, headers = {} }: ApiReply) {
 function refusalsOf(
   door: DoorApi,
   codes: readonly ErrorCode[],
-  replies: ApiOperation['replies'],
+  { replies, refusalContent = {} }: ApiOperation,
   shared: SharedResponses,
 ) {
   const { type, schema } = door.refusal;
@@ -142,7 +142,7 @@ function refusalsOf(
         '\n',
       ),
       headers: { ...headerRef('RequestId'), ...headerRef('ErrorCode') },
-      content: contentOf({ [type]: schema, [PROBLEM_TYPE]: named('Problem') }),
+      content: contentOf({ [type]: schema, [PROBLEM_TYPE]: named('Problem'), ...refusalContent[status] }),
     }),
   ]);
   return Object.fromEntries(described);

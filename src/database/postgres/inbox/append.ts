@@ -86,6 +86,13 @@ const APPEND_ENQUEUED = append('append-enqueued', {
   holds: 'given.id IN (SELECT id FROM taken)',
 });
 
+const APPEND_RELAYED = append('append-relayed', {
+  step: `moved AS (
+    UPDATE user_relay SET position = $19::bigint, at = $20::bigint, moved_at = $21::bigint
+    WHERE position = $17::bigint AND at = $18::bigint RETURNING id)`,
+  holds: 'EXISTS (SELECT 1 FROM moved)',
+});
+
 /** Stores deliveries and their jobs in one statement; resolves to the result of each. */
 export async function appendAll(
   server: Server,
@@ -114,6 +121,15 @@ export async function appendEnqueued(
   const values = [...valuesOf(taken.map(({ delivery }) => delivery)), taken.map(({ seq }) => seq)];
   const results = resultsOf(await server.write(APPEND_ENQUEUED, values));
   return taken.map(({ delivery: { id } }) => results.get(id));
+}
+
+/** Stores deliveries where the relay of users' events can be moved, and moves it; resolves to whether it was. */
+export async function appendRelayed(
+  server: Server,
+  move: readonly unknown[],
+  deliveries: readonly NewDelivery[],
+): Promise<boolean> {
+  return (await server.write(APPEND_RELAYED, [...valuesOf(deliveries), ...move])).length > 0;
 }
 
 /** The results of an append with a condition, of those for which it held. */

@@ -15,6 +15,7 @@ import { postgresDeadLetters } from './dead-letters.ts';
 import { postgresEnqueued } from './enqueued.ts';
 import { postgresMarks } from './marks.ts';
 import { pruneStep, SIZE } from './prune.ts';
+import { postgresRelay } from './relay.ts';
 import { forgetKeys } from './remembered-keys.ts';
 import { SERVER_NOW, timeOr } from './server-clock.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
@@ -192,6 +193,7 @@ export function postgresInbox(
 
     marks: postgresMarks(server, notifier, observer),
     enqueued: postgresEnqueued(server, notifier, observer),
+    relay: postgresRelay(server, notifier, observer),
     deadLetters: (until, interval) => postgresDeadLetters(server, until, interval),
 
     async clock() {

@@ -14,6 +14,7 @@ import { SIZE, ZONE } from './delivery-zones.ts';
 import { sqliteEnqueued } from './enqueued.ts';
 import { sqliteMarks } from './marks.ts';
 import { pruneValues } from './pruner.ts';
+import { sqliteRelay } from './relay.ts';
 import { forgotten } from './remembered-keys.ts';
 import { settleSteps } from './settle-steps.ts';
 import { steadyClock } from './steady-clock.ts';
@@ -171,6 +172,7 @@ export function sqliteInbox(
 
     marks: sqliteMarks(reads, writes, appendSteps),
     enqueued: sqliteEnqueued(reads, writes, appendSteps),
+    relay: sqliteRelay(reads, writes, appendSteps),
     deadLetters: sqliteDeadLetters(reads),
     clock,
 

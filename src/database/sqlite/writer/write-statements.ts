@@ -4,7 +4,9 @@ import { ADD_AUDIT_EVENTS, PRUNE_AUDIT_EVENTS } from '../audit-store.ts';
 import { KEEP_SUCCESSES, RECORD_ATTEMPT, TRIM_ATTEMPTS } from '../inbox/attempt-statements.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../inbox/delivery-zones.ts';
 import { MOVE_MARK } from '../inbox/marks.ts';
+import { RELAY_WRITES } from '../inbox/relay.ts';
 import { FORGET_KEYS } from '../inbox/remembered-keys.ts';
+import { EVENT_WRITES } from '../user-event-log.ts';
 
 /** The highest `seq` ever used. */
 export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
@@ -89,7 +91,15 @@ export const WRITES = {
   expireKeys: `
     DELETE FROM idempotency_keys
     WHERE key IN (SELECT key FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT 8)`,
+  // Passes over a user whose email another one has.
+  importUser: 'INSERT INTO users (name, email, version) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+  beginImport: 'INSERT INTO imports (key, line, moved_at) VALUES (?, 0, ?) ON CONFLICT (key) DO NOTHING',
+  // Fails unless the position is the expected one, and its whole write with it: the column takes no NULL.
+  moveImport: 'UPDATE imports SET line = CASE WHEN line = ?2 THEN ?3 END, moved_at = ?4 WHERE key = ?1',
+  expireImports: 'DELETE FROM imports WHERE moved_at < ?',
   findUser: 'SELECT id FROM users WHERE id = ?',
+  ...EVENT_WRITES,
+  ...RELAY_WRITES,
 
   appendDelivery: append('', ''),
   appendKeyed: append('', '', unlessRemembered()),

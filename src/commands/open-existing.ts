@@ -1,13 +1,17 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Config } from '../../config/load.ts';
-import type { Database } from '../../database/database.ts';
-import { databaseAt } from '../../database/database-url.ts';
-import { openDatabase } from '../../database/open-database.ts';
-import { UsageError } from '../argv/usage-error.ts';
+import type { Config } from '../config/load.ts';
+import type { Database } from '../database/database.ts';
+import { databaseAt } from '../database/database-url.ts';
+import { openDatabase } from '../database/open-database.ts';
+import { UsageError } from './argv/usage-error.ts';
 
-/** Opens the database of a configuration, which must exist. Rejects with UsageError or DatabaseOpenError. */
-export async function openExisting({ settings }: Config): Promise<Database> {
+/**
+ * Opens the database of a configuration, which must exist, for a command that is `topic`. Rejects with UsageError or
+ * DatabaseOpenError.
+ */
+export async function openExisting({ settings }: Config, topic: string): Promise<Database> {
+  const misuse = (problem: string) => new UsageError([problem], topic);
   const url = settings['database.url'];
   const { engine, place } = databaseAt(url);
   if (place === ':memory:') {
@@ -21,5 +25,3 @@ export async function openExisting({ settings }: Config): Promise<Database> {
   }
   return openDatabase(url, { mayMigrate: settings['database.migrate'] });
 }
-
-const misuse = (problem: string) => new UsageError([problem], 'deliveries');

@@ -33,6 +33,7 @@ export class EventBacklog {
   readonly #count: (bytes: number) => void;
   readonly #isFull: () => boolean;
   #bytes = 0;
+  #onEmpty: (() => void) | undefined;
 
   constructor(count: (bytes: number) => void, isFull: () => boolean) {
     this.#count = count;
@@ -56,5 +57,14 @@ export class EventBacklog {
   remove(bytes: number): void {
     this.#bytes -= bytes;
     this.#count(-bytes);
+    if (this.#bytes > 0) return;
+    const onEmpty = this.#onEmpty;
+    this.#onEmpty = undefined;
+    onEmpty?.();
+  }
+
+  /** Calls a listener once nothing waits any more; only the last one. */
+  whenEmpty(listener: () => void): void {
+    this.#onEmpty = listener;
   }
 }

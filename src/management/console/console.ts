@@ -2,9 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import { assetReplies } from '../../http/built-page/asset-reply.ts';
 import { builtPage, type Manifest, readManifest } from '../../http/built-page/manifest.ts';
 import { isExposed } from '../access/exposure.ts';
+import { auditedRoutes } from '../audit/audited-routes.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
-import { addOperations, addRoutes, type Operations } from '../operations.ts';
+import { addOperations, addRoutes, type Operations, type Routes } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';
 import { aboutOperations } from './about.ts';
 import { consoleAccess, consoleEndpoints } from './console-access.ts';
@@ -29,7 +30,7 @@ export function addConsole(
   endpoints: readonly ManagementEndpoint[],
   options: DoorOptions,
 ): void {
-  const { console: view = {}, users, deliveries, history, logTail } = options;
+  const { console: view = {}, users, audit, deliveries, history, logTail } = options;
   const readOnly = consoleAccess(options) !== 'unrestricted';
   const shown = consoleEndpoints(endpoints, options);
   const shows = (id: string) => shown.some((endpoint) => endpoint.id === id);
@@ -52,12 +53,13 @@ export function addConsole(
     if (manifest !== undefined) addOperations(scope, '/console/assets/:name', assets(manifest, directory));
     scope.register(
       async (api) => {
-        for (const { routes } of shown) addRoutes(api, routes(api));
+        const add = (id: string, routes: Routes) => addRoutes(api, auditedRoutes(routes, id, audit));
+        for (const { id, routes } of shown) add(id, routes(api));
         addRoutes(api, {
           '/about': aboutOperations({ ...options, readOnly, endpoints: shown.map(({ id }) => id) }),
-          ...(view.sender !== undefined && testDeliveries(view.sender, readOnly)),
-          ...(view.users !== undefined && userRoutes(view.users, readOnly)),
         });
+        if (view.sender !== undefined) add('test-deliveries', testDeliveries(view.sender, readOnly));
+        if (view.users !== undefined) add('users', userRoutes(view.users, readOnly));
         addLiveRoute(api, streams, {
           history: shows('history') ? history : undefined,
           deliveries: shows('deliveries') ? deliveries?.log : undefined,

@@ -2,11 +2,17 @@ import { grouped } from '../measure/figures.ts';
 import { escaped, MUTED, picture, round } from '../report/svg.ts';
 import type { Point } from './slope.ts';
 
+/** A line without a label is drawn in grey, behind those that have one. */
+export interface TimeLine {
+  readonly label: string;
+  readonly points: readonly Point[];
+}
+
 export interface TimePlot {
   readonly title: string;
   readonly unit: string;
   readonly scale: 'linear' | 'logarithmic';
-  readonly lines: readonly { readonly label: string; readonly points: readonly Point[] }[];
+  readonly lines: readonly TimeLine[];
   /** Moments to mark, in seconds. */
   readonly marks: readonly number[];
 }
@@ -49,12 +55,14 @@ export function drawTime({ title, unit, scale, lines, marks }: TimePlot): string
       `<text x="${atX(minute * 60)}" y="${HEIGHT - BOTTOM + 18}" text-anchor="middle">${minute}</text>`,
   );
   const faults = marks.map((at) => `<path d="M${atX(at)} ${TOP}V${HEIGHT - BOTTOM}" stroke="#e5e7eb"/>`);
-  const curves = lines.map(({ points }, i) => {
-    const path = pathOf(points, atX, atY);
-    return `<path d="${path}" fill="none" stroke="${color(i)}" stroke-width="1.5" stroke-linejoin="round"/>`;
-  });
-  const legend = lines.map(({ label }, i) => {
-    if (label === '') return '';
+  const named = lines.filter(({ label }) => label !== '');
+  const curve = ({ points }: TimeLine, stroke: string) =>
+    `<path d="${pathOf(points, atX, atY)}" fill="none" stroke="${stroke}" stroke-width="1.5" stroke-linejoin="round"/>`;
+  const curves = [
+    ...lines.filter(({ label }) => label === '').map((line) => curve(line, MUTED)),
+    ...named.map((line, i) => curve(line, color(i))),
+  ];
+  const legend = named.map(({ label }, i) => {
     const x = LEFT + i * 150;
     return `<rect x="${x}" y="34" width="12" height="4" fill="${color(i)}"/><text x="${x + 18}" y="40">${escaped(label)}</text>`;
   });

@@ -112,9 +112,10 @@ function plotsOf({ samples, faults }: Outcome): Readonly<Record<string, string>>
     });
   const ofProcesses = (value: (usage: Sample['usages'][number]) => number) =>
     Array.from(byProcess(samples, value), ([label, line]) => ({ label, points: line }));
-  /** Of many processes the legend names the first ones. */
+  /** The process that lived longest, by its name, and the others. */
+  const longest = memoryTrend(samples)?.process;
   const named = (lines: ReturnType<typeof ofProcesses>) =>
-    lines.map((line, i) => (i < 5 ? line : { ...line, label: '' }));
+    lines.map((line) => (line.label === longest ? line : { ...line, label: '' }));
   return {
     memory: drawTime({
       title: 'Resident memory by process',

@@ -1,4 +1,5 @@
 import { startTestService } from '../support/service.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const MODULE = `export default {
@@ -18,6 +19,8 @@ const JSON_BODY = { 'content-type': 'application/json' };
 
 /** A service with all meters, which has done something that each of them counts. */
 export async function startEverything() {
+  await using cleanup = new AsyncDisposableStack();
+  const backups = cleanup.use(await temporaryFolder()).path;
   const service = await startTestService({
     database: 'file',
     module: MODULE,
@@ -25,17 +28,20 @@ export async function startEverything() {
       MANAGEMENT_INCLUDE: '*',
       GRAPHQL_MAX_BATCH: String(BATCH),
       BACKUP_EVERY: '1h',
+      BACKUP_FOLDER: backups,
       // Nobody listens there, which changes nothing for the meters.
       SPRING_BOOT_ADMIN_URL: 'http://127.0.0.1:9',
     },
   });
+  cleanup.use(service);
   await service.listen();
   const { rest = '', graphql = '', webhook = '', management = '' } = service.urls;
   const send = async (url: string, body: unknown) => {
     const reply = await fetch(url, { method: 'POST', headers: JSON_BODY, body: JSON.stringify(body) });
     return { status: reply.status, text: await reply.text() };
   };
-  return Object.assign(service, {
+  const resources = cleanup.move();
+  return {
     scrapeUrl: `${management}/actuator/prometheus`,
     /** A little of all work. */
     async work() {
@@ -56,8 +62,12 @@ export async function startEverything() {
     },
     /** Waits until the text for Prometheus has a name. */
     scraped: (name: string) =>
-      waitFor(name, async () =>
-        (await (await fetch(`${management}/actuator/prometheus`)).text()).includes(name),
+      waitFor(
+        name,
+        async () => (await (await fetch(`${management}/actuator/prometheus`)).text()).includes(name),
+        // A backup is checked at a low priority.
+        60_000,
       ),
-  });
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
 }

@@ -98,13 +98,13 @@ export async function startPrometheus(
       const scraped = await query('scrape_samples_scraped').catch(() => []);
       return scraped.length === Object.keys(targets).length;
     },
-    30_000,
+    60_000,
   );
   const rest = cleanup.move();
   return {
     api,
     query,
-    find: (promql) => waitFor(`a result of ${promql}`, async () => (await query(promql))[0], 15_000),
+    find: (promql) => waitFor(`a result of ${promql}`, async () => (await query(promql))[0], 60_000),
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
   };
 }

@@ -1,4 +1,5 @@
 import type { Config } from '../../config/load.ts';
+import { reachableHost } from '../reachable-host.ts';
 import { misuse } from './misuse.ts';
 import type { SendAs } from './sender-of.ts';
 
@@ -17,12 +18,5 @@ export function receiverUrl(given: string | undefined, { settings }: Config, { p
   }
   const port = settings['webhook.port'];
   if (port === 0) throw misuse('the port of the webhook door is 0, a free one; say --url for where it is');
-  return new URL(`http://${reachable(settings.host)}:${port}${path}`);
-}
-
-/** A host to connect to; loopback for an address that means all interfaces. */
-function reachable(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
+  return new URL(`http://${reachableHost(settings.host)}:${port}${path}`);
 }

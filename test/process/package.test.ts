@@ -32,7 +32,7 @@ test('the command runs with nothing beside it: four doors, its threads, the quer
     join(place.path, 'portico.config.ts'),
     `import { defineConfig, type Delivery } from 'portico';
 export default defineConfig({
-  management: { include: ['health', 'info', 'own'], endpoints: [{ id: 'own', read: () => 'mine' }] },
+  management: { include: ['health', 'info', 'own', 'cpuprofile'], endpointAccess: 'cpuprofile=read-only', endpoints: [{ id: 'own', read: () => 'mine' }] },
   webhook: {
     handlers: {
       e: (delivery: Delivery) => console.error('handled', delivery.data),
@@ -61,6 +61,8 @@ export default defineConfig({
     portico.logs().some(({ msg, data }) => msg === 'isolated' && data === 8),
   );
   assert.equal(await (await fetch(`${management}/actuator/own`)).text(), 'mine');
+  const profile = await (await fetch(`${management}/actuator/cpuprofile?seconds=1`)).text();
+  assert.match(profile, /^\{"nodes":/);
   const { build } = (await (await fetch(`${management}/actuator/info`)).json()) as {
     build: Record<string, string>;
   };

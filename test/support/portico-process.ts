@@ -18,6 +18,8 @@ export interface ProcessOptions {
   readonly main?: string;
   /** The Node that runs it; default that of the test. */
   readonly node?: string;
+  /** Node's own options. */
+  readonly nodeArgs?: readonly string[];
 }
 
 /** A `portico` process of its own, with every port picked by the system unless `env` names one. */
@@ -42,8 +44,9 @@ export function startPortico({
   wrapper = [],
   main = MAIN,
   node = process.execPath,
+  nodeArgs = [],
 }: ProcessOptions): PorticoProcess {
-  const [command = '', ...words] = [...wrapper, node, main, ...args];
+  const [command = '', ...words] = [...wrapper, node, ...nodeArgs, main, ...args];
   const child = spawn(command, words, {
     cwd,
     env: {

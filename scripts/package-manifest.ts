@@ -35,7 +35,7 @@ export function packageManifest(root: Manifest): Manifest {
     peerDependencies: Object.fromEntries(
       dependencies.filter(isShared).map(([name, version]) => [name, `^${version}`]),
     ),
-    files: ['bin', 'src', 'types', 'build', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
+    files: ['bin', 'src', 'types', 'build', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt', 'sbom.cdx.json'],
   };
 }
 

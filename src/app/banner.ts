@@ -90,8 +90,12 @@ function openable(address: string): string {
   return address.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost');
 }
 
-/** The first address of this machine that others may reach; undefined without a network. */
+/** The first address of this machine that others may reach; undefined without a network, and where a sandbox hides it. */
 export function networkAddress(): string | undefined {
-  const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-  return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+  try {
+    const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+    return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+  } catch {
+    return undefined;
+  }
 }

@@ -247,6 +247,6 @@ export const moduleOption = {
   key: 'config',
   flag: '--config',
   env: 'CONFIG',
-  default: 'portico.config.ts, .js or .json in the working directory, if any',
+  default: 'portico.config.ts, .mts, .js, .mjs or .json in the working directory, if any',
   description: 'Configuration module: settings and code of your own.',
 } as const;

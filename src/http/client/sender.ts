@@ -72,7 +72,7 @@ export function createSender({ url, socketPath, certificate }: Receiver): Sender
 }
 
 /** The receiver is the one that has this certificate, whatever names and authorities it has. */
-function onlyWith(certificate: string): AgentOptions {
+export function onlyWith(certificate: string): AgentOptions {
   return { ca: certificate, allowPartialTrustChain: true, checkServerIdentity: () => undefined };
 }
 

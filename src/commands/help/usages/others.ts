@@ -1,8 +1,41 @@
 import type { CommandUsage } from '../command-usage.ts';
-import { json } from './shared.ts';
+import { json, yes } from './shared.ts';
 
 /** The commands that need no database. */
 export const otherUsages = {
+  init: {
+    topic: 'init',
+    words: '[folder] [options]',
+    maxWords: 1,
+    about:
+      'Writes portico.config.mts with a handler, a health check and an endpoint into a folder, the current one by ' +
+      'default. It overwrites nothing.',
+    options: [{ flag: '--package', description: 'Writes a package.json too, where there is none.' }, yes],
+    examples: ['portico init --yes', 'portico init my-service --package --yes'],
+    standalone: true,
+  },
+  health: {
+    topic: 'health',
+    words: '[options]',
+    about:
+      'Asks the service of this configuration whether it is ready: /readyz of the management door, or, where that is ' +
+      'closed, whether the other doors accept connections. Exit code 0: it is ready. Exit code 1: it is not, and ' +
+      'standard error says why; a wrong option is 1 too, because container engines know no other code.',
+    options: [
+      {
+        flag: '--url',
+        value: 'url',
+        description:
+          'URL to ask; without a path /readyz there. [default: the management door of the configuration]',
+      },
+      {
+        flag: '--timeout',
+        value: 'ms',
+        description: 'Time limit from the start of the command, in milliseconds. [default: 5000]',
+      },
+    ],
+    examples: ['portico health', 'portico health --url http://127.0.0.1:8080 --timeout 1000'],
+  },
   send: {
     topic: 'send',
     words: '[options]',

@@ -84,7 +84,7 @@ test('what a container engine would not understand is 1 too', async () => {
   await using folder = await temporaryFolder();
   const wrong: readonly (readonly [readonly string[], Readonly<Record<string, string>>, RegExp])[] = [
     [['--timeout', '0'], {}, /--timeout must be a whole number/],
-    [['--url', 'nowhere'], {}, /--url must be an http URL/],
+    [['--url', 'nowhere'], {}, /--url must be an http or https URL/],
     [['--nonsense'], {}, /--nonsense/],
     [[], { REST_PORT: 'none' }, /REST_PORT/],
     [[], { MANAGEMENT_PORT: '0' }, /port of the management door is 0/],

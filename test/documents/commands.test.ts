@@ -122,7 +122,7 @@ function checkProgram(command: ShellCommand): void {
     assert.ok(isScript || ['ci', 'install', 'exec', 'test', 'init', 'pack'].includes(verb), command.text);
   } else if (program === 'node') {
     const file = rest.find(
-      (word) => /\.[cm]?[jt]s$/.test(word) && !word.includes('*') && !word.startsWith('dist/'),
+      (word) => /^\w.*\.[cm]?[jt]s$/.test(word) && !word.includes('*') && !word.startsWith('dist/'),
     );
     if (file !== undefined) assert.ok(existsSync(join(ROOT, file)), file);
   } else {

@@ -10,6 +10,9 @@ import { startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
+/** A machine that is busy decides nothing. */
+const SLOW = ['--timeout', '60000'];
+
 test('portico health finds the service by its configuration and says why it is not ready', async () => {
   await using folder = await temporaryFolder();
   const port = await freePort();
@@ -18,7 +21,8 @@ test('portico health finds the service by its configuration and says why it is n
     // What keeps a process running does not keep this command.
     `setInterval(() => {}, 1_000); export default { host: '0.0.0.0', management: { port: ${port} } };`,
   );
-  const health = (...args: readonly string[]) => runPortico(['health', ...args], { cwd: folder.path });
+  const health = (...args: readonly string[]) =>
+    runPortico(['health', ...SLOW, ...args], { cwd: folder.path });
   const refused = await health();
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, new RegExp(`not ready: http://127.0.0.1:${port}/readyz: .*ECONNREFUSED`));
@@ -43,7 +47,7 @@ test('a stop does not wait for portico health, which sends requests nowhere', as
   await portico.ready();
   const url = portico.urls.management ?? '';
   for (let asked = 0; asked < 2; asked += 1) {
-    assert.equal((await runPortico(['health', '--url', url], { cwd: folder.path })).code, 0);
+    assert.equal((await runPortico(['health', ...SLOW, '--url', url], { cwd: folder.path })).code, 0);
   }
   portico.child.kill('SIGTERM');
   assert.equal(await portico.exited(), 0);
@@ -56,7 +60,7 @@ test('without the management door the others are asked for a connection', async 
   await portico.ready();
   const [rest, webhook] = ['rest', 'webhook'].map((door) => new URL(portico.urls[door] ?? '').port);
   const ask = (port = '') =>
-    runPortico(['health'], {
+    runPortico(['health', ...SLOW], {
       cwd: folder.path,
       env: { INTERFACES: 'rest,webhook', REST_PORT: rest ?? '', PORT: port },
     });

@@ -21,7 +21,7 @@ const COPIED = [
   'package-lock.json',
   'tsconfig.json',
 ];
-const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE'];
+const DOCUMENTS = ['docs/PACKAGE.md', 'CHANGELOG.md', 'LICENSE'];
 
 /** A checkout of its own, never built, with the packages of this one. */
 async function checkout() {

@@ -38,7 +38,10 @@ for (const node of nodes) {
     const port = String(await freePort());
     await using portico = startPortico({ cwd: place, node, main, env: { MANAGEMENT_PORT: port } });
     await portico.ready();
-    const health = await run(node, [main, 'health'], { cwd: place, env: { MANAGEMENT_PORT: port } });
+    const health = await run(node, [main, 'health', '--timeout=60000'], {
+      cwd: place,
+      env: { MANAGEMENT_PORT: port },
+    });
     assert.equal(health.stdout, 'ready\n');
     assert.equal(await (await fetch(`${portico.urls.management}/actuator/motd`)).text(), 'Be kind.');
     portico.child.kill('SIGTERM');

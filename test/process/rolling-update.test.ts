@@ -56,6 +56,7 @@ async function checkAll(url: string, earlier: number): Promise<void> {
 
 /** Checks that it ends at its start, with the message that the guide shows. */
 async function refuses(portico: PorticoProcess): Promise<void> {
+  await assert.rejects(portico.ready());
   assert.equal(await portico.exited(), 1);
   const [, reason = ''] = portico.stderr.trim().replace(LAST, '016-vacuum.sql').split('cannot be opened: ');
   assert.match(reason, /newer version/);

@@ -14,7 +14,8 @@ export const THEN = 1_700_000_000_000;
 const EMPTY = { sqlite: `x'7b7d'`, postgres: `'{}'` };
 
 /** Rows by the migration from which on a process could have stored them. */
-function rowsSince(migration: string, body: string): string {
+function rowsSince(migration: string, engine: Engine): string {
+  const body = EMPTY[engine];
   switch (migration.slice(0, 3)) {
     case '001':
       return `INSERT INTO users (name, email) VALUES ('Ann', 'ann@example.org'), ('Bob', 'bob@example.org');`;
@@ -31,6 +32,9 @@ function rowsSince(migration: string, body: string): string {
           (6, 'handler:e', 'open', 0, ${THEN}, NULL, 'key', NULL, NULL);`;
     case '003':
       return `INSERT INTO targets (name, seen_at) VALUES ('handler:e', ${THEN});`;
+    // On PostgreSQL claims find out.
+    case '007':
+      return engine === 'sqlite' ? 'UPDATE jobs SET waits = 1 WHERE seq = 6;' : '';
     case '009':
       return `INSERT INTO attempts (job, attempt, outcome, started_at, duration, process, error)
         VALUES (2, 10, 'dead', ${THEN}, 5, 'host:1:ab', 'broken');`;
@@ -52,7 +56,7 @@ export function olderSchema(engine: Engine, count: number): string {
       engine === 'sqlite' ? 'INTEGER$1 STRICT;' : 'BIGINT$1;',
     ),
     ...files.map((name) => `${readMigration(folderOf(engine), name)};`),
-    ...files.map((name) => rowsSince(name, EMPTY[engine])),
+    ...files.map((name) => rowsSince(name, engine)),
     ...files.map((name) => `INSERT INTO migrations VALUES ('${name}', 0);`),
   ].join('\n');
 }

@@ -85,6 +85,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           replica: replicaOf(settings),
           mayMigrate: settings['database.migrate'],
           forService: true,
+          partitions: settings['webhook.partitions'],
           userIndexes: { search: settings['rest.search'], uniqueEmail: settings['users.uniqueEmail'] },
         }),
       )

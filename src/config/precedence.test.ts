@@ -106,6 +106,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'webhook.maxBytesInFlight': count,
   'webhook.retention': count,
   'webhook.retentionBytes': count,
+  'webhook.partitions': fc.boolean(),
   'webhook.dedupDays': count,
   'webhook.timeout': fc.integer({ min: 1, max: 86_400_000 }),
   'webhook.concurrency': count,

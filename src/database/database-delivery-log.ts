@@ -17,8 +17,8 @@ import { storedKey } from './stored-key.ts';
 /** A row, column by column. */
 type Row = readonly unknown[];
 
-const SUMMARY = `
-  d.seq, d.id, d.source, d.event, d.received_at, octet_length(d.body), ${STATUS},
+const summary = (size: string) => `
+  d.seq, d.id, d.source, d.event, d.received_at, ${size}, ${STATUS},
   (SELECT CAST(coalesce(sum(attempts), 0) AS int) FROM jobs WHERE delivery = d.seq),
   (SELECT min(${PLANNED_AT}) FROM jobs WHERE delivery = d.seq)`;
 
@@ -34,21 +34,21 @@ const LAST = '\u{10ffff}';
 /** Maximum number of deliveries that a page scans: reads of SQLite block the event loop. */
 const WINDOW = 5_000;
 
+type Listing = ReturnType<typeof listing>;
+
 /** The statements of a page: where its window ends, and the matches in the window. */
-function listing(forward: boolean) {
+function listing(size: string, forward: boolean) {
   const [beyond, within, last, order] = forward ? ['>', '<=', 'max', 'ASC'] : ['<', '>=', 'min', 'DESC'];
   return {
     window: `
       SELECT ${last}(seq), count(*)
       FROM (SELECT seq FROM deliveries WHERE seq ${beyond} $1 ORDER BY seq ${order} LIMIT ${WINDOW}) AS looked`,
     matching: `
-      SELECT ${SUMMARY} FROM deliveries AS d
+      SELECT ${summary(size)} FROM deliveries AS d
       WHERE seq ${beyond} $1 AND seq ${within} $2 AND ${MATCHES} ORDER BY seq ${order} LIMIT $3`,
   };
 }
 
-const NEWEST_FIRST = listing(false);
-const OLDEST_FIRST = listing(true);
 const JOBS = `
   SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, deaths, ${PLANNED_AT}, ${SUCCESS}
   FROM jobs WHERE delivery = $1 ORDER BY seq`;
@@ -62,12 +62,15 @@ const BY_SENDER = `
     FROM senders WHERE senders.source IS NOT NULL)
   SELECT d.id FROM senders, deliveries AS d WHERE d.source = senders.source AND d.dedup_key = $1`;
 
-/** Where an engine finds deliveries by their ids. */
-export interface ById {
+/** Where an engine finds deliveries by their ids, and the bodies of the row `d`. */
+export interface LogSql {
   /** The condition on the delivery `d` with the id `$1`. */
   readonly exact: string;
   /** Selects up to `$3` ids from `$1` to below `$2`. */
   readonly range: string;
+  readonly body: string;
+  /** Size of the body in bytes. */
+  readonly size: string;
 }
 
 /** The delivery log of a database. The engines share the statements that read. */
@@ -75,9 +78,13 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
   readonly #find: string;
   readonly #exact: string;
   readonly #range: string;
+  readonly #newestFirst: Listing;
+  readonly #oldestFirst: Listing;
 
-  constructor({ exact, range }: ById) {
-    this.#find = `SELECT ${SUMMARY}, d.data_pointer, d.content_type, d.headers, d.body FROM deliveries AS d WHERE ${exact}`;
+  constructor({ exact, range, body, size }: LogSql) {
+    this.#newestFirst = listing(size, false);
+    this.#oldestFirst = listing(size, true);
+    this.#find = `SELECT ${summary(size)}, d.data_pointer, d.content_type, d.headers, ${body} FROM deliveries AS d WHERE ${exact}`;
     this.#exact = `SELECT d.id FROM deliveries AS d WHERE ${exact}`;
     this.#range = range;
   }
@@ -115,7 +122,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
     cursor: DeliveryCursor = { before: Number.MAX_SAFE_INTEGER },
   ): MaybePromise<DeliveryPage> {
     const forward = 'after' in cursor;
-    const { window, matching } = forward ? OLDEST_FIRST : NEWEST_FIRST;
+    const { window, matching } = forward ? this.#oldestFirst : this.#newestFirst;
     const from = forward ? cursor.after : cursor.before;
     return whenReady(this.read(window, [from]), ([bounds]) => {
       const [edge, looked] = (bounds ?? []) as [(number | null)?, number?];

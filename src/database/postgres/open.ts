@@ -20,10 +20,8 @@ import { COMMIT_NOTHING, checkDeliveries } from './write-check.ts';
  * Opens a PostgreSQL database and migrates it; without `mayMigrate` an outdated schema is an error. Any number of
  * processes may open the same database. Fails with DatabaseOpenError.
  */
-export async function openPostgres(
-  url: string,
-  { observer = unobserved, replica, mayMigrate = true, forService = false, userIndexes }: OpenOptions,
-): Promise<Database> {
+export async function openPostgres(url: string, options: OpenOptions): Promise<Database> {
+  const { observer = unobserved, replica, mayMigrate = true, forService = false, userIndexes } = options;
   await onFirst(url, async (connection) => {
     if (mayMigrate) await migrate(connection);
     else requireNothingPending(await pendingMigrations(connection));
@@ -49,7 +47,7 @@ export async function openPostgres(
       notifier.notify('users');
     },
   });
-  const inbox = postgresInbox(server, notifier, observer);
+  const inbox = postgresInbox(server, notifier, observer, options.partitions ? 'slots' : 'rows');
   return {
     users,
     userFeed,

@@ -4,7 +4,7 @@ import { appendAll } from '../../../src/database/postgres/inbox/append.ts';
 import { claimJobs } from '../../../src/database/postgres/inbox/claim.ts';
 import { pruneStep } from '../../../src/database/postgres/inbox/prune.ts';
 import type { Server } from '../../../src/database/postgres/pool/server.ts';
-import type { PruneRule } from '../../../src/inbox/prune.ts';
+import type { RemovalRule } from '../../../src/inbox/prune.ts';
 import { newDelivery } from '../../support/new-delivery.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { dropDays } from './day-drops.ts';
@@ -50,7 +50,7 @@ async function measure(name: string, layout: Layout, url: string): Promise<void>
   say(`${name}: ${rows} deliveries of ${body} bytes, ${(sized.rows[0].bytes / rows).toFixed(0)} bytes each`);
 
   const before = now - (DAYS - 1) * DAY;
-  const step = (rule: PruneRule) => () => pruneStep(server, rule);
+  const step = (rule: RemovalRule) => () => pruneStep(server, rule);
   const claims = Math.max(10, Math.min(300, Math.floor(rows / OPEN_EVERY / 64 / 2)));
   const steps = Math.max(10, Math.min(2_000, Math.floor(rows / DAYS / 200) - 20));
   const work = [

@@ -1,9 +1,11 @@
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { ClaimedJob } from '../../../inbox/delivery.ts';
-import type { Row, Statement } from '../pool/connection.ts';
+import type { Statement } from '../pool/connection.ts';
 import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
-import { storable, stored } from '../text.ts';
+import { storable } from '../text.ts';
+import { bodyLength } from './bodies/body-sql.ts';
+import { CLAIMED, claimedJobs } from './claimed-jobs.ts';
 import { timeOr } from './server-clock.ts';
 
 /** Which jobs of a target may be claimed, and for how long. */
@@ -56,7 +58,7 @@ const claimDue = (looked: string) => `
   sized AS (
     SELECT seq, row_number() OVER oldest AS nth, sum(bytes) OVER oldest AS total
     FROM due JOIN jobs USING (seq), LATERAL (
-      SELECT octet_length(body) AS bytes FROM deliveries WHERE deliveries.seq = jobs.delivery OFFSET 0) AS body
+      SELECT ${bodyLength('deliveries')} AS bytes FROM deliveries WHERE deliveries.seq = jobs.delivery OFFSET 0) AS body
     WINDOW oldest AS (ORDER BY due_at, seq ROWS UNBOUNDED PRECEDING)),
   claimed AS (
     UPDATE jobs SET owner = $4, claimed_at = ${NOW}, due_at = ${NOW} + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
@@ -64,7 +66,7 @@ const claimDue = (looked: string) => `
     FROM sized WHERE jobs.seq = sized.seq AND (total <= $7 OR nth = 1)
     RETURNING jobs.seq, jobs.attempts, jobs.deaths, jobs.order_key IS NOT NULL AS ordered, jobs.delivery, jobs.priority)
   SELECT ${looked}, claimed.seq, claimed.attempts, claimed.deaths, claimed.ordered,
-    d.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.body, d.received_at
+    ${CLAIMED}
   FROM (VALUES (1)) AS always
   LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) ON true
   ORDER BY claimed.priority DESC, claimed.seq`;
@@ -146,7 +148,10 @@ async function claimBy(
       return {
         isFull: isFull === true,
         waiting: Number(waiting),
-        jobs: jobs.map((row) => claimedJob(target, row)),
+        jobs: await claimedJobs(
+          server,
+          jobs.map((row) => [target, row]),
+        ),
       };
     } catch (error) {
       // Another process has claimed a job with the same order key meanwhile.
@@ -154,27 +159,4 @@ async function claimBy(
     }
   }
   return { isFull: false, waiting: 0, jobs: [] };
-}
-
-/** A job from its columns: seq, attempts, deaths, whether it has an order key, and those of its delivery. */
-export function claimedJob(target: string, [seq, attempts, deaths, ordered, ...columns]: Row): ClaimedJob {
-  type Columns = [string, string, string | null, string, string | null, string | null, Uint8Array, number];
-  const [id, source, event, dataPointer, contentType, headers, body, receivedAt] = columns as Columns;
-  return {
-    job: Number(seq),
-    target,
-    attempt: Number(attempts),
-    deaths: Number(deaths),
-    ordered: ordered === true,
-    delivery: {
-      id,
-      source: stored(source),
-      event: stored(event),
-      dataPointer: stored(dataPointer),
-      contentType: stored(contentType),
-      headers,
-      body,
-      receivedAt,
-    },
-  };
 }

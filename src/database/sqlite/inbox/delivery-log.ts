@@ -16,7 +16,12 @@ export class SqliteDeliveryLog extends DatabaseDeliveryLog {
   readonly #seqOfId: StatementSync;
 
   constructor(reads: DatabaseSync, writes: WriteQueue) {
-    super({ exact: `d.seq = (${SEQ_OF_ID})`, range: IDS_BETWEEN });
+    super({
+      exact: `d.seq = (${SEQ_OF_ID})`,
+      range: IDS_BETWEEN,
+      body: 'd.body',
+      size: 'octet_length(d.body)',
+    });
     this.#reads = reads;
     this.#writes = writes;
     this.#seqOfId = reads.prepare(SEQ_OF_ID);

@@ -23,7 +23,7 @@ const OPEN_EVERY = 100;
 const CLAIM = { target: 't', limit: 64, lease: 60_000, held: [], maxBytes: 16e6, suspects: false, now: null };
 const bytes = Buffer.alloc(body, 'x');
 
-const append = (server: Server) => () =>
+const append = (server: Server, layout: Layout) => () =>
   appendAll(
     server,
     Array.from({ length: BATCH }, () =>
@@ -35,6 +35,7 @@ const append = (server: Server) => () =>
         jobs: [{ target: 'new', orderKey: null }],
       }),
     ),
+    layout.bodies ? 'slots' : 'rows',
   );
 
 async function measure(name: string, layout: Layout, url: string): Promise<void> {
@@ -54,7 +55,7 @@ async function measure(name: string, layout: Layout, url: string): Promise<void>
   const claims = Math.max(10, Math.min(300, Math.floor(rows / OPEN_EVERY / 64 / 2)));
   const steps = Math.max(10, Math.min(2_000, Math.floor(rows / DAYS / 200) - 20));
   const work = [
-    ['append of 31', 300, BATCH, append(server)],
+    ['append of 31', 300, BATCH, append(server, layout)],
     ['claim of 64', claims, 64, () => claimJobs(server, { ...CLAIM, owner: randomUUIDv7() })],
     ['retention of 200, ended', steps, 200, step({ kind: 'ended', before, remember: 0 })],
     ['retention of 200, unhandled', steps, 200, step({ kind: 'unhandled', before, now })],
@@ -66,7 +67,8 @@ async function measure(name: string, layout: Layout, url: string): Promise<void>
   }
   if (layout.bodies) {
     await using other = await oneConnection(url, layout);
-    for (const line of await dropDays(client, slotAt(now - 20 * DAY), append(other.server))) say(`  ${line}`);
+    for (const line of await dropDays(client, slotAt(now - 20 * DAY), append(other.server, layout)))
+      say(`  ${line}`);
   }
 }
 

@@ -43,8 +43,7 @@ const SETTLED = `
         $8::int[], $9::bigint[], $10::bigint[], $11::bigint[])
         WITH ORDINALITY
         AS given (seq, owner, attempt, kind, error, wait, now, deaths, duration, next_lease, max_bytes, nth)
-      JOIN locked USING (seq)
-      WHERE jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
+      WHERE (SELECT count(*) FROM locked) > 0 AND jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
         AND jobs.deaths = given.deaths
       RETURNING given.nth, given.owner, given.next_lease, given.max_bytes, ${NOW} AS now, jobs.seq, jobs.target, jobs.order_key)`;
 

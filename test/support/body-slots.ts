@@ -1,8 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import type { ClaimedJob, NewDelivery } from '../../src/inbox/delivery.ts';
 import { newDelivery } from './new-delivery.ts';
+import { waitFor } from './wait-for.ts';
 
 const HOUR = 60 * 60 * 1_000;
 
@@ -19,6 +21,8 @@ export interface SlotDatabase extends AsyncDisposable {
   end(jobs: readonly ClaimedJob[], kind?: 'done' | 'dead'): Promise<void>;
   /** Closes the slot that is open, opens another one, and takes all steps of emptying. */
   rotate(): Promise<void>;
+  /** Takes steps of emptying until the slots have so many bodies: a busy machine may take too long for one. */
+  emptied(filled: readonly number[]): Promise<void>;
   /** The slot of each delivery, by its id. */
   slots(): Promise<ReadonlyMap<string, number | null>>;
   /** The numbers of bodies in the slots that have some. */
@@ -37,6 +41,12 @@ export async function openSlots(url: string): Promise<SlotDatabase> {
     for (let age = 0; ; age = HOUR) {
       if ((await database.inbox.prune({ kind: 'bodies', age, bytes: null })).isLast) return;
     }
+  };
+  const filled = async () => {
+    const { rows } = await client.query(
+      'SELECT count(*)::int AS n FROM delivery_bodies GROUP BY slot ORDER BY slot',
+    );
+    return rows.map(({ n }) => n as number);
   };
   await rotate();
   return {
@@ -64,11 +74,12 @@ export async function openSlots(url: string): Promise<SlotDatabase> {
       const { rows } = await client.query('SELECT id, slot FROM deliveries');
       return new Map(rows.map(({ id, slot }) => [id, slot]));
     },
-    async filled() {
-      const { rows } = await client.query(
-        'SELECT count(*)::int AS n FROM delivery_bodies GROUP BY slot ORDER BY slot',
-      );
-      return rows.map(({ n }) => n);
+    filled,
+    async emptied(expected) {
+      await waitFor(`bodies in slots: ${expected}`, async () => {
+        await database.inbox.prune({ kind: 'bodies', age: HOUR, bytes: null });
+        return isDeepStrictEqual(await filled(), expected);
+      });
     },
     async [Symbol.asyncDispose]() {
       await client.end();

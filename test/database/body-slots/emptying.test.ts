@@ -21,7 +21,7 @@ describe('emptying of slots', { skip: withoutPostgres ?? false }, () => {
     await slots.end(jobs.slice(1), 'dead');
     assert.deepEqual(await slots.filled(), [4]);
     await slots.rotate();
-    assert.deepEqual(await slots.filled(), []);
+    await slots.emptied([]);
     const kept = [dead, open, unhandled].map(({ id }) => id);
     assert.deepEqual(
       [...(await slots.slots()).entries()].toSorted(),
@@ -68,7 +68,8 @@ describe('emptying of slots', { skip: withoutPostgres ?? false }, () => {
     assert.deepEqual(await slots.filled(), [2, 1]);
     await slots.rotate();
     assert.equal(await bodyOf(), 'one');
-    assert.deepEqual(await slots.filled(), [], 'the one that was left was copied');
+    await slots.emptied([]);
+    assert.equal(await bodyOf(), 'one', 'the one that was left was copied');
 
     await client.query(`SET portico.bodies = 'slots'; DELETE FROM deliveries WHERE id = '${id}'`);
     await client.query('BEGIN');
@@ -121,7 +122,7 @@ describe('emptying of slots', { skip: withoutPostgres ?? false }, () => {
     await client.query('COMMIT');
     await slots.rotate();
     assert.equal((await slots.slots()).size, 0);
-    assert.deepEqual(await slots.filled(), []);
+    await slots.emptied([]);
   });
 
   test('what is behind a lock is read as it is then, whatever the database has set', async () => {
@@ -148,7 +149,7 @@ describe('emptying of slots', { skip: withoutPostgres ?? false }, () => {
     await client.query('ROLLBACK');
     assert.deepEqual(await slots.filled(), [1, 1]);
     await slots.rotate();
-    assert.deepEqual(await slots.filled(), []);
+    await slots.emptied([]);
   });
 
   test('while no slot is empty, the open one stays', async () => {
@@ -162,8 +163,9 @@ describe('emptying of slots', { skip: withoutPostgres ?? false }, () => {
     assert.deepEqual(await wrongBodies(slots.database, ids), []);
     await slots.end(await slots.claim(SLOTS + 3));
     await slots.rotate();
-    assert.deepEqual(await slots.filled(), [4], 'the others were emptied behind it');
+    await slots.emptied([4]);
     await slots.rotate();
+    await slots.emptied([]);
     await slots.store({});
     assert.deepEqual(await slots.filled(), [1]);
   });

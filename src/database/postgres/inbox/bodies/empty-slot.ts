@@ -1,3 +1,4 @@
+import { sqlState } from '../../pool/faults.ts';
 import type { Server } from '../../pool/server.ts';
 import type { ClosedSlot } from './slots.ts';
 
@@ -9,6 +10,9 @@ const MAX_BYTES = 16 * 1024 * 1024;
 /** How long the emptying waits for a lock on the slot, and how long it may take, in milliseconds: others wait behind it. */
 const LOCK_TIMEOUT = 50;
 const TIMEOUT = 300;
+/** How long the counting may take before it is left to a later step: until a vacuum it passes over what was removed. */
+const COUNT_TIMEOUT = 1_000;
+const QUERY_CANCELED = '57014';
 
 /** Counts the deliveries that are left, up to one more than few, and records since when there are none. */
 const LEFT = {
@@ -48,6 +52,10 @@ const seenByOthers = (slot: number) => `
   WHERE slot = ${slot} AND pid <> pg_backend_pid() AND (datname = current_database() OR datname IS NULL)
     AND backend_xmin IS NOT NULL AND age(backend_xmin) >= age(unused_since::xid)`;
 
+/** The first or last number in a slot, by its index. */
+const edge = (which: 'min' | 'max', slot: number) =>
+  `SELECT ${which}(seq) FROM delivery_bodies_${slot} WHERE slot = ${slot}`;
+
 /**
  * Empties a slot unless a delivery has its body there. An append that has begun before the slot was closed may still add to
  * it: it holds the lock, or finds the slot empty, or is found here. No other rule, clock or count decides.
@@ -60,7 +68,7 @@ export const emptying = (slot: number) => ({
       LOCK TABLE delivery_bodies_${slot} IN ACCESS EXCLUSIVE MODE;
       IF NOT EXISTS (
           SELECT FROM deliveries
-          WHERE seq BETWEEN (SELECT min(seq) FROM delivery_bodies_${slot}) AND (SELECT max(seq) FROM delivery_bodies_${slot})
+          WHERE seq BETWEEN (${edge('min', slot)}) AND (${edge('max', slot)})
             AND slot = ${slot})
         AND NOT EXISTS (SELECT FROM body_slots WHERE slot = ${slot} AND (opened_at IS NOT NULL OR unused_since IS NULL))
         AND NOT EXISTS (${seenByOthers(slot)})
@@ -73,11 +81,24 @@ export const emptying = (slot: number) => ({
     END $$`,
 });
 
+/** The number of deliveries that are left, up to one more than few; undefined while it takes long to tell. */
+async function countLeft(server: Server, ...slot: readonly number[]): Promise<number | undefined> {
+  try {
+    const [, [row] = []] = await server.transaction([
+      [{ text: `SET LOCAL statement_timeout = ${COUNT_TIMEOUT}` }, []],
+      [LEFT, slot],
+    ]);
+    return Number(row?.[0]);
+  } catch (error) {
+    if (sqlState(error) === QUERY_CANCELED) return undefined;
+    throw error;
+  }
+}
+
 /** Takes a step of emptying a slot; resolves to whether there is more to do now. Rejects as `Server.write` does. */
 export async function emptySlot(server: Server, { slot, first, last }: ClosedSlot): Promise<boolean> {
-  const [row] = await server.write(LEFT, [slot, first, last]);
-  const left = Number(row?.[0]);
-  if (left > FEW) return false;
+  const left = await countLeft(server, slot, first, last);
+  if (left === undefined || left > FEW) return false;
   if (left > 0) {
     const [copied] = await server.write(copyFrom(slot), [first, last]);
     return Number(copied?.[0]) > 0;

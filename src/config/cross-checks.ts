@@ -27,6 +27,7 @@ export function crossCheck(input: CrossCheckInput): readonly string[] {
     ...adminUrl(input),
     ...clientCertificates(input),
     ...replica(input),
+    ...partitions(input),
     ...backups(input),
   ];
 }
@@ -138,6 +139,12 @@ function replica({ settings, broken }: CrossCheckInput): readonly string[] {
   if (settings['database.readUrl'] === undefined || settings['database.url'].startsWith('postgres'))
     return [];
   return ['database.readUrl is set but database.url is no postgres:// URL; only PostgreSQL has replicas'];
+}
+
+function partitions({ settings, broken }: CrossCheckInput): readonly string[] {
+  if (broken.has('database.url') || !settings['webhook.partitions']) return [];
+  if (settings['database.url'].startsWith('postgres')) return [];
+  return ['webhook.partitions is set but database.url is no postgres:// URL; SQLite has no partitions'];
 }
 
 function backups({ settings, broken }: CrossCheckInput): readonly string[] {

@@ -17,8 +17,8 @@ import { storedKey } from './stored-key.ts';
 /** A row, column by column. */
 type Row = readonly unknown[];
 
-const SUMMARY = `
-  d.seq, d.id, d.source, d.event, d.received_at, octet_length(d.body), ${STATUS},
+const summary = (size: string) => `
+  d.seq, d.id, d.source, d.event, d.received_at, ${size}, ${STATUS},
   (SELECT CAST(coalesce(sum(attempts), 0) AS int) FROM jobs WHERE delivery = d.seq),
   (SELECT min(${PLANNED_AT}) FROM jobs WHERE delivery = d.seq)`;
 
@@ -36,16 +36,18 @@ const WINDOW = 5_000;
 /** The same for one that looks into the bodies. */
 const TEXT_WINDOW = 500;
 
+type Listing = ReturnType<typeof listing>;
+
 /** The statements of a page: where its window ends, and the matches in the window. */
-function listing(forward: boolean, size: number, contains: string) {
+function listing(forward: boolean, window: number, { size, contains }: LogSql) {
   const [beyond, within, last, order] = forward ? ['>', '<=', 'max', 'ASC'] : ['<', '>=', 'min', 'DESC'];
   return {
     window: `
       SELECT ${last}(seq), count(*)
-      FROM (SELECT seq FROM deliveries WHERE seq ${beyond} $1 ORDER BY seq ${order} LIMIT ${size}) AS looked`,
-    size,
+      FROM (SELECT seq FROM deliveries WHERE seq ${beyond} $1 ORDER BY seq ${order} LIMIT ${window}) AS looked`,
+    size: window,
     matching: `
-      SELECT ${SUMMARY} FROM deliveries AS d
+      SELECT ${summary(size)} FROM deliveries AS d
       WHERE seq ${beyond} $1 AND seq ${within} $2 AND ${matches(contains)} ORDER BY seq ${order} LIMIT $3`,
   };
 }
@@ -63,13 +65,16 @@ const BY_SENDER = `
     FROM senders WHERE senders.source IS NOT NULL)
   SELECT d.id FROM senders, deliveries AS d WHERE d.source = senders.source AND d.dedup_key = $1`;
 
-/** Where an engine finds deliveries by their ids. */
-export interface ById {
+/** Where an engine finds deliveries by their ids, and the bodies of the row `d`. */
+export interface LogSql {
   /** The condition on the delivery `d` with the id `$1`. */
   readonly exact: string;
   /** Selects up to `$3` ids from `$1` to below `$2`. */
   readonly range: string;
-  /** The condition that the body of the delivery `d` holds the text `$9`. */
+  readonly body: string;
+  /** Size of the body in bytes. */
+  readonly size: string;
+  /** The condition that the body holds the text `$9`. */
   readonly contains: string;
 }
 
@@ -79,17 +84,18 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
   readonly #exact: string;
   readonly #range: string;
   /** The statements of a page, by its direction and by whether it looks into the bodies. */
-  readonly #listing: (forward: boolean, inBodies: boolean) => ReturnType<typeof listing>;
+  readonly #listing: (forward: boolean, inBodies: boolean) => Listing;
 
-  constructor({ exact, range, contains }: ById) {
-    this.#find = `SELECT ${SUMMARY}, d.data_pointer, d.content_type, d.headers, d.body FROM deliveries AS d WHERE ${exact}`;
+  constructor(sql: LogSql) {
+    const { exact, range, body, size } = sql;
+    this.#find = `SELECT ${summary(size)}, d.data_pointer, d.content_type, d.headers, ${body} FROM deliveries AS d WHERE ${exact}`;
     this.#exact = `SELECT d.id FROM deliveries AS d WHERE ${exact}`;
     this.#range = range;
     const listings = [false, true].map((forward) =>
-      [WINDOW, TEXT_WINDOW].map((size) => listing(forward, size, contains)),
+      [WINDOW, TEXT_WINDOW].map((window) => listing(forward, window, sql)),
     );
     this.#listing = (forward, inBodies) =>
-      listings[Number(forward)]?.[Number(inBodies)] ?? listing(forward, WINDOW, contains);
+      listings[Number(forward)]?.[Number(inBodies)] ?? listing(forward, WINDOW, sql);
   }
 
   /** Runs a statement with the values of `$1`, `$2` and so on. Fails with StoreUnavailableError. */

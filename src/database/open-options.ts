@@ -14,6 +14,8 @@ export interface OpenOptions {
    * this process neither. Who opens the file without this is not held up. Default false.
    */
   readonly forService?: boolean;
+  /** Whether the bodies of new deliveries go to slots that are emptied at once; PostgreSQL only. Default false. */
+  readonly partitions?: boolean;
   /** What the users are indexed for; when absent the indexes stay, and lists find users by their ids only. */
   readonly userIndexes?: UserIndexOptions | undefined;
   /** Which events of users are kept; when absent nothing is removed. */

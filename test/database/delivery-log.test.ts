@@ -279,7 +279,8 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { inbox } = database.current;
       const rare = await stored(database.current, 'unhandled', { event: 'rare' });
-      await Promise.all(Array.from({ length: 6_000 }, () => inbox.append(newDelivery({ jobs: [] }))));
+      for (let i = 0; i < 12; i++)
+        await Promise.all(Array.from({ length: 500 }, () => inbox.append(newDelivery({ jobs: [] }))));
       assert.deepEqual(await all(database.current, { event: 'rare' }), [rare.id]);
       assert.deepEqual(await all(database.current, { event: 'rare' }, true), [rare.id]);
       assert.equal((await all(database.current, {})).length, 6_001);

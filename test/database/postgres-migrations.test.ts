@@ -54,6 +54,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '016-vacuum.sql',
       '017-imports.sql',
       '018-user-events.sql',
+      '019-body-slots.sql',
       '021-audit.sql',
     ]);
     await using again = await openDatabase(url);

@@ -1,6 +1,6 @@
-import { DELIVERY_BYTES } from '../inbox-sql.ts';
 import { MOVING } from '../migration-files.ts';
 import { resize } from '../postgres/inbox/append.ts';
+import { DELIVERY_BYTES } from '../postgres/inbox/bodies/body-sql.ts';
 import { packBodies } from '../postgres/inbox/packed-bodies.ts';
 import { migrate } from '../postgres/migrate.ts';
 import type { Connection } from '../postgres/pool/connection.ts';
@@ -49,7 +49,7 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
     },
     async clear() {
       await connection.transaction([
-        [{ text: `TRUNCATE ${tables}, inbox_size RESTART IDENTITY` }, []],
+        [{ text: `TRUNCATE ${tables}, inbox_size, delivery_bodies RESTART IDENTITY` }, []],
         [{ text: UNMARK }, []],
       ]);
     },

@@ -26,17 +26,9 @@ const FEED_PAUSE = 20;
  * Opens a PostgreSQL database and migrates it; without `mayMigrate` an outdated schema is an error. Any number of
  * processes may open the same database. Fails with DatabaseOpenError.
  */
-export async function openPostgres(
-  url: string,
-  {
-    observer = unobserved,
-    replica,
-    mayMigrate = true,
-    forService = false,
-    userIndexes,
-    userEvents,
-  }: OpenOptions,
-): Promise<Database> {
+export async function openPostgres(url: string, options: OpenOptions): Promise<Database> {
+  const { observer = unobserved, replica, mayMigrate = true, forService = false, userIndexes } = options;
+  const { userEvents } = options;
   await onFirst(url, async (connection) => {
     if (mayMigrate) await migrate(connection);
     else requireNothingPending(await pendingMigrations(connection));
@@ -64,7 +56,7 @@ export async function openPostgres(
       notifier.notify('users');
     },
   });
-  const inbox = postgresInbox(server, notifier, observer);
+  const inbox = postgresInbox(server, notifier, observer, options.partitions ? 'slots' : 'rows');
   return {
     users,
     userFeed,

@@ -2,10 +2,11 @@ import type { NewDelivery } from '../../../inbox/delivery.ts';
 import type { TakenDelivery } from '../../../inbox/enqueue/enqueued.ts';
 import type { Appended } from '../../../inbox/inbox.ts';
 import type { MarkMove } from '../../../inbox/marks.ts';
-import { DELIVERY_BYTES, DELIVERY_OVERHEAD, HEAD_START } from '../../inbox-sql.ts';
+import { DELIVERY_OVERHEAD, HEAD_START } from '../../inbox-sql.ts';
 import type { Row } from '../pool/connection.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey } from '../text.ts';
+import { DELIVERY_BYTES } from './bodies/body-sql.ts';
 import { packBodies } from './packed-bodies.ts';
 import { notAhead } from './server-clock.ts';
 
@@ -28,6 +29,30 @@ const unknownIn = (table: string) => `
   (SELECT known.seq FROM ${table} AS known
     WHERE known.source = given.source AND known.dedup_key = given.dedup_key LIMIT 1) IS NULL`;
 
+/** Where the bodies of new deliveries go: into their rows, or into the slot that is open, if one is. */
+export type Bodies = 'rows' | 'slots';
+
+const SUBSTRING = 'substring($10::bytea FROM starts FOR length)';
+const OPEN_SLOT = '(SELECT slot FROM body_slots WHERE opened_at IS NOT NULL)';
+const BODY = {
+  rows: { columns: 'body', values: SUBSTRING, returned: DELIVERY_BYTES, step: '' },
+  slots: {
+    columns: 'slot, body_length, body',
+    values: `${OPEN_SLOT}, CASE WHEN ${OPEN_SLOT} IS NOT NULL THEN length END, CASE WHEN ${OPEN_SLOT} IS NULL THEN ${SUBSTRING} END`,
+    returned: `slot, ${DELIVERY_BYTES}`,
+    step: `
+    filed AS (
+      INSERT INTO delivery_bodies (slot, seq, body)
+      SELECT stored.slot, stored.seq, ${SUBSTRING} FROM stored JOIN given USING (seq) WHERE stored.slot IS NOT NULL),`,
+  },
+} as const;
+
+/** What has to hold for a delivery to be stored. */
+interface Condition {
+  readonly step: string;
+  readonly holds: string;
+}
+
 /**
  * Stores a batch of deliveries with their jobs. The bodies are one value with the offset and length of each. The numbers
  * follow the order of arrival; the rows are stored in the order of their keys, and dead jobs locked in that of their
@@ -35,8 +60,8 @@ const unknownIn = (table: string) => `
  * a delivery or, once that is removed, its remembered key: so nothing is stored twice by a repeat during the removal.
  * With a condition only those deliveries are stored for which it holds once its step was taken.
  */
-const append = (name: string, condition?: { readonly step: string; readonly holds: string }) => ({
-  name,
+const append = (name: string, bodies: Bodies, condition?: Condition) => ({
+  name: `${name}-${bodies}`,
   text: `
     WITH ${condition === undefined ? '' : `${condition.step}, `}given AS MATERIALIZED (
       SELECT given.*, nextval((SELECT pg_get_serial_sequence('deliveries', 'seq'))::regclass) AS seq
@@ -45,15 +70,15 @@ const append = (name: string, condition?: { readonly step: string; readonly hold
         AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, nth)
       WHERE ${condition === undefined ? 'true' : condition.holds}),
     stored AS (
-      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers)
+      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, ${BODY[bodies].columns})
       OVERRIDING SYSTEM VALUE
-      SELECT seq, id, source, event, data_pointer, content_type, substring($10::bytea FROM starts FOR length),
-        received_at, dedup_key, headers
+      SELECT seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, ${BODY[bodies].values}
       FROM given
       WHERE ${unknownIn('deliveries')} AND ${unknownIn('remembered_keys')}
       ORDER BY source, dedup_key, seq
       ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
-      RETURNING seq, id, received_at, ${DELIVERY_BYTES} AS bytes),
+      RETURNING seq, id, received_at, ${BODY[bodies].returned} AS bytes),
+    ${BODY[bodies].step}
     added AS (
       INSERT INTO jobs (delivery, due_at, target, order_key, run_at, priority)
       SELECT stored.seq, coalesce(jobs.run_at, ${notAhead('stored.received_at')} - ${HEAD_START}),
@@ -76,29 +101,32 @@ const append = (name: string, condition?: { readonly step: string; readonly hold
     ${condition === undefined ? '' : `UNION ALL SELECT id, NULL FROM given`}`,
 });
 
-const APPEND = append('append');
-const APPEND_AT_MARK = append('append-at-mark', {
-  step: `moved AS (${MOVE_MARK})`,
-  holds: 'EXISTS (SELECT 1 FROM moved)',
+const statements = (bodies: Bodies) => ({
+  plain: append('append', bodies),
+  atMark: append('append-at-mark', bodies, {
+    step: `moved AS (${MOVE_MARK})`,
+    holds: 'EXISTS (SELECT 1 FROM moved)',
+  }),
+  enqueued: append('append-enqueued', bodies, {
+    step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($17::bigint[]) RETURNING id)',
+    holds: 'given.id IN (SELECT id FROM taken)',
+  }),
+  relayed: append('append-relayed', bodies, {
+    step: `moved AS (
+      UPDATE user_relay SET position = $19::bigint, at = $20::bigint, moved_at = $21::bigint
+      WHERE position = $17::bigint AND at = $18::bigint RETURNING id)`,
+    holds: 'EXISTS (SELECT 1 FROM moved)',
+  }),
 });
-const APPEND_ENQUEUED = append('append-enqueued', {
-  step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($17::bigint[]) RETURNING id)',
-  holds: 'given.id IN (SELECT id FROM taken)',
-});
-
-const APPEND_RELAYED = append('append-relayed', {
-  step: `moved AS (
-    UPDATE user_relay SET position = $19::bigint, at = $20::bigint, moved_at = $21::bigint
-    WHERE position = $17::bigint AND at = $18::bigint RETURNING id)`,
-  holds: 'EXISTS (SELECT 1 FROM moved)',
-});
+const APPEND = { rows: statements('rows'), slots: statements('slots') };
 
 /** Stores deliveries and their jobs in one statement; resolves to the result of each. */
 export async function appendAll(
   server: Server,
   deliveries: readonly NewDelivery[],
+  bodies: Bodies = 'rows',
 ): Promise<readonly Appended[]> {
-  const rows = await server.write(APPEND, valuesOf(deliveries));
+  const rows = await server.write(APPEND[bodies].plain, valuesOf(deliveries));
   const results = new Map(rows as readonly (readonly [string, Appended])[]);
   return deliveries.map(({ id }) => results.get(id) ?? 'duplicate');
 }
@@ -108,18 +136,20 @@ export async function appendAtMark(
   server: Server,
   { name, from, to }: MarkMove,
   delivery: NewDelivery,
+  bodies: Bodies,
 ): Promise<Appended | undefined> {
   const values = [...valuesOf([delivery]), storable(name), from, to];
-  return resultsOf(await server.write(APPEND_AT_MARK, values)).get(delivery.id);
+  return resultsOf(await server.write(APPEND[bodies].atMark, values)).get(delivery.id);
 }
 
 /** Makes deliveries of what was enqueued; undefined for each that another process has taken. */
 export async function appendEnqueued(
   server: Server,
   taken: readonly TakenDelivery[],
+  bodies: Bodies,
 ): Promise<readonly (Appended | undefined)[]> {
   const values = [...valuesOf(taken.map(({ delivery }) => delivery)), taken.map(({ seq }) => seq)];
-  const results = resultsOf(await server.write(APPEND_ENQUEUED, values));
+  const results = resultsOf(await server.write(APPEND[bodies].enqueued, values));
   return taken.map(({ delivery: { id } }) => results.get(id));
 }
 
@@ -128,8 +158,9 @@ export async function appendRelayed(
   server: Server,
   move: readonly unknown[],
   deliveries: readonly NewDelivery[],
+  bodies: Bodies,
 ): Promise<boolean> {
-  return (await server.write(APPEND_RELAYED, [...valuesOf(deliveries), ...move])).length > 0;
+  return (await server.write(APPEND[bodies].relayed, [...valuesOf(deliveries), ...move])).length > 0;
 }
 
 /** The results of an append with a condition, of those for which it held. */

@@ -3,7 +3,7 @@ import type { DatabaseObserver } from '../../observer.ts';
 import type { Notifier } from '../notifier.ts';
 import type { Server } from '../pool/server.ts';
 import { singleWrite } from '../write-queue.ts';
-import { appendRelayed } from './append.ts';
+import { appendRelayed, type Bodies } from './append.ts';
 
 const BEGIN = {
   name: 'relay-begin',
@@ -20,7 +20,12 @@ const MOVE = {
 const END = { name: 'relay-end', text: 'DELETE FROM user_relay' };
 
 /** How far deliveries were made of users' events, in PostgreSQL. */
-export function postgresRelay(server: Server, notifier: Notifier, observer: DatabaseObserver): RelayStore {
+export function postgresRelay(
+  server: Server,
+  notifier: Notifier,
+  observer: DatabaseObserver,
+  bodies: Bodies,
+): RelayStore {
   return {
     async begin({ position, at }) {
       const [row] = await singleWrite(observer, () => server.write(BEGIN, [position, at, Date.now()]));
@@ -31,7 +36,7 @@ export function postgresRelay(server: Server, notifier: Notifier, observer: Data
       if (deliveries.length === 0) {
         return (await singleWrite(observer, () => server.write(MOVE, move))).length > 0;
       }
-      const moved = await singleWrite(observer, () => appendRelayed(server, move, deliveries));
+      const moved = await singleWrite(observer, () => appendRelayed(server, move, deliveries, bodies));
       if (moved) notifier.notify('work');
       return moved;
     },

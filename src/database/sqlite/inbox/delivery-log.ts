@@ -18,7 +18,13 @@ export class SqliteDeliveryLog extends DatabaseDeliveryLog {
   readonly #seqOfId: StatementSync;
 
   constructor(reads: DatabaseSync, writes: WriteQueue) {
-    super({ exact: `d.seq = (${SEQ_OF_ID})`, range: IDS_BETWEEN, contains: CONTAINS });
+    super({
+      exact: `d.seq = (${SEQ_OF_ID})`,
+      range: IDS_BETWEEN,
+      body: 'd.body',
+      size: 'octet_length(d.body)',
+      contains: CONTAINS,
+    });
     this.#reads = reads;
     this.#writes = writes;
     this.#seqOfId = reads.prepare(SEQ_OF_ID);

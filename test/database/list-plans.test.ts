@@ -100,6 +100,21 @@ describe('PostgreSQL', { skip: withoutPostgres ?? false }, () => {
     return `ARRAY[${value?.map(literal).join()}]`;
   };
 
+  test('knows how many users an index finds as soon as it is made', async () => {
+    const url = await server.createDatabase();
+    await (await openDatabase(url))[Symbol.asyncDispose]();
+    await server.sql(
+      `INSERT INTO users (name, email) SELECT 'name ' || i, 'e' || i || '@x.org' FROM generate_series(1, 500) AS i`,
+      url,
+    );
+    await (await openDatabase(url, { userIndexes: { search: 'keys' } }))[Symbol.asyncDispose]();
+    const known = await server.sql(
+      `SELECT tablename FROM pg_stats WHERE tablename LIKE 'users_%' ORDER BY 1`,
+      url,
+    );
+    assert.deepEqual(known.flat(), ['users_email', 'users_name']);
+  });
+
   test('finds every list, on any page, by an index, and reads little more than a page', async () => {
     const url = await server.createDatabase();
     await (await openDatabase(url, { userIndexes: { search: 'text' } }))[Symbol.asyncDispose]();

@@ -53,6 +53,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '015-timing.sql',
       '016-vacuum.sql',
       '021-audit.sql',
+      '022-trace.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

@@ -12,10 +12,10 @@ import { notAhead } from './server-clock.ts';
 /** Rows of the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
 
-/** Moves the mark $17 from $18 to $19. */
+/** Moves the mark $18 from $19 to $20. */
 const MOVE_MARK = `
-  INSERT INTO marks (name, at) VALUES ($17, $19::bigint)
-  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $18::bigint RETURNING name`;
+  INSERT INTO marks (name, at) VALUES ($18, $20::bigint)
+  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $19::bigint RETURNING name`;
 
 /** SQL that adds the rows of `from`, with a column `bytes`, to the size of the inbox, or subtracts them. */
 export const resize = (sign: '+' | '-', from: string) => `
@@ -41,14 +41,14 @@ const append = (name: string, condition?: { readonly step: string; readonly hold
     WITH ${condition === undefined ? '' : `${condition.step}, `}given AS MATERIALIZED (
       SELECT given.*, nextval((SELECT pg_get_serial_sequence('deliveries', 'seq'))::regclass) AS seq
       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[],
-        $8::bigint[], $9::text[], $14::text[]) WITH ORDINALITY
-        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, nth)
+        $8::bigint[], $9::text[], $14::text[], $17::text[]) WITH ORDINALITY
+        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, trace, nth)
       WHERE ${condition === undefined ? 'true' : condition.holds}),
     stored AS (
-      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers)
+      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers, trace)
       OVERRIDING SYSTEM VALUE
       SELECT seq, id, source, event, data_pointer, content_type, substring($10::bytea FROM starts FOR length),
-        received_at, dedup_key, headers
+        received_at, dedup_key, headers, trace
       FROM given
       WHERE ${unknownIn('deliveries')} AND ${unknownIn('remembered_keys')}
       ORDER BY source, dedup_key, seq
@@ -82,7 +82,7 @@ const APPEND_AT_MARK = append('append-at-mark', {
   holds: 'EXISTS (SELECT 1 FROM moved)',
 });
 const APPEND_ENQUEUED = append('append-enqueued', {
-  step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($17::bigint[]) RETURNING id)',
+  step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($18::bigint[]) RETURNING id)',
   holds: 'given.id IN (SELECT id FROM taken)',
 });
 
@@ -145,5 +145,6 @@ function valuesOf(deliveries: readonly NewDelivery[]): readonly unknown[] {
     deliveries.map(({ headers = null }) => headers),
     jobs.map(({ runAt = null }) => runAt),
     jobs.map(({ priority = 0 }) => priority),
+    deliveries.map(({ trace = null }) => trace),
   ];
 }

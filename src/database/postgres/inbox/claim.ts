@@ -64,7 +64,7 @@ const claimDue = (looked: string) => `
     FROM sized WHERE jobs.seq = sized.seq AND (total <= $7 OR nth = 1)
     RETURNING jobs.seq, jobs.attempts, jobs.deaths, jobs.order_key IS NOT NULL AS ordered, jobs.delivery, jobs.priority)
   SELECT ${looked}, claimed.seq, claimed.attempts, claimed.deaths, claimed.ordered,
-    d.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.body, d.received_at
+    d.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.trace, d.body, d.received_at
   FROM (VALUES (1)) AS always
   LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) ON true
   ORDER BY claimed.priority DESC, claimed.seq`;
@@ -158,8 +158,9 @@ async function claimBy(
 
 /** A job from its columns: seq, attempts, deaths, whether it has an order key, and those of its delivery. */
 export function claimedJob(target: string, [seq, attempts, deaths, ordered, ...columns]: Row): ClaimedJob {
-  type Columns = [string, string, string | null, string, string | null, string | null, Uint8Array, number];
-  const [id, source, event, dataPointer, contentType, headers, body, receivedAt] = columns as Columns;
+  type Texts = [string, string, string | null, string, string | null, string | null, string | null];
+  type Columns = [...Texts, Uint8Array, number];
+  const [id, source, event, dataPointer, contentType, headers, trace, body, receivedAt] = columns as Columns;
   return {
     job: Number(seq),
     target,
@@ -173,6 +174,7 @@ export function claimedJob(target: string, [seq, attempts, deaths, ordered, ...c
       dataPointer: stored(dataPointer),
       contentType: stored(contentType),
       headers,
+      trace,
       body,
       receivedAt,
     },

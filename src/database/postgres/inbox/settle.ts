@@ -73,7 +73,7 @@ function settling(name: string, { records = false, claims = false }): Statement 
   const parts = [SETTLED, ...(records ? [recorded(12)] : []), ...(claims ? [NEXT] : [])];
   const rows = claims
     ? `SELECT settled.nth, claimed.seq, claimed.attempts, claimed.deaths, claimed.ordered,
-      d.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.body, d.received_at
+      d.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.trace, d.body, d.received_at
     FROM settled LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) USING (nth)`
     : 'SELECT nth FROM settled';
   return { name, text: `WITH ${parts.join(', ')} ${rows}` };

@@ -18,6 +18,7 @@ import { Readiness } from '../observability/health/readiness.ts';
 import { openLog } from '../observability/log/log.ts';
 import { Loggers } from '../observability/log/loggers.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
+import { loadOpenTelemetry } from '../observability/opentelemetry/load-api.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
 import { configuredSecrets } from './configured-secrets.ts';
 import { addSetup } from './door-setup.ts';
@@ -80,7 +81,12 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const metrics = opening.use(new Metrics({ log }));
   opening.use(observeRuntime(metrics));
 
-  const database = needsDatabase(settings)
+  const openTelemetry = await loadOpenTelemetry((error) =>
+    log.warn({ err: error }, 'an OpenTelemetry SDK is registered, but @opentelemetry/api is not installed'),
+  );
+  const telemetry = openTelemetry && (await import('./observe/telemetry.ts'));
+  const tracing = openTelemetry && telemetry?.openTracing(openTelemetry);
+  const opened = needsDatabase(settings)
     ? opening.use(
         await openDatabase(settings['database.url'], {
           observer: databaseMeters(metrics),
@@ -91,12 +97,13 @@ export async function createService(config: Config, { logStream }: ServiceOption
         }),
       )
     : undefined;
+  const database = opened && (tracing?.database(opened, settings['database.url']) ?? opened);
   const backups = database && scheduledBackups(settings, { loggers, metrics });
   if (backups !== undefined) opening.use(backups);
   const audit = openAudit(settings, database, loggers);
   if (audit !== undefined) opening.use(audit);
   const trusted = trustProxy(settings['http.trustProxy']);
-  const certificate = certificateOf(settings, loggers);
+  const certificate = await certificateOf(settings, loggers);
   if (certificate !== undefined) opening.use(certificate);
   const replyBudget = new ReplyBudget(settings['http.maxUnreadBytes']);
   const doors = new Map<Door, OpenDoor>();
@@ -112,6 +119,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
     audit,
+    tracing,
     backups,
     apis: { doors: new Map() },
     onStop: (resource) => opening.use(resource),
@@ -134,6 +142,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           replyBudget,
           certificate,
           onRefused: auditRefusals(audit, door),
+          tracing: tracing?.requests(door),
           trustProxy: trusted,
         }),
       );
@@ -167,6 +176,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
   if (isOpen('management')) openManagementDoor(parts);
 
+  const exported = openTelemetry && telemetry?.exportMeters(openTelemetry, metrics);
+  if (exported !== undefined) opening.use(exported);
   const resources = opening.move();
   let stopping: Promise<void> | undefined;
   let closing = false;

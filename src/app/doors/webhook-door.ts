@@ -26,6 +26,7 @@ export function openWebhookDoor({
   listener,
   onStop,
   apis,
+  tracing,
 }: Parts): WebhookDoor {
   const log = loggers.child('inbox');
   const { inbox } = database();
@@ -57,6 +58,8 @@ export function openWebhookDoor({
     log,
     events,
     secrets: () => secret.current,
+    traceTarget: tracing?.traceTarget,
+    traceOf: tracing?.traceOf,
   });
   const app = listener('webhook', webhookErrors);
   app.setNotFoundHandler(unroutedHandler(app, webhookErrors));

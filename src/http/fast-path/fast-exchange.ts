@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
+import type { RequestSpan, RequestTracing } from '../../observability/trace/request-tracing.ts';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../body/reply-budget.ts';
 import { onDeparture } from '../client-departure.ts';
 import type { ClientAddress } from '../connections/client-address.ts';
@@ -31,6 +32,7 @@ export interface FastExchangeOptions {
   readonly scheme: 'http' | 'https';
   readonly clientAddress: ClientAddress;
   readonly onRefused: OnRefused | undefined;
+  readonly tracing: RequestTracing | undefined;
   /** Whether proxies are trusted to say who the client is. */
   readonly trustsProxies: boolean;
   /** Whether each reply closes its connection. */
@@ -44,6 +46,8 @@ export interface FastRoute {
   readonly endpoint: Endpoint;
   /** Counts and times the replies of the route. */
   readonly record: ReplyRecorder | undefined;
+  /** The template of its path. */
+  readonly url: string;
   /** Whether its path ends with a parameter. */
   readonly hasParam: boolean;
 }
@@ -62,6 +66,7 @@ export class FastExchange implements Exchange, Leased {
   readonly #options: FastExchangeOptions;
   readonly #began = performance.now();
   #onClose: (() => void) | undefined;
+  #span: RequestSpan | undefined;
   #replied = false;
 
   /** `chunk` holds the bytes of the request and nothing else. */
@@ -128,12 +133,25 @@ export class FastExchange implements Exchange, Leased {
   }
 
   cancel(): void {
+    this.#span?.end(0);
     this.#close();
   }
 
   /** Runs the endpoint and replies. Never throws. */
   run(): void {
     this.#connection.lease(this);
+    const { tracing, scheme } = this.#options;
+    if (tracing === undefined) {
+      this.#answer();
+      return;
+    }
+    const { method, client, headers } = this;
+    const request = { method, route: this.#route.url, target: this.#request.url, scheme, client, headers };
+    this.#span = tracing.begin(request);
+    this.#span.run(() => this.#answer());
+  }
+
+  #answer(): void {
     const { endpoint } = this.#route;
     const { bodyLimit } = endpoint;
     const bodyLength = bodyLimit === 0 ? 0 : this.#chunk.length - this.#request.head.length;
@@ -193,6 +211,7 @@ export class FastExchange implements Exchange, Leased {
     this.#close();
     const { method, headers, url, contentType } = this.#request;
     const duration = performance.now() - this.#began;
+    this.#span?.end(status);
     this.#route.record?.(method, status, duration);
     this.#options.recorder()?.record({
       id: this.id,

@@ -85,7 +85,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     log.warn({ err: error }, 'an OpenTelemetry SDK is registered, but @opentelemetry/api is not installed'),
   );
   const telemetry = openTelemetry && (await import('./observe/telemetry.ts'));
-  const tracing = openTelemetry && telemetry?.openTracing(openTelemetry);
+  const tracing = openTelemetry && telemetry?.openTracing(openTelemetry, settings['tracing.oneIn']);
   const opened = needsDatabase(settings)
     ? opening.use(
         await openDatabase(settings['database.url'], {

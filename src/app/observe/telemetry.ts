@@ -22,16 +22,17 @@ export interface Tracing {
   readonly traceOf: typeof traceOfHeaders;
 }
 
-/** Spans by OpenTelemetry. */
-export function openTracing({ api, traces }: Registered): Tracing | undefined {
+/** Spans by OpenTelemetry, of one in so many of what comes without a trace. */
+export function openTracing({ api, traces }: Registered, oneIn: number): Tracing | undefined {
   if (!traces) return undefined;
+  const isChosen = () => oneIn === 1 || Math.random() * oneIn < 1;
   return {
-    requests: (door) => requestSpans(api, door),
+    requests: (door) => requestSpans(api, door, isChosen),
     database(database, url) {
       const system = databaseAt(url).engine === 'sqlite' ? 'sqlite' : 'postgresql';
       return tracedDatabase(database, system, childSpans(api, api.SpanKind.CLIENT));
     },
-    traceTarget: attemptSpans(api),
+    traceTarget: attemptSpans(api, isChosen),
     // The span of the request, which the SDK may have begun without a parent.
     traceOf(exchange) {
       const span = api.trace.getActiveSpan();

@@ -1,7 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
-import type { RequestSpan, RequestTracing } from '../../observability/trace/request-tracing.ts';
+import type {
+  RequestSpan,
+  RequestTracing,
+  TracedRequest,
+} from '../../observability/trace/request-tracing.ts';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../body/reply-budget.ts';
 import { onDeparture } from '../client-departure.ts';
 import type { ClientAddress } from '../connections/client-address.ts';
@@ -56,7 +60,7 @@ const NO_BODY = Buffer.alloc(0);
 const NO_QUERY = Object.freeze({});
 
 /** A request that the fast path answers. */
-export class FastExchange implements Exchange, Leased {
+export class FastExchange implements Exchange, Leased, TracedRequest {
   readonly id: string;
   readonly param: string;
   readonly #connection: FastConnection<FastRoute>;
@@ -88,6 +92,18 @@ export class FastExchange implements Exchange, Leased {
 
   get method(): string {
     return this.#request.method;
+  }
+
+  get route(): string {
+    return this.#route.url;
+  }
+
+  get target(): string {
+    return this.#request.url;
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.#options.scheme;
   }
 
   get client(): string {
@@ -140,15 +156,9 @@ export class FastExchange implements Exchange, Leased {
   /** Runs the endpoint and replies. Never throws. */
   run(): void {
     this.#connection.lease(this);
-    const { tracing, scheme } = this.#options;
-    if (tracing === undefined) {
-      this.#answer();
-      return;
-    }
-    const { method, client, headers } = this;
-    const request = { method, route: this.#route.url, target: this.#request.url, scheme, client, headers };
-    this.#span = tracing.begin(request);
-    this.#span.run(() => this.#answer());
+    this.#span = this.#options.tracing?.begin(this);
+    if (this.#span === undefined) this.#answer();
+    else this.#span.run(() => this.#answer());
   }
 
   #answer(): void {

@@ -14,6 +14,10 @@ export function traceRequests(app: FastifyInstance, tracing: RequestTracing): vo
       client,
       headers,
     });
+    if (span === undefined) {
+      done();
+      return;
+    }
     spans.set(request, span);
     span.run(done);
   });

@@ -15,10 +15,10 @@ import { type TargetAbout, type TraceTarget, withTrace } from './traced-target.t
 const MAX_AGE = 3_600_000;
 
 /**
- * Records each attempt as a span of the trace that its delivery came with; after a replay or a retry much later as a
+ * Records each attempt as a span of the trace that its delivery came with, and those that are chosen of the others; after a replay or a retry much later as a
  * span of a new trace that is linked to it. What the target does is in the context of the span.
  */
-export function attemptSpans(api: OpenTelemetryApi): TraceTarget {
+export function attemptSpans(api: OpenTelemetryApi, isChosen: () => boolean): TraceTarget {
   const tracer = api.trace.getTracer(SCOPE);
 
   function begin(
@@ -39,6 +39,7 @@ export function attemptSpans(api: OpenTelemetryApi): TraceTarget {
   return (target, about) => ({
     ...target,
     async run(job, signal, answered) {
+      if (job.delivery.trace == null && !isChosen()) return target.run(job, signal, answered);
       const { span, active } = begin(job, about);
       const own = withTrace(job, storedTrace(traceContextOf(span.spanContext())));
       try {

@@ -18,22 +18,16 @@ const METHODS = new Set([
   'QUERY',
 ]);
 
-/** Spans of a door's requests, with the names of the semantic conventions for HTTP servers. */
-export function requestSpans(api: OpenTelemetryApi, door: string): RequestTracing {
+/** Spans of a door's requests that come with a trace, or are chosen, with the names of the semantic conventions for HTTP servers. */
+export function requestSpans(api: OpenTelemetryApi, door: string, isChosen: () => boolean): RequestTracing {
   const tracer = api.trace.getTracer(SCOPE);
   const { SERVER } = api.SpanKind;
   return {
     begin(request) {
-      const { method: given, route, target, scheme, headers } = request;
+      const { method: given, route, headers } = request;
+      // To ask an SDK, which mostly refuses, costs a quarter of a short request.
+      if (headers.traceparent === undefined && !isChosen()) return undefined;
       const method = METHODS.has(given) ? given : '_OTHER';
-      const query = target.indexOf('?');
-      const attributes: Record<string, string> = {
-        'http.request.method': method,
-        'url.path': query === -1 ? target : target.slice(0, query),
-        'url.scheme': scheme,
-        'portico.door': door,
-      };
-      if (route !== undefined) attributes['http.route'] = route;
       const parent =
         headers.traceparent === undefined
           ? undefined
@@ -42,16 +36,26 @@ export function requestSpans(api: OpenTelemetryApi, door: string): RequestTracin
       const name = method === '_OTHER' ? 'HTTP' : method;
       const span = tracer.startSpan(
         route === undefined ? name : `${name} ${route}`,
-        { kind: SERVER, attributes },
+        { kind: SERVER },
         inParent,
       );
-      if (span.isRecording()) describe(span, request);
+      // Most are not sampled: to describe them would cost as much as all else. A sampler sees the name and the kind.
+      if (span.isRecording()) describe(span, method, door, request);
       return new OpenTelemetrySpan(api, span, api.trace.setSpan(inParent, span));
     },
   };
 }
 
-function describe(span: Span, { client, headers }: TracedRequest): void {
+function describe(span: Span, method: string, door: string, request: TracedRequest): void {
+  const { route, target, scheme, client, headers } = request;
+  const query = target.indexOf('?');
+  span.setAttributes({
+    'http.request.method': method,
+    'url.path': query === -1 ? target : target.slice(0, query),
+    'url.scheme': scheme,
+    'portico.door': door,
+    ...(route !== undefined && { 'http.route': route }),
+  });
   const [, host, port] = /^(.*?)(?::(\d+))?$/.exec(headers.host ?? '') ?? [];
   if (host) span.setAttribute('server.address', host);
   if (port !== undefined) span.setAttribute('server.port', Number(port));

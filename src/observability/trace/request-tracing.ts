@@ -23,5 +23,6 @@ export interface RequestSpan {
 
 /** Records requests as spans. */
 export interface RequestTracing {
-  begin(request: TracedRequest): RequestSpan;
+  /** Undefined for a request that is not recorded. */
+  begin(request: TracedRequest): RequestSpan | undefined;
 }

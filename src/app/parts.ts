@@ -17,6 +17,7 @@ import type { LogTail } from '../observability/log/log-tail.ts';
 import type { Loggers } from '../observability/log/loggers.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { Traffic } from '../observability/metrics/traffic.ts';
+import type { Tracing } from './observe/telemetry.ts';
 
 /** The listener of a door, with the routes that it serves. */
 export interface OpenDoor extends Listener {
@@ -53,6 +54,8 @@ export interface Parts {
   openedDatabase(): Database | undefined;
   /** Where refusals and actions are recorded, if they are. */
   readonly audit: Audit | undefined;
+  /** Records spans, if an SDK is registered. */
+  readonly tracing: Tracing | undefined;
   /** The backups that the configuration schedules, if it does. */
   readonly backups: ScheduledBackups | undefined;
   /** What the management door describes of the others; each door adds itself. */

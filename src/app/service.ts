@@ -20,6 +20,7 @@ import { openLog } from '../observability/log/log.ts';
 import { LogTail } from '../observability/log/log-tail.ts';
 import { Loggers } from '../observability/log/loggers.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
+import { loadOpenTelemetry } from '../observability/opentelemetry/load-api.ts';
 import { addDiskMetrics } from '../observability/runtime/disk-metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
 import { configuredSecrets } from './configured-secrets.ts';
@@ -88,7 +89,12 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const metrics = opening.use(new Metrics({ log }));
   opening.use(observeRuntime(metrics));
 
-  const database = needsDatabase(settings)
+  const openTelemetry = await loadOpenTelemetry((error) =>
+    log.warn({ err: error }, 'an OpenTelemetry SDK is registered, but @opentelemetry/api is not installed'),
+  );
+  const telemetry = openTelemetry && (await import('./observe/telemetry.ts'));
+  const tracing = openTelemetry && telemetry?.openTracing(openTelemetry, settings['tracing.oneIn']);
+  const opened = needsDatabase(settings)
     ? opening.use(
         await openDatabase(settings['database.url'], {
           observer: databaseMeters(metrics),
@@ -101,13 +107,14 @@ export async function createService(config: Config, { logStream }: ServiceOption
         }),
       )
     : undefined;
+  const database = opened && (tracing?.database(opened, settings['database.url']) ?? opened);
   addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));
   const backups = database && scheduledBackups(settings, { loggers, metrics });
   if (backups !== undefined) opening.use(backups);
   const audit = openAudit(settings, database, loggers);
   if (audit !== undefined) opening.use(audit);
   const trusted = trustProxy(settings['http.trustProxy']);
-  const certificate = certificateOf(settings, loggers);
+  const certificate = await certificateOf(settings, loggers);
   if (certificate !== undefined) opening.use(certificate);
   const replyBudget = new ReplyBudget(settings['http.maxUnreadBytes']);
   const doors = new Map<Door, OpenDoor>();
@@ -125,6 +132,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
     audit,
+    tracing,
     backups,
     apis: { doors: new Map() },
     onStop: (resource) => opening.use(resource),
@@ -147,6 +155,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           replyBudget,
           certificate,
           onRefused: auditRefusals(audit, door),
+          tracing: tracing?.requests(door),
           trustProxy: trusted,
         }),
       );
@@ -181,6 +190,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
   if (isOpen('management')) openManagementDoor(parts, webhookWork?.secrets);
 
+  const exported = openTelemetry && telemetry?.exportMeters(openTelemetry, metrics);
+  if (exported !== undefined) opening.use(exported);
   const resources = opening.move();
   let stopping: Promise<void> | undefined;
   let closing = false;

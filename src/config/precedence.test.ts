@@ -129,6 +129,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'webhook.isolate': fc.boolean(),
   'webhook.isolateMemory': fc.integer({ min: 16, max: 65_536 }),
   'audit.retention': count,
+  'tracing.oneIn': count,
   'log.level': fc.constantFrom('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   'log.requests': fc.boolean(),
   profiles: fc.array(item, { maxLength: 3 }),

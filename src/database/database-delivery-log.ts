@@ -88,7 +88,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
 
   constructor(sql: LogSql) {
     const { exact, range, body, size } = sql;
-    this.#find = `SELECT ${summary(size)}, d.data_pointer, d.content_type, d.headers, ${body} FROM deliveries AS d WHERE ${exact}`;
+    this.#find = `SELECT ${summary(size)}, d.data_pointer, d.content_type, d.headers, d.trace, ${body} FROM deliveries AS d WHERE ${exact}`;
     this.#exact = `SELECT d.id FROM deliveries AS d WHERE ${exact}`;
     this.#range = range;
     const listings = [false, true].map((forward) =>
@@ -153,14 +153,14 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
     return whenReady(this.read(this.#find, [this.encode(id)]), ([row]) => {
       if (row === undefined) return undefined;
       const summary = this.#summary(row);
-      type Columns = [string, string | null, string | null, Uint8Array];
-      const [dataPointer, contentType, headers, body] = row.slice(9) as Columns;
+      type Columns = [string, string | null, string | null, string | null, Uint8Array];
+      const [dataPointer, contentType, headers, trace, body] = row.slice(9) as Columns;
       const texts = { dataPointer: this.decode(dataPointer), contentType: this.decode(contentType) };
       return whenReady(this.read(JOBS, [summary.seq]), (jobRows) =>
         whenReady(this.read(ATTEMPTS, [summary.seq]), (rows) => {
           const entries = entriesByJob(rows, (text) => this.decode(text));
           const jobs = jobRows.map((job) => this.#job(job, summary.receivedAt, entries));
-          return { ...summary, ...texts, headers, body, jobs };
+          return { ...summary, ...texts, headers, trace, body, jobs };
         }),
       );
     });

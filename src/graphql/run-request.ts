@@ -3,6 +3,7 @@ import type { ErrorCode } from '../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
+import { traceFields } from '../observability/trace/trace-fields.ts';
 import { type Recipient, SharedRecipient } from './execution/recipient.ts';
 import { resultText } from './execution/result-text.ts';
 import type { FindOperation, Refused } from './executor.ts';
@@ -76,8 +77,10 @@ export function refuseWriteByGet({ method }: Pick<Exchange, 'method'>, operation
 }
 
 /** Hides what the program threw, and logs it. */
-export function masked({ id, log }: Exchange, result: ExecutionResult): ExecutionResult {
-  return maskErrors(result, (error) => log.error({ reqId: id, err: error }, 'resolver failed'));
+export function masked({ id, log, headers }: Exchange, result: ExecutionResult): ExecutionResult {
+  return maskErrors(result, (error) =>
+    log.error({ reqId: id, ...traceFields(headers), err: error }, 'resolver failed'),
+  );
 }
 
 function notAcceptable(): HttpProblem {
@@ -90,8 +93,11 @@ function refuseOperation(exchange: Exchange, refused: Refused, type: ResultType)
   const reply = replyWith({ errors: refused.errors }, type);
   const [first] = refused.errors;
   const code = String(first?.extensions.code ?? ('INVALID_DOCUMENT' satisfies ErrorCode));
-  const { id: reqId, method, log } = exchange;
-  log.debug({ reqId, method, status: reply.status, code, reason: first?.message }, 'request refused');
+  const { id: reqId, method, log, headers } = exchange;
+  log.debug(
+    { reqId, ...traceFields(headers), method, status: reply.status, code, reason: first?.message },
+    'request refused',
+  );
   return { ...reply, headers: { ...refused.headers, 'x-error-code': code } };
 }
 

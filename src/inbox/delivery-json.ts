@@ -27,12 +27,13 @@ export function summaryJson(summary: DeliverySummary) {
  * precision; any other body becomes `bodyBase64` with `bodyTruncated`.
  */
 export function detailJson(detail: DeliveryDetail, view: DetailView): string {
-  const { dataPointer, contentType, jobs } = detail;
+  const { dataPointer, contentType, jobs, trace } = detail;
   const headers = Object.entries(headersOf(detail)).map(([name, value]) => [name, view.mask(value)]);
   const head = JSON.stringify({
     ...summaryJson(detail),
     contentType,
     dataPointer,
+    ...(trace != null && { trace }),
     ...(view.shown && { headers: Object.fromEntries(headers) }),
     jobs: jobs.map((job) => jobJson(job, view)),
   });

@@ -56,6 +56,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '018-user-events.sql',
       '019-body-slots.sql',
       '021-audit.sql',
+      '022-trace.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

@@ -76,7 +76,7 @@ async function queries(client: Client): Promise<ReadonlyMap<string, string>> {
   return new Map(
     Array.from(columns, ([table, found]) => {
       const names = found.map(({ column }) => `"${column}"`).join();
-      return [table, `SELECT ${names} FROM ${table} ORDER BY 1, 2`];
+      return [table, `SELECT ${names} FROM ${table} ORDER BY ${found.map((_, i) => i + 1).join()}`];
     }),
   );
 }

@@ -26,6 +26,7 @@ export function openWebhookDoor({
   listener,
   onStop,
   apis,
+  tracing,
 }: Parts): WebhookDoor & { secrets(): readonly string[] } {
   const log = loggers.child('inbox');
   const { inbox, userFeed } = database();
@@ -58,6 +59,8 @@ export function openWebhookDoor({
     log,
     events,
     secrets: () => secret.current,
+    traceTarget: tracing?.traceTarget,
+    traceOf: tracing?.traceOf,
   });
   const app = listener('webhook', webhookErrors);
   app.setNotFoundHandler(unroutedHandler(app, webhookErrors));

@@ -8,6 +8,7 @@ import { managementOptions } from './management-options.ts';
 import { choice, count, duration, list, type Option, port, someOf, text, toggle } from './option.ts';
 import { restOptions } from './rest-options.ts';
 import { tlsOptions } from './tls-options.ts';
+import { tracingOptions } from './tracing-options.ts';
 
 /** The table of all options. Types, sources, help, documentation and /env are derived from it. */
 export const options = {
@@ -187,6 +188,7 @@ export const options = {
     description: 'Maximum attempts in the history of a job, beside the one that handled it; the oldest go.',
   }),
   ...auditOptions,
+  ...tracingOptions,
   'log.level': choice({
     env: 'LOG_LEVEL',
     default: 'info',

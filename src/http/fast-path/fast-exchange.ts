@@ -1,6 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
+import type {
+  RequestSpan,
+  RequestTracing,
+  TracedRequest,
+} from '../../observability/trace/request-tracing.ts';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../body/reply-budget.ts';
 import { onDeparture } from '../client-departure.ts';
 import type { ClientAddress } from '../connections/client-address.ts';
@@ -31,6 +36,7 @@ export interface FastExchangeOptions {
   readonly scheme: 'http' | 'https';
   readonly clientAddress: ClientAddress;
   readonly onRefused: OnRefused | undefined;
+  readonly tracing: RequestTracing | undefined;
   /** Whether proxies are trusted to say who the client is. */
   readonly trustsProxies: boolean;
   /** Whether each reply closes its connection. */
@@ -44,6 +50,8 @@ export interface FastRoute {
   readonly endpoint: Endpoint;
   /** Counts and times the replies of the route. */
   readonly record: ReplyRecorder | undefined;
+  /** The template of its path. */
+  readonly url: string;
   /** Whether its path ends with a parameter. */
   readonly hasParam: boolean;
 }
@@ -52,7 +60,7 @@ const NO_BODY = Buffer.alloc(0);
 const NO_QUERY = Object.freeze({});
 
 /** A request that the fast path answers. */
-export class FastExchange implements Exchange, Leased {
+export class FastExchange implements Exchange, Leased, TracedRequest {
   readonly id: string;
   readonly param: string;
   readonly #connection: FastConnection<FastRoute>;
@@ -62,6 +70,7 @@ export class FastExchange implements Exchange, Leased {
   readonly #options: FastExchangeOptions;
   readonly #began = performance.now();
   #onClose: (() => void) | undefined;
+  #span: RequestSpan | undefined;
   #replied = false;
 
   /** `chunk` holds the bytes of the request and nothing else. */
@@ -83,6 +92,18 @@ export class FastExchange implements Exchange, Leased {
 
   get method(): string {
     return this.#request.method;
+  }
+
+  get route(): string {
+    return this.#route.url;
+  }
+
+  get target(): string {
+    return this.#request.url;
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.#options.scheme;
   }
 
   get client(): string {
@@ -128,12 +149,19 @@ export class FastExchange implements Exchange, Leased {
   }
 
   cancel(): void {
+    this.#span?.end(0);
     this.#close();
   }
 
   /** Runs the endpoint and replies. Never throws. */
   run(): void {
     this.#connection.lease(this);
+    this.#span = this.#options.tracing?.begin(this);
+    if (this.#span === undefined) this.#answer();
+    else this.#span.run(() => this.#answer());
+  }
+
+  #answer(): void {
     const { endpoint } = this.#route;
     const { bodyLimit } = endpoint;
     const bodyLength = bodyLimit === 0 ? 0 : this.#chunk.length - this.#request.head.length;
@@ -193,6 +221,7 @@ export class FastExchange implements Exchange, Leased {
     this.#close();
     const { method, headers, url, contentType } = this.#request;
     const duration = performance.now() - this.#began;
+    this.#span?.end(status);
     this.#route.record?.(method, status, duration);
     this.#options.recorder()?.record({
       id: this.id,

@@ -6,7 +6,6 @@ import {
   type ServerOptions,
   type ServerResponse,
 } from 'node:http';
-import { Server as SecureServer } from 'node:https';
 import { setImmediate as tick } from 'node:timers/promises';
 import type { TlsOptions } from 'node:tls';
 import type { Connections } from '../connections/connections.ts';
@@ -72,7 +71,7 @@ export interface DoorServerOptions {
 
 /** Makes a server that does not listen yet. */
 export function createDoorServer(options: DoorServerOptions): DoorServer {
-  return options.tls === undefined ? new PlainDoorServer(options) : new SecureDoorServer(options);
+  return options.tls === undefined ? new PlainDoorServer(options) : new (secureDoorServer())(options);
 }
 
 type ServerClass = new (options: ServerOptions & TlsOptions) => Server;
@@ -205,4 +204,9 @@ const doorServer = (Base: ServerClass) =>
   };
 
 const PlainDoorServer = doorServer(Server);
-const SecureDoorServer = doorServer(SecureServer as unknown as ServerClass);
+
+/** Loads TLS only where it is used: it takes 25 ms and some megabytes. */
+function secureDoorServer() {
+  const { Server: SecureServer } = process.getBuiltinModule('node:https');
+  return doorServer(SecureServer as unknown as ServerClass);
+}

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
-import { Server as SecureServer } from 'node:https';
+import type { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
@@ -12,6 +12,7 @@ import Fastify, {
 } from 'fastify';
 import type { Logger } from 'pino';
 import { socketPathOf } from '../../core/unix-address.ts';
+import type { RequestTracing } from '../../observability/trace/request-tracing.ts';
 import { ReplyBudget } from '../body/reply-budget.ts';
 import { clientAddress } from '../connections/client-address.ts';
 import { Connections } from '../connections/connections.ts';
@@ -29,6 +30,7 @@ import { baseAddress, listenOn } from './listen-on.ts';
 import { listenOnOtherAddresses } from './other-addresses.ts';
 import { isAudited, type OnRefused } from './refused-request.ts';
 import { originForm, refusedFraming } from './request-guard.ts';
+import { traceRequests } from './trace-requests.ts';
 import { refusedUpgrade } from './upgrades.ts';
 
 /** How a listener is set up. */
@@ -48,6 +50,8 @@ export interface ListenerOptions extends ListenerAddress {
   readonly certificate?: LiveCertificate | undefined;
   /** Called for each request that is refused for who sent it, or how often. */
   readonly onRefused?: OnRefused | undefined;
+  /** Records requests as spans; default none. */
+  readonly tracing?: RequestTracing | undefined;
   /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
   readonly trustProxy?: FastifyServerOptions['trustProxy'];
 }
@@ -95,7 +99,7 @@ export function createListener(options: ListenerOptions): Listener {
       main: servers[0],
       tls: certificate?.optionsOf(options.door),
     });
-    if (server instanceof SecureServer) certificate?.serve(server, options.door);
+    certificate?.serve(server as unknown as SecureServer, options.door);
     server.on('connect', ({ socket }) => {
       const connection = connections.of(socket);
       if (connection !== undefined) refuseConnect(errors, connection);
@@ -142,9 +146,11 @@ export function createListener(options: ListenerOptions): Listener {
     isDraining: () => draining,
     clientAddress: clientAddress(trustProxy),
     onRefused: options.onRefused,
+    tracing: options.tracing,
     scheme: certificate === undefined ? 'http' : 'https',
     recorder: () => recorder,
   });
+  if (options.tracing !== undefined) traceRequests(app, options.tracing);
   app.addHook('onResponse', (request, reply, done) => {
     recorder?.record(recordOf(request, reply));
     done();

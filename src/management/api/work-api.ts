@@ -116,6 +116,7 @@ export const workApi: EndpointPaths = {
         ...summary,
         contentType: textOrNull(),
         dataPointer: text('Where the data is in the body.'),
+        'trace?': text('The traceparent that it came with, and its tracestate.'),
         jobs: listOf(job),
         'body?': { description: 'A short JSON body.' },
         'bodyBase64?': text('The beginning of any other body.'),

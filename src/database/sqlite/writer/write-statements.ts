@@ -13,8 +13,8 @@ export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
 
 const append = (columns: string, values: string, rows = (all: string) => `VALUES (${all})`) => `
-    INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers)
-    ${rows(`${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9`)}
+    INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers, trace)
+    ${rows(`${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`)}
     ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
 
 /** A delivery with a remembered key is a duplicate of one that was removed. Asking costs a few microseconds. */

@@ -135,7 +135,12 @@ test('nothing runs at its installation, and what its documents name is packed', 
 test('its bill of materials lists every package that is inside, with licence and hash', () => {
   const bill = readJson('sbom.cdx.json');
   assert.deepEqual([bill.bomFormat, bill.specVersion], ['CycloneDX', '1.6']);
-  const notices = ['THIRD-PARTY-LICENSES.txt', 'build/graphiql/LICENSES.txt', 'build/docs/LICENSES.txt'];
+  const notices = [
+    'THIRD-PARTY-LICENSES.txt',
+    'build/graphiql/LICENSES.txt',
+    'build/docs/LICENSES.txt',
+    'build/console/LICENSES.txt',
+  ];
   const inside = notices.flatMap((file) => noticedPackages(readFileSync(join(installed, file), 'utf8')));
   type Component = Readonly<{
     group?: string;

@@ -42,7 +42,7 @@ const WORD = /(?:[^\s'"\\]|\\.|'[^']*'|"(?:\\.|[^"\\])*")+/gs;
 
 function split(text: string): readonly ShellCommand[] {
   const [first = ''] = text.split(/\n?.*<<'\w+'/);
-  const line = text.includes("<<'") ? first + (text.split('\n')[0] ?? '') : text;
+  const line = (text.includes("<<'") ? first + (text.split('\n')[0] ?? '') : text).replaceAll('\\\n', ' ');
   const commands: string[][] = [[]];
   for (const [word] of line.matchAll(WORD)) {
     if (word.startsWith('#')) break;

@@ -7,7 +7,10 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
 /** The open doors that need no credentials; none when they listen on loopback. */
 export function exposedDoors({ settings, code }: Config): readonly Door[] {
   if (LOOPBACK.test(settings.host)) return [];
+  const asks = settings['api.required'] === 'all';
   const secured: Partial<Record<Door, boolean>> = {
+    graphql: asks,
+    rest: asks,
     management: settings['management.user'] !== undefined || code.users.length > 0,
     webhook: settings['webhook.secret'] !== undefined,
   };
@@ -16,8 +19,8 @@ export function exposedDoors({ settings, code }: Config): readonly Door[] {
 
 /** The options that secure a door; a door without any needs a proxy that asks for credentials. */
 const SECURED_BY: Readonly<Record<Door, readonly OptionKey[]>> = {
-  graphql: [],
-  rest: [],
+  graphql: ['api.required'],
+  rest: ['api.required'],
   management: ['management.user', 'management.password'],
   webhook: ['webhook.secret'],
 };

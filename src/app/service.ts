@@ -19,6 +19,7 @@ import { openLog } from '../observability/log/log.ts';
 import { Loggers } from '../observability/log/loggers.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
+import { openApi } from './api/open-api.ts';
 import { configuredSecrets } from './configured-secrets.ts';
 import { addSetup } from './door-setup.ts';
 import { openGraphqlDoor } from './doors/graphql-door.ts';
@@ -91,6 +92,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
     : undefined;
   const backups = database && scheduledBackups(settings, { loggers, metrics });
   if (backups !== undefined) opening.use(backups);
+  const api = openApi(config, { loggers, secrets });
+  if (api !== undefined) opening.use(api);
   const trusted = trustProxy(settings['http.trustProxy']);
   const replyBudget = new ReplyBudget(settings['http.maxUnreadBytes']);
   const doors = new Map<Door, OpenDoor>();
@@ -102,6 +105,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     doors,
     metrics,
     readiness,
+    api,
     events: opening.use(createEvents(loggers.child('inbox'), metrics)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,

@@ -1,8 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify';
+import { pluginGate } from '../config/api/plugin-gate.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import type { FastifyExchange } from '../http/fastify-exchange.ts';
 import { refuseUnrouted } from '../http/unrouted.ts';
+import { contextWithCaller } from './access/context-with-caller.ts';
 import { EventStreams } from './event-stream.ts';
 import { createFindOperation } from './executor.ts';
 import { openGraphiql } from './graphiql/graphiql.ts';
@@ -24,18 +26,23 @@ const ALLOW = 'GET, HEAD, POST, OPTIONS';
 export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) => {
   const options = withDefaults(given);
   const { path, context, contextValue, maxBodyBytes, maxBatch } = options;
+  const gate = pluginGate(app, options.api);
   const graphiql = openGraphiql(path);
   const unread = new UnreadEvents();
   const streams = new EventStreams(unread);
   const run: RunOptions = {
     findOperation: createFindOperation(options),
     maxBatch,
+    gate,
     // A context is made from Fastify's own request, so the fast path leaves such a door alone.
     contextOf:
       context === undefined
-        ? () => contextValue
+        ? contextWithCaller(contextValue, gate)
         : (exchange, { recipient = exchange, connectionParams } = {}) =>
-            context((exchange as FastifyExchange).request, new RequestLifetime(recipient, connectionParams)),
+            context(
+              (exchange as FastifyExchange).request,
+              new RequestLifetime(recipient, connectionParams, exchange.caller),
+            ),
   };
 
   readRawBodies(app);

@@ -1,6 +1,7 @@
 import type { ExecutionResult } from 'graphql';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { ApiGate } from '../http/access/api-gate.ts';
 import type { Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
 import { type Recipient, SharedRecipient } from './execution/recipient.ts';
@@ -27,6 +28,8 @@ export interface RunOptions {
   contextOf(exchange: Exchange, call?: CallDetails): unknown;
   /** Maximum operations of a batch; 0 refuses batches. */
   readonly maxBatch: number;
+  /** What judges each operation; undefined where everybody may run all. */
+  readonly gate: ApiGate | undefined;
 }
 
 /** Runs the operation of a request and answers with its one result. Throws HttpProblem. */
@@ -39,6 +42,7 @@ export function runRequest(exchange: Exchange, options: RunOptions): MaybePromis
   if ('errors' in operation) return refuseOperation(exchange, operation, type);
   refuseSubscription(operation);
   refuseWriteByGet(exchange, operation);
+  authorize(options, exchange, operation);
   return whenReady(operation.run(params.variables, options.contextOf(exchange), exchange), (result) =>
     replyWith(masked(exchange, result), type),
   );
@@ -49,19 +53,30 @@ function runAll(
   exchange: Exchange,
   batch: Batch,
   type: ResultType,
-  { findOperation, contextOf, maxBatch }: RunOptions,
+  options: RunOptions,
 ): MaybePromise<Reply> {
+  const { findOperation, contextOf, maxBatch } = options;
   const recipient = new SharedRecipient(exchange);
   const texts = runBatch(batch, maxBatch, (params) => {
     const operation = findOperation(params);
     if ('errors' in operation) return resultText({ errors: operation.errors });
     refuseSubscription(operation);
+    authorize(options, exchange, operation);
     const context = contextOf(exchange, { recipient });
     return whenReady(operation.run(params.variables, context, recipient), (result) =>
       resultText(masked(exchange, result)),
     );
   });
   return whenReady(texts, (body) => ({ status: 200, type: `${type}; charset=utf-8`, body }));
+}
+
+/** Judges whether the caller may run an operation: mutations write, all others read. Throws HttpProblem. */
+export function authorize(
+  { gate }: Pick<RunOptions, 'gate'>,
+  exchange: Exchange,
+  { definition }: Operation,
+): void {
+  gate?.authorize(exchange, definition.operation === 'mutation' ? 'write' : 'read');
 }
 
 function refuseSubscription({ definition }: Operation): void {

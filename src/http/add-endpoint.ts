@@ -56,7 +56,11 @@ export function addEndpoint(
       // make the headers slow to read.
       if (exchange.contentType !== null) request.raw.headers['content-type'] = undefined;
       try {
-        endpoint.admit?.(exchange, bodyLength(request, endpoint.bodyLimit));
+        const admitted = endpoint.admit?.(exchange, bodyLength(request, endpoint.bodyLimit));
+        if (admitted instanceof Promise) {
+          admitted.then(() => done(), done);
+          return;
+        }
       } catch (error) {
         done(error as Error);
         return;

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { KnownCaller } from './access/caller.ts';
 
 /** A request as an endpoint sees it, whichever transport brought it. */
 export interface Exchange {
@@ -18,6 +19,10 @@ export interface Exchange {
   readonly query: Readonly<Record<string, unknown>>;
   /** At most `bodyLimit` bytes; empty without a body. */
   readonly body: Buffer;
+  /** The client's address; what a proxy says of it counts where the proxy is trusted. Empty for a client that is gone. */
+  readonly address: string;
+  /** Who makes the request, once that is known; it may become known before the body is read. */
+  caller: KnownCaller | undefined;
   readonly log: FastifyBaseLogger;
   /** Calls a listener once the reply is sent or the client is gone. */
   onClose(listener: () => void): void;
@@ -42,9 +47,9 @@ export interface Endpoint {
   readonly bodyLimit: number;
   /**
    * Judges a request before its body is used, and mostly before it is read: credentials, budgets. `bodyLength` is the body's length in bytes, or
-   * the limit where that is less or the length is not known. Throws HttpProblem.
+   * the limit where that is less or the length is not known. Throws or rejects with HttpProblem.
    */
-  admit?(exchange: Exchange, bodyLength: number): void;
+  admit?(exchange: Exchange, bodyLength: number): MaybePromise<void>;
   /** Answers a request. Throws HttpProblem, or whatever is then a 500. */
   handle(exchange: Exchange): MaybePromise<Reply>;
 }

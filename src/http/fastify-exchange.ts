@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import type { KnownCaller } from './access/caller.ts';
 import { onDeparture } from './client-departure.ts';
 import type { Exchange } from './endpoint.ts';
 
@@ -8,6 +9,7 @@ const NO_BODY = Buffer.alloc(0);
 export class FastifyExchange implements Exchange {
   readonly request: FastifyRequest;
   readonly contentType: string | null;
+  caller: KnownCaller | undefined;
   readonly #reply: FastifyReply;
   readonly #param: string | undefined;
 
@@ -43,6 +45,10 @@ export class FastifyExchange implements Exchange {
   get body(): Buffer {
     const { body } = this.request;
     return Buffer.isBuffer(body) ? body : NO_BODY;
+  }
+
+  get address(): string {
+    return this.request.ip ?? '';
   }
 
   get log(): FastifyBaseLogger {

@@ -1,4 +1,6 @@
 import type { ErrorCode } from '../core/error-codes.ts';
+import type { ApiGate } from '../http/access/api-gate.ts';
+import { gateSecurity } from '../http/access/gate-api.ts';
 import {
   type ApiParameter,
   type ApiReply,
@@ -66,7 +68,7 @@ const userPatch: Schema = { ...newUserSchema, required: [] };
 const newUser = { required: true, content: { [JSON_TYPE]: named('NewUser') } };
 
 /** The REST door as OpenAPI describes it (contract 4.2). `bodyLimit` is not part of it: 413 says so. */
-export function restApi(prefix = ''): DoorApi {
+export function restApi(prefix = '', gate?: ApiGate): DoorApi {
   const create = json('The user is stored.', withData('User created successfully'));
   const created: ApiReply = {
     ...create,
@@ -76,6 +78,7 @@ export function restApi(prefix = ''): DoorApi {
     door: 'rest',
     about: 'Users as JSON over HTTP.',
     refusal: { type: JSON_TYPE, schema: named('RestError') },
+    ...(gate !== undefined && { security: gateSecurity(gate) }),
     schemas: {
       User: userSchema,
       NewUser: newUserSchema,

@@ -1,5 +1,9 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiOptions } from '../config/api/open-gate.ts';
+import { pluginGate } from '../config/api/plugin-gate.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { ApiGate } from '../http/access/api-gate.ts';
+import { gateHook } from '../http/access/guarded.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
@@ -21,20 +25,25 @@ export interface RestOptions {
   readonly requireIfMatch?: boolean;
   /** How long the outcome of a create with an Idempotency-Key is kept, in hours; default 24. */
   readonly idempotencyHours?: number;
+  /** Which operations need credentials, and which there are; default none. */
+  readonly api?: ApiOptions | ApiGate | undefined;
 }
 
 /** The REST door (contract 4.2) as a Fastify plugin. */
 export const rest: FastifyPluginAsync<RestOptions> = async (
   app,
-  { users, bodyLimit = 64 * 1024, requireIfMatch = false, idempotencyHours = 24 },
+  { users, bodyLimit = 64 * 1024, requireIfMatch = false, idempotencyHours = 24, api },
 ) => {
+  const gate = pluginGate(app, api);
   const { list, read, create, update, remove } = userEndpoints({
     users,
     bodyLimit,
     prefix: app.prefix,
     requireIfMatch,
     idempotencyHours,
+    gate,
   });
+  const admitHead = gateHook(gate, (each, exchange) => each.admit(exchange, 'read'));
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
   app.setErrorHandler((error, request, reply) =>
@@ -44,7 +53,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   // An empty second segment is none.
   for (const slash of ['', '/']) {
     addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false });
-    app.head(`/users${slash}`, headOfList);
+    app.head(`/users${slash}`, { onRequest: admitHead }, headOfList);
     addEndpoint(app, 'POST', `/users${slash}`, create);
     addEndpoint(app, 'GET', `/users/:id${slash}`, read);
     addEndpoint(app, 'PUT', `/update/:id${slash}`, update);

@@ -1,3 +1,6 @@
+import type { ApiGate } from '../http/access/api-gate.ts';
+import { guarded } from '../http/access/guarded.ts';
+import type { Need } from '../http/access/need.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
@@ -16,16 +19,23 @@ export interface UserEndpointOptions {
   readonly requireIfMatch: boolean;
   /** How long the outcome of a create with a key is kept, in hours. */
   readonly idempotencyHours: number;
+  /** What lets requests in; undefined where everybody may. */
+  readonly gate: ApiGate | undefined;
 }
 
 /** One endpoint per operation of contract 4.2. */
 export function userEndpoints(options: UserEndpointOptions) {
-  const write = { bodyLimit: options.bodyLimit, admit: refuseCrossSite };
+  const { bodyLimit, gate } = options;
+  const reading = (handle: Endpoint['handle']) => behind('read', { bodyLimit: 0, handle });
+  const writing = (handle: Endpoint['handle']) =>
+    behind('write', { bodyLimit, admit: refuseCrossSite, handle });
+  const behind = (need: Need, endpoint: Endpoint) =>
+    guarded(endpoint, gate, (each, exchange) => each.admit(exchange, need));
   return {
-    list: { bodyLimit: 0, handle: readList(options) },
-    read: { bodyLimit: 0, handle: readUser(options) },
-    create: { ...write, handle: createUser(options) },
-    update: { ...write, handle: updateUser(options) },
-    remove: { ...write, handle: removeUser(options) },
+    list: reading(readList(options)),
+    read: reading(readUser(options)),
+    create: writing(createUser(options)),
+    update: writing(updateUser(options)),
+    remove: writing(removeUser(options)),
   } satisfies Record<string, Endpoint>;
 }

@@ -7,6 +7,7 @@ import { management } from '../../management/management.ts';
 import { managementErrors, NOT_FOUND, refuse } from '../../management/management-errors.ts';
 import type { SpringBootAdminOptions } from '../../management/spring-boot-admin/spring-boot-admin.ts';
 import { HealthRegistry } from '../../observability/health/registry.ts';
+import { managementUsers } from '../api/management-users.ts';
 import { readBuildInfo } from '../build-info.ts';
 import { healthChecks } from '../health-checks.ts';
 import { healthWatch } from '../health-watch.ts';
@@ -29,7 +30,7 @@ export function openManagementDoor(parts: Parts): void {
     }),
     basePath,
     showValues: settings['management.showValues'],
-    users: users(config),
+    users: managementUsers(config),
     role: settings['management.role'],
     maxFailedLogins: settings['management.maxFailedLogins'],
     ...packageInfo(settings['management.info']),
@@ -68,13 +69,6 @@ function includeList({ settings, code }: Config): readonly string[] {
   const include = settings['management.include'];
   const isDefault = include === optionOf('management.include').default;
   return isDefault ? [...include, ...code.endpoints.map(({ id }) => id)] : include;
-}
-
-/** The users of the management door: the configured one has the required role (contract 5). */
-function users({ settings, code }: Config) {
-  const { 'management.user': user, 'management.password': password, 'management.role': role } = settings;
-  if (user === undefined || password === undefined) return code.users;
-  return [{ user, password, roles: role === undefined ? [] : [role] }, ...code.users];
 }
 
 /** What /info shows of the program. */

@@ -4,8 +4,13 @@ import { restErrors } from '../../rest/rest-errors.ts';
 import type { Parts } from '../parts.ts';
 
 /** Wires the REST door over the users of the database. */
-export function openRestDoor({ config, database, listener, apis }: Parts): void {
+export function openRestDoor({ config, database, listener, apis, api }: Parts): void {
   const { requireIfMatch, idempotencyHours } = settingsOf(config.settings, 'rest');
-  listener('rest', restErrors).register(rest, { users: database().users, requireIfMatch, idempotencyHours });
-  apis.doors.set('rest', async () => (await import('../../rest/rest-api.ts')).restApi());
+  listener('rest', restErrors).register(rest, {
+    users: database().users,
+    requireIfMatch,
+    idempotencyHours,
+    api,
+  });
+  apis.doors.set('rest', async () => (await import('../../rest/rest-api.ts')).restApi('', api));
 }

@@ -1,4 +1,5 @@
 import { isKeepableHeader } from '../../core/secret-header.ts';
+import { apiOptions } from './api-options.ts';
 import { backupOptions } from './backup-options.ts';
 import { doors } from './door.ts';
 import { graphqlOptions } from './graphql-options.ts';
@@ -57,6 +58,7 @@ export const options = {
       'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
   }),
   ...backupOptions,
+  ...apiOptions,
   ...graphqlOptions,
   ...restOptions,
   ...managementOptions,

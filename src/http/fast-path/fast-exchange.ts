@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
+import type { KnownCaller } from '../access/caller.ts';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../body/reply-budget.ts';
 import { onDeparture } from '../client-departure.ts';
+import { clientAddress, type TrustedHop } from '../connections/client-address.ts';
 import type { Leased } from '../connections/connection.ts';
 import type { Connections } from '../connections/connections.ts';
 import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
@@ -26,8 +28,8 @@ export interface FastExchangeOptions {
   readonly replyBudget: ReplyBudget;
   /** The id of the next request. */
   nextId(): string;
-  /** Whether proxies are trusted to say who the client is. */
-  readonly trustsProxies: boolean;
+  /** The proxies that are trusted to say who the client is; undefined for none. */
+  readonly trusts: TrustedHop | undefined;
   /** Whether each reply closes its connection. */
   isDraining(): boolean;
   /** Where exchanges are recorded, if they are. */
@@ -56,8 +58,10 @@ export class FastExchange implements Exchange, Leased {
   readonly #route: FastRoute;
   readonly #options: FastExchangeOptions;
   readonly #began = performance.now();
+  caller: KnownCaller | undefined;
   #onClose: (() => void) | undefined;
   #replied = false;
+  #isCancelled = false;
 
   /** `chunk` holds the bytes of the request and nothing else. */
   constructor(
@@ -96,6 +100,12 @@ export class FastExchange implements Exchange, Leased {
     return this.#route.endpoint.bodyLimit === 0 ? NO_BODY : this.#chunk.subarray(this.#request.head.length);
   }
 
+  get address(): string {
+    const { remoteAddress = '' } = this.#connection.socket;
+    const { trusts } = this.#options;
+    return trusts === undefined ? remoteAddress : clientAddress(remoteAddress, this.headers, trusts);
+  }
+
   get log(): FastifyBaseLogger {
     return this.#options.log;
   }
@@ -116,6 +126,7 @@ export class FastExchange implements Exchange, Leased {
   }
 
   cancel(): void {
+    this.#isCancelled = true;
     this.#close();
   }
 
@@ -126,8 +137,24 @@ export class FastExchange implements Exchange, Leased {
     const { bodyLimit } = endpoint;
     const bodyLength = bodyLimit === 0 ? 0 : this.#chunk.length - this.#request.head.length;
     try {
-      endpoint.admit?.(this, Math.min(bodyLength, bodyLimit));
-      if (bodyLength > bodyLimit) throw bodyTooLarge();
+      const admitted = endpoint.admit?.(this, Math.min(bodyLength, bodyLimit));
+      if (admitted instanceof Promise) {
+        admitted.then(
+          () => this.#handle(bodyLength),
+          (error: unknown) => this.#fail(error),
+        );
+      } else this.#handle(bodyLength);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #handle(bodyLength: number): void {
+    // The client has left while it was admitted.
+    if (this.#isCancelled) return;
+    const { endpoint } = this.#route;
+    try {
+      if (bodyLength > endpoint.bodyLimit) throw bodyTooLarge();
       const answer = endpoint.handle(this);
       if (answer instanceof Promise) {
         answer.then(

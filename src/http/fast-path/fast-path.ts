@@ -71,8 +71,8 @@ export class FastPath implements FastRouter<FastRoute> {
 
   /** Whether a proxy may say how the request is to be recorded, which Fastify knows to read. */
   #isRecordedForwarded({ headers }: PlainRequest): boolean {
-    const { trustsProxies, recorder } = this.#options;
-    if (!trustsProxies || recorder() === undefined) return false;
+    const { trusts, recorder } = this.#options;
+    if (trusts === undefined || recorder() === undefined) return false;
     return FORWARDED.some((name) => headers[name] !== undefined);
   }
 

@@ -48,11 +48,10 @@ export interface DoorApi {
   readonly refusal: { readonly type: string; readonly schema: Schema };
   /** How clients authenticate, if they have to. */
   readonly security?: {
-    readonly name: string;
-    readonly scheme: Schema;
-    /** The paths that need it. */
-    readonly paths: RegExp;
-    /** Why such a request may be refused. */
+    readonly schemes: Readonly<Record<string, Schema>>;
+    /** The schemes that an operation takes, each with its scopes; undefined for one that needs none. */
+    needs(path: string, method: string): Readonly<Record<string, readonly string[]>> | undefined;
+    /** Why an operation that needs one may be refused. */
     readonly refusals: readonly ErrorCode[];
   };
 }

@@ -6,11 +6,11 @@ import Fastify, {
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
-  type FastifyServerOptions,
   LogController,
 } from 'fastify';
 import type { Logger } from 'pino';
 import { ReplyBudget } from '../body/reply-budget.ts';
+import type { TrustedHop } from '../connections/client-address.ts';
 import { Connections } from '../connections/connections.ts';
 import { type ErrorFormat, sendProblem } from '../error-format.ts';
 import { type ExchangeRecorder, recordOf } from '../exchange-log.ts';
@@ -38,8 +38,8 @@ export interface ListenerOptions extends ListenerAddress {
   readonly maxConnections?: number;
   /** Connections that one address may have; default no limit of its own. */
   readonly maxConnectionsPerAddress?: number | undefined;
-  /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
-  readonly trustProxy?: FastifyServerOptions['trustProxy'];
+  /** The proxies whose X-Forwarded headers count; default none. */
+  readonly trustProxy?: false | TrustedHop | undefined;
 }
 
 /** One HTTP listener: a Fastify instance with the limits, refusals and draining that all doors share. */
@@ -118,7 +118,7 @@ export function createListener(options: ListenerOptions): Listener {
     connections,
     replyBudget,
     nextId,
-    trustsProxies: trustProxy !== false,
+    trusts: trustProxy === false ? undefined : trustProxy,
     isDraining: () => draining,
     recorder: () => recorder,
   });

@@ -92,7 +92,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     : undefined;
   const backups = database && scheduledBackups(settings, { loggers, metrics });
   if (backups !== undefined) opening.use(backups);
-  const api = openApi(config, { loggers, secrets });
+  const api = await openApi(config, { loggers, secrets, database });
   if (api !== undefined) opening.use(api);
   const trusted = trustProxy(settings['http.trustProxy']);
   const replyBudget = new ReplyBudget(settings['http.maxUnreadBytes']);

@@ -3,6 +3,7 @@ import type { DeliveryLog } from '../inbox/delivery-log.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import type { UserFeed } from '../users/user-feed.ts';
+import type { ApiTokens } from './api-tokens.ts';
 
 /** An open database: the stores of users and deliveries on one engine. The opener disposes of it. */
 export interface Database extends AsyncDisposable {
@@ -11,6 +12,7 @@ export interface Database extends AsyncDisposable {
   readonly userFeed: UserFeed;
   readonly inbox: Inbox;
   readonly deliveries: DeliveryLog;
+  readonly apiTokens: ApiTokens;
   /** One read from each table of the doors; throws or rejects when the engine does not answer. */
   ping(): MaybePromise<void>;
   /**
@@ -18,6 +20,8 @@ export interface Database extends AsyncDisposable {
    * to; throws or rejects when writes fail.
    */
   pingWriter(): MaybePromise<void>;
+  /** The time that a write of users has been waiting for its commit, in milliseconds; 0 when none is. */
+  writeDelay(): number;
   /**
    * Aborts once durability is lost (a failed fsync); its reason is the error. Every later write fails, and the process
    * should exit.

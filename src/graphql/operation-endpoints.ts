@@ -13,12 +13,12 @@ export function postEndpoint(options: RunOptions, bodyLimit: number): Endpoint {
   const endpoint: Endpoint = {
     bodyLimit,
     admit(exchange, bodyLength) {
-      refuseCrossSite(exchange);
+      refuseCrossSite(exchange, options.cors);
       if (bodyLength > 0 || exchange.contentType !== null) refuseOtherTypes(exchange.contentType ?? '');
     },
     handle: (exchange) => runRequest(exchange, options),
   };
-  return guarded(endpoint, options.gate, (gate, exchange) => gate.admitAny(exchange));
+  return guarded(endpoint, options, (gate, exchange) => gate.admitAny(exchange));
 }
 
 /**
@@ -35,7 +35,7 @@ export function getEndpoint(options: RunOptions, page: Reply): Endpoint {
       return runRequest(exchange, options);
     },
   };
-  return guarded(endpoint, options.gate, (gate, exchange) => {
+  return guarded(endpoint, options, (gate, exchange) => {
     // The page shows nothing of the service, and a browser asks for it without credentials.
     if (prefersHtml(exchange.headers.accept, resultTypes)) return;
     const opensSocket = offeredUpgrade((exchange as FastifyExchange).request.raw) !== undefined;

@@ -1,7 +1,7 @@
 import type { ExecutionResult } from 'graphql';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import type { ApiGate } from '../http/access/api-gate.ts';
+import type { Guards } from '../http/access/guarded.ts';
 import type { Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
 import { type Recipient, SharedRecipient } from './execution/recipient.ts';
@@ -22,14 +22,12 @@ export interface CallDetails {
 }
 
 /** What requests are run with. */
-export interface RunOptions {
+export interface RunOptions extends Guards {
   readonly findOperation: FindOperation;
   /** What resolvers get as their context. */
   contextOf(exchange: Exchange, call?: CallDetails): unknown;
   /** Maximum operations of a batch; 0 refuses batches. */
   readonly maxBatch: number;
-  /** What judges each operation; undefined where everybody may run all. */
-  readonly gate: ApiGate | undefined;
 }
 
 /** Runs the operation of a request and answers with its one result. Throws HttpProblem. */
@@ -55,9 +53,12 @@ function runAll(
   type: ResultType,
   options: RunOptions,
 ): MaybePromise<Reply> {
-  const { findOperation, contextOf, maxBatch } = options;
+  const { findOperation, contextOf, maxBatch, gate } = options;
+  let operations = 0;
   const recipient = new SharedRecipient(exchange);
   const texts = runBatch(batch, maxBatch, (params) => {
+    // The first was counted with its request.
+    if (operations++ > 0) gate?.countOperation(exchange);
     const operation = findOperation(params);
     if ('errors' in operation) return resultText({ errors: operation.errors });
     refuseSubscription(operation);

@@ -24,6 +24,10 @@ export interface Exchange {
   /** Who makes the request, once that is known; it may become known before the body is read. */
   caller: KnownCaller | undefined;
   readonly log: FastifyBaseLogger;
+  /** Called before another transport runs the request again. */
+  onRepeat?: (() => void) | undefined;
+  /** Has the reply carry further header fields, whatever the reply is. Call it before the exchange is handled. */
+  addHeaders(headers: Readonly<Record<string, string>>): void;
   /** Calls a listener once the reply is sent or the client is gone. */
   onClose(listener: () => void): void;
   /** The same, and also for a client that has closed its half a second ago; returns what takes it back. */

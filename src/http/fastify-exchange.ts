@@ -10,6 +10,7 @@ export class FastifyExchange implements Exchange {
   readonly request: FastifyRequest;
   readonly contentType: string | null;
   caller: KnownCaller | undefined;
+  onRepeat: (() => void) | undefined;
   readonly #reply: FastifyReply;
   readonly #param: string | undefined;
 
@@ -53,6 +54,10 @@ export class FastifyExchange implements Exchange {
 
   get log(): FastifyBaseLogger {
     return this.request.log;
+  }
+
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    this.#reply.headers(headers);
   }
 
   onClose(listener: () => void): void {

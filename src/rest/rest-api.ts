@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../core/error-codes.ts';
 import type { ApiGate } from '../http/access/api-gate.ts';
-import { gateSecurity } from '../http/access/gate-api.ts';
+import { gateApi } from '../http/access/gate-api.ts';
 import {
   type ApiParameter,
   type ApiReply,
@@ -78,7 +78,7 @@ export function restApi(prefix = '', gate?: ApiGate): DoorApi {
     door: 'rest',
     about: 'Users as JSON over HTTP.',
     refusal: { type: JSON_TYPE, schema: named('RestError') },
-    ...(gate !== undefined && { security: gateSecurity(gate) }),
+    ...(gate !== undefined && gateApi(gate)),
     schemas: {
       User: userSchema,
       NewUser: newUserSchema,

@@ -3,7 +3,9 @@ import type { ApiOptions } from '../config/api/open-gate.ts';
 import { pluginGate } from '../config/api/plugin-gate.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { ApiGate } from '../http/access/api-gate.ts';
-import { gateHook } from '../http/access/guarded.ts';
+import { type CorsOptions, corsPolicy } from '../http/access/cors.ts';
+import { guardHook } from '../http/access/guarded.ts';
+import { addPreflights } from '../http/access/preflights.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
@@ -27,14 +29,17 @@ export interface RestOptions {
   readonly idempotencyHours?: number;
   /** Which operations need credentials, and which there are; default none. */
   readonly api?: ApiOptions | ApiGate | undefined;
+  /** Which pages of other origins may use the door; default none. */
+  readonly cors?: CorsOptions | undefined;
 }
 
 /** The REST door (contract 4.2) as a Fastify plugin. */
 export const rest: FastifyPluginAsync<RestOptions> = async (
   app,
-  { users, bodyLimit = 64 * 1024, requireIfMatch = false, idempotencyHours = 24, api },
+  { users, bodyLimit = 64 * 1024, requireIfMatch = false, idempotencyHours = 24, api, cors: pages },
 ) => {
-  const gate = pluginGate(app, api);
+  const gate = await pluginGate(app, api);
+  const cors = corsPolicy(pages);
   const { list, read, create, update, remove } = userEndpoints({
     users,
     bodyLimit,
@@ -42,10 +47,12 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     requireIfMatch,
     idempotencyHours,
     gate,
+    cors,
   });
-  const admitHead = gateHook(gate, (each, exchange) => each.admit(exchange, 'read'));
+  const admitHead = guardHook({ gate, cors }, (each, exchange) => each.admit(exchange, 'read'));
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
+  addPreflights(app, cors);
   app.setErrorHandler((error, request, reply) =>
     request.is404 ? notFound(request, reply) : sendProblem(restErrors, error, request, reply),
   );
@@ -76,6 +83,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const allow = allowedOf(request.url.slice(app.prefix.length));
+    if (cors !== undefined) reply.headers(cors.fieldsFor(request.headers.origin));
     if (allow !== undefined && request.method === 'OPTIONS') return send(reply, json('', 200, { allow }));
     return sendProblem(restErrors, allow === undefined ? NO_ROUTE : methodNotAllowed(allow), request, reply);
   }

@@ -1,5 +1,4 @@
-import type { ApiGate } from '../http/access/api-gate.ts';
-import { guarded } from '../http/access/guarded.ts';
+import { type Guards, guarded } from '../http/access/guarded.ts';
 import type { Need } from '../http/access/need.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
 import type { Endpoint } from '../http/endpoint.ts';
@@ -9,7 +8,7 @@ import { readList, readUser } from './read-users.ts';
 import { removeUser, updateUser } from './write-users.ts';
 
 /** What the endpoints work with. */
-export interface UserEndpointOptions {
+export interface UserEndpointOptions extends Guards {
   readonly users: DatabaseUserStore;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
@@ -19,18 +18,16 @@ export interface UserEndpointOptions {
   readonly requireIfMatch: boolean;
   /** How long the outcome of a create with a key is kept, in hours. */
   readonly idempotencyHours: number;
-  /** What lets requests in; undefined where everybody may. */
-  readonly gate: ApiGate | undefined;
 }
 
 /** One endpoint per operation of contract 4.2. */
 export function userEndpoints(options: UserEndpointOptions) {
-  const { bodyLimit, gate } = options;
+  const { bodyLimit, cors } = options;
   const reading = (handle: Endpoint['handle']) => behind('read', { bodyLimit: 0, handle });
   const writing = (handle: Endpoint['handle']) =>
-    behind('write', { bodyLimit, admit: refuseCrossSite, handle });
+    behind('write', { bodyLimit, admit: (exchange) => refuseCrossSite(exchange, cors), handle });
   const behind = (need: Need, endpoint: Endpoint) =>
-    guarded(endpoint, gate, (each, exchange) => each.admit(exchange, need));
+    guarded(endpoint, options, (each, exchange) => each.admit(exchange, need));
   return {
     list: reading(readList(options)),
     read: reading(readUser(options)),

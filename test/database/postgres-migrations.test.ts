@@ -52,6 +52,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '014-idempotency.sql',
       '015-timing.sql',
       '016-vacuum.sql',
+      '020-api-tokens.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

@@ -1,19 +1,35 @@
 import { openGate } from '../../config/api/open-gate.ts';
 import type { Config } from '../../config/load.ts';
 import { settingsOf } from '../../config/options/options.ts';
+import type { ApiTokensConfig } from '../../config/schema/api-tokens.ts';
 import type { KnownSecrets } from '../../core/redaction.ts';
+import type { Database } from '../../database/database.ts';
 import type { ApiGate } from '../../http/access/api-gate.ts';
 import type { Loggers } from '../../observability/log/loggers.ts';
 import { managementUsers } from './management-users.ts';
 
-/** Opens the gate of REST and GraphQL; undefined where the configuration asks for none. Throws ConfigError. */
-export function openApi(
+interface ApiParts {
+  readonly loggers: Loggers;
+  readonly secrets: KnownSecrets;
+  /** Whose tokens come in too; undefined where no door needs a database. */
+  readonly database: Database | undefined;
+}
+
+/** Opens the gate of REST and GraphQL; undefined where the configuration asks for none. Rejects with ConfigError. */
+export async function openApi(
   config: Config,
-  { loggers, secrets }: { readonly loggers: Loggers; readonly secrets: KnownSecrets },
-): ApiGate | undefined {
+  { loggers, secrets, database }: ApiParts,
+): Promise<ApiGate | undefined> {
   const { settings, code, file, resolveSecret } = config;
   return openGate(
-    { ...settingsOf(settings, 'api'), tokens: code.apiTokens as never, users: managementUsers(config) },
+    {
+      ...settingsOf(settings, 'api'),
+      jwt: settingsOf(settings, 'api.jwt'),
+      tokens: code.apiTokens as ApiTokensConfig | undefined,
+      users: managementUsers(config),
+      stored: database?.apiTokens,
+      writeDelay: database?.writeDelay,
+    },
     {
       resolve: resolveSecret,
       name: file ?? 'configuration',

@@ -31,6 +31,7 @@ export function openGraphqlDoor({ config, metrics, database, listener, apis, api
     schema,
     metrics,
     api,
+    cors: settingsOf(settings, 'graphql.cors'),
     context: context && ((request, details) => context(request, withDetails(portico, details))),
     contextValue: portico,
   });

@@ -11,6 +11,7 @@ export function openRestDoor({ config, database, listener, apis, api }: Parts): 
     requireIfMatch,
     idempotencyHours,
     api,
+    cors: settingsOf(config.settings, 'rest.cors'),
   });
   apis.doors.set('rest', async () => (await import('../../rest/rest-api.ts')).restApi('', api));
 }

@@ -7,6 +7,7 @@ export const commands = [
   { name: 'serve', summary: 'Opens the doors and runs until it receives a signal. The default.' },
   { name: 'deliveries', summary: 'Lists, shows, follows, replays and discards webhook deliveries.' },
   { name: 'send', summary: 'Sends a webhook delivery, signed as its sender would.' },
+  { name: 'tokens', summary: 'Makes, lists and revokes tokens for REST and GraphQL.' },
   { name: 'migrate', summary: 'Brings the schema of the database up to date.' },
   { name: 'move', summary: 'Copies users and deliveries to another database, of any engine.' },
   { name: 'backup', summary: 'Writes a checked backup of the database, while the service runs.' },

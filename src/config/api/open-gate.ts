@@ -1,11 +1,15 @@
 import type { ApiGate, Refusal } from '../../http/access/api-gate.ts';
 import { createGate } from '../../http/access/create-gate.ts';
+import { Load } from '../../http/access/load.ts';
 import type { Required } from '../../http/access/need.ts';
+import { StoredTokens, type TokenStore } from '../../http/access/stored-tokens.ts';
 import type { BasicUser } from '../../http/auth/basic-auth.ts';
-import { apiOptions } from '../options/api-options.ts';
+import { ConfigError } from '../config-error.ts';
+import { apiOptions, RATE } from '../options/api-options.ts';
 import type { ApiTokensConfig } from '../schema/api-tokens.ts';
 import type { SecretResolver } from '../sources/secret-resolver.ts';
 import { liveTokens } from './live-tokens.ts';
+import { rateRule } from './rate-rule.ts';
 
 /** Access to REST and GraphQL, as the configuration has it. */
 export interface ApiOptions {
@@ -22,6 +26,33 @@ export interface ApiOptions {
   readonly users?: readonly BasicUser[];
   /** Wrong credentials from one address within a minute; default 10, 0 for no limit. */
   readonly maxFailures?: number;
+  /** Requests of each client, like `100/s`; default any number. */
+  readonly rate?: string | undefined;
+  /** How many may come at once after a pause; default as many as the rate has in its unit. */
+  readonly burst?: number;
+  /** Delay of the event loop above which requests are refused, in milliseconds; default 0, no limit. */
+  readonly maxLoopDelay?: number;
+  /** Time that a write has waited above which further ones are refused, in milliseconds; default 0, no limit. */
+  readonly maxWriteDelay?: number;
+  /** Tells that time: `database.writeDelay`. */
+  readonly writeDelay?: (() => number) | undefined;
+  /** Tokens of an identity provider; default none. */
+  readonly jwt?: JwtOptions;
+  /** Tokens of a database: `database.apiTokens`; default none. */
+  readonly stored?: TokenStore | undefined;
+}
+
+/** The tokens of an identity provider that are accepted. */
+export interface JwtOptions {
+  readonly issuer?: string | undefined;
+  /** One of them has to be the token's. */
+  readonly audience?: string | readonly string[] | undefined;
+  /** Its keys: the URL or the path of a JSON Web Key Set. */
+  readonly jwks?: string | undefined;
+  /** The claim with the scopes, by name or JSON pointer; default `scope`. */
+  readonly scopesClaim?: string;
+  /** In milliseconds; default 30,000. */
+  readonly clockSkew?: number;
 }
 
 /** What a gate is opened with. */
@@ -40,25 +71,46 @@ export interface GateSetting {
   readonly onRefusal?: ((refusal: Refusal) => void) | undefined;
 }
 
-/** Opens the gate that the options ask for; undefined when they ask for none. Throws ConfigError. */
-export function openGate(options: ApiOptions, setting: GateSetting): ApiGate | undefined {
-  const { required = apiOptions['api.required'].default } = options;
-  if (required === 'none') return undefined;
+/** Opens the gate that the options ask for; undefined when they ask for none. Rejects with ConfigError. */
+export async function openGate(options: ApiOptions, setting: GateSetting): Promise<ApiGate | undefined> {
+  const { required = apiOptions['api.required'].default, rate, burst = 0 } = options;
+  const load = loadOf(options);
+  if (required === 'none' && rate === undefined && load === undefined) return undefined;
+  if (rate !== undefined && !RATE.test(rate)) {
+    throw new ConfigError([`${setting.name}: api.rate must be a rate like 100/s`]);
+  }
   const { log, onRefusal } = setting;
+  const { stored, jwt = {} } = options;
   const tokens = liveTokens(options.tokens, setting);
+  // Loaded only where it is used.
+  const provider = hasProvider(jwt) ? (await import('./open-jwt.ts')).openJwt(jwt, setting) : undefined;
+  const database = stored === undefined ? [] : [new StoredTokens(stored, setting)];
   const gate = createGate({
     required,
     scopes: {
       read: options.readScope ?? apiOptions['api.readScope'].default,
       write: options.writeScope ?? apiOptions['api.writeScope'].default,
     },
-    sources: [tokens.source],
+    sources: [tokens.source, ...database, ...(provider === undefined ? [] : [provider.source])],
     users: options.users ?? [],
     basicScopes: options.basic ?? apiOptions['api.basic'].default,
     maxFailures: options.maxFailures ?? apiOptions['api.maxFailures'].default,
     onLimit: (address) => log.warn({ address }, 'too many wrong credentials for the API'),
+    load,
+    rate: rate === undefined ? undefined : rateRule(rate, burst),
     onRefusal,
   });
-  gate.use(tokens);
+  for (const resource of [tokens, ...database]) gate.use(resource);
+  if (provider !== undefined) gate.use(provider.keys);
+  if (load !== undefined) gate.use(load);
   return gate;
+}
+
+function loadOf({ maxLoopDelay = 0, maxWriteDelay = 0, writeDelay }: ApiOptions): Load | undefined {
+  if (maxLoopDelay === 0 && maxWriteDelay === 0) return undefined;
+  return new Load({ maxLoopDelay, maxWriteDelay, writeDelay: writeDelay ?? (() => 0) });
+}
+
+function hasProvider({ issuer, audience, jwks }: JwtOptions): boolean {
+  return issuer !== undefined || audience !== undefined || jwks !== undefined;
 }

@@ -4,6 +4,7 @@ import { backupOptions } from './backup-options.ts';
 import { doors } from './door.ts';
 import { graphqlOptions } from './graphql-options.ts';
 import { httpOptions } from './http-options.ts';
+import { jwtOptions } from './jwt-options.ts';
 import { managementOptions } from './management-options.ts';
 import { choice, count, duration, list, type Option, port, someOf, text, toggle } from './option.ts';
 import { restOptions } from './rest-options.ts';
@@ -59,6 +60,7 @@ export const options = {
   }),
   ...backupOptions,
   ...apiOptions,
+  ...jwtOptions,
   ...graphqlOptions,
   ...restOptions,
   ...managementOptions,

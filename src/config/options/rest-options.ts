@@ -1,4 +1,5 @@
 import { SEARCH_LEVELS } from '../../users/search-level.ts';
+import { corsOptions } from './cors-options.ts';
 import { choice, count, port, toggle } from './option.ts';
 
 /** The options of the REST door and of the users that it serves. */
@@ -27,6 +28,7 @@ export const restOptions = {
     description:
       'Whether updates and deletions over REST need If-Match, so that no client overwrites what it has not read.',
   }),
+  ...corsOptions('rest', 'REST'),
   'users.uniqueEmail': toggle({
     env: 'USERS_UNIQUE_EMAIL',
     default: false,

@@ -17,7 +17,15 @@ export interface Column {
 
 /** A moved table. Its first column is its key, which the engine assigns in ascending order. */
 export interface MovedTable {
-  readonly name: 'users' | 'deliveries' | 'jobs' | 'attempts' | 'remembered_keys' | 'marks' | 'enqueued';
+  readonly name:
+    | 'users'
+    | 'deliveries'
+    | 'jobs'
+    | 'attempts'
+    | 'remembered_keys'
+    | 'marks'
+    | 'enqueued'
+    | 'api_tokens';
   readonly key: string;
   readonly columns: readonly Column[];
 }
@@ -88,6 +96,16 @@ export const movedTables: readonly MovedTable[] = [
     body: 'bytes',
     received_at: 'integer',
     dedup_key: 'text',
+  }),
+  table('api_tokens', {
+    seq: 'integer',
+    name: 'name',
+    digest: 'name',
+    scopes: 'name',
+    created_at: 'integer',
+    expires_at: 'integer',
+    revoked_at: 'integer',
+    used_at: 'integer',
   }),
 ];
 

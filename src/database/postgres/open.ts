@@ -3,6 +3,7 @@ import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
 import { PING } from '../ping.ts';
+import { postgresApiTokens } from './api-tokens.ts';
 import { PostgresDeliveryLog } from './inbox/delivery-log.ts';
 import { postgresInbox } from './inbox/inbox.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
@@ -55,12 +56,14 @@ export async function openPostgres(
     userFeed,
     inbox,
     deliveries: new PostgresDeliveryLog(server, notifier, observer),
+    apiTokens: postgresApiTokens(server, observer),
     async ping() {
       await server.read({ name: 'ping', text: PING }, []);
     },
     async pingWriter() {
       await Promise.all([users.commitNothing(), checkDeliveries(server)]);
     },
+    writeDelay: () => users.writeDelay,
     // A lost connection is reopened; the server itself answers for the durability of its commits.
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {

@@ -6,6 +6,7 @@ import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
 import { PING } from '../ping.ts';
+import { sqliteApiTokens } from './api-tokens.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
 import { resetTimes } from './inbox/after-restart.ts';
 import { SqliteDeliveryLog } from './inbox/delivery-log.ts';
@@ -82,6 +83,7 @@ export function openSqlite(
       userFeed,
       inbox: sqliteInbox(reads, writer, observer),
       deliveries: new SqliteDeliveryLog(reads, writer.queue),
+      apiTokens: sqliteApiTokens(reads, writer.queue),
       ping() {
         failed.signal.throwIfAborted();
         readRow(ping);
@@ -91,6 +93,7 @@ export function openSqlite(
       async pingWriter() {
         await writer.queue.submit([]);
       },
+      writeDelay: () => writer.queue.delay,
       failed: failed.signal,
       [Symbol.asyncDispose]() {
         closed ??= resources.disposeAsync();

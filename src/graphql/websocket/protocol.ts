@@ -93,6 +93,7 @@ function forbiddenBy(
   operation: Operation,
 ): GraphQLError | undefined {
   try {
+    options.gate?.countOperation(exchange);
     authorize(options, exchange, operation);
     return undefined;
   } catch (error) {

@@ -4,6 +4,8 @@ import { FailureLimit, type FailureLimitOptions } from '../auth/failure-limit.ts
 import { ApiGate, type Refusal } from './api-gate.ts';
 import { Authentication } from './authentication.ts';
 import { Challenges } from './challenges.ts';
+import { ClientRate, type RateRule } from './client-rate.ts';
+import type { Load } from './load.ts';
 import type { NeededScopes, Required } from './need.ts';
 import type { TokenSource } from './token-source.ts';
 
@@ -16,6 +18,8 @@ export interface GateParts extends Pick<FailureLimitOptions, 'maxFailures' | 'on
   readonly users: readonly BasicUser[];
   /** Scopes of each user beside the roles; without any there is no Basic. */
   readonly basicScopes: readonly string[];
+  readonly rate?: RateRule | undefined;
+  readonly load?: Load | undefined;
   readonly onRefusal?: ((refusal: Refusal) => void) | undefined;
 }
 
@@ -34,5 +38,6 @@ export function createGate(parts: GateParts): ApiGate {
     failures,
     now: Date.now,
   });
-  return new ApiGate({ required, scopes, authentication, challenges, onRefusal });
+  const rate = parts.rate && new ClientRate(parts.rate);
+  return new ApiGate({ required, scopes, authentication, challenges, rate, load: parts.load, onRefusal });
 }

@@ -3,22 +3,34 @@ import type { DoorApi } from '../openapi/api.ts';
 import type { ApiGate } from './api-gate.ts';
 import { isRequired } from './need.ts';
 
-const REFUSALS = ['UNAUTHORIZED', 'LACKS_SCOPE', 'TOO_MANY_ATTEMPTS'] as const satisfies readonly ErrorCode[];
+const CREDENTIALS = [
+  'UNAUTHORIZED',
+  'LACKS_SCOPE',
+  'TOO_MANY_ATTEMPTS',
+  'NO_KEYS',
+] as const satisfies readonly ErrorCode[];
 
-/** How clients authenticate at a REST door behind a gate, as OpenAPI describes it. */
-export function gateSecurity({ rules }: ApiGate): NonNullable<DoorApi['security']> {
-  const { required, scopes, takesPasswords } = rules;
-  const refusals = takesPasswords ? ([...REFUSALS, 'TOO_MANY_LOGINS'] as const) : REFUSALS;
+/** What a gate adds to the description of a REST door. */
+export function gateApi({ rules }: ApiGate): Pick<DoorApi, 'security' | 'refusals'> {
+  const { required, scopes, takesPasswords, hasRate, hasLoadLimits } = rules;
+  const refusals: readonly ErrorCode[] = [
+    ...(hasRate ? (['RATE_LIMITED'] as const) : []),
+    ...(hasLoadLimits ? (['OVERLOADED'] as const) : []),
+  ];
+  if (required === 'none') return { refusals };
   return {
-    schemes: {
-      bearer: { type: 'http', scheme: 'bearer' },
-      ...(takesPasswords && { basic: { type: 'http', scheme: 'basic' } }),
-    },
-    needs(_path, method) {
-      const need = method === 'get' ? 'read' : 'write';
-      if (!isRequired(required, need)) return undefined;
-      return { bearer: [scopes[need]], ...(takesPasswords && { basic: [scopes[need]] }) };
-    },
     refusals,
+    security: {
+      schemes: {
+        bearer: { type: 'http', scheme: 'bearer' },
+        ...(takesPasswords && { basic: { type: 'http', scheme: 'basic' } }),
+      },
+      needs(_path, method) {
+        const need = method === 'get' ? 'read' : 'write';
+        if (!isRequired(required, need)) return undefined;
+        return { bearer: [scopes[need]], ...(takesPasswords && { basic: [scopes[need]] }) };
+      },
+      refusals: takesPasswords ? [...CREDENTIALS, 'TOO_MANY_LOGINS'] : CREDENTIALS,
+    },
   };
 }

@@ -12,6 +12,7 @@ import { type ErrorFormat, refusal } from '../error-format.ts';
 import type { ExchangeRecorder } from '../exchange-log.ts';
 import { bodyTooLarge } from '../problem.ts';
 import type { ReplyRecorder } from '../request-metrics.ts';
+import { withVary } from '../send-reply.ts';
 import type { FastConnection } from './fast-connection.ts';
 import { parseReplyHead } from './parse-reply-head.ts';
 import type { PlainRequest } from './plain-request.ts';
@@ -59,9 +60,11 @@ export class FastExchange implements Exchange, Leased {
   readonly #options: FastExchangeOptions;
   readonly #began = performance.now();
   caller: KnownCaller | undefined;
+  onRepeat: (() => void) | undefined;
   #onClose: (() => void) | undefined;
   #replied = false;
   #isCancelled = false;
+  #added: Reply['headers'];
 
   /** `chunk` holds the bytes of the request and nothing else. */
   constructor(
@@ -108,6 +111,10 @@ export class FastExchange implements Exchange, Leased {
 
   get log(): FastifyBaseLogger {
     return this.#options.log;
+  }
+
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    this.#added = { ...this.#added, ...withVary(this.#added?.vary, headers) };
   }
 
   onClose(listener: () => void): void {
@@ -175,12 +182,14 @@ export class FastExchange implements Exchange, Leased {
     }
   }
 
-  #send({ status, type, body, headers }: Reply): void {
+  #send({ status, type, body, headers: own }: Reply): void {
     if (body instanceof Readable) {
       this.#leaveToFastify(body);
       return;
     }
     if (this.#replied) return;
+    const added = this.#added;
+    const headers = added === undefined ? own : { ...added, ...(own && withVary(added.vary, own)) };
     const { heads, isDraining, replyBudget } = this.#options;
     const connection = this.#connection;
     const closes = isDraining() || connection.isLast;
@@ -240,6 +249,7 @@ export class FastExchange implements Exchange, Leased {
   /** Streams are Fastify's: it runs the request again. */
   #leaveToFastify(stream: Readable): void {
     stream.destroy();
+    this.onRepeat?.();
     this.#replied = true;
     this.#close();
     this.#connection.handOver(this.#chunk);

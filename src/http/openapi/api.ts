@@ -46,6 +46,8 @@ export interface DoorApi {
   readonly schemas: Readonly<Record<string, Schema>>;
   /** How the door writes a refusal for clients that do not take problem details. */
   readonly refusal: { readonly type: string; readonly schema: Schema };
+  /** Why any request to it may be refused, beside what every door refuses. */
+  readonly refusals?: readonly ErrorCode[];
   /** How clients authenticate, if they have to. */
   readonly security?: {
     readonly schemes: Readonly<Record<string, Schema>>;

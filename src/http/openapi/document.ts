@@ -117,7 +117,12 @@ function describe(
       : { requestBody: { required: body.required, content: contentOf(body.content) } }),
     responses: {
       ...Object.fromEntries(Object.entries(replies).map(([status, reply]) => [status, replyOf(reply)])),
-      ...refusalsOf(door, [...ANYWHERE, ...(secured?.refusals ?? []), ...refusals], replies, shared),
+      ...refusalsOf(
+        door,
+        [...ANYWHERE, ...(door.refusals ?? []), ...(secured?.refusals ?? []), ...refusals],
+        replies,
+        shared,
+      ),
     },
   };
 }

@@ -33,7 +33,10 @@ export async function openApi(
     {
       resolve: resolveSecret,
       name: file ?? 'configuration',
-      log: loggers.child('api'),
+      // A logger that nobody uses would be in the list of loggers.
+      get log() {
+        return loggers.child('api');
+      },
       onSecrets: (found) => secrets.add(found),
     },
   );

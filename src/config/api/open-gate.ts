@@ -3,6 +3,7 @@ import { createGate } from '../../http/access/create-gate.ts';
 import { Load } from '../../http/access/load.ts';
 import type { Required } from '../../http/access/need.ts';
 import { StoredTokens, type TokenStore } from '../../http/access/stored-tokens.ts';
+import type { TokenSource } from '../../http/access/token-source.ts';
 import type { BasicUser } from '../../http/auth/basic-auth.ts';
 import { ConfigError } from '../config-error.ts';
 import { apiOptions, RATE } from '../options/api-options.ts';
@@ -80,18 +81,16 @@ export async function openGate(options: ApiOptions, setting: GateSetting): Promi
     throw new ConfigError([`${setting.name}: api.rate must be a rate like 100/s`]);
   }
   const { log, onRefusal } = setting;
-  const { stored, jwt = {} } = options;
-  const tokens = liveTokens(options.tokens, setting);
-  // Loaded only where it is used.
-  const provider = hasProvider(jwt) ? (await import('./open-jwt.ts')).openJwt(jwt, setting) : undefined;
-  const database = stored === undefined ? [] : [new StoredTokens(stored, setting)];
+  await using opening = new AsyncDisposableStack();
+  if (load !== undefined) opening.use(load);
+  const sources = required === 'none' ? [] : await openSources(options, setting, opening);
   const gate = createGate({
     required,
     scopes: {
       read: options.readScope ?? apiOptions['api.readScope'].default,
       write: options.writeScope ?? apiOptions['api.writeScope'].default,
     },
-    sources: [tokens.source, ...database, ...(provider === undefined ? [] : [provider.source])],
+    sources,
     users: options.users ?? [],
     basicScopes: options.basic ?? apiOptions['api.basic'].default,
     maxFailures: options.maxFailures ?? apiOptions['api.maxFailures'].default,
@@ -100,10 +99,26 @@ export async function openGate(options: ApiOptions, setting: GateSetting): Promi
     rate: rate === undefined ? undefined : rateRule(rate, burst),
     onRefusal,
   });
-  for (const resource of [tokens, ...database]) gate.use(resource);
-  if (provider !== undefined) gate.use(provider.keys);
-  if (load !== undefined) gate.use(load);
+  gate.use(opening.move());
   return gate;
+}
+
+/** Opens where tokens are known from, as resources of `opening`. */
+async function openSources(
+  { tokens, stored, jwt = {} }: ApiOptions,
+  setting: GateSetting,
+  opening: AsyncDisposableStack,
+): Promise<readonly TokenSource[]> {
+  const sources: TokenSource[] = [opening.use(liveTokens(tokens, setting)).source];
+  if (stored !== undefined) sources.push(opening.use(new StoredTokens(stored, setting)));
+  if (hasProvider(jwt)) {
+    // Loaded only where it is used.
+    const { openJwt } = await import('./open-jwt.ts');
+    const { source, keys } = openJwt(jwt, setting);
+    opening.use(keys);
+    sources.push(source);
+  }
+  return sources;
 }
 
 function loadOf({ maxLoopDelay = 0, maxWriteDelay = 0, writeDelay }: ApiOptions): Load | undefined {

@@ -3,7 +3,8 @@ import { count, list, toggle } from './option.ts';
 /** An origin as browsers write it, or `*`. */
 function isOrigin(text: string): boolean {
   if (text === '*') return true;
-  if (/^https?:/.test(text)) return URL.canParse(text) && new URL(text).origin === text;
+  if (/^https?:/.test(text))
+    return !text.includes('*') && URL.canParse(text) && new URL(text).origin === text;
   return /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+(?::\d{1,5})?$/.test(text);
 }
 

@@ -17,7 +17,7 @@ export function exposedDoors({ settings, code }: Config): readonly Door[] {
   return settings.interfaces.filter((door) => secured[door] !== true);
 }
 
-/** The options that secure a door; a door without any needs a proxy that asks for credentials. */
+/** The options that secure a door. */
 const SECURED_BY: Readonly<Record<Door, readonly OptionKey[]>> = {
   graphql: ['api.required'],
   rest: ['api.required'],
@@ -30,7 +30,7 @@ export function securityAdvice(doors: readonly Door[]): Readonly<Partial<Record<
   return Object.fromEntries(
     doors.map((door) => {
       const names = SECURED_BY[door].map((key) => optionOf(key).env);
-      return [door, names.length === 0 ? 'no option: put a proxy in front' : `set ${names.join(' and ')}`];
+      return [door, `set ${names.join(' and ')}`];
     }),
   );
 }

@@ -10,9 +10,12 @@ import { health } from './rows/health.ts';
 import { postgres } from './rows/postgres.ts';
 import { prometheus } from './rows/prometheus.ts';
 import { recording } from './rows/recording.ts';
+import { restExport, restImport } from './rows/rest-bulk.ts';
 import { restCreate } from './rows/rest-create.ts';
 import { restList } from './rows/rest-list.ts';
 import { restLongList } from './rows/rest-long-list.ts';
+import { restNotModified } from './rows/rest-not-modified.ts';
+import { restPage } from './rows/rest-page.ts';
 import { restUser } from './rows/rest-user.ts';
 import { slowDisk } from './rows/slow-disk.ts';
 import { start } from './rows/start.ts';
@@ -28,7 +31,11 @@ export const rows: readonly Row[] = [
   restUser,
   restList,
   restLongList,
+  restPage,
+  restNotModified,
   restCreate,
+  restImport,
+  restExport,
   recording,
   access,
   webhook,

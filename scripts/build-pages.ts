@@ -11,6 +11,7 @@ import { fingerprint, installedVersions, type PageName, pages } from './page-inp
 /** Each is loaded only when it is built, because it needs the development packages. */
 const BUNDLES: Readonly<Record<PageName, () => Promise<Bundle>>> = {
   graphiql: async () => (await import('./graphiql-bundle.ts')).bundleGraphiql(),
+  console: async () => (await import('./console-bundle.ts')).bundleConsole(),
   docs: async () => (await import('./docs-bundle.ts')).bundleDocs(),
 };
 

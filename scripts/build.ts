@@ -16,10 +16,13 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readGitInfo } from '../src/app/git-info.ts';
 import { buildInputs, builtFrom } from './build-inputs.ts';
+import { noticedPackages } from './license-notices.ts';
 import { entriesOf, type Manifest, packageManifest } from './package-manifest.ts';
+import { pages } from './page-inputs.ts';
+import { sbom } from './sbom.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const COPIED = ['README.md', 'CHANGELOG.md', 'LICENSE', 'build/graphiql', 'build/docs'];
+const COPIED = ['LICENSE', ...Object.keys(pages).map((page) => `build/${page}`)];
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
@@ -36,7 +39,7 @@ function run(script: string, args: readonly string[]): void {
 async function bundle(target: string, inputs: string): Promise<void> {
   // Loaded only here, because it needs the development packages.
   const { bundleCommand, bundleLibrary, bundleThreads } = await import('./bundles.ts');
-  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+  const manifest = JSON.parse(read(join(ROOT, 'package.json'))) as Manifest;
   const [licenses] = await Promise.all([
     bundleCommand(ROOT, target),
     bundleThreads(ROOT, target),
@@ -49,7 +52,22 @@ async function bundle(target: string, inputs: string): Promise<void> {
   const info = { time: new Date().toISOString(), git: await readGitInfo(ROOT), inputs };
   writeFileSync(join(target, 'build/build-info.json'), `${JSON.stringify(info)}\n`);
   writeFileSync(join(target, 'THIRD-PARTY-LICENSES.txt'), licenses);
-  writeFileSync(join(target, 'package.json'), `${JSON.stringify(packageManifest(manifest), null, 2)}\n`);
+  const packed = packageManifest(manifest);
+  writeFileSync(join(target, 'package.json'), `${JSON.stringify(packed, null, 2)}\n`);
+  const notices = globSync('build/*/LICENSES.txt', { cwd: target }).map((file) => read(join(target, file)));
+  const lock = JSON.parse(read(join(ROOT, 'package-lock.json')));
+  const bom = sbom(packed, [licenses, ...notices].flatMap(noticedPackages), lock);
+  writeFileSync(join(target, 'sbom.cdx.json'), `${JSON.stringify(bom, null, 2)}\n`);
+  writeFileSync(join(target, 'README.md'), read(join(ROOT, 'docs/PACKAGE.md')));
+  // The pages that it names are not packed.
+  writeFileSync(
+    join(target, 'CHANGELOG.md'),
+    read(join(ROOT, 'CHANGELOG.md')).replace(/\[([^\]]+)\]\((?!https?:)[^)]*\)/g, '$1'),
+  );
+}
+
+function read(path: string): string {
+  return readFileSync(path, 'utf8');
 }
 
 /** In a folder of its own that takes the other's place as a whole, so that nobody starts half a build. */

@@ -34,6 +34,9 @@ const NEVER_LOADED = [
   'pg-cloudflare',
 ];
 
+/** The program's own, which its SDK has registered with. */
+const OPTIONAL_PEERS = ['@opentelemetry/api'];
+
 /** The command's import of the service, which leads to a bundle of its own. */
 const serviceApart: esbuild.Plugin = {
   name: 'service-apart',
@@ -51,7 +54,7 @@ export async function bundleCommand(root: string, target: string): Promise<strin
     ...started,
     absWorkingDir: root,
     splitting: true,
-    external: NEVER_LOADED,
+    external: [...NEVER_LOADED, ...OPTIONAL_PEERS],
     metafile: true,
   } as const satisfies esbuild.BuildOptions;
   const bundles = await Promise.all([

@@ -2,11 +2,15 @@
  * Writes the generated sections of the documentation. With `--check` it writes nothing, and the exit code is 1 when one
  * is outdated. An argument names another root than that of the project.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { renderMarkdownTable } from '../src/config/options-table.ts';
+import { renderOptions } from '../src/config/options-table.ts';
 import { ERROR_CODES } from '../src/core/error-codes.ts';
+import { dashboard } from './ops/dashboard.ts';
+import { meterTable } from './ops/meter-table.ts';
+import { listMeters } from './ops/meters.ts';
+import { SABOTAGES } from './sabotage/sabotages.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -24,12 +28,21 @@ function writeSection(path: string, name: string, content: string): void {
   const to = text.indexOf(end);
   if (from === -1 || to < from) throw new Error(`${file} has no ${start} followed by ${end}; add both lines`);
   const updated = `${text.slice(0, from)}${start}\n\n${content}\n\n${text.slice(to)}`;
-  if (updated === text) return;
+  put(file, text, updated, `the section ${name}`);
+}
+
+function writeWhole(path: string, content: string): void {
+  const file = join(root, path);
+  put(file, existsSync(file) ? readFileSync(file, 'utf8') : '', content, 'it');
+}
+
+function put(file: string, before: string, after: string, what: string): void {
+  if (before === after) return;
   if (!values.check) {
-    writeFileSync(file, updated);
+    writeFileSync(file, after);
     return;
   }
-  process.stderr.write(`${file}: the section ${name} is outdated; run "npm run docs"\n`);
+  process.stderr.write(`${file}: ${what} is outdated; run "npm run docs"\n`);
   process.exitCode = 1;
 }
 
@@ -37,9 +50,25 @@ const codes = Object.entries<{ status?: number; text: string }>(ERROR_CODES)
   .toSorted(([a], [b]) => (a < b ? -1 : 1))
   .map(([code, { status, text }]) => `| \`${code}\` | ${status ?? ''} | ${text} |`);
 
-writeSection('README.md', 'options', renderMarkdownTable());
+writeSection('docs/CONFIGURATION.md', 'options', renderOptions());
 writeSection(
   'docs/ERRORS.md',
   'error-codes',
   ['| Code | Status | Meaning and remedy |', '| --- | --- | --- |', ...codes].join('\n'),
 );
+writeSection(
+  'TESTING.md',
+  'sabotages',
+  [
+    '| Promise | Sabotage | Found by |',
+    '| --- | --- | --- |',
+    ...SABOTAGES.map(({ promise, change, test }) => `| ${promise} | ${change} | \`${test}\` |`),
+  ].join('\n'),
+);
+
+// Only Linux has all of them.
+if (process.platform === 'linux') {
+  const meters = await listMeters();
+  writeSection('docs/OPERATIONS.md', 'meters', meterTable(meters));
+  writeWhole('deploy/grafana/portico.json', dashboard(meters));
+}

@@ -22,6 +22,10 @@ export const lazyModules: esbuild.Plugin = {
       async ({ path, kind, importer, resolveDir, pluginData }) => {
         const deferred =
           kind === 'require-call' && UNTOUCHED.has(builtinName(path)) && pluginData !== lazyModules;
+        // Loaded at its first use already, and with names: a bundled one would have a default export alone.
+        if (isBuiltin(path) && kind === 'dynamic-import') {
+          return { path: `node:${builtinName(path)}`, external: true };
+        }
         if (isBuiltin(path)) {
           return {
             path: builtinName(path),

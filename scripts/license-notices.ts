@@ -12,6 +12,25 @@ function packageFolder(input: string): string | undefined {
   return /^(?:[a-z-]+:)?(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1];
 }
 
+const SEPARATOR = `\n${'-'.repeat(80)}\n\n`;
+
+/** A package whose code is in a bundle. */
+export interface BundledPackage {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+}
+
+/** The packages that a text of notices is about. */
+export function noticedPackages(notices: string): readonly BundledPackage[] {
+  return notices.split(SEPARATOR).flatMap((notice) => {
+    const [, name, version, license] = /^(\S+) (\d\S*) \((.*)\)$/m.exec(notice.split('\n\n')[0] ?? '') ?? [];
+    return name === undefined || version === undefined || license === undefined
+      ? []
+      : [{ name, version, license }];
+  });
+}
+
 async function noticeOf(folder: string): Promise<string> {
   const { name, version, license }: PackageDescription = JSON.parse(
     await readFile(`${folder}/package.json`, 'utf8'),
@@ -32,5 +51,5 @@ export async function licenseNotices(root: string, inputs: Iterable<string>): Pr
     if (folder !== undefined) folders.add(resolve(root, folder));
   }
   const notices = await Promise.all([...folders].sort().map(noticeOf));
-  return notices.join(`\n${'-'.repeat(80)}\n\n`);
+  return notices.join(SEPARATOR);
 }

@@ -2,6 +2,7 @@
 export interface Manifest {
   readonly exports: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly [field: string]: unknown;
 }
 
@@ -32,10 +33,11 @@ export function packageManifest(root: Manifest): Manifest {
     engines: { node: '>=24' },
     exports: Object.fromEntries(exports),
     dependencies: Object.fromEntries(dependencies.filter((each) => !isShared(each))),
-    peerDependencies: Object.fromEntries(
-      dependencies.filter(isShared).map(([name, version]) => [name, `^${version}`]),
-    ),
-    files: ['bin', 'src', 'types', 'build', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
+    peerDependencies: {
+      ...root.peerDependencies,
+      ...Object.fromEntries(dependencies.filter(isShared).map(([name, version]) => [name, `^${version}`])),
+    },
+    files: ['bin', 'src', 'types', 'build', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt', 'sbom.cdx.json'],
   };
 }
 

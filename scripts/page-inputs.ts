@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { findPackageJSON } from 'node:module';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const graphiql = [
@@ -21,6 +22,10 @@ const folder = (path: string) => fileURLToPath(new URL(`../src/${path}/`, import
 /** The pages by their names: where their sources lie, and the packages that they are made from. */
 export const pages = {
   graphiql: { directory: folder('graphql/graphiql/page'), packages: graphiql },
+  console: {
+    directory: folder('management/console/page'),
+    packages: ['esbuild', 'react', 'react-dom', 'uplot'],
+  },
   docs: { directory: folder('management/docs-page/page'), packages: ['esbuild', 'swagger-ui-dist'] },
 } as const;
 
@@ -48,10 +53,10 @@ export async function fingerprint(page: PageName, versions: readonly string[]): 
   const hash = createHash('sha256').update(versions.join('\n'));
   const scripts = (await readdir(scriptDirectory)).filter((name) => /page|bundle|license/.test(name));
   const { directory } = pages[page];
-  const sources = await readdir(directory);
+  const sources = await readdir(directory, { withFileTypes: true, recursive: true });
   const files = [
     ...scripts.map((name) => scriptDirectory + name),
-    ...sources.map((name) => directory + name),
+    ...sources.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name)),
   ];
   for (const file of files.sort()) hash.update('\0').update(await readFile(file));
   return hash.digest('hex');

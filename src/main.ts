@@ -6,7 +6,10 @@ type Command = (rest: readonly string[]) => Promise<number>;
 /** Each is loaded only when it is called: help and version load neither the configuration nor the service. */
 const COMMANDS: Readonly<Record<CommandName, Command>> = {
   serve: async (rest) => (await import('./app/serve.ts')).serve(rest),
+  init: async (rest) => (await import('./commands/init.ts')).initCommand(rest),
+  health: async (rest) => (await import('./commands/health.ts')).healthCommand(rest),
   deliveries: async (rest) => (await import('./commands/deliveries.ts')).deliveriesCommand(rest),
+  users: async (rest) => (await import('./commands/users.ts')).usersCommand(rest),
   send: async (rest) => (await import('./commands/send.ts')).sendCommand(rest),
   tokens: async (rest) => (await import('./commands/tokens.ts')).tokensCommand(rest),
   migrate: async (rest) => (await import('./commands/migrate.ts')).migrateCommand(rest),

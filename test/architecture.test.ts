@@ -13,7 +13,7 @@ const MAX_MEDIAN_LINES = 60;
 /** Sources that one folder may hold, not counting its subfolders. */
 const MAX_SOURCES = 21;
 
-const files = globSync('src/**/*.ts', { cwd: ROOT }).map((file) => file.replaceAll('\\', '/'));
+const files = globSync('src/**/*.{ts,tsx}', { cwd: ROOT }).map((file) => file.replaceAll('\\', '/'));
 const sources = files.filter((file) => !file.endsWith('.test.ts'));
 
 /** The first folder below src; empty for the files that wire everything. */

@@ -41,7 +41,8 @@ export async function checkSameAnswers(
   return first;
 }
 
-function parsed({ text }: Answer): unknown {
+/** What an answer says: its JSON, or its text. */
+export function parsed({ text }: Answer): unknown {
   try {
     return JSON.parse(text);
   } catch {

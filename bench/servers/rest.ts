@@ -20,7 +20,7 @@ export async function startPorticoUsers(
 /** Starts a peer over this number of users on disk, in a file like Portico's. */
 export async function startUsersPeer(
   bench: Workbench,
-  name: 'express-users' | 'fastify-users',
+  name: 'express-users' | 'express-lists' | 'fastify-users',
   users: number,
 ): Promise<Server> {
   const server = await startPeer(bench, name, { env: { SQLITE: sqliteDriver(bench.node).name } });

@@ -49,6 +49,17 @@ test('the command to try is for the first open door that needs no credentials', 
   );
 });
 
+test('a door on a Unix socket is shown by its path', async () => {
+  const rest = 'unix:/run/rest.sock';
+  assert.deepEqual(Object.fromEntries(await addresses({ rest })), { rest });
+  assert.equal(
+    commandToTry(await addresses({ rest })),
+    'curl --unix-socket /run/rest.sock http://localhost/users',
+  );
+  const { webhook } = URLS;
+  assert.match(commandToTry(await addresses({ rest, webhook })), /http:\/\/127.0.0.1:3000\/webhook$/);
+});
+
 test('the banner names version, time, every open door and what to do next, in plain lines', async () => {
   const text = banner('1.2.3', 123.6, await addresses(URLS));
   const lines = text.split('\n');
@@ -83,4 +94,14 @@ test('an address that nobody can open is shown as one that can be opened', async
   assert.match(text, /^ {2}Try: {7}curl http:\/\/localhost:8000\/users$/m);
   const loopback = banner('1.2.3', 1, await addresses(URLS), { network: '10.0.0.7' });
   assert.doesNotMatch(loopback, /Network/);
+});
+
+test('the console has a line of its own where it is served', async () => {
+  const listening = await addresses(URLS);
+  assert.doesNotMatch(banner('1.2.3', 1, listening), /Console/);
+  const console = 'http://0.0.0.0:8080/actuator/console';
+  assert.match(
+    banner('1.2.3', 1, listening, { console }),
+    /^ {2}Console {4}http:\/\/localhost:8080\/actuator\/console$/m,
+  );
 });

@@ -2,6 +2,7 @@ import { networkInterfaces } from 'node:os';
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/door.ts';
 import { type Paint, plainly } from '../core/paint.ts';
+import { socketPathOf } from '../core/unix-address.ts';
 
 type Urls = Readonly<Partial<Record<Door, string>>>;
 
@@ -21,23 +22,41 @@ export function doorAddresses(urls: Urls, { settings }: Config): ReadonlyMap<Doo
     webhook: '/webhook',
   };
   const doors = Object.entries(urls) as [Door, string][];
-  return new Map(doors.map(([door, url]) => [door, url + paths[door]]));
+  // A path behind that of a socket would be read as a part of it.
+  return new Map(doors.map(([door, url]) => [door, isSocket(url) ? url : url + paths[door]]));
 }
 
 /** One command that shows the service at work, for the first door that answers without credentials. */
 export function commandToTry(addresses: ReadonlyMap<Door, string>): string {
-  const { rest, graphql, webhook, management } = Object.fromEntries(addresses) as Urls;
+  const overTcp = [...addresses].filter(([, address]) => !isSocket(address));
+  const { rest, graphql, webhook, management } = Object.fromEntries(overTcp) as Urls;
   if (rest !== undefined) return `curl ${rest}`;
   if (graphql !== undefined) return `curl '${graphql}?query=%7Bhello%7D'`;
   if (management !== undefined) return `curl ${new URL('/livez', management)}`;
-  return `curl -d '{"event":"new_commit","data":{}}' ${webhook}`;
+  if (webhook !== undefined) return `curl -d '{"event":"new_commit","data":{}}' ${webhook}`;
+  const [[door, address] = ['rest', '']] = addresses;
+  return `curl --unix-socket ${socketPathOf(address)} http://localhost${SOCKET_PATHS[door as Door]}`;
 }
+
+function isSocket(address: string): boolean {
+  return socketPathOf(address) !== undefined;
+}
+
+/** A path of every door that answers without credentials. */
+const SOCKET_PATHS: Readonly<Record<Door, string>> = {
+  graphql: '/',
+  rest: '/users',
+  management: '/livez',
+  webhook: '/',
+};
 
 /** How a banner looks. */
 interface BannerLook {
   readonly paint?: Paint;
   /** The address of this machine for others, shown where the doors listen on all of its interfaces. */
   readonly network?: string | undefined;
+  /** The address of the console, if it is served. */
+  readonly console?: string | undefined;
 }
 
 /** What the start prints once all doors listen. `startedIn` is in milliseconds. */
@@ -45,13 +64,14 @@ export function banner(
   version: string,
   startedIn: number,
   listening: ReadonlyMap<Door, string>,
-  { paint = plainly, network }: BannerLook = {},
+  { paint = plainly, network, console }: BannerLook = {},
 ): string {
   const addresses = new Map([...listening].map(([door, address]) => [door, openable(address)]));
   const isOpenToAll = [...listening].some(([door, address]) => addresses.get(door) !== address);
   const lines = [...addresses].map(
     ([door, address]) => `  ${TITLES[door].padEnd(11)}${paint('cyan', address)}`,
   );
+  if (console !== undefined) lines.push(`  ${'Console'.padEnd(11)}${paint('cyan', openable(console))}`);
   if (isOpenToAll && network !== undefined)
     lines.push(`  ${'Network'.padEnd(11)}the same ports at ${network}`);
   return [
@@ -67,11 +87,15 @@ export function banner(
 
 /** An address that a browser can open: nobody can connect to "all interfaces". */
 function openable(address: string): string {
-  return address.replace(/^http:\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, 'http://localhost');
+  return address.replace(/^(https?:\/\/)(?:0\.0\.0\.0|\[::\])(?=:)/, '$1localhost');
 }
 
-/** The first address of this machine that others may reach; undefined without a network. */
+/** The first address of this machine that others may reach; undefined without a network, and where a sandbox hides it. */
 export function networkAddress(): string | undefined {
-  const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
-  return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+  try {
+    const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+    return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,6 +1,7 @@
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/door.ts';
 import { type OptionKey, optionOf } from '../config/options/options.ts';
+import { socketPathOf } from '../core/unix-address.ts';
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
 
@@ -11,10 +12,15 @@ export function exposedDoors({ settings, code }: Config): readonly Door[] {
   const secured: Partial<Record<Door, boolean>> = {
     graphql: asks,
     rest: asks,
-    management: settings['management.user'] !== undefined || code.users.length > 0,
-    webhook: settings['webhook.secret'] !== undefined,
+    management:
+      settings['management.user'] !== undefined ||
+      code.users.length > 0 ||
+      settings['management.clientCa'] !== undefined,
+    webhook: settings['webhook.secret'] !== undefined || settings['webhook.clientCa'] !== undefined,
   };
-  return settings.interfaces.filter((door) => secured[door] !== true);
+  // Who may connect to a Unix socket is a matter of its file.
+  const isLocal = (door: Door) => socketPathOf(settings[`${door}.port`]) !== undefined;
+  return settings.interfaces.filter((door) => secured[door] !== true && !isLocal(door));
 }
 
 /** The options that secure a door. */

@@ -56,7 +56,7 @@ function storeChecks(database: Database): readonly HealthIndicator[] {
 }
 
 /** The folder of the data when this process uses it, else the working folder. */
-function dataFolder(url: string, used: boolean): string {
+export function dataFolder(url: string, used: boolean): string {
   const [, place] = /^sqlite:(?!:memory:$)(.+)$/u.exec(url) ?? [];
   if (!used || place === undefined) return '.';
   // SQLite also opens URLs, such as `file:data.db` and `file:///var/lib/data.db`.

@@ -11,13 +11,19 @@ import type { DoorApi } from '../http/openapi/api.ts';
 import type { ListedRoute } from '../http/route-list.ts';
 import type { Listener } from '../http/server/listener.ts';
 import type { Events } from '../inbox/inbox-events.ts';
+import type { Audit } from '../observability/audit/audit.ts';
 import type { Readiness } from '../observability/health/readiness.ts';
+import type { RequestTail } from '../observability/history/request-tail.ts';
+import type { LogTail } from '../observability/log/log-tail.ts';
 import type { Loggers } from '../observability/log/loggers.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
+import type { Traffic } from '../observability/metrics/traffic.ts';
+import type { Tracing } from './observe/telemetry.ts';
 
 /** The listener of a door, with the routes that it serves. */
 export interface OpenDoor extends Listener {
   routes(): readonly ListedRoute[];
+  readonly traffic: Traffic;
   /** Builds the door with all of its plugins; fails with what keeps it from being built. */
   build(): Promise<void>;
 }
@@ -36,6 +42,10 @@ export interface Parts {
   /** The root of all loggers; `loggers` has one for each part of the service. */
   readonly log: Logger;
   readonly loggers: Loggers;
+  /** The last replies of all doors. */
+  readonly requestTail: RequestTail;
+  /** The last entries of the log. */
+  readonly logTail: LogTail;
   readonly metrics: Metrics;
   readonly events: Events;
   readonly readiness: Readiness;
@@ -45,6 +55,10 @@ export interface Parts {
   database(): Database;
   /** The database, if one of the open doors needs it. */
   openedDatabase(): Database | undefined;
+  /** Where refusals and actions are recorded, if they are. */
+  readonly audit: Audit | undefined;
+  /** Records spans, if an SDK is registered. */
+  readonly tracing: Tracing | undefined;
   /** The backups that the configuration schedules, if it does. */
   readonly backups: ScheduledBackups | undefined;
   /** What the management door describes of the others; each door adds itself. */

@@ -5,6 +5,7 @@ import { MAX_LINGER } from '../observability/health/readiness.ts';
 import { terminalLog } from '../observability/log/terminal-log.ts';
 import { banner, doorAddresses, networkAddress } from './banner.ts';
 import { checkModule } from './check-module.ts';
+import { consoleAddress } from './console/console-parts.ts';
 import { exposedDoors, securityAdvice } from './exposure-warning.ts';
 import { readPackageInfo } from './package-info.ts';
 import { createService, type Service } from './service.ts';
@@ -37,10 +38,12 @@ export async function serve(argv: readonly string[]): Promise<number> {
   const addresses = doorAddresses(await service.listen(), config);
   const { version } = readPackageInfo();
   // Standard output belongs to the log.
-  const paint = paintFor(process.stderr);
-  process.stderr.write(
-    `\n${banner(version, performance.now(), addresses, { paint, network: networkAddress() })}\n`,
-  );
+  const look = {
+    paint: paintFor(process.stderr),
+    network: networkAddress(),
+    console: consoleAddress(addresses, config),
+  };
+  process.stderr.write(`\n${banner(version, performance.now(), addresses, look)}\n`);
   service.log.info({ version, doors: Object.fromEntries(addresses) }, 'ready');
   terminal?.begin();
   const exposed = exposedDoors(config);

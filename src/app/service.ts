@@ -15,18 +15,25 @@ import { listRoutes } from '../http/route-list.ts';
 import { createListener } from '../http/server/listener.ts';
 import { createEvents } from '../inbox/inbox-events.ts';
 import { Readiness } from '../observability/health/readiness.ts';
+import { RequestTail } from '../observability/history/request-tail.ts';
 import { openLog } from '../observability/log/log.ts';
+import { LogTail } from '../observability/log/log-tail.ts';
 import { Loggers } from '../observability/log/loggers.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
+import { loadOpenTelemetry } from '../observability/opentelemetry/load-api.ts';
+import { addDiskMetrics } from '../observability/runtime/disk-metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
 import { openApi } from './api/open-api.ts';
 import { configuredSecrets } from './configured-secrets.ts';
 import { addSetup } from './door-setup.ts';
+import { certificateOf } from './doors/certificate.ts';
 import { openGraphqlDoor } from './doors/graphql-door.ts';
 import { openManagementDoor } from './doors/management-door.ts';
 import { openRestDoor } from './doors/rest-door.ts';
 import { openWebhookDoor } from './doors/webhook-door.ts';
+import { dataFolder } from './health-checks.ts';
 import { linger } from './linger.ts';
+import { auditRefusals, openAudit } from './observe/audit.ts';
 import type { OpenDoor, Parts } from './parts.ts';
 import { scheduledBackups } from './scheduled-backups.ts';
 import { describeUnfinished, type Unfinished } from './unfinished.ts';
@@ -48,6 +55,8 @@ export interface Service extends AsyncDisposable {
    */
   readonly doors: Readonly<Partial<Record<Door, FastifyInstance>>>;
   readonly log: Logger;
+  /** All meters; a program that embeds the service may add its own. */
+  readonly metrics: Metrics;
   /** Aborted when the service can no longer keep its promises and should end; the reason says why. */
   readonly failed: AbortSignal;
   /** Aborted when the management door receives a shutdown request; the caller then stops the service. */
@@ -72,29 +81,44 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const { settings } = config;
   await using opening = new AsyncDisposableStack();
   const secrets = new KnownSecrets(configuredSecrets(config));
-  const log = await openLog({ level: settings['log.level'], stream: logStream, secrets });
+  const logTail = new LogTail();
+  const requestTail = opening.use(new RequestTail());
+  const log = await openLog({ level: settings['log.level'], stream: logStream, secrets, tail: logTail });
   const loggers = opening.use(new Loggers(log));
   const readiness = new Readiness();
   const stopRequest = new AbortController();
   const metrics = opening.use(new Metrics({ log }));
   opening.use(observeRuntime(metrics));
 
-  const database = needsDatabase(settings)
+  const openTelemetry = await loadOpenTelemetry((error) =>
+    log.warn({ err: error }, 'an OpenTelemetry SDK is registered, but @opentelemetry/api is not installed'),
+  );
+  const telemetry = openTelemetry && (await import('./observe/telemetry.ts'));
+  const tracing = openTelemetry && telemetry?.openTracing(openTelemetry, settings['tracing.oneIn']);
+  const opened = needsDatabase(settings)
     ? opening.use(
         await openDatabase(settings['database.url'], {
           observer: databaseMeters(metrics),
           replica: replicaOf(settings),
           mayMigrate: settings['database.migrate'],
           forService: true,
+          partitions: settings['webhook.partitions'],
           userIndexes: { search: settings['rest.search'], uniqueEmail: settings['users.uniqueEmail'] },
+          userEvents: { max: settings['users.maxEvents'], maxAge: settings['users.eventHours'] * 3_600_000 },
         }),
       )
     : undefined;
+  const database = opened && (tracing?.database(opened, settings['database.url']) ?? opened);
+  addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));
   const backups = database && scheduledBackups(settings, { loggers, metrics });
   if (backups !== undefined) opening.use(backups);
-  const api = await openApi(config, { loggers, secrets, database });
+  const audit = openAudit(settings, database, loggers);
+  if (audit !== undefined) opening.use(audit);
+  const api = await openApi(config, { loggers, secrets, database, audit });
   if (api !== undefined) opening.use(api);
   const trusted = trustProxy(settings['http.trustProxy']);
+  const certificate = await certificateOf(settings, loggers);
+  if (certificate !== undefined) opening.use(certificate);
   const replyBudget = new ReplyBudget(settings['http.maxUnreadBytes']);
   const doors = new Map<Door, OpenDoor>();
   const parts: Parts = {
@@ -102,6 +126,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
     secrets,
     log,
     loggers,
+    logTail,
+    requestTail,
     doors,
     metrics,
     readiness,
@@ -109,6 +135,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
     events: opening.use(createEvents(loggers.child('inbox'), metrics)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,
+    audit,
+    tracing,
     backups,
     apis: { doors: new Map() },
     onStop: (resource) => opening.use(resource),
@@ -129,10 +157,13 @@ export async function createService(config: Config, { logStream }: ServiceOption
           // A proxy has the connections of all of its clients.
           maxConnectionsPerAddress: trusted !== false ? undefined : settings['http.maxConnectionsPerAddress'],
           replyBudget,
+          certificate,
+          onRefused: auditRefusals(audit, door),
+          tracing: tracing?.requests(door),
           trustProxy: trusted,
         }),
       );
-      timeRequests(created.app, door, metrics);
+      const traffic = timeRequests(created.app, door, metrics, requestTail);
       // Fastify wraps the logger that it is given.
       loggers.add(door, created.app.log);
       const { app } = created;
@@ -146,6 +177,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       doors.set(door, {
         ...created,
         routes,
+        traffic,
         build: async () => {
           await app.ready().then(undefined, (failure: unknown) => {
             throw explain === undefined ? failure : explain(failure);
@@ -160,8 +192,10 @@ export async function createService(config: Config, { logStream }: ServiceOption
   if (isOpen('graphql')) openGraphqlDoor(parts);
   if (isOpen('rest')) openRestDoor(parts);
   const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
-  if (isOpen('management')) openManagementDoor(parts);
+  if (isOpen('management')) openManagementDoor(parts, webhookWork?.secrets);
 
+  const exported = openTelemetry && telemetry?.exportMeters(openTelemetry, metrics);
+  if (exported !== undefined) opening.use(exported);
   const resources = opening.move();
   let stopping: Promise<void> | undefined;
   let closing = false;
@@ -212,13 +246,14 @@ export async function createService(config: Config, { logStream }: ServiceOption
   const service: Service = {
     doors: Object.fromEntries([...doors].map(([door, { app }]) => [door, app])),
     log,
+    metrics,
     failed: database?.failed ?? new AbortController().signal,
     stopRequested: stopRequest.signal,
     async listen() {
       // None listens while another one may turn out not to be buildable: a setup may take its time.
       await ofEach(({ build }) => build());
       const urls = await ofEach(({ listen }) => listen());
-      webhookWork?.start();
+      await webhookWork?.start();
       backups?.start();
       readiness.accept();
       return Object.fromEntries(urls);

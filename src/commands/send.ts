@@ -3,7 +3,7 @@ import { countOf } from './argv/filter-arguments.ts';
 import { usages } from './help/usages.ts';
 import { extraHeaders } from './send/extra-headers.ts';
 import { readContent, readJson } from './send/read-content.ts';
-import { receiverUrl } from './send/receiver-url.ts';
+import { receiverOf } from './send/receiver.ts';
 import { reportSent } from './send/report-sent.ts';
 import { type Sending, type Sent, sendAll } from './send/send-all.ts';
 import { senderOf } from './send/sender-of.ts';
@@ -22,7 +22,7 @@ export async function sendCommand(argv: readonly string[]): Promise<number> {
   const headers = extraHeaders(args.values('--header'));
   const config = await args.configuration();
   const sendAs = senderOf(args, config);
-  const url = receiverUrl(args.value('--url'), config, sendAs);
+  const receiver = receiverOf(args.value('--url'), config, sendAs);
   const event = args.value('--event') ?? 'test';
   const data = await readJson('--data', args.value('--data') ?? '{}');
   const given = args.value('--body');
@@ -30,7 +30,7 @@ export async function sendCommand(argv: readonly string[]): Promise<number> {
   endWithReader();
 
   using signal = interruption();
-  const sending = { url, sendAs, event, data, body, headers, id: args.value('--id'), count };
+  const sending = { receiver, sendAs, event, data, body, headers, id: args.value('--id'), count };
   const sent = await sendShown(sending, signal);
   const code = await reportSent(sent, sending, args.has('--json'));
   if (!signal.aborted) return code;

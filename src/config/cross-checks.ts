@@ -1,4 +1,5 @@
 import { didYouMean } from '../core/suggest.ts';
+import { socketPathOf } from '../core/unix-address.ts';
 import { type Door, doors } from './options/door.ts';
 import { comparableEndpointId, takenEndpoints } from './options/endpoint-id.ts';
 import { type OptionKey, optionOf, type Settings } from './options/options.ts';
@@ -24,7 +25,10 @@ export function crossCheck(input: CrossCheckInput): readonly string[] {
     ...ports(input),
     ...endpointNames(input),
     ...endpointAccess(input),
+    ...adminUrl(input),
+    ...clientCertificates(input),
     ...replica(input),
+    ...partitions(input),
     ...backups(input),
     ...origins(input),
   ];
@@ -33,6 +37,7 @@ export function crossCheck(input: CrossCheckInput): readonly string[] {
 const pairs = [
   ['management.user', 'management.password'],
   ['management.springBootAdmin.user', 'management.springBootAdmin.password'],
+  ['tls.cert', 'tls.key'],
 ] as const satisfies readonly (readonly OptionKey[])[];
 
 function credentials({ settings, broken }: CrossCheckInput): readonly string[] {
@@ -80,7 +85,7 @@ function ports({ settings, broken }: CrossCheckInput): readonly string[] {
   if (broken.has('interfaces')) return [];
   const open = doors.filter((door) => settings.interfaces.includes(door) && !broken.has(`${door}.port`));
   const problems: string[] = [];
-  const first = new Map<number, Door>();
+  const first = new Map<number | string, Door>();
   for (const door of open) {
     const port = settings[`${door}.port`];
     const other = first.get(port);
@@ -89,6 +94,28 @@ function ports({ settings, broken }: CrossCheckInput): readonly string[] {
     else problems.push(`${other}.port and ${door}.port are both ${port}; every door needs its own port`);
   }
   return problems;
+}
+
+function clientCertificates({ settings, broken }: CrossCheckInput): readonly string[] {
+  return (['management', 'webhook'] as const).flatMap((door) => {
+    const key = `${door}.clientCa` as const;
+    if (broken.has(key) || broken.has('tls.cert') || settings[key] === undefined) return [];
+    const missing = settings['tls.cert'] === undefined;
+    const onSocket = socketPathOf(settings[`${door}.port`]) !== undefined;
+    if (missing) return [`${key} is set and tls.cert is not; only TLS has client certificates`];
+    return onSocket ? [`${key} is set but ${door}.port is a Unix socket, which has no TLS`] : [];
+  });
+}
+
+/** A Unix socket is no place that Spring Boot Admin could be told. */
+function adminUrl({ settings, broken }: CrossCheckInput): readonly string[] {
+  if (broken.has('management.port') || broken.has('management.springBootAdmin.managementUrl')) return [];
+  if (settings['management.springBootAdmin.url'] === undefined) return [];
+  if (settings['management.springBootAdmin.managementUrl'] !== undefined) return [];
+  if (socketPathOf(settings['management.port']) === undefined) return [];
+  return [
+    'management.port is a Unix socket, so management.springBootAdmin.managementUrl must say how Spring Boot Admin reaches the door',
+  ];
 }
 
 /** A typo would hide an endpoint, or leave it open. */
@@ -137,6 +164,12 @@ function origins({ settings, broken }: CrossCheckInput): readonly string[] {
     if (!settings[`${door}.cors.origins`].includes('*')) return [];
     return [`${door}.cors.origins has * and ${door}.cors.credentials is true; name the origins`];
   });
+}
+
+function partitions({ settings, broken }: CrossCheckInput): readonly string[] {
+  if (broken.has('database.url') || !settings['webhook.partitions']) return [];
+  if (settings['database.url'].startsWith('postgres')) return [];
+  return ['webhook.partitions is set but database.url is no postgres:// URL; SQLite has no partitions'];
 }
 
 function backups({ settings, broken }: CrossCheckInput): readonly string[] {

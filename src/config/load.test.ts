@@ -111,7 +111,7 @@ test('all problems of all sources are listed at once', async () => {
     'portico.config.ts has an unknown key "mangement"; did you mean management?',
     'portico.config.ts: graphql.path must be a path like /graphql: it begins with "/", does not end with "/", and between slashes has only letters, digits, "_", "~", "-" and single ".", not "graphql"',
     'portico.config.ts: graphql.users must be one of memory, database, not "redis"',
-    'portico.config.ts: webhook.port must be a whole number from 0 to 65535, not "3000"',
+    'portico.config.ts: webhook.port must be a whole number from 0 to 65535, or unix:/path (of a socket, at most 103 bytes), not "3000"',
     'portico.config.ts: management.healthChecks.disk must be a function, or an object with a function as its "check"',
     'portico.config.ts: management.endpoints[0].id "info" names the same endpoint as the built-in info; rename it',
     'management.user is set and management.password is not; set both (MANAGEMENT_PASSWORD) or none',
@@ -129,7 +129,9 @@ test('a problem of a weaker source counts even when a stronger one sets the opti
   const problems = await problemsOf(
     loadConfig({ argv: ['--rest-port=1'], env: { REST_PORT: 'x' }, cwd: folder.path }),
   );
-  assert.deepEqual(problems, ['REST_PORT must be a whole number from 0 to 65535, not "x"']);
+  assert.deepEqual(problems, [
+    'REST_PORT must be a whole number from 0 to 65535, or unix:/path (of a socket, at most 103 bytes), not "x"',
+  ]);
 });
 
 test('what follows from a problem is no problem of its own', async () => {
@@ -146,7 +148,7 @@ test('nothing is said to be missing while the module that may hold it is broken'
   const env = { MANAGEMENT_ROLE: 'ADMIN', PORT: 'x' };
   const problems = await problemsOf(loadConfig({ argv: [], env, cwd: folder.path }));
   assert.deepEqual(problems, [
-    'PORT must be a whole number from 0 to 65535, not "x"',
+    'PORT must be a whole number from 0 to 65535, or unix:/path (of a socket, at most 103 bytes), not "x"',
     'portico.config.json cannot be loaded: it ends too early (portico.config.json:1:2)',
   ]);
 });

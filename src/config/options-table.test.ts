@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { flagOf } from './options/option.ts';
 import { optionKeys, optionOf } from './options/options.ts';
-import { renderMarkdownTable } from './options-table.ts';
+import { renderOptions } from './options-table.ts';
 import { codeKeys } from './schema/code.ts';
 
 const cells = (row: string) => row.slice(2, -2).split(' | ');
-const rows = renderMarkdownTable()
+const rows = renderOptions()
   .split('\n')
   .filter((row) => row.startsWith('| `'))
   .map(cells);
@@ -28,6 +28,14 @@ test('every piece of code has its row', () => {
     assert.equal(row?.[1], `\`${shape}\``);
     assert.equal(row?.length, 3);
   }
+});
+
+test('each key stands in the section of its door', () => {
+  const [, rest = ''] = renderOptions().split('\n## REST\n');
+  const [section = ''] = rest.split('\n## ');
+  assert.match(section, /\| `rest\.port` \|/);
+  assert.match(section, /\| `rest\.setup` \|/);
+  assert.doesNotMatch(section, /^\| `(?!rest\.)/m);
 });
 
 test('nothing outside of code could be read as a tag', () => {

@@ -1,29 +1,51 @@
 import { flagOf, formatDefault } from './options/option.ts';
-import { moduleOption, optionKeys, optionOf } from './options/options.ts';
+import { moduleOption, type OptionKey, optionKeys, optionOf } from './options/options.ts';
 import { codeKeys } from './schema/code.ts';
 
-/** The documentation of all options and code keys, as Markdown tables. */
-export function renderMarkdownTable(): string {
-  const module = [
-    '(the configuration module)',
-    code(moduleOption.flag),
-    code(moduleOption.env),
-    moduleOption.default,
-    moduleOption.description,
-  ];
-  const settings = optionKeys.map((key) => {
-    const option = optionOf(key);
-    const env = option.secret ? `${code(option.env)} or ${code(`${option.env}_FILE`)}` : code(option.env);
-    const given = option.default === undefined || formatDefault(option) === 'none';
-    const shown = given ? formatDefault(option) : code(formatDefault(option));
-    return [code(key), code(flagOf(key)), env, shown, option.description];
-  });
-  const additions = codeKeys.map(({ key, shape, description }) => [code(key), code(shape), description]);
-  return [
-    table(['key', 'flag', 'environment', 'default', 'meaning'], [module, ...settings]),
-    'Only in a configuration module:',
-    table(['key', 'shape', 'meaning'], additions),
-  ].join('\n\n');
+/** The sections of the documentation, by the first word of a key; keys of no other section belong to the first one. */
+const SECTIONS: readonly { readonly title: string; readonly words: readonly string[] }[] = [
+  { title: 'The service', words: [] },
+  { title: 'Database and users', words: ['database', 'backup', 'users'] },
+  { title: 'GraphQL', words: ['graphql'] },
+  { title: 'REST', words: ['rest'] },
+  { title: 'Management', words: ['management'] },
+  { title: 'Webhooks', words: ['webhook'] },
+];
+
+/** The documentation of all options and code keys: Markdown tables by door, under headings of the second level. */
+export function renderOptions(): string {
+  return SECTIONS.map(({ title }) => {
+    const settings = optionKeys.filter((key) => sectionOf(key) === title).map(settingRow);
+    const additions = codeKeys
+      .filter(({ key }) => sectionOf(key) === title)
+      .map(({ key, shape, description }) => [code(key), code(shape), description]);
+    return [
+      `## ${title}`,
+      table(['Key', 'Flag', 'Environment', 'Default', 'Meaning'], [...moduleRow(title), ...settings]),
+      ...(additions.length === 0
+        ? []
+        : ['Only in a configuration module:', table(['Key', 'Shape', 'Meaning'], additions)]),
+    ].join('\n\n');
+  }).join('\n\n');
+}
+
+function sectionOf(key: string): string | undefined {
+  const [word = ''] = key.split('.');
+  return (SECTIONS.find(({ words }) => words.includes(word)) ?? SECTIONS[0])?.title;
+}
+
+function moduleRow(title: string): readonly (readonly string[])[] {
+  if (title !== SECTIONS[0]?.title) return [];
+  const { flag, env, default: value, description } = moduleOption;
+  return [['(the configuration module)', code(flag), code(env), value, description]];
+}
+
+function settingRow(key: OptionKey): readonly string[] {
+  const option = optionOf(key);
+  const env = option.secret ? `${code(option.env)} or ${code(`${option.env}_FILE`)}` : code(option.env);
+  const given = option.default === undefined || formatDefault(option) === 'none';
+  const shown = given ? formatDefault(option) : code(formatDefault(option));
+  return [code(key), code(flagOf(key)), env, shown, option.description];
 }
 
 function code(text: string): string {

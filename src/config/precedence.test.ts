@@ -25,6 +25,10 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   host: fc.oneof(fc.ipV4(), fc.ipV6(), fc.domain()),
   interfaces: fc.shuffledSubarray([...doors], { minLength: 1 }),
   'http.trustProxy': fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.constant('loopback')), { maxLength: 3 }),
+  'tls.cert': item,
+  'tls.key': item,
+  'management.clientCa': item,
+  'webhook.clientCa': item,
   'database.url': fc.oneof(
     item.map((text) => `sqlite:${text}`),
     fc.constant('postgres://u:p@h:1/d'),
@@ -82,10 +86,14 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   // Ranges of their own keep the doors apart.
   'rest.port': fc.integer({ min: 16_001, max: 32_000 }),
   'rest.idempotencyHours': fc.integer({ min: 1, max: 8_760 }),
+  'rest.maxImportBytes': fc.integer({ min: 0, max: 1_000_000_000 }),
   'rest.requireIfMatch': fc.boolean(),
   'rest.cors.origins': fc.subarray(['https://a.example', 'https://b.example']),
   'rest.cors.credentials': fc.boolean(),
   'rest.cors.maxAge': count,
+  'rest.maxStreams': count,
+  'users.maxEvents': fc.integer({ min: 1_000, max: Number.MAX_SAFE_INTEGER }),
+  'users.eventHours': fc.integer({ min: 1, max: 8_760 }),
   'users.uniqueEmail': fc.boolean(),
   'rest.search': fc.constantFrom('none', 'keys', 'text'),
   'management.port': fc.integer({ min: 32_001, max: 48_000 }),
@@ -105,6 +113,8 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
     fc.constant(`$scrypt$ln=10,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`),
   ),
   'management.role': plain,
+  'management.consoleHosts': fc.array(fc.domain(), { maxLength: 3 }),
+  'management.consoleRole': item,
   'management.maxFailedLogins': fc.nat(),
   'management.springBootAdmin.url': fc.webUrl(),
   'management.springBootAdmin.name': plain,
@@ -126,6 +136,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'webhook.maxBytesInFlight': count,
   'webhook.retention': count,
   'webhook.retentionBytes': count,
+  'webhook.partitions': fc.boolean(),
   'webhook.dedupDays': count,
   'webhook.timeout': fc.integer({ min: 1, max: 86_400_000 }),
   'webhook.concurrency': count,
@@ -137,6 +148,8 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'webhook.keptAttempts': count,
   'webhook.isolate': fc.boolean(),
   'webhook.isolateMemory': fc.integer({ min: 16, max: 65_536 }),
+  'audit.retention': count,
+  'tracing.oneIn': count,
   'log.level': fc.constantFrom('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   'log.requests': fc.boolean(),
   profiles: fc.array(item, { maxLength: 3 }),
@@ -145,8 +158,13 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
 
 type Values = Readonly<Record<string, unknown>>;
 
-// A replica makes sense only where the database is not a file and backups where it is one, whichever source names that.
-const { 'database.readUrl': _replica, 'backup.every': _every, ...mixable } = values;
+// A replica and partitions make sense only where the database is not a file and backups where it is one, whichever source names that.
+const {
+  'database.readUrl': _replica,
+  'backup.every': _every,
+  'webhook.partitions': _partitions,
+  ...mixable
+} = values;
 const some = fc.record(mixable, { requiredKeys: [] }) as fc.Arbitrary<Values>;
 /** In the weakest source, so that neither is ever there without the other. */
 const credentials = fc.record({
@@ -157,10 +175,13 @@ const credentials = fc.record({
   'api.jwt.issuer': values['api.jwt.issuer'],
   'api.jwt.audience': values['api.jwt.audience'],
   'api.jwt.jwks': values['api.jwt.jwks'],
+  'tls.cert': values['tls.cert'],
+  'tls.key': values['tls.key'],
 });
 
 const needs: { readonly [K in OptionKey]?: Values } = {
   'database.readUrl': { 'database.url': 'postgres://u@h/d' },
+  'webhook.partitions': { 'database.url': 'postgres://u@h/d' },
   'backup.every': { 'database.url': 'sqlite:x' },
   'management.user': { 'management.password': 'p' },
   'management.password': { 'management.user': 'u' },
@@ -170,6 +191,10 @@ const needs: { readonly [K in OptionKey]?: Values } = {
   'api.jwt.jwks': { 'api.jwt.issuer': 'i', 'api.jwt.audience': ['a'] },
   'management.springBootAdmin.user': { 'management.springBootAdmin.password': 'p' },
   'management.springBootAdmin.password': { 'management.springBootAdmin.user': 'u' },
+  'tls.cert': { 'tls.key': 'k' },
+  'tls.key': { 'tls.cert': 'c' },
+  'management.clientCa': { 'tls.cert': 'c', 'tls.key': 'k' },
+  'webhook.clientCa': { 'tls.cert': 'c', 'tls.key': 'k' },
 };
 
 const asText = (value: unknown) => (Array.isArray(value) ? value.join(',') : String(value));

@@ -2,6 +2,7 @@ import { ACCESS_CODES } from './error-codes/access.ts';
 import { DATABASE_CODES } from './error-codes/database.ts';
 import { DOOR_CODES } from './error-codes/doors.ts';
 import { GRAPHQL_CODES } from './error-codes/graphql.ts';
+import { IMPORT_CODES } from './error-codes/imports.ts';
 import { MANAGEMENT_CODES } from './error-codes/management.ts';
 import { START_CODES } from './error-codes/start.ts';
 import { USER_CODES } from './error-codes/users.ts';
@@ -13,6 +14,7 @@ export const ERROR_CODES = {
   ...DATABASE_CODES,
   ...USER_CODES,
   ...ACCESS_CODES,
+  ...IMPORT_CODES,
   ...DOOR_CODES,
   ...GRAPHQL_CODES,
   ...MANAGEMENT_CODES,

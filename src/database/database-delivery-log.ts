@@ -17,38 +17,41 @@ import { storedKey } from './stored-key.ts';
 /** A row, column by column. */
 type Row = readonly unknown[];
 
-const SUMMARY = `
-  d.seq, d.id, d.source, d.event, d.received_at, octet_length(d.body), ${STATUS},
+const summary = (size: string) => `
+  d.seq, d.id, d.source, d.event, d.received_at, ${size}, ${STATUS},
   (SELECT CAST(coalesce(sum(attempts), 0) AS int) FROM jobs WHERE delivery = d.seq),
   (SELECT min(${PLANNED_AT}) FROM jobs WHERE delivery = d.seq)`;
 
-/** The condition of a filter; null parameters match everything. */
-const MATCHES = `
+/** The condition of a filter; null parameters match everything. `contains` is that of a text in the body. */
+const matches = (contains: string) => `
   (CAST($4 AS text) IS NULL OR event = $4) AND (CAST($5 AS text) IS NULL OR source = $5)
   AND (CAST($6 AS bigint) IS NULL OR received_at >= $6) AND (CAST($7 AS bigint) IS NULL OR received_at < $7)
-  AND (CAST($8 AS text) IS NULL OR ${STATUS} = $8)`;
+  AND (CAST($8 AS text) IS NULL OR ${STATUS} = $8) AND (CAST($9 AS text) IS NULL OR ${contains})`;
 
 /** Sorts behind every character of an id. */
 const LAST = '\u{10ffff}';
 
 /** Maximum number of deliveries that a page scans: reads of SQLite block the event loop. */
 const WINDOW = 5_000;
+/** The same for one that looks into the bodies. */
+const TEXT_WINDOW = 500;
+
+type Listing = ReturnType<typeof listing>;
 
 /** The statements of a page: where its window ends, and the matches in the window. */
-function listing(forward: boolean) {
+function listing(forward: boolean, window: number, { size, contains }: LogSql) {
   const [beyond, within, last, order] = forward ? ['>', '<=', 'max', 'ASC'] : ['<', '>=', 'min', 'DESC'];
   return {
     window: `
       SELECT ${last}(seq), count(*)
-      FROM (SELECT seq FROM deliveries WHERE seq ${beyond} $1 ORDER BY seq ${order} LIMIT ${WINDOW}) AS looked`,
+      FROM (SELECT seq FROM deliveries WHERE seq ${beyond} $1 ORDER BY seq ${order} LIMIT ${window}) AS looked`,
+    size: window,
     matching: `
-      SELECT ${SUMMARY} FROM deliveries AS d
-      WHERE seq ${beyond} $1 AND seq ${within} $2 AND ${MATCHES} ORDER BY seq ${order} LIMIT $3`,
+      SELECT ${summary(size)} FROM deliveries AS d
+      WHERE seq ${beyond} $1 AND seq ${within} $2 AND ${matches(contains)} ORDER BY seq ${order} LIMIT $3`,
   };
 }
 
-const NEWEST_FIRST = listing(false);
-const OLDEST_FIRST = listing(true);
 const JOBS = `
   SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, deaths, ${PLANNED_AT}, ${SUCCESS}
   FROM jobs WHERE delivery = $1 ORDER BY seq`;
@@ -62,12 +65,17 @@ const BY_SENDER = `
     FROM senders WHERE senders.source IS NOT NULL)
   SELECT d.id FROM senders, deliveries AS d WHERE d.source = senders.source AND d.dedup_key = $1`;
 
-/** Where an engine finds deliveries by their ids. */
-export interface ById {
+/** Where an engine finds deliveries by their ids, and the bodies of the row `d`. */
+export interface LogSql {
   /** The condition on the delivery `d` with the id `$1`. */
   readonly exact: string;
   /** Selects up to `$3` ids from `$1` to below `$2`. */
   readonly range: string;
+  readonly body: string;
+  /** Size of the body in bytes. */
+  readonly size: string;
+  /** The condition that the body holds the text `$9`. */
+  readonly contains: string;
 }
 
 /** The delivery log of a database. The engines share the statements that read. */
@@ -75,11 +83,19 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
   readonly #find: string;
   readonly #exact: string;
   readonly #range: string;
+  /** The statements of a page, by its direction and by whether it looks into the bodies. */
+  readonly #listing: (forward: boolean, inBodies: boolean) => Listing;
 
-  constructor({ exact, range }: ById) {
-    this.#find = `SELECT ${SUMMARY}, d.data_pointer, d.content_type, d.headers, d.body FROM deliveries AS d WHERE ${exact}`;
+  constructor(sql: LogSql) {
+    const { exact, range, body, size } = sql;
+    this.#find = `SELECT ${summary(size)}, d.data_pointer, d.content_type, d.headers, d.trace, ${body} FROM deliveries AS d WHERE ${exact}`;
     this.#exact = `SELECT d.id FROM deliveries AS d WHERE ${exact}`;
     this.#range = range;
+    const listings = [false, true].map((forward) =>
+      [WINDOW, TEXT_WINDOW].map((window) => listing(forward, window, sql)),
+    );
+    this.#listing = (forward, inBodies) =>
+      listings[Number(forward)]?.[Number(inBodies)] ?? listing(forward, WINDOW, sql);
   }
 
   /** Runs a statement with the values of `$1`, `$2` and so on. Fails with StoreUnavailableError. */
@@ -115,7 +131,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
     cursor: DeliveryCursor = { before: Number.MAX_SAFE_INTEGER },
   ): MaybePromise<DeliveryPage> {
     const forward = 'after' in cursor;
-    const { window, matching } = forward ? OLDEST_FIRST : NEWEST_FIRST;
+    const { window, matching, size } = this.#listing(forward, filter.text !== undefined);
     const from = forward ? cursor.after : cursor.before;
     return whenReady(this.read(window, [from]), ([bounds]) => {
       const [edge, looked] = (bounds ?? []) as [(number | null)?, number?];
@@ -127,7 +143,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
         return whenReady(this.read(matching, values), (rows) => {
           const items = rows.slice(0, limit).map((row) => this.#summary(row));
           if (rows.length > limit) return { items, next: items.at(-1)?.seq };
-          return { items, next: looked === WINDOW ? edge : undefined };
+          return { items, next: looked === size ? edge : undefined };
         });
       });
     });
@@ -137,14 +153,14 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
     return whenReady(this.read(this.#find, [this.encode(id)]), ([row]) => {
       if (row === undefined) return undefined;
       const summary = this.#summary(row);
-      type Columns = [string, string | null, string | null, Uint8Array];
-      const [dataPointer, contentType, headers, body] = row.slice(9) as Columns;
+      type Columns = [string, string | null, string | null, string | null, Uint8Array];
+      const [dataPointer, contentType, headers, trace, body] = row.slice(9) as Columns;
       const texts = { dataPointer: this.decode(dataPointer), contentType: this.decode(contentType) };
       return whenReady(this.read(JOBS, [summary.seq]), (jobRows) =>
         whenReady(this.read(ATTEMPTS, [summary.seq]), (rows) => {
           const entries = entriesByJob(rows, (text) => this.decode(text));
           const jobs = jobRows.map((job) => this.#job(job, summary.receivedAt, entries));
-          return { ...summary, ...texts, headers, body, jobs };
+          return { ...summary, ...texts, headers, trace, body, jobs };
         }),
       );
     });
@@ -163,13 +179,15 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
     });
   }
 
-  #conditions({ event, source, since, until, status }: DeliveryFilter) {
+  #conditions({ event, source, since, until, status, text }: DeliveryFilter) {
     return [
       this.encode(event ?? null),
       this.encode(source ?? null),
       since ?? null,
       until ?? null,
       status ?? null,
+      // No engine takes NUL in a text.
+      text?.replaceAll('\0', '') ?? null,
     ];
   }
 

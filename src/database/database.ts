@@ -1,18 +1,33 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { DeliveryLog } from '../inbox/delivery-log.ts';
 import type { Inbox } from '../inbox/inbox.ts';
+import type { AuditStore } from '../observability/audit/audit.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
-import type { UserFeed } from '../users/user-feed.ts';
+import type { UserEventLog } from '../users/user-event.ts';
+import type { UserEventFeed } from '../users/user-event-feed.ts';
 import type { ApiTokens } from './api-tokens.ts';
+
+/** A process that has the database open. */
+export interface DatabaseProcess {
+  /** Its host and its number there. */
+  readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+}
 
 /** An open database: the stores of users and deliveries on one engine. The opener disposes of it. */
 export interface Database extends AsyncDisposable {
   readonly users: DatabaseUserStore;
-  /** New users, whichever process on the database creates them. */
-  readonly userFeed: UserFeed;
+  /** What is done to users, whichever process on the database does it. */
+  readonly userFeed: UserEventFeed;
+  /** What it keeps of that. */
+  readonly userEvents: UserEventLog;
   readonly inbox: Inbox;
   readonly deliveries: DeliveryLog;
   readonly apiTokens: ApiTokens;
+  /** The processes that have this database open, this one too; absent where there can only be one. */
+  processes?(): Promise<readonly DatabaseProcess[]>;
+  readonly audit: AuditStore;
   /** One read from each table of the doors; throws or rejects when the engine does not answer. */
   ping(): MaybePromise<void>;
   /**

@@ -1,3 +1,4 @@
+import type { EventLimits } from './event-retention.ts';
 import type { DatabaseObserver } from './observer.ts';
 import type { UserIndexOptions } from './user-list/user-indexes.ts';
 
@@ -13,8 +14,12 @@ export interface OpenOptions {
    * this process neither. Who opens the file without this is not held up. Default false.
    */
   readonly forService?: boolean;
+  /** Whether the bodies of new deliveries go to slots that are emptied at once; PostgreSQL only. Default false. */
+  readonly partitions?: boolean;
   /** What the users are indexed for; when absent the indexes stay, and lists find users by their ids only. */
   readonly userIndexes?: UserIndexOptions | undefined;
+  /** Which events of users are kept; when absent nothing is removed. */
+  readonly userEvents?: EventLimits | undefined;
 }
 
 /** A read replica of the database. */

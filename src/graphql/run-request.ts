@@ -4,13 +4,14 @@ import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Guards } from '../http/access/guarded.ts';
 import type { Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
+import { traceFields } from '../observability/trace/trace-fields.ts';
 import { type Recipient, SharedRecipient } from './execution/recipient.ts';
 import { resultText } from './execution/result-text.ts';
 import type { FindOperation, Refused } from './executor.ts';
 import { maskErrors } from './mask-errors.ts';
 import { EVENT_STREAM, negotiateResultType, RESULT_TYPES, type ResultType } from './media-type.ts';
 import type { Operation } from './operation.ts';
-import { type Batch, paramsOf } from './request-params.ts';
+import { type Batch, paramsOf, type RequestParams } from './request-params.ts';
 import { runBatch } from './run-batch.ts';
 
 /** What an operation is called with, beside its exchange. */
@@ -56,7 +57,7 @@ function runAll(
   const { findOperation, contextOf, maxBatch, gate } = options;
   let operations = 0;
   const recipient = new SharedRecipient(exchange);
-  const texts = runBatch(batch, maxBatch, (params) => {
+  const run = (params: RequestParams) => {
     // The first was counted with its request.
     if (operations++ > 0) gate?.countOperation(exchange);
     const operation = findOperation(params);
@@ -67,7 +68,8 @@ function runAll(
     return whenReady(operation.run(params.variables, context, recipient), (result) =>
       resultText(masked(exchange, result)),
     );
-  });
+  };
+  const texts = runBatch(batch, maxBatch, run, (refusal) => gate?.noteRefusal(exchange, refusal));
   return whenReady(texts, (body) => ({ status: 200, type: `${type}; charset=utf-8`, body }));
 }
 
@@ -92,8 +94,10 @@ export function refuseWriteByGet({ method }: Pick<Exchange, 'method'>, operation
 }
 
 /** Hides what the program threw, and logs it. */
-export function masked({ id, log }: Exchange, result: ExecutionResult): ExecutionResult {
-  return maskErrors(result, (error) => log.error({ reqId: id, err: error }, 'resolver failed'));
+export function masked({ id, log, headers }: Exchange, result: ExecutionResult): ExecutionResult {
+  return maskErrors(result, (error) =>
+    log.error({ reqId: id, ...traceFields(headers), err: error }, 'resolver failed'),
+  );
 }
 
 function notAcceptable(): HttpProblem {
@@ -106,8 +110,11 @@ function refuseOperation(exchange: Exchange, refused: Refused, type: ResultType)
   const reply = replyWith({ errors: refused.errors }, type);
   const [first] = refused.errors;
   const code = String(first?.extensions.code ?? ('INVALID_DOCUMENT' satisfies ErrorCode));
-  const { id: reqId, method, log } = exchange;
-  log.debug({ reqId, method, status: reply.status, code, reason: first?.message }, 'request refused');
+  const { id: reqId, method, log, headers } = exchange;
+  log.debug(
+    { reqId, ...traceFields(headers), method, status: reply.status, code, reason: first?.message },
+    'request refused',
+  );
   return { ...reply, headers: { ...refused.headers, 'x-error-code': code } };
 }
 

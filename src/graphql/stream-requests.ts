@@ -3,8 +3,8 @@ import type { ExecutionResult } from 'graphql';
 import { parseAccept, takesEventStream } from '../http/accept.ts';
 import { exchangeOf } from '../http/add-endpoint.ts';
 import type { Exchange } from '../http/endpoint.ts';
-import { whileValid } from './access/while-valid.ts';
-import type { EventStreams } from './event-stream.ts';
+import type { EventStreams } from '../http/event-stream/event-streams.ts';
+import { resultsWhileValid } from './access/results-while-valid.ts';
 import { resultText } from './execution/result-text.ts';
 import type { Refused } from './executor.ts';
 import { EVENT_STREAM, negotiateResultType } from './media-type.ts';
@@ -13,7 +13,7 @@ import { paramsOf, type RequestParams } from './request-params.ts';
 import { authorize, masked, type RunOptions, refuseWriteByGet } from './run-request.ts';
 
 /**
- * Answers requests that take an event stream with one: subscriptions, and whatever runs for a client that takes
+ * Answers requests that take an event stream with one (GraphQL over SSE, distinct connections mode): subscriptions, and whatever runs for a client that takes
  * nothing else. The endpoint answers all others.
  */
 export function streamRequests(streams: EventStreams, options: RunOptions): preHandlerHookHandler {
@@ -44,7 +44,12 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
   ): Promise<void> {
     // A stream has no end of its own, and HEAD waits for nothing else.
     if (exchange.method === 'HEAD') reply.type(EVENT_STREAM).send();
-    else await streams.send(reply, await open(), (result) => resultText(masked(exchange, result)).toString());
+    else {
+      await streams.send(reply, await open(), {
+        text: (result) => `event: next\ndata: ${resultText(masked(exchange, result))}\n\n`,
+        end: () => 'event: complete\ndata: \n\n',
+      });
+    }
   }
 }
 
@@ -60,7 +65,7 @@ async function eventsOf(
   if (operation.definition.operation !== 'subscription')
     return once(await operation.run(variables, context, exchange));
   const source = await operation.subscribe(variables, context, exchange);
-  return Symbol.asyncIterator in source ? whileValid(source, gate, exchange) : once(source);
+  return Symbol.asyncIterator in source ? resultsWhileValid(source, gate, exchange) : once(source);
 }
 
 async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {

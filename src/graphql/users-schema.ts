@@ -9,6 +9,7 @@ import {
 } from 'graphql';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { NewUser, User } from '../users/user.ts';
+import type { UserEventType } from '../users/user-event.ts';
 import type { UserFeed } from '../users/user-feed.ts';
 import { UserRefusedError, type UserStore } from '../users/user-store.ts';
 
@@ -17,7 +18,7 @@ const ONCE = { once: true } as const;
 /** Nobody has to look through all users for promises. */
 const ONCE_PLAIN = { ...ONCE, plain: true } as const;
 
-/** The schema of contract 4.1 over a store of users and the feed of those that are created in it. */
+/** The schema of contract 4.1 over a store of users and the feed of what is done to them. */
 export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
   const required = { id: new GraphQLNonNull(GraphQLID), text: new GraphQLNonNull(GraphQLString) };
   // contract 2.1
@@ -71,16 +72,19 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
       },
     },
   });
+  const followed = (type: UserEventType, description: string) => ({
+    type: new GraphQLNonNull(user),
+    description,
+    subscribe: () => feed.subscribe(type),
+    resolve: (user: User) => user,
+  });
   const subscription = new GraphQLObjectType({
     name: 'Subscription',
     description: 'What can be followed.',
     fields: {
-      userCreated: {
-        type: new GraphQLNonNull(user),
-        description: 'Each user that is created from now on, whichever client creates it.',
-        subscribe: () => feed.subscribe(),
-        resolve: (user: User) => user,
-      },
+      userCreated: followed('created', 'Each user that is created from now on, whichever client creates it.'),
+      userUpdated: followed('updated', 'Each user that is updated from now on, as it is then.'),
+      userDeleted: followed('deleted', 'Each user that is deleted from now on, as it was.'),
     },
   });
   return new GraphQLSchema({

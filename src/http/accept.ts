@@ -72,3 +72,13 @@ export function prefersHtml(accept: string | undefined, others: readonly string[
 export function takesEventStream(accept: string | undefined): accept is string {
   return accept !== undefined && accept !== '*/*' && /text\/event-stream/i.test(accept);
 }
+
+/** Whether an Accept header asks for an event stream rather than for the other type. */
+export function prefersEventStream(accept: string | undefined, other: string): boolean {
+  if (!takesEventStream(accept)) return false;
+  const wanted = parseAccept(accept);
+  const stream = wanted('text/event-stream');
+  const rival = wanted(other);
+  if (stream.weight !== rival.weight) return stream.weight > rival.weight;
+  return stream.weight > 0 && stream.specificity > rival.specificity;
+}

@@ -1,13 +1,15 @@
 import type { FastifyBaseLogger } from 'fastify';
+import { traceFields } from '../observability/trace/trace-fields.ts';
 import type { ExchangeRecorder } from './exchange-log.ts';
 
 /** Logs each exchange once it is over; without the query, which may hold secrets. */
 export function accessLog(log: Pick<FastifyBaseLogger, 'info'>): ExchangeRecorder {
   return {
-    record({ id, client, method, target, status, duration }) {
+    record({ id, client, method, target, status, duration, requestHeaders }) {
       const [path] = target.split('?', 1);
       const durationMs = Math.round(duration * 10) / 10;
-      log.info({ reqId: id, client, method, path, status, durationMs }, 'request');
+      const trace = traceFields(requestHeaders);
+      log.info({ reqId: id, ...trace, client, method, path, status, durationMs }, 'request');
     },
   };
 }

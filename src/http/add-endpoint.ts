@@ -1,6 +1,15 @@
-import type { FastifyInstance, FastifyRequest, HTTPMethods, preHandlerHookHandler } from 'fastify';
+import type { Readable } from 'node:stream';
+import type {
+  FastifyInstance,
+  FastifyRequest,
+  HTTPMethods,
+  preHandlerHookHandler,
+  preParsingHookHandler,
+} from 'fastify';
 import { whenReady } from '../core/maybe-promise.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { KnownCaller } from './access/caller.ts';
+import { streamBody } from './body/streamed-body.ts';
+import type { Endpoint, StreamedBodies } from './endpoint.ts';
 import { FastifyExchange } from './fastify-exchange.ts';
 import { send } from './send-reply.ts';
 
@@ -48,6 +57,7 @@ export function addEndpoint(
     exposeHeadRoute,
     ...(endpoint.bodyLimit > 0 ? { bodyLimit: endpoint.bodyLimit } : {}),
     ...(streams === undefined ? {} : { preHandler: streams }),
+    ...(endpoint.streamed === undefined ? {} : { preParsing: streaming(endpoint.streamed) }),
     config: fast ? { endpoint } : {},
     onRequest(request, reply, done) {
       const exchange = new FastifyExchange(request, reply, param);
@@ -72,11 +82,33 @@ export function addEndpoint(
   });
 }
 
+/** Answers requests with streamed bodies before anybody reads those. */
+function streaming({ takes, handle }: StreamedBodies): preParsingHookHandler {
+  return (request, reply, payload, done) => {
+    const exchange = exchangeOf(request);
+    if (!takes(exchange)) return done(null, payload as Readable);
+    const body = payload as Readable;
+    streamBody(request.raw, reply.raw, body);
+    const answered = async () => send(reply, await handle(exchange, body));
+    answered().catch((error: unknown) => reply.send(error));
+  };
+}
+
 /** The exchange of a request that an endpoint's route got. */
 export function exchangeOf(request: FastifyRequest): FastifyExchange {
   const exchange = request[EXCHANGE];
   if (exchange == null) throw new TypeError('The route has no endpoint');
   return exchange;
+}
+
+/** Has a route of Fastify's own use an exchange for a request. */
+export function setExchange(request: FastifyRequest, exchange: FastifyExchange): void {
+  request[EXCHANGE] = exchange;
+}
+
+/** Who makes a request, where that is known. */
+export function callerOf(request: FastifyRequest): KnownCaller | undefined {
+  return request[EXCHANGE]?.caller;
 }
 
 /** The Content-Type header of any request; null without one. */

@@ -9,6 +9,10 @@ export interface Exchange {
   /** The request's id, as `x-request-id` and the log have it. */
   readonly id: string;
   readonly method: string;
+  /** Path and query, as sent. */
+  readonly target: string;
+  /** The client's address, or what a trusted proxy says of it; empty on a Unix socket, and for a client that is gone. */
+  readonly client: string;
   /** By name in lower case. `content-type` is in `contentType` instead. */
   readonly headers: Readonly<IncomingHttpHeaders>;
   /** The Content-Type header as sent; null without one. */
@@ -19,8 +23,6 @@ export interface Exchange {
   readonly query: Readonly<Record<string, unknown>>;
   /** At most `bodyLimit` bytes; empty without a body. */
   readonly body: Buffer;
-  /** The client's address; what a proxy says of it counts where the proxy is trusted. Empty for a client that is gone. */
-  readonly address: string;
   /** Who makes the request, once that is known; it may become known before the body is read. */
   caller: KnownCaller | undefined;
   readonly log: FastifyBaseLogger;
@@ -56,4 +58,14 @@ export interface Endpoint {
   admit?(exchange: Exchange, bodyLength: number): MaybePromise<void>;
   /** Answers a request. Throws HttpProblem, or whatever is then a 500. */
   handle(exchange: Exchange): MaybePromise<Reply>;
+  /** Answers those requests whose body is read as it comes, without a limit; `handle` does not get them. */
+  readonly streamed?: StreamedBodies;
+}
+
+/** How a route answers requests whose bodies it reads as they come. */
+export interface StreamedBodies {
+  /** Whether a request is one of these, as its head tells. */
+  takes(request: Pick<Exchange, 'headers' | 'contentType'>): boolean;
+  /** Answers; the reply may begin before the body ends. What is left of a body is read and dropped. Throws as `Endpoint.handle`. */
+  handle(exchange: Exchange, body: Readable): MaybePromise<Reply>;
 }

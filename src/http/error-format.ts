@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import { traceFields } from '../observability/trace/trace-fields.ts';
 import type { Reply } from './endpoint.ts';
 import { handlesStrictly, STRICT_APPLIED } from './prefer.ts';
 import { HttpProblem, toProblem } from './problem.ts';
@@ -52,17 +53,18 @@ export function refusal(format: ErrorFormat, error: unknown, request: RefusedReq
 
 /** Logs a failure as an error and a refusal at debug. */
 function note(error: unknown, problem: HttpProblem, status: number, request: RefusedRequest): void {
-  const { id: reqId, method, url, log } = request;
+  const { id, method, url, log, headers } = request;
+  const entry = { reqId: id, ...traceFields(headers) };
   // Under load a refusal is no failure, and an entry for each would be load too.
   const isBusy = error instanceof HttpProblem && error.headers['retry-after'] !== undefined;
   if (status >= 500 && !isBusy) {
-    log.error({ reqId, err: error }, 'request failed');
+    log.error({ ...entry, err: error }, 'request failed');
     return;
   }
   // Without the query, which may hold secrets.
   const [path] = url.split('?', 1);
   const { code } = problem;
-  log.debug({ reqId, method, path, status, code, reason: reasonOf(problem) }, 'request refused');
+  log.debug({ ...entry, method, path, status, code, reason: reasonOf(problem) }, 'request refused');
 }
 
 /** What Fastify or Node refused has its reason in the cause. */

@@ -8,7 +8,7 @@ type Headers = Readonly<Record<string, number | string | readonly string[] | und
 export interface RecordedExchange {
   /** The request's id. */
   readonly id: string;
-  /** The client's address. */
+  /** The client's address; empty on a Unix socket. */
   readonly client: string;
   /** When the reply was complete, in milliseconds since 1970. */
   readonly endedAt: number;
@@ -69,7 +69,8 @@ export function recordOf(request: FastifyRequest, reply: FastifyReply): Recorded
   const responseHeaders = reply.getHeaders();
   return {
     id: request.id,
-    client: request.ip,
+    // Who connects on a Unix socket has none.
+    client: request.ip ?? '',
     endedAt: Date.now(),
     duration: reply.elapsedTime,
     method: request.method,

@@ -30,6 +30,14 @@ export class FastifyExchange implements Exchange {
     return this.request.method;
   }
 
+  get target(): string {
+    return this.request.originalUrl;
+  }
+
+  get client(): string {
+    return this.request.ip ?? '';
+  }
+
   get headers(): Exchange['headers'] {
     return this.request.headers;
   }
@@ -46,10 +54,6 @@ export class FastifyExchange implements Exchange {
   get body(): Buffer {
     const { body } = this.request;
     return Buffer.isBuffer(body) ? body : NO_BODY;
-  }
-
-  get address(): string {
-    return this.request.ip ?? '';
   }
 
   get log(): FastifyBaseLogger {

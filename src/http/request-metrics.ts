@@ -1,11 +1,16 @@
 import type { FastifyInstance, onResponseHookHandler } from 'fastify';
+import type { RequestTail } from '../observability/history/request-tail.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { Timer } from '../observability/metrics/timer.ts';
+import { Traffic } from '../observability/metrics/traffic.ts';
 
 /** The route of every path that there is none for: a client chooses those. */
 const NO_ROUTE = 'none';
 /** What requests of a small service take, and what their users notice, in seconds. */
 const BUCKETS = [0.005, 0.025, 0.1, 0.5, 1, 5];
+
+/** Whoever looks at the last requests would only see that. */
+const OWN_PAGE = /\/console(?:\/api\/|\/assets\/|$)/;
 
 /** Called for each reply with the method, the status and how long it took in milliseconds. */
 export type ReplyRecorder = (method: string, status: number, milliseconds: number) => void;
@@ -20,9 +25,15 @@ declare module 'fastify' {
 /**
  * Times every request of a door by its route template, never by its URL, which a client chooses.
  * Call it before any route is added: each gets a hook of its own, which knows its template, so that a
- * request costs two look-ups and builds nothing.
+ * request costs two look-ups and builds nothing. `tail` keeps the last ones. Returns the traffic of the whole door.
  */
-export function timeRequests(app: FastifyInstance, door: string, metrics: Metrics): void {
+export function timeRequests(
+  app: FastifyInstance,
+  door: string,
+  metrics: Metrics,
+  tail?: RequestTail,
+): Traffic {
+  const traffic = new Traffic();
   const timer = metrics.timer('http.server.requests', {
     description: 'Requests by door, route, method and status',
     tags: ['door', 'uri', 'method', 'status'],
@@ -30,6 +41,7 @@ export function timeRequests(app: FastifyInstance, door: string, metrics: Metric
   });
 
   function recorder(uri: string): ReplyRecorder {
+    const kept = OWN_PAGE.test(uri) ? undefined : tail;
     const methods = new Map<string, (Timer | undefined)[]>();
     return (method, status, milliseconds) => {
       let byStatus = methods.get(method);
@@ -43,6 +55,8 @@ export function timeRequests(app: FastifyInstance, door: string, metrics: Metric
         byStatus[status] = series;
       }
       series.record(milliseconds / 1_000);
+      traffic.record(status, milliseconds);
+      kept?.record(door, uri, method, status, milliseconds);
     };
   }
 
@@ -62,4 +76,5 @@ export function timeRequests(app: FastifyInstance, door: string, metrics: Metric
     if (request.is404) recordUnknown(request.method, reply.statusCode, reply.elapsedTime);
     done();
   });
+  return traffic;
 }

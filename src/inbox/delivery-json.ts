@@ -9,6 +9,8 @@ export interface DetailView {
   readonly shown: boolean;
   /** A longer body is cut and encoded in base64; in bytes. */
   readonly maxBodyBytes: number;
+  /** Whether a JSON body is encoded in base64 too, so that it is shown byte for byte; default false. */
+  readonly raw?: boolean;
   /** Redacts secrets in a header, an answer or an error message. */
   mask(text: string): string;
 }
@@ -25,16 +27,17 @@ export function summaryJson(summary: DeliverySummary) {
  * precision; any other body becomes `bodyBase64` with `bodyTruncated`.
  */
 export function detailJson(detail: DeliveryDetail, view: DetailView): string {
-  const { dataPointer, contentType, jobs } = detail;
+  const { dataPointer, contentType, jobs, trace } = detail;
   const headers = Object.entries(headersOf(detail)).map(([name, value]) => [name, view.mask(value)]);
   const head = JSON.stringify({
     ...summaryJson(detail),
     contentType,
     dataPointer,
+    ...(trace != null && { trace }),
     ...(view.shown && { headers: Object.fromEntries(headers) }),
     jobs: jobs.map((job) => jobJson(job, view)),
   });
-  return view.shown ? `${head.slice(0, -1)},${bodyMembers(detail.body, view.maxBodyBytes)}}` : head;
+  return view.shown ? `${head.slice(0, -1)},${bodyMembers(detail.body, view)}}` : head;
 }
 
 function jobJson(job: JobDetail, view: DetailView) {
@@ -71,8 +74,8 @@ function masked(text: string | null, { mask }: DetailView): string | null {
   return text === null ? null : mask(text);
 }
 
-function bodyMembers(body: Uint8Array, maxBytes: number): string {
-  const text = body.byteLength <= maxBytes ? jsonText(body) : undefined;
+function bodyMembers(body: Uint8Array, { maxBodyBytes: maxBytes, raw = false }: DetailView): string {
+  const text = !raw && body.byteLength <= maxBytes ? jsonText(body) : undefined;
   if (text !== undefined) return `"body":${text}`;
   const base64 = Buffer.from(body.subarray(0, maxBytes)).toString('base64');
   return `"bodyBase64":"${base64}","bodyTruncated":${body.byteLength > maxBytes}`;

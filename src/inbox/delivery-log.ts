@@ -55,6 +55,8 @@ export interface DeliveryFilter {
   readonly since?: number;
   /** Received before, in milliseconds since the epoch. */
   readonly until?: number;
+  /** The body holds these characters, as UTF-8 and case by case. */
+  readonly text?: string;
 }
 
 /** Where a page starts: `before` a `seq`, newest first, or `after` one, oldest first. */

@@ -4,7 +4,7 @@ import { DELIVERY_STATUSES, type DeliveryFilter } from './delivery-log.ts';
 import { MOMENT, parseMoment } from './moment.ts';
 
 /** The fields of a filter, in a query string or on the command line. */
-export const FILTER_FIELDS = ['status', 'event', 'source', 'since', 'until'] as const;
+export const FILTER_FIELDS = ['status', 'event', 'source', 'since', 'until', 'text'] as const;
 
 export type FilterField = (typeof FILTER_FIELDS)[number];
 
@@ -38,6 +38,7 @@ export function readFilter({ text, name, problems }: QueryTexts<FilterField>, no
     source: text('source'),
     since: moment('since'),
     until: moment('until'),
+    text: text('text') || undefined,
   };
   return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
 }

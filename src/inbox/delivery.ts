@@ -40,6 +40,8 @@ export interface StoredDelivery {
   readonly contentType: string | null;
   /** The kept headers of the request as a JSON object, by name in lower case; null or absent without any. */
   readonly headers?: string | null | undefined;
+  /** Where its request stood in a trace, as `storedTrace` writes it; null or absent without one. */
+  readonly trace?: string | null | undefined;
   /** The request body, byte for byte. */
   readonly body: Uint8Array;
   /** Milliseconds since the epoch. */

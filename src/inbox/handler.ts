@@ -22,6 +22,11 @@ export interface HandlerContext {
    */
   readonly signal: AbortSignal;
   readonly log: HandlerLog;
+  /**
+   * The headers that continue the trace of the sender, `traceparent` and perhaps `tracestate`, for what the handler
+   * calls; none when the delivery came without a trace.
+   */
+  readonly trace: Readonly<Record<string, string>>;
 }
 
 /**

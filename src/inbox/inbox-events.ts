@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { describeError } from '../core/describe-error.ts';
 import { limitedEntry } from '../observability/log/limited-entry.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
+import { storedTraceFields } from '../observability/trace/trace-fields.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
 import type { WorkerEvents } from './dispatch/worker.ts';
 import type { Appended } from './inbox.ts';
@@ -73,19 +74,20 @@ export function createEvents(
     released: attempts.with('outcome', 'released'),
     died: attempts.with('outcome', 'died'),
   };
-  const about = ({ delivery: { id, event }, target, attempt }: ClaimedJob) => ({
+  const about = ({ delivery: { id, event, trace }, target, attempt }: ClaimedJob) => ({
     delivery: id,
     event: event?.slice(0, MAX_NAME) ?? null,
     target: target.slice(0, MAX_NAME),
     attempt,
+    ...storedTraceFields(trace),
   });
 
   const resources = entries.move();
   return {
-    appended({ id, source, event, jobs, receivedAt }, appended, filtered = false) {
+    appended({ id, source, event, jobs, receivedAt, trace }, appended, filtered = false) {
       result[appended].increment();
       if (!isOwnSource(source)) acknowledgements.record((Date.now() - receivedAt) / 1_000);
-      const fields = { source, event: event?.slice(0, MAX_NAME) ?? null };
+      const fields = { source, event: event?.slice(0, MAX_NAME) ?? null, ...storedTraceFields(trace) };
       if (appended === 'revived') {
         log.info({ delivery: id, ...fields }, 'dead delivery received again, retrying');
       } else if (appended === 'stored' && filtered) {

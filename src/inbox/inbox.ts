@@ -5,6 +5,7 @@ import type { ClaimedJob, NewDelivery } from './delivery.ts';
 import type { EnqueuedDeliveries } from './enqueue/enqueued.ts';
 import type { Marks } from './marks.ts';
 import type { PruneRule, PruneStep } from './prune.ts';
+import type { RelayStore } from './relay/relay-store.ts';
 
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */
 export type Appended = 'stored' | 'duplicate' | 'revived';
@@ -131,6 +132,8 @@ export interface Inbox {
   /** What happens once for all processes. */
   readonly marks: Marks;
   readonly enqueued: EnqueuedDeliveries;
+  /** Up to which change of users there are deliveries. */
+  readonly relay: RelayStore;
   /**
    * By target, the jobs that have died up to `until` and after the mark of its alerts, where that is at least `interval`
    * older; none of the targets of alerts.

@@ -4,6 +4,7 @@ const OWN = 'portico:';
 
 export const SCHEDULE_SOURCE = `${OWN}schedule`;
 export const ALERT_SOURCE = `${OWN}alert`;
+export const USERS_SOURCE = `${OWN}users`;
 export const ENQUEUE_SOURCE = `${OWN}enqueue`;
 
 /** Whether a delivery came from the service or a program on its database, and not over HTTP. */

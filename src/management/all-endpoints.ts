@@ -1,5 +1,6 @@
 import { valueShower } from './access/masking.ts';
 import type { ApiDocuments } from './api/api-documents.ts';
+import { auditEventsEndpoint } from './audit/audit-events.ts';
 import { configPropsEndpoint } from './endpoints/configprops.ts';
 import { cpuProfileEndpoint } from './endpoints/cpuprofile.ts';
 import { customEndpoint } from './endpoints/custom.ts';
@@ -16,6 +17,9 @@ import { mappingsEndpoint } from './endpoints/mappings.ts';
 import { metricsEndpoint } from './endpoints/metrics.ts';
 import { openApiEndpoint } from './endpoints/openapi.ts';
 import { prometheusEndpoint } from './endpoints/prometheus.ts';
+import { historyEndpoint } from './endpoints/recent/history.ts';
+import { logTailEndpoint } from './endpoints/recent/logtail.ts';
+import { requestsEndpoint } from './endpoints/recent/requests.ts';
 import { shutdownEndpoint } from './endpoints/shutdown.ts';
 import { threadDumpEndpoint } from './endpoints/threaddump.ts';
 import type { HealthView } from './health/view.ts';
@@ -28,7 +32,9 @@ export function allEndpoints(
   health: HealthView,
   documents: ApiDocuments,
 ): readonly ManagementEndpoint[] {
-  const { build, configuration, loggers, exchanges, deliveries, mappings, shutDown, secrets } = options;
+  const { build, configuration, loggers, exchanges, auditEvents, deliveries, mappings, shutDown, secrets } =
+    options;
+  const { history, logTail, requests } = options;
   const show = valueShower(options.showValues, secrets);
   return [
     healthEndpoint(health),
@@ -40,7 +46,11 @@ export function allEndpoints(
     mappings && mappingsEndpoint(build.artifact, mappings),
     loggers && loggersEndpoint(loggers),
     exchanges && httpExchangesEndpoint(exchanges, secrets),
+    auditEvents && auditEventsEndpoint(auditEvents, options),
     deliveries && deliveriesEndpoint(deliveries, options),
+    history && historyEndpoint(history),
+    logTail && logTailEndpoint(logTail),
+    requests && requestsEndpoint(requests),
     eventLoopEndpoint(),
     threadDumpEndpoint(),
     heapDumpEndpoint(),

@@ -3,6 +3,8 @@ import { exposedEndpoints } from './access/exposure.ts';
 import { guard } from './access/guard.ts';
 import { allEndpoints } from './all-endpoints.ts';
 import { ApiDocuments } from './api/api-documents.ts';
+import { auditedRoutes } from './audit/audited-routes.ts';
+import { addConsole, servesConsole } from './console/console.ts';
 import { withDefaults } from './defaults.ts';
 import { addDiscovery } from './discovery/discovery.ts';
 import { addProbes } from './health/probes.ts';
@@ -20,9 +22,13 @@ export { diskSpaceCheck } from '../observability/health/disk-space-check.ts';
 export { eventLoopCheck } from '../observability/health/event-loop-check.ts';
 export { Readiness } from '../observability/health/readiness.ts';
 export { HealthRegistry } from '../observability/health/registry.ts';
+export { History } from '../observability/history/history.ts';
+export type { HistorySource } from '../observability/history/history-source.ts';
+export { LogTail } from '../observability/log/log-tail.ts';
 export { Loggers } from '../observability/log/loggers.ts';
 export { Metrics } from '../observability/metrics/metrics.ts';
 export { EventLoopWindows } from '../observability/runtime/event-loop-windows.ts';
+export type { ConsoleView } from './console/console-view.ts';
 export type { ManagementOptions } from './options.ts';
 export type { SpringBootAdminOptions } from './spring-boot-admin/spring-boot-admin.ts';
 
@@ -61,9 +67,17 @@ export const management: FastifyPluginAsync<ManagementOptions> = async (app, giv
       const exposed = exposedEndpoints(scope, endpoints, options);
       documents.exposed = exposed;
       // At `/` discovery would replace the application's own start page.
-      if (prefix !== '') addDiscovery(scope, exposed, options.build);
-      for (const { routes } of exposed) addRoutes(scope, routes);
+      const pages = servesConsole(options) ? [CONSOLE_LINK] : [];
+      if (prefix !== '') addDiscovery(scope, exposed, options.build, pages);
+      for (const { id, routes } of exposed) addRoutes(scope, auditedRoutes(routes, id, options.audit));
+      if (pages.length > 0) addConsole(scope, endpoints, options);
     },
     { prefix },
   );
+};
+
+/** For the page that lists what is below the base path, not for programs. */
+const CONSOLE_LINK = {
+  path: '/console',
+  about: 'The console: the service at a glance, and what a person can do with it.',
 };

@@ -7,13 +7,18 @@ import type { HealthGroupOptions } from '../config/schema/health-code.ts';
 import type { SecretTexts } from '../core/redaction.ts';
 import type { BasicUser } from '../http/auth/basic-auth.ts';
 import type { ExchangeLog } from '../http/exchange-log.ts';
+import type { Audit, AuditStore } from '../observability/audit/audit.ts';
 import type { Readiness } from '../observability/health/readiness.ts';
 import type { HealthRegistry } from '../observability/health/registry.ts';
+import type { History } from '../observability/history/history.ts';
+import type { RequestTail } from '../observability/history/request-tail.ts';
+import type { LogTail } from '../observability/log/log-tail.ts';
 import type { Loggers } from '../observability/log/loggers.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { AccessRules } from './access/access.ts';
 import type { ShowValues } from './access/masking.ts';
 import type { ApiSources } from './api/api-sources.ts';
+import type { ConsoleView } from './console/console-view.ts';
 import type { CustomEndpoint } from './endpoints/custom.ts';
 import type { DeliveriesView } from './endpoints/deliveries.ts';
 import type { Build } from './endpoints/info.ts';
@@ -62,8 +67,20 @@ export interface DoorOptions {
   readonly loggers?: Loggers | undefined;
   /** What /httpexchanges shows. */
   readonly exchanges?: ExchangeLog | undefined;
+  /** What /auditevents shows. */
+  readonly auditEvents?: Pick<AuditStore, 'find'> | undefined;
+  /** Where actions are recorded; default nowhere. */
+  readonly audit?: Audit | undefined;
   /** What /deliveries shows and replays. */
   readonly deliveries?: DeliveriesView | undefined;
+  /** What /history shows. */
+  readonly history?: History | undefined;
+  /** What /requests shows. */
+  readonly requests?: RequestTail | undefined;
+  /** What /logtail shows. */
+  readonly logTail?: LogTail | undefined;
+  /** What the console shows beside the endpoints. */
+  readonly console?: ConsoleView | undefined;
   /** What /mappings shows, by door. */
   readonly mappings?: Mappings | undefined;
   /** What POST /shutdown calls. */

@@ -1,10 +1,11 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { handlesStrictly, preferences, STRICT_APPLIED } from '../http/prefer.ts';
+import { accepted } from '../users/accepted-write.ts';
 import type { NewUser } from '../users/user.ts';
 import { CREATED, json, withData } from './envelope.ts';
 import { createdOf, idempotencyKey } from './idempotency.ts';
-import { accepted, readUserBody } from './user-body.ts';
+import { readUserBody } from './user-body.ts';
 import type { UserEndpointOptions } from './user-endpoints.ts';
 import { userValidators } from './validators.ts';
 

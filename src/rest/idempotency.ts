@@ -7,7 +7,10 @@ const HOUR = 3_600_000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** Reads Idempotency-Key, with quotes (draft-ietf-httpapi-idempotency-key-header) or without; undefined when there is none. */
-export function idempotencyKey({ headers, body }: Exchange, hours: number): IdempotencyKey | undefined {
+export function idempotencyKey(
+  { headers, body }: Pick<Exchange, 'headers' | 'body'>,
+  hours: number,
+): IdempotencyKey | undefined {
   const header = headers['idempotency-key'];
   if (header === undefined) return undefined;
   const [, quoted] = /^"(.*)"$/.exec(String(header)) ?? [];

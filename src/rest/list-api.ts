@@ -1,7 +1,8 @@
 import type { ErrorCode } from '../core/error-codes.ts';
 import { type ApiParameter, type ApiReply, queryParameter } from '../http/openapi/api.ts';
-import { FILTERS } from './lists/filters.ts';
-import { LIMIT } from './lists/parameters.ts';
+import { text } from '../http/openapi/schema.ts';
+import { FILTERS } from '../users/lists/filters.ts';
+import { LIMIT } from '../users/lists/parameters.ts';
 
 const header = (name: string, description: string, example: string): ApiParameter => ({
   in: 'header',
@@ -28,7 +29,7 @@ export const WRITE_CONDITIONS: readonly ApiParameter[] = [
 
 export const IDEMPOTENCY_KEY = header(
   'idempotency-key',
-  'A name for this create: repeated with the same body it gives the same reply and creates nothing.',
+  'A name for this create: repeated with the same body it gives the same reply and creates nothing. An import goes on behind the line up to which it was stored.',
   '6f1c1d5e-7b7a-4c8e-9a35-0d2f6f6f2b0e',
 );
 
@@ -38,6 +39,19 @@ export const VALIDATORS: NonNullable<ApiReply['headers']> = {
 };
 
 export const NOT_MODIFIED: ApiReply = { description: 'The client has it already.', headers: VALIDATORS };
+
+/** Where a stream of changes begins. */
+export const LAST_EVENT: readonly ApiParameter[] = [
+  header('last-event-id', 'Of an event stream: the last event that the client has seen.', '12.1795352385129'),
+  queryParameter('lastEventId', 'The same, for clients that cannot set the header.', { type: 'string' }),
+];
+
+/** The changes of the users, for clients that ask for an event stream. */
+export const CHANGES_CONTENT = {
+  'text/event-stream; charset=utf-8': text(
+    'What is done to users from now on, or behind the event that is named: `user.created`, `user.updated` and `user.deleted`, each with the user as JSON.',
+  ),
+} as const;
 
 /** The query of a list. Without one the reply has all users. */
 export const LIST_PARAMETERS: readonly ApiParameter[] = [
@@ -70,4 +84,7 @@ export const LIST_REFUSALS = [
   'INVALID_CURSOR',
   'SEARCH_OFF',
   'TOO_MANY_MATCHES',
+  'EVENTS_GONE',
+  'INVALID_EVENT_ID',
+  'TOO_MANY_STREAMS',
 ] as const satisfies readonly ErrorCode[];

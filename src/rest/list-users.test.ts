@@ -56,6 +56,22 @@ class IdStore extends DatabaseUserStore {
     assert.fail('a list has the state of its first page');
   }
 
+  importUsers(): never {
+    assert.fail('a list stores no user');
+  }
+
+  importAll(): never {
+    assert.fail('a list stores no user');
+  }
+
+  beginImport(): never {
+    assert.fail('a list stores no user');
+  }
+
+  rows(): never {
+    assert.fail('a list is JSON');
+  }
+
   change(): never {
     assert.fail('a list changes no user');
   }

@@ -1,11 +1,15 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { quote } from '../core/quote.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { preferences } from '../http/prefer.ts';
+import { HttpProblem } from '../http/problem.ts';
+import type { ExportFormat } from '../users/export-users.ts';
+import { onlyFields, readFields, readListParameters } from '../users/lists/parameters.ts';
 import { readUserId } from '../users/user-id.ts';
+import { askedExport, exportList } from './bulk/export-endpoint.ts';
 import { data, json } from './envelope.ts';
+import { listPage, totalHeaders } from './list-page.ts';
 import { listUsers } from './list-users.ts';
-import { listPage, totalHeaders } from './lists/list-page.ts';
-import { onlyFields, readFields, readListParameters } from './lists/parameters.ts';
 import { NO_SUCH_USER } from './rest-errors.ts';
 import type { UserEndpointOptions } from './user-endpoints.ts';
 import {
@@ -36,6 +40,19 @@ export function readList({ users, prefix }: UserEndpointOptions): Endpoint['hand
       json(body, 200, more === undefined ? headersOf(state) : { ...headersOf(state), ...more }),
     );
 
+  /** All users as lines: pages and filters are those of JSON. */
+  function exportAsked(exchange: Exchange, format: ExportFormat): MaybePromise<Reply> {
+    const isLenient = preferences(exchange).get('handling') === 'lenient';
+    if (readListParameters(exchange.query, isLenient) === undefined)
+      return exportList(users, format, exchange);
+    const [name = ''] = Object.keys(exchange.query);
+    throw new HttpProblem(
+      400,
+      'INVALID_PARAMETER',
+      `${quote(name)} goes with application/json; CSV and NDJSON have all users`,
+    );
+  }
+
   /** Judges what is asked for; the list is read when the result is called. */
   function prepare(exchange: Exchange): () => MaybePromise<Reply> {
     if (exchange.headers.prefer === undefined && isEmpty(exchange.query)) return whole;
@@ -47,6 +64,8 @@ export function readList({ users, prefix }: UserEndpointOptions): Endpoint['hand
   }
 
   return (exchange) => {
+    const format = askedExport(exchange);
+    if (format !== undefined) return exportAsked(exchange, format);
     const read = prepare(exchange);
     if (!isConditional(exchange)) return read();
     // The users are read only where they have changed.

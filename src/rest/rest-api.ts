@@ -11,9 +11,12 @@ import {
 import { listOf, named, object, type Schema, text } from '../http/openapi/schema.ts';
 import { PROBLEM_TYPE } from '../http/problem-details.ts';
 import { newUserSchema, userSchema } from '../users/user-schema.ts';
+import { EXPORT_CONTENT, IMPORT_CONTENT, IMPORT_REFUSALS, REPORT_CONTENT } from './bulk/bulk-api.ts';
 import { JSON_TYPE } from './envelope.ts';
 import {
+  CHANGES_CONTENT,
   IDEMPOTENCY_KEY,
+  LAST_EVENT,
   LIST_PARAMETERS,
   LIST_REFUSALS,
   NOT_MODIFIED,
@@ -65,18 +68,30 @@ const json = (description: string, schema: Schema, headers?: ApiReply['headers']
 const shownUser: Schema = { ...userSchema, required: [] };
 /** A merge patch (RFC 7396). */
 const userPatch: Schema = { ...newUserSchema, required: [] };
-const newUser = { required: true, content: { [JSON_TYPE]: named('NewUser') } };
+/** A user, or many of them. */
+const newUsers = {
+  required: true,
+  content: { [JSON_TYPE]: { oneOf: [named('NewUser'), listOf(named('NewUser'))] }, ...IMPORT_CONTENT },
+};
+/** What makes a reply one of many types. */
+const withContent = (reply: ApiReply, content: ApiReply['content']): ApiReply => ({
+  ...reply,
+  content: { ...reply.content, ...content },
+});
 
 /** The REST door as OpenAPI describes it (contract 4.2). `bodyLimit` is not part of it: 413 says so. */
 export function restApi(prefix = '', gate?: ApiGate): DoorApi {
-  const create = json('The user is stored.', withData('User created successfully'));
+  const create = json(
+    'The user is stored; or the report of an import.',
+    withData('User created successfully'),
+  );
   const created: ApiReply = {
     ...create,
     headers: { location: 'The path of the user.', etag: 'Names its version.' },
   };
   return {
     door: 'rest',
-    about: 'Users as JSON over HTTP.',
+    about: 'Users as JSON over HTTP, many of them as NDJSON or CSV too.',
     refusal: { type: JSON_TYPE, schema: named('RestError') },
     ...(gate !== undefined && gateApi(gate)),
     schemas: {
@@ -88,24 +103,24 @@ export function restApi(prefix = '', gate?: ApiGate): DoorApi {
       [`${prefix}/users`]: {
         get: {
           id: 'listUsers',
-          summary: 'Lists users: all of them, or a page of those that match',
+          summary: 'Lists users: all of them, or a page of those that match; or follows their changes',
           parameters: [
             ...LIST_PARAMETERS,
             ...READ_CONDITIONS,
+            ...LAST_EVENT,
             prefer(
               '`count=exact` for `X-Total-Count`; `handling=lenient` ignores wrong parameters.',
               'count=exact',
             ),
           ],
           replies: {
-            200: json(
-              'The users, by id unless `sort` says otherwise.',
-              success({ data: listOf(shownUser) }),
-              {
+            200: withContent(
+              json('The users, by id unless `sort` says otherwise.', success({ data: listOf(shownUser) }), {
                 ...VALIDATORS,
                 link: 'The next, the previous and the first page.',
                 'x-total-count': 'How many users match, if asked for.',
-              },
+              }),
+              { ...EXPORT_CONTENT, ...CHANGES_CONTENT },
             ),
             304: NOT_MODIFIED,
           },
@@ -113,21 +128,26 @@ export function restApi(prefix = '', gate?: ApiGate): DoorApi {
         },
         post: {
           id: 'createUser',
-          summary: 'Creates a user',
+          summary: 'Creates a user, or imports many',
+          description:
+            'A body of NDJSON or CSV is an import, and so is a JSON array with `Prefer: transaction=`. It is read as it comes, and the reply is a report on each line.',
           parameters: [
             prefer(
-              '`handling=strict` gives 201; `return=representation` adds the user to the reply.',
+              '`handling=strict` gives 201; `return=representation` adds the user to the reply. Of an import `transaction=all` stores all lines or none, `transaction=line` each alone, and `return=minimal` leaves the lines that were stored out of the report.',
               'handling=strict',
               'return=representation',
+              'transaction=all',
             ),
             IDEMPOTENCY_KEY,
           ],
-          body: newUser,
+          body: newUsers,
           replies: {
-            200: created,
-            201: { ...created, description: 'The same, with `Prefer: handling=strict`.' },
+            200: withContent(created, REPORT_CONTENT),
+            201: { ...created, description: 'The user is stored, with `Prefer: handling=strict`.' },
           },
-          refusals: [...WRITE, ...KEY],
+          refusals: [...WRITE, ...KEY, ...IMPORT_REFUSALS],
+          // Of an import in one transaction that stored nothing.
+          refusalContent: { 400: REPORT_CONTENT, 409: REPORT_CONTENT },
         },
       },
       [`${prefix}/users/{id}`]: {

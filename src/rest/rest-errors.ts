@@ -26,6 +26,17 @@ const EXPLAINED: ReadonlySet<string> = new Set([
   'INVALID_CURSOR',
   'SEARCH_OFF',
   'TOO_MANY_MATCHES',
+  'EVENTS_GONE',
+  'INVALID_EVENT_ID',
+  'TOO_MANY_STREAMS',
+]);
+
+/** Refusals of imports, which are none of the contract's creates. */
+const EXPLAINED_IMPORTS: ReadonlySet<string> = new Set([
+  'INVALID_IMPORT',
+  'IMPORT_TOO_LARGE',
+  'IMPORT_IN_PROGRESS',
+  'LINE_TOO_LONG',
 ]);
 
 /** Every refusal of this door is the contract's error envelope. */
@@ -36,7 +47,11 @@ export const restErrors: ErrorFormat = {
     code === 'USER_NOT_FOUND' && (method === 'GET' || method === 'HEAD') ? 200 : undefined,
   body: ({ code, status, message }, request) =>
     BODIES[code] ??
-    failure(WRITE_FAILED[request?.method ?? ''] ?? (EXPLAINED.has(code) ? message : reasonPhrase(status))),
+    failure(
+      EXPLAINED_IMPORTS.has(code)
+        ? message
+        : (WRITE_FAILED[request?.method ?? ''] ?? (EXPLAINED.has(code) ? message : reasonPhrase(status))),
+    ),
 };
 
 // Created once, because the stack of a refusal is not used.

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiOptions } from '../config/api/open-gate.ts';
 import { pluginGate } from '../config/api/plugin-gate.ts';
@@ -9,9 +10,14 @@ import { addPreflights } from '../http/access/preflights.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
+import { EventStreams } from '../http/event-stream/event-streams.ts';
+import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import { FastifyExchange } from '../http/fastify-exchange.ts';
-import { send } from '../http/send-reply.ts';
+import { send, withVary } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
+import type { UserEventFeed } from '../users/user-event-feed.ts';
+import { askedExport } from './bulk/export-endpoint.ts';
+import { asksForChanges, CHANGES_HEADERS, streamChanges } from './change-feed.ts';
 import { JSON_TYPE, json } from './envelope.ts';
 import { methodNotAllowed, NO_ROUTE, restErrors } from './rest-errors.ts';
 import { allowedOf } from './routing.ts';
@@ -27,16 +33,34 @@ export interface RestOptions {
   readonly requireIfMatch?: boolean;
   /** How long the outcome of a create with an Idempotency-Key is kept, in hours; default 24. */
   readonly idempotencyHours?: number;
+  /** Largest import in bytes; default 4 GiB. */
+  readonly maxImportBytes?: number;
+  /** What is done to the users; without it GET /users is no event stream. */
+  readonly feed?: UserEventFeed | undefined;
+  /** Maximum event streams at the same time; default 1,000. */
+  readonly maxStreams?: number;
   /** Which operations need credentials, and which there are; default none. */
   readonly api?: ApiOptions | ApiGate | undefined;
   /** Which pages of other origins may use the door; default none. */
   readonly cors?: CorsOptions | undefined;
 }
 
+const DEFAULT_MAX_IMPORT = 4 * 1024 ** 3;
+
 /** The REST door (contract 4.2) as a Fastify plugin. */
 export const rest: FastifyPluginAsync<RestOptions> = async (
   app,
-  { users, bodyLimit = 64 * 1024, requireIfMatch = false, idempotencyHours = 24, api, cors: pages },
+  {
+    users,
+    bodyLimit = 64 * 1024,
+    requireIfMatch = false,
+    idempotencyHours = 24,
+    maxImportBytes = DEFAULT_MAX_IMPORT,
+    feed,
+    maxStreams = 1_000,
+    api,
+    cors: pages,
+  },
 ) => {
   const gate = await pluginGate(app, api);
   const cors = corsPolicy(pages);
@@ -46,10 +70,17 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     prefix: app.prefix,
     requireIfMatch,
     idempotencyHours,
+    maxImportBytes,
     gate,
     cors,
   });
   const admitHead = guardHook({ gate, cors }, (each, exchange) => each.admit(exchange, 'read'));
+  const streams = new EventStreams(new UnreadEvents());
+  app.addHook('preClose', (done) => {
+    streams.end();
+    done();
+  });
+  const changes = feed && { streams: streamChanges({ feed, streams, maxStreams, gate }) };
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
   addPreflights(app, cors);
@@ -59,7 +90,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   // An empty second segment is none.
   for (const slash of ['', '/']) {
-    addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false });
+    addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false, ...changes });
     app.head(`/users${slash}`, { onRequest: admitHead }, headOfList);
     addEndpoint(app, 'POST', `/users${slash}`, create);
     addEndpoint(app, 'GET', `/users/:id${slash}`, read);
@@ -69,16 +100,25 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   /** The length of a whole list is not known before it is sent, so HEAD tells none. */
   function headOfList(request: FastifyRequest, reply: FastifyReply): MaybePromise<FastifyReply> {
-    if (Object.keys(request.query as object).length === 0) {
+    const withFields = (headers: Readonly<Record<string, string>>) =>
+      reply.headers(withVary(reply.getHeader('vary'), headers));
+    if (feed !== undefined && asksForChanges(request)) return withFields(CHANGES_HEADERS).send();
+    const isPlain = Object.keys(request.query as object).length === 0 && askedExport(request) === undefined;
+    if (isPlain) {
       return whenReady(users.state(), (state) =>
-        reply
-          .headers(validatorHeaders(listValidators(state)))
+        withFields(validatorHeaders(listValidators(state)))
           .type(JSON_TYPE)
           .send(),
       );
     }
     const exchange = new FastifyExchange(request, reply, undefined);
-    return whenReady(list.handle(exchange), (answer) => send(reply, answer));
+    return whenReady(list.handle(exchange), (answer) => {
+      if (!(answer.body instanceof Readable)) return send(reply, answer);
+      answer.body.destroy();
+      return withFields(answer.headers ?? {})
+        .type(answer.type)
+        .send();
+    });
   }
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -3,7 +3,6 @@ import type { Exchange } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
 import { readNewUser, userProblem, userProblems } from '../users/new-user.ts';
 import type { NewUser } from '../users/user.ts';
-import { UserRefusedError } from '../users/user-store.ts';
 
 /** Whether a body is a JSON merge patch (RFC 7396). */
 export function isMergePatch({ contentType }: Pick<Exchange, 'contentType'>): boolean {
@@ -37,12 +36,4 @@ export function readUserBody({ body }: Pick<Exchange, 'body'>): NewUser {
 // contract 7: the reply does not say why; the log and problem details do
 function invalid(given: unknown): HttpProblem {
   return new HttpProblem(400, 'INVALID_USER', userProblem(given), { reasons: userProblems(given) });
-}
-
-/** Passes on what a store answers to a write; what it refuses becomes a 409. */
-export function accepted<T>(write: Promise<T>): Promise<T> {
-  return write.catch((error: unknown) => {
-    if (!(error instanceof UserRefusedError)) throw error;
-    throw new HttpProblem(409, error.code, error.message);
-  });
 }

@@ -3,6 +3,7 @@ import type { Need } from '../http/access/need.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
+import { importEndpoint } from './bulk/import-endpoint.ts';
 import { createUser } from './create-user.ts';
 import { readList, readUser } from './read-users.ts';
 import { removeUser, updateUser } from './write-users.ts';
@@ -18,21 +19,23 @@ export interface UserEndpointOptions extends Guards {
   readonly requireIfMatch: boolean;
   /** How long the outcome of a create with a key is kept, in hours. */
   readonly idempotencyHours: number;
+  /** Largest import in bytes. */
+  readonly maxImportBytes: number;
 }
 
 /** One endpoint per operation of contract 4.2. */
 export function userEndpoints(options: UserEndpointOptions) {
   const { bodyLimit, cors } = options;
   const reading = (handle: Endpoint['handle']) => behind('read', { bodyLimit: 0, handle });
-  const writing = (handle: Endpoint['handle']) =>
-    behind('write', { bodyLimit, admit: (exchange) => refuseCrossSite(exchange, cors), handle });
+  const writing = (operation: Pick<Endpoint, 'handle' | 'streamed'>) =>
+    behind('write', { bodyLimit, admit: (exchange) => refuseCrossSite(exchange, cors), ...operation });
   const behind = (need: Need, endpoint: Endpoint) =>
     guarded(endpoint, options, (each, exchange) => each.admit(exchange, need));
   return {
     list: reading(readList(options)),
     read: reading(readUser(options)),
-    create: writing(createUser(options)),
-    update: writing(updateUser(options)),
-    remove: writing(removeUser(options)),
+    create: writing({ handle: createUser(options), streamed: importEndpoint(options) }),
+    update: writing({ handle: updateUser(options) }),
+    remove: writing({ handle: removeUser(options) }),
   } satisfies Record<string, Endpoint>;
 }

@@ -1,12 +1,13 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { parseJsonBody } from '../http/body/json-body.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
+import { accepted } from '../users/accepted-write.ts';
 import type { ChangeOutcome, WriteCondition } from '../users/user-change.ts';
 import { readUserId } from '../users/user-id.ts';
 import { prefersRepresentation } from './create-user.ts';
 import { done, json, withData } from './envelope.ts';
 import { methodNotAllowed, NO_SUCH_USER } from './rest-errors.ts';
-import { accepted, isMergePatch, readUserBody, readUserPatch } from './user-body.ts';
+import { isMergePatch, readUserBody, readUserPatch } from './user-body.ts';
 import type { UserEndpointOptions } from './user-endpoints.ts';
 import { CHANGED_MEANWHILE, NEEDS_IF_MATCH, userValidators, writeCondition } from './validators.ts';
 

@@ -1,5 +1,7 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { ExportFormat, UserRows } from './export-users.ts';
 import type { IdempotencyKey, IdempotentOutcome } from './idempotent-create.ts';
+import type { ImportMark } from './import/import-batch.ts';
 import { readNewUser, userProblem } from './new-user.ts';
 import type { NewUser, User } from './user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from './user-change.ts';
@@ -18,6 +20,9 @@ export interface UserPage {
   /** What `state` gave for the users of the page. */
   readonly state: string;
 }
+
+/** What became of users that are stored together or not at all. */
+export type WholeImport = { readonly ids: readonly number[] } | { readonly taken: number };
 
 /** Users that are read at once. */
 const PAGE = 1_000;
@@ -42,6 +47,20 @@ export abstract class DatabaseUserStore implements UserStore {
   abstract create(user: NewUser, version?: number): Promise<number>;
   /** The same once per key; the outcome is stored with the user, in one commit. */
   abstract createOnce(user: NewUser, key: IdempotencyKey): Promise<IdempotentOutcome>;
+  /**
+   * Stores users that `readNewUser` accepted, in order and one commit. Resolves to their ids: undefined for one whose
+   * email another user has, where emails are unique.
+   */
+  abstract importUsers(
+    users: readonly NewUser[],
+    mark?: ImportMark,
+  ): Promise<readonly (number | undefined)[]>;
+  /** The same, but all of them or none: `taken` is the first one whose email another user has. */
+  abstract importAll(users: readonly NewUser[], mark?: ImportMark): Promise<WholeImport>;
+  /** Begins an import with a name, or goes on with it; resolves to its position, 0 for a new one. */
+  abstract beginImport(key: string): Promise<number>;
+  /** Up to `limit` users in id order with `after` < id <= `upTo`, as lines of a format. */
+  abstract rows(format: ExportFormat, after: number, upTo: number, limit: number): MaybePromise<UserRows>;
   /** Replaces name and email durably; resolves to false when no user has that id. */
   abstract update(id: number, user: NewUser): Promise<boolean>;
   /** Removes a user durably; resolves to false when no user has that id. */

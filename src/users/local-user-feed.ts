@@ -1,4 +1,5 @@
 import type { User } from './user.ts';
+import type { UserEventType } from './user-event.ts';
 import type { UserFeed } from './user-feed.ts';
 
 /** Maximum number of users that wait for a subscriber; then it is dropped. */
@@ -10,7 +11,10 @@ export class SlowSubscriberError extends Error {
   readonly code = 'SLOW_SUBSCRIBER';
 }
 
-/** The feed of one process: publishes each user to the current subscribers and keeps none for later ones. */
+/**
+ * The feed of users in memory, which are created and never changed: publishes each user to the current subscribers and
+ * keeps none for later ones.
+ */
 export class LocalUserFeed implements UserFeed {
   readonly #subscribers = new Set<(user: User) => void>();
 
@@ -27,7 +31,7 @@ export class LocalUserFeed implements UserFeed {
    * Users from now on, until the iterator is returned. One that falls `MAX_WAITING` users behind
    * ends with SlowSubscriberError.
    */
-  subscribe(): AsyncIterableIterator<User> {
+  subscribe(type: UserEventType = 'created'): AsyncIterableIterator<User> {
     const waiting: User[] = [];
     let next: PromiseWithResolvers<IteratorResult<User>> | undefined;
     let ended = false;
@@ -37,6 +41,7 @@ export class LocalUserFeed implements UserFeed {
       this.#subscribers.delete(notify);
     };
     const notify = (user: User): void => {
+      if (type !== 'created') return;
       if (next !== undefined) {
         next.resolve({ value: user, done: false });
         next = undefined;

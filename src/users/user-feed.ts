@@ -1,12 +1,13 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { User } from './user.ts';
+import type { UserEventType } from './user-event.ts';
 
-/** Notifies subscribers of users that are created. */
+/** Notifies subscribers of what is done to users. */
 export interface UserFeed {
   /**
-   * Users from now on, until the iterator is returned: each whose creation is acknowledged after this resolves, once.
-   * Fails with StoreUnavailableError while the database cannot answer; a subscriber that does not keep up gets
-   * SlowSubscriberError.
+   * Users that are created, updated or deleted from now on, until the iterator is returned: each whose change is
+   * acknowledged after this resolves, once. Fails with StoreUnavailableError while the database cannot answer; a
+   * subscriber that does not keep up gets SlowSubscriberError or EventsGoneError.
    */
-  subscribe(): MaybePromise<AsyncIterableIterator<User>>;
+  subscribe(type: UserEventType): MaybePromise<AsyncIterableIterator<User>>;
 }

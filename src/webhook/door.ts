@@ -6,9 +6,12 @@ import { Dispatcher } from '../inbox/dispatch/dispatcher.ts';
 import { Heartbeat } from '../inbox/dispatch/heartbeat.ts';
 import { retention } from '../inbox/dispatch/retention.ts';
 import type { Target } from '../inbox/dispatch/target.ts';
+import { continueTrace, type TraceTarget } from '../inbox/dispatch/traced-target.ts';
 import type { HandlerLog } from '../inbox/handler.ts';
 import type { Appended, Inbox } from '../inbox/inbox.ts';
 import type { Events } from '../inbox/inbox-events.ts';
+import { storedTraceFields } from '../observability/trace/trace-fields.ts';
+import type { UserEventFeed } from '../users/user-event-feed.ts';
 import { forwardTarget } from './forward/forward-target.ts';
 import { Network } from './forward/network.ts';
 import { createPoster } from './forward/post.ts';
@@ -20,7 +23,7 @@ import { ThreadPool } from './isolate/thread-pool.ts';
 import { createJobPlan, hasTarget } from './job-plan.ts';
 import type { WebhookNumbers } from './options.ts';
 import { createOwnWork } from './own-work.ts';
-import { RECEIVER_PATH, receiver } from './receiver/receiver.ts';
+import { RECEIVER_PATH, type ReceiverOptions, receiver } from './receiver/receiver.ts';
 import { guardedTarget } from './rules/guarded-target.ts';
 import { standard } from './schemes/standard.ts';
 import type { WebhookSettings } from './settings.ts';
@@ -28,6 +31,8 @@ import type { WebhookSettings } from './settings.ts';
 /** What a webhook door is made of. */
 export interface WebhookDoorOptions extends WebhookSettings {
   readonly inbox: Inbox;
+  /** What is done to the users of the database, for addresses that want it. */
+  readonly userFeed?: UserEventFeed | undefined;
   /** By event. */
   readonly handlers: ReadonlyMap<string, HandlerSpec>;
   /** What the threads of isolated handlers need; without it no handler is isolated. */
@@ -38,6 +43,10 @@ export interface WebhookDoorOptions extends WebhookSettings {
   /** Its children are the logs of single deliveries. */
   readonly log: HandlerLog & { child(bindings: Record<string, unknown>): HandlerLog };
   readonly events: Events;
+  /** Continues the traces of deliveries; default without recording spans. */
+  readonly traceTarget?: TraceTarget | undefined;
+  /** Where a request stands in a trace; default as its headers say. */
+  readonly traceOf?: ReceiverOptions['traceOf'];
   /** The secrets that /webhook accepts now. */
   secrets(): readonly string[];
 }
@@ -45,8 +54,8 @@ export interface WebhookDoorOptions extends WebhookSettings {
 /** A webhook door: its routes, and the work behind them, which runs jobs and removes old deliveries. */
 export interface WebhookDoor {
   addRoutes(app: FastifyInstance): void;
-  /** Starts the work. */
-  start(): void;
+  /** Starts the work. Resolves once no later change of a user is missed. */
+  start(): Promise<void>;
   /** The number of running attempts by target: `handler:<event>`, `forward:<name>`. */
   running(): ReadonlyMap<string, number>;
   /**
@@ -64,6 +73,7 @@ const DAY = 86_400_000;
 export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
   const { inbox, handlers, isolation, forwards, sources, deadAlert, secrets, headers, numbers, log, events } =
     options;
+  const trace = options.traceTarget ?? continueTrace;
   using building = new DisposableStack();
   const defaults = {
     concurrency: numbers.concurrency,
@@ -85,15 +95,15 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       maxBodyBytes: numbers.maxBodyBytes,
       onPause: (status, wait) => log.warn({ forward: forward.name, status, wait }, 'forward address paused'),
     });
-    return guardedTarget(target, forward, onFiltered);
+    return guardedTarget(trace(target, { url: new URL(forward.url) }), forward, onFiltered);
   };
   const targets = [
     ...[...handlers].map(([event, spec]) => {
-      const target = handlerTarget(event, spec, defaults, ({ delivery: { id }, attempt }) =>
-        log.child({ delivery: id, event, attempt }),
+      const target = handlerTarget(event, spec, defaults, ({ delivery: { id, trace }, attempt }) =>
+        log.child({ delivery: id, event, attempt, ...storedTraceFields(trace) }),
       );
       const runs = threads !== undefined && spec.isolate ? isolatedTarget(target, event, threads) : target;
-      return guardedTarget(runs, spec, onFiltered);
+      return guardedTarget(trace(runs, {}), spec, onFiltered);
     }),
     ...forwards.map(forwardTo),
     ...(deadAlert.address === undefined ? [] : [{ ...forwardTo(deadAlert.address), name: ALERT_TARGET }]),
@@ -141,13 +151,14 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
         maxBytesInFlight: numbers.maxBytesInFlight,
         onAppended,
         onRefused: events.refused,
+        traceOf: options.traceOf,
       });
     },
     start() {
       dispatcher.start();
       heartbeat.start();
       removal.start();
-      ownWork.start();
+      return ownWork.start();
     },
     running: () => dispatcher.running,
     crash: (error) => dispatcher.crash(error),

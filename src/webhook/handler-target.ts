@@ -5,6 +5,7 @@ import { parseDeliveryBody } from '../inbox/delivery-body.ts';
 import { headersOf } from '../inbox/delivery-headers.ts';
 import type { Target } from '../inbox/dispatch/target.ts';
 import type { HandlerLog } from '../inbox/handler.ts';
+import { headersOfTrace } from '../observability/trace/trace-fields.ts';
 
 /** Defaults for targets. Times are in milliseconds. */
 export type TargetDefaults = Pick<
@@ -42,7 +43,10 @@ export function handlerTarget(
   return {
     name: handlerTargetName(event),
     ...limitsOf(spec, defaults),
-    run: (job, signal) => spec.handler(deliveryOf(job, event), { signal, log: logOf(job) }),
+    run(job, signal) {
+      const trace = headersOfTrace(job.delivery.trace);
+      return spec.handler(deliveryOf(job, event), { signal, log: logOf(job), trace });
+    },
   };
 }
 

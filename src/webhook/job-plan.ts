@@ -1,5 +1,6 @@
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import type { NewJob } from '../inbox/delivery.ts';
+import { USERS_SOURCE } from '../inbox/own-sources.ts';
 import type { DeliveryFacts } from '../inbox/rules/received-delivery.ts';
 import { forwardTargetName } from './forward/forward-target.ts';
 import type { ForwardSettings } from './forward/read-forwards.ts';
@@ -21,8 +22,10 @@ export type RuleIgnored = (delivery: DeliveryFacts, target: string, problem: Typ
 
 interface Route extends DeliveryRules {
   readonly target: string;
-  /** The events; undefined: all. */
+  /** The events; undefined: all, or none where `users` names changes. */
   readonly events?: readonly string[] | undefined;
+  /** The changes of users. */
+  readonly users?: readonly string[] | undefined;
 }
 
 /** Creates the plan of these handlers, by event, and forward addresses. */
@@ -39,8 +42,8 @@ export function createJobPlan(
     ]),
   );
   const ofForwards = forwards.map((forward): Route => {
-    const { name, events } = forward;
-    return { target: forwardTargetName(name), events, ...deliveryRules(forward) };
+    const { name, events, users } = forward;
+    return { target: forwardTargetName(name), events, users, ...deliveryRules(forward) };
   });
 
   function jobOf(route: Route, delivery: DeliveryFacts, asked: AskedDelivery): NewJob | undefined {
@@ -66,14 +69,14 @@ export function createJobPlan(
   }
 
   return (delivery, body) => {
-    const { event } = delivery;
+    const { event, source } = delivery;
     const asked = new AskedDelivery(delivery, body);
     const jobs: NewJob[] = [];
-    const handler = event === null ? undefined : ofHandlers.get(event);
+    const handler = event === null || source === USERS_SOURCE ? undefined : ofHandlers.get(event);
     const handled = handler && jobOf(handler, delivery, asked);
     if (handled !== undefined) jobs.push(handled);
     for (const route of ofForwards) {
-      if (!isOf(route, event)) continue;
+      if (!isOf(route, event, source)) continue;
       const job = jobOf(route, delivery, asked);
       if (job !== undefined) jobs.push(job);
     }
@@ -87,11 +90,17 @@ export function hasTarget(
   handlers: ReadonlyMap<string, HandlerSpec>,
   forwards: readonly ForwardSettings[],
 ): boolean {
-  return (event !== null && handlers.has(event)) || forwards.some((forward) => isOf(forward, event));
+  return (event !== null && handlers.has(event)) || forwards.some((forward) => isOf(forward, event, ''));
 }
 
 const isTimed = ({ priority, runAt }: Route) => priority !== undefined || runAt !== undefined;
 
-function isOf({ events }: Pick<Route, 'events'>, event: string | null): boolean {
-  return events === undefined || (event !== null && events.includes(event));
+/** A sender may name its events as it likes: only the source tells changes of users. */
+function isOf(
+  { events, users = [] }: Pick<Route, 'events' | 'users'>,
+  event: string | null,
+  source: string,
+): boolean {
+  if (source === USERS_SOURCE) return users.some((change) => event === `user.${change}`);
+  return events === undefined ? users.length === 0 : event !== null && events.includes(event);
 }

@@ -41,7 +41,11 @@ describe('GraphiQL in a browser', { skip, timeout: 240_000 }, () => {
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
     assert.deepEqual(await documentedFields(page, 'Query'), ['hello', 'users', 'user']);
     assert.deepEqual(await documentedFields(page, 'Mutation'), ['createUser']);
-    assert.deepEqual(await documentedFields(page, 'Subscription'), ['userCreated']);
+    assert.deepEqual(await documentedFields(page, 'Subscription'), [
+      'userCreated',
+      'userUpdated',
+      'userDeleted',
+    ]);
     await page.screenshot({ path: `${root}build/graphiql.png` });
 
     await page.locator(queryEditor).click();

@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { startTestService } from '../support/service.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const executablePath = '/usr/bin/chromium';
 /** Why the tests cannot run here, if they cannot. */
@@ -48,6 +49,11 @@ export async function openPage(context: BrowserContext, url: string) {
   );
   await page.goto(url);
   return { page, troubles };
+}
+
+/** Waits until an expression is true on the page; its policy keeps Playwright's own way from asking twice. */
+export async function until(page: Page, expression: string): Promise<void> {
+  await waitFor(expression, () => page.evaluate<boolean>(expression), 60_000);
 }
 
 export const queryEditor = '.graphiql-query-editor .monaco-editor';

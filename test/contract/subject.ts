@@ -7,6 +7,8 @@ import { inProcessDoor, socketDoor } from './doors.ts';
 export interface Cell {
   readonly transport: 'in process' | 'socket';
   readonly database: 'memory' | 'file' | 'postgres';
+  /** Settings by their environment names, for a check of the same thing in another way. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export const cells: readonly Cell[] = [
@@ -28,7 +30,11 @@ export async function openSubject(cell: Cell, needs: Needs): Promise<Subject & A
   const { database } = cell;
   const service = await startTestService({
     database: database === 'memory' ? 'memory' : 'file',
-    env: { ...(database === 'postgres' ? { DATABASE_URL: await postgresUrl() } : {}), ...needs.env },
+    env: {
+      ...(database === 'postgres' ? { DATABASE_URL: await postgresUrl() } : {}),
+      ...cell.env,
+      ...needs.env,
+    },
     ...(module === undefined ? {} : { module }),
   });
   // In process too: what runs behind the answers, such as handlers, starts when the doors open.

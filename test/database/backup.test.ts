@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
@@ -96,6 +96,29 @@ test('a damaged database makes no backup', async () => {
   assert.deepEqual(
     readdirSync(folder.path).filter((name) => name.startsWith('copy')),
     [],
+  );
+});
+
+test('damage that no read of all rows meets makes no backup either', async () => {
+  await using folder = await temporaryFolder();
+  const { file, database } = await openUsers(folder.path, 3_000);
+  await database[Symbol.asyncDispose]();
+  const size = 4_096;
+  const bytes = readFileSync(file);
+  const pages = Array.from({ length: bytes.length / size }, (_, i) =>
+    bytes.subarray(i * size, (i + 1) * size),
+  );
+  // A leaf of a table with several rows: two of them change places.
+  const leaf = pages.findLast((page, i) => i > 0 && page[0] === 0x0d && page.readUInt16BE(3) > 10);
+  assert.ok(leaf !== undefined);
+  const first = leaf.readUInt16BE(8);
+  leaf.writeUInt16BE(leaf.readUInt16BE(10), 8);
+  leaf.writeUInt16BE(first, 10);
+  writeFileSync(file, bytes);
+  const to = join(folder.path, 'copy.db');
+  await assert.rejects(
+    writeBackup(file, to, { live: false, signal: NEVER, onCopy() {} }),
+    /damaged: .*out of order/s,
   );
 });
 

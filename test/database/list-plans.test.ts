@@ -8,7 +8,7 @@ import { sqliteLists } from '../../src/database/sqlite/user-lists.ts';
 import type { Bound, ListDialect } from '../../src/database/user-list/dialect.ts';
 import { type BoundStatement, ListSql } from '../../src/database/user-list/list-sql.ts';
 import { planList } from '../../src/database/user-list/plan.ts';
-import { readListParameters } from '../../src/rest/lists/parameters.ts';
+import { readListParameters } from '../../src/users/lists/parameters.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -99,6 +99,21 @@ describe('PostgreSQL', { skip: withoutPostgres ?? false }, () => {
     if (typeof value === 'string') return `'${value}'`;
     return `ARRAY[${value?.map(literal).join()}]`;
   };
+
+  test('knows how many users an index finds as soon as it is made', async () => {
+    const url = await server.createDatabase();
+    await (await openDatabase(url))[Symbol.asyncDispose]();
+    await server.sql(
+      `INSERT INTO users (name, email) SELECT 'name ' || i, 'e' || i || '@x.org' FROM generate_series(1, 500) AS i`,
+      url,
+    );
+    await (await openDatabase(url, { userIndexes: { search: 'keys' } }))[Symbol.asyncDispose]();
+    const known = await server.sql(
+      `SELECT tablename FROM pg_stats WHERE tablename LIKE 'users_%' ORDER BY 1`,
+      url,
+    );
+    assert.deepEqual(known.flat(), ['users_email', 'users_name']);
+  });
 
   test('finds every list, on any page, by an index, and reads little more than a page', async () => {
     const url = await server.createDatabase();

@@ -26,7 +26,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  for (const seed of [1, 2, 3]) {
+  for (const seed of [1, 2]) {
     test(`every row comes back from PostgreSQL as it went there, seed ${seed}`, async () => {
       await using folder = await temporaryFolder();
       const [first, second] = ['first.db', 'second.db'].map((name) => join(folder.path, name)) as [
@@ -268,7 +268,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     // Who runs which target is written again by the processes that do; zones, sizes and what waits are made of what was
     // moved; each database has secrets and a count of changes of its own, and keys of creates are kept for a day.
     const own = `'migrations', 'targets', 'delivery_zones', 'inbox_size', 'retention_cursors', 'secrets', 'user_changes',
-      'idempotency_keys'`;
+      'idempotency_keys', 'imports', 'user_events', 'user_feed', 'user_relay'`;
     const inSqlite = db
       .prepare(`SELECT m.name || '.' || c.name AS name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c
         WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT IN (${own})`)

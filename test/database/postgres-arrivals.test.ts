@@ -7,6 +7,7 @@ import type { Database } from '../../src/database/database.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { eventsUntil, followAll } from '../support/user-events.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const userOf = (name: string) => ({ name, email: 'a@b' });
@@ -34,7 +35,7 @@ describe('new users on PostgreSQL, whoever creates them', { skip: withoutPostgre
 
   /** Gathers the names of the users that a subscriber is told of. */
   async function subscriber(database: Database) {
-    const users = await database.userFeed.subscribe();
+    const users = await database.userFeed.subscribe('created');
     const names: string[] = [];
     const ids: number[] = [];
     const end = (async () => {
@@ -59,7 +60,7 @@ describe('new users on PostgreSQL, whoever creates them', { skip: withoutPostgre
   async function lastLook(hand: pg.Client): Promise<string | undefined> {
     const { rows } = await hand.query(
       `SELECT max(query_start)::text AS at FROM pg_stat_activity
-        WHERE query LIKE '%users_id_seq%' AND datname = current_database() AND pid <> pg_backend_pid()`,
+        WHERE query LIKE '%user_events WHERE position >=%' AND datname = current_database() AND pid <> pg_backend_pid()`,
     );
     return rows[0].at ?? undefined;
   }
@@ -189,21 +190,41 @@ describe('new users on PostgreSQL, whoever creates them', { skip: withoutPostgre
     );
   });
 
-  test('an older copy of the database in its place is followed from there', async () => {
+  test('every process gives the events in one order, and one that is committed late comes late everywhere', async () => {
     await using both = await pair();
     const { a, b, hand } = both;
-    await using at = await subscriber(b);
+    const atA = await a.userFeed.follow();
+    const atB = await b.userFeed.follow(atA.start);
+    await hand.query('BEGIN');
+    await hand.query(`INSERT INTO users (name, email) VALUES ('late', 'a@b')`);
+    await Promise.all(
+      Array.from({ length: 300 }, (_, i) => (i % 2 === 0 ? a : b).users.create(userOf(`n${i}`))),
+    );
+    const [first] = await eventsUntil(atA, 300);
+    await hand.query('COMMIT');
+    await b.users.create(userOf('end'));
+    const rest = await followAll(await b.userFeed.follow(first), '"name":"end"');
+    assert.equal(rest.length, 301);
+    assert.match(rest.at(-2)?.json ?? '', /"late"/);
+    assert.deepEqual((await followAll(atB, '"name":"end"')).slice(1), rest);
+    const positions = rest.map(({ position }) => position);
+    assert.deepEqual(
+      positions,
+      positions.toSorted((x, y) => x - y),
+    );
+  });
+
+  test('whoever follows a database that is replaced is told that events are missing', async () => {
+    await using both = await pair();
+    const { a, b, hand } = both;
+    const users = await b.userFeed.subscribe('created');
     for (const name of ['one', 'two', 'three']) await a.users.create(userOf(name));
-    await at.has('three');
+    for (const name of ['one', 'two', 'three']) assert.equal((await users.next()).value?.name, name);
+    const next = users.next();
     await hand.query('TRUNCATE users; ALTER SEQUENCE users_id_seq RESTART');
-    // A look sees that the ids have gone back; when the next one begins, it has been read.
-    let before = await lastLook(hand);
-    for (let looks = 0; looks < 2; looks++) {
-      before = await waitFor('a look', async () => {
-        const last = await lastLook(hand);
-        return last !== before && last;
-      });
-    }
+    await assert.rejects(next, { code: 'EVENTS_GONE' });
+    await users.return?.();
+    await using at = await subscriber(b);
     await a.users.create(userOf('again'));
     await at.has('again');
   });
@@ -235,7 +256,7 @@ describe('new users on PostgreSQL, whoever creates them', { skip: withoutPostgre
     await using both = await pair();
     await server.stop('fast');
     try {
-      await assert.rejects(async () => both.b.userFeed.subscribe(), StoreUnavailableError);
+      await assert.rejects(async () => both.b.userFeed.subscribe('created'), StoreUnavailableError);
     } finally {
       await server.start();
     }

@@ -191,7 +191,7 @@ describe('a PostgreSQL server with a replica', { skip: withoutPostgres ?? false 
   test('when the replica takes over, the process goes on there', async () => {
     const url = await primary.createDatabase();
     await using database = await openDatabase(several(url, primary.port, replica.port));
-    const users = await database.userFeed.subscribe();
+    const users = await database.userFeed.subscribe('created');
     assert.equal(await database.users.create(USER), 1);
     assert.equal((await users.next())?.value.id, '1');
     await replicaHas(url);

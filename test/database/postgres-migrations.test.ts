@@ -52,7 +52,12 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '014-idempotency.sql',
       '015-timing.sql',
       '016-vacuum.sql',
+      '017-imports.sql',
+      '018-user-events.sql',
+      '019-body-slots.sql',
       '020-api-tokens.sql',
+      '021-audit.sql',
+      '022-trace.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { hostname } from 'node:os';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import type { Database } from '../../src/database/database.ts';
@@ -34,6 +35,21 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
     const rest = cleanup.move();
     return { url, a, b, hand, [Symbol.asyncDispose]: () => rest.disposeAsync() };
   }
+
+  test('the database knows the processes that have it open', async () => {
+    await using both = await pair();
+    const name = `${hostname()
+      .replace(/[^\w.-]/g, '')
+      .slice(0, 40)}/${process.pid}`;
+    const known = (await both.b.processes?.()) ?? [];
+    assert.deepEqual(
+      known.map((each) => each.name),
+      [name, name],
+    );
+    assert.ok(known.every(({ since }) => since > 1e12));
+    await both.a[Symbol.asyncDispose]();
+    await waitFor('the other one alone', async () => (await both.b.processes?.())?.length === 1);
+  });
 
   test('what one has stored the other one serves at once', async () => {
     await using both = await pair();

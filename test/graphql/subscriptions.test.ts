@@ -74,6 +74,28 @@ describe('subscriptions, by the client of graphql-sse', () => {
     await results.return?.();
   });
 
+  test('with users from the database, tell of those that REST updates and deletes', async () => {
+    await using door = await openDoor({ env: { GRAPHQL_USERS: 'database', INTERFACES: 'graphql,rest' } });
+    const updated = listen(clientOf(door.url), { query: 'subscription { userUpdated { id name } }' });
+    const deleted = listen(clientOf(door.url), { query: 'subscription { userDeleted { id name email } }' });
+    await Promise.all([updated.connected, deleted.connected]);
+    const send = (method: string, path: string, name?: string) =>
+      fetch(`${door.service.urls.rest}${path}`, {
+        method,
+        ...(name === undefined ? {} : { body: JSON.stringify({ name, email: 'a@b' }) }),
+      });
+    await send('POST', '/users', 'Ada');
+    await send('PUT', '/update/1', 'Ada King');
+    await send('DELETE', '/delete/1');
+    assert.deepEqual((await updated.results.next()).value, {
+      data: { userUpdated: { id: '1', name: 'Ada King' } },
+    });
+    assert.deepEqual((await deleted.results.next()).value, {
+      data: { userDeleted: { id: '1', name: 'Ada King', email: 'a@b' } },
+    });
+    await Promise.all([updated.results.return?.(), deleted.results.return?.()]);
+  });
+
   test('with users in memory, do not tell of those of REST', async () => {
     await using door = await openDoor({ env: { INTERFACES: 'graphql,rest' } });
     const { results, connected } = listen(clientOf(door.url), userCreated);

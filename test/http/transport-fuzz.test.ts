@@ -6,7 +6,7 @@ import { fuzz } from './fuzz/fuzz.ts';
 import { startServiceTwins } from './fuzz/service-twins.ts';
 
 const number = (name: string, otherwise: number) => Number(process.env[name] ?? otherwise);
-const COUNT = number('PORTICO_FUZZ', 10_000);
+const COUNT = number('PORTICO_FUZZ', 5_000);
 const SEED = number('PORTICO_FUZZ_SEED', Math.floor(Math.random() * 2 ** 31));
 const FIRST = number('PORTICO_FUZZ_FIRST', 0);
 const TIMEOUT = 60_000 + COUNT * 20;

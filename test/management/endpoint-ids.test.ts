@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { builtInEndpoints, optInEndpoints, takenEndpoints } from '../../src/config/options/endpoint-id.ts';
+import {
+  builtInEndpoints,
+  consoleEndpoint,
+  optInEndpoints,
+  takenEndpoints,
+} from '../../src/config/options/endpoint-id.ts';
 import { startTestService } from '../support/service.ts';
 
 test('the ids that a user cannot take are those of the endpoints that there are', async () => {
@@ -12,10 +17,15 @@ test('the ids that a user cannot take are those of the endpoints that there are'
   const { _links } = JSON.parse(await response.text());
   const ids = new Set(Object.keys(_links).map((name) => name.split('-')[0]));
   ids.delete('self');
+  // A page for people, which no list for programs names.
+  ids.add('console');
   assert.deepEqual([...ids].sort(), [...takenEndpoints].sort());
 });
 
 test('what is not the standard four has to be asked for', () => {
   assert.deepEqual([...builtInEndpoints], ['health', 'info', 'metrics', 'env']);
-  assert.deepEqual([...takenEndpoints].sort(), [...builtInEndpoints, ...optInEndpoints].sort());
+  assert.deepEqual(
+    [...takenEndpoints].sort(),
+    [...builtInEndpoints, consoleEndpoint, ...optInEndpoints].sort(),
+  );
 });

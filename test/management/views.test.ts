@@ -18,6 +18,7 @@ test('every door has a logger, and its level is that of the door', async () => {
   const { loggers } = await read(service, '/loggers');
   assert.deepEqual(Object.keys(loggers).sort(), [
     'ROOT',
+    'audit',
     'graphql',
     'inbox',
     'management',

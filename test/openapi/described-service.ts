@@ -105,7 +105,7 @@ export function replyChecker(document: ApiDocument) {
     const parts = [...place, 'content', type, 'schema'];
     if (!Object.hasOwn(response.content[type] ?? {}, 'schema')) return;
     const validate = ajv.compile({ $ref: `doc#/${parts.map(pointed).join('/')}` });
-    const value: unknown = /json/.test(type) ? JSON.parse(text) : text;
+    const value: unknown = /[/+]json/.test(type) ? JSON.parse(text) : text;
     assert.ok(validate(value), `${ajv.errorsText(validate.errors)}: ${reply}`);
   };
 }

@@ -35,6 +35,8 @@ const VALUES: Readonly<Record<string, readonly string[]>> = {
   q: ['a'],
   email: ['x@y'],
   since: ['2h', 'none'],
+  window: ['3h', 'none'],
+  after: ['0', 'none'],
 };
 
 const JSON_TYPE = 'application/json';
@@ -42,6 +44,12 @@ const ACCEPTS = [
   ...['*/*', JSON_TYPE, 'application/problem+json', 'text/plain', 'text/html', 'image/png'],
   'application/vnd.spring-boot.actuator.v2+json',
   'application/openmetrics-text',
+  'application/x-ndjson',
+  'text/csv',
+];
+const TYPES = [
+  ...[JSON_TYPE, 'text/plain', 'application/x-www-form-urlencoded'],
+  ...['application/x-ndjson', 'text/csv', 'application/merge-patch+json'],
 ];
 const BODIES = [
   '{"name":"N","email":"n@x"}',
@@ -53,6 +61,8 @@ const BODIES = [
   '{"event":"new_commit","data":{}}',
   ...['', '{', '[]', '"x"', '{"__proto__":1}', '['.repeat(70), ' '.repeat(70_000)],
   'payload=%7B%7D',
+  'name,email\nCy,cy@x\n',
+  '[{"name":"N","email":"n@x"},{"name":""}]',
 ];
 
 let service: TestService;
@@ -95,8 +105,8 @@ test('whatever is asked of a path that is described, the reply is as the documen
         { requiredKeys: [] },
       ),
       accept: fc.constantFrom(...ACCEPTS),
-      prefer: fc.constantFrom('handling=strict', 'x'),
-      type: fc.constantFrom(JSON_TYPE, 'text/plain', 'application/x-www-form-urlencoded'),
+      prefer: fc.constantFrom('handling=strict', 'transaction=all', 'transaction=line', 'x'),
+      type: fc.constantFrom(...TYPES),
       body: fc.constantFrom(...BODIES),
     }),
   );
@@ -125,6 +135,10 @@ test('each kind of reply is described', async () => {
     ['rest', '/users', 'post', strict, user],
     ['rest', '/users', 'post', problem, '{'],
     ['rest', '/users', 'post', {}, ' '.repeat(70_000)],
+    ['rest', '/users', 'post', { 'content-type': 'text/csv' }, 'name,email\nCy,cy@x\n'],
+    ['rest', '/users', 'post', { prefer: 'transaction=all' }, '[{"name":""}]'],
+    ['rest', '/users', 'get', { accept: 'text/csv' }],
+    ['rest', '/users', 'get', { accept: 'text/event-stream', 'last-event-id': '9999.1' }],
     ['rest', '/users/{id}', 'get', strict],
     ['rest', '/users/{id}', 'get', problem],
     ['webhook', '/webhook/hub', 'post', {}, '{}'],
@@ -139,7 +153,7 @@ test('each kind of reply is described', async () => {
     check(path, method, await seen(reply));
     statuses.push(reply.status);
   }
-  assert.deepEqual(statuses, [201, 400, 413, 404, 200, 401, 400, 204, 404]);
+  assert.deepEqual(statuses, [201, 400, 413, 200, 400, 200, 410, 404, 200, 401, 400, 204, 404]);
 });
 
 test('a document describes every route that the doors serve, and nothing else', async () => {
@@ -151,9 +165,9 @@ test('a document describes every route that the doors serve, and nothing else', 
     .filter(([door]) => door !== 'graphql')
     .flatMap(([, routes]) => routes)
     .map(({ details }) => details.requestMappingConditions.patterns[0] ?? '')
-    // A slash behind a path is no segment; the front pages and the files of the docs are for browsers.
+    // A slash behind a path is no segment; the front pages, the console and the files of the docs are for browsers.
     .map((path) => path.replace(/(?<=.)\/$/, '').replace(/\{\*(\w+)\}|\*$/, '{path}'))
-    .filter((path) => path !== '/' && !/\/docs\/./.test(path));
+    .filter((path) => path !== '/' && !/\/docs\/.|\/console(?:$|\/)/.test(path));
   const named = (path: string) => path.replace(/\{\w+\}|:\w+/g, '{}');
   assert.deepEqual(
     [...new Set(Object.keys(document.paths).map(named))].sort(),

@@ -15,12 +15,13 @@ const COPIED = [
   'src',
   'scripts',
   'build/graphiql',
+  'build/console',
   'build/docs',
   'package.json',
   'package-lock.json',
   'tsconfig.json',
 ];
-const DOCUMENTS = ['README.md', 'CHANGELOG.md', 'LICENSE'];
+const DOCUMENTS = ['docs/PACKAGE.md', 'CHANGELOG.md', 'LICENSE'];
 
 /** A checkout of its own, never built, with the packages of this one. */
 async function checkout() {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
 import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -12,93 +12,8 @@ import { waitFor } from '../support/wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-const { folder, built, ...cleanup } = await buildPackage();
+const { built, ...cleanup } = await buildPackage();
 after(() => cleanup[Symbol.asyncDispose]());
-
-/** Uses every entry, has a delivery handled, and asks a schema that this program's own copy of GraphQL.js made. */
-const PROGRAM = `
-import Fastify from 'fastify';
-import { GraphQLObjectType, GraphQLSchema, GraphQLString } from 'graphql';
-import { createService, defineConfig, loadConfig } from 'portico';
-import { openDatabase } from 'portico/database';
-import { graphql } from 'portico/graphql';
-import { management } from 'portico/management';
-import { rest } from 'portico/rest';
-import { backlogCheck, replayPlan, webhook } from 'portico/webhook';
-
-for (const each of [createService, defineConfig, graphql, management, rest, backlogCheck, replayPlan]) {
-  if (typeof each !== 'function') throw new Error('an entry misses something');
-}
-const database = await openDatabase('sqlite:inbox.db');
-const app = Fastify();
-app.addHook('onClose', () => database[Symbol.asyncDispose]());
-const handled = Promise.withResolvers<unknown>();
-app.register(webhook, { inbox: database.inbox, handlers: { e: ({ data }) => handled.resolve(data) } });
-const query = new GraphQLObjectType({
-  name: 'Query',
-  fields: { own: { type: GraphQLString, resolve: () => 'own schema' } },
-});
-app.register(graphql, { schema: new GraphQLSchema({ query }) });
-app.register(rest, { prefix: '/api', users: database.users });
-app.register(management, {});
-// The framework's compilers of schemas are its own, found from this package.
-const schema = { querystring: { type: 'object', required: ['q'] } };
-const reply = await app.inject({ method: 'POST', url: '/webhook', payload: { event: 'e', data: 'here' } });
-console.log(reply.body, await handled.promise);
-const asked = await app.inject({ method: 'POST', url: '/graphql', payload: { query: '{ own }' } });
-console.log(asked.json().data.own);
-const created = await app.inject({ method: 'POST', url: '/api/users', payload: { name: 'a', email: 'a@b.cd' } });
-console.log(created.statusCode, (await app.inject('/api/users/1')).json().data.name);
-console.log((await app.inject('/actuator/health')).json().status);
-await app.close();
-
-const config = await loadConfig({
-  argv: [],
-  env: { GRAPHQL_PORT: '0', REST_PORT: '0', MANAGEMENT_PORT: '0', PORT: '0', SHUTDOWN_LINGER: '0', LOG_LEVEL: 'silent' },
-  cwd: process.cwd(),
-});
-const service = await createService(config);
-service.doors.rest?.get('/checked', { schema }, () => 'fine');
-const urls = await service.listen();
-console.log((await fetch(urls.rest + '/checked')).status, (await fetch(urls.rest + '/checked?q=1')).status);
-await service.stop();
-`;
-
-const PRINTED = 'Webhook received here\nown schema\n200 a\nUP\n400 200\n';
-
-test('programs import the built package without the sources, and its types are those of its entries', async () => {
-  const modules = join(folder, 'node_modules');
-  // What npm would install beside it; linked packages would see the sources' own modules.
-  for (const name of await readdir(join(ROOT, 'node_modules'))) {
-    if (name !== 'portico') await symlink(join(ROOT, 'node_modules', name), join(modules, name));
-  }
-  const manifest = JSON.parse(readFileSync(join(built, 'package.json'), 'utf8'));
-  for (const [name, entry] of Object.entries(manifest.exports)) {
-    const paths = typeof entry === 'string' ? [entry] : Object.values(entry as Record<string, string>);
-    for (const path of paths) assert.ok(existsSync(join(built, path)), `${name}: ${path}`);
-  }
-  await writeFile(join(folder, 'package.json'), '{"type":"module"}');
-  await writeFile(join(folder, 'program.ts'), PROGRAM);
-  await cp(join(ROOT, 'examples'), folder, { recursive: true });
-  const run = (args: readonly string[]) =>
-    execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8', stdio: 'pipe', timeout: 60_000 });
-  assert.equal(run(['program.ts']), PRINTED);
-  const options = {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    module: 'NodeNext',
-    target: 'ES2024',
-    lib: ['ES2024', 'ESNext.Disposable'],
-    types: ['node'],
-    allowImportingTsExtensions: true,
-  };
-  await writeFile(
-    join(folder, 'tsconfig.json'),
-    JSON.stringify({ compilerOptions: options, include: ['program.ts', '*-plugin/*.ts', 'own-*/*.ts'] }),
-  );
-  run([join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.']);
-});
 
 /** The built package alone in a folder: no packages beside it, no home, no variables. */
 async function aloneIn(path: string): Promise<string> {
@@ -117,7 +32,7 @@ test('the command runs with nothing beside it: four doors, its threads, the quer
     join(place.path, 'portico.config.ts'),
     `import { defineConfig, type Delivery } from 'portico';
 export default defineConfig({
-  management: { include: ['health', 'info', 'own'], endpoints: [{ id: 'own', read: () => 'mine' }] },
+  management: { include: ['health', 'info', 'own', 'cpuprofile'], endpointAccess: 'cpuprofile=read-only', endpoints: [{ id: 'own', read: () => 'mine' }] },
   webhook: {
     handlers: {
       e: (delivery: Delivery) => console.error('handled', delivery.data),
@@ -146,6 +61,8 @@ export default defineConfig({
     portico.logs().some(({ msg, data }) => msg === 'isolated' && data === 8),
   );
   assert.equal(await (await fetch(`${management}/actuator/own`)).text(), 'mine');
+  const profile = await (await fetch(`${management}/actuator/cpuprofile?seconds=1`)).text();
+  assert.match(profile, /^\{"nodes":/);
   const { build } = (await (await fetch(`${management}/actuator/info`)).json()) as {
     build: Record<string, string>;
   };

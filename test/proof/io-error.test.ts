@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { openDatabase } from '../../src/database/open-database.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { proofCount } from '../support/proof-settings.ts';
 import { attachStrace, withoutStrace } from '../support/strace.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -20,8 +21,12 @@ const failing = (calls: string, error: string, when: string) => [
 
 /** So many calls take place at the least while a few writes are stored. */
 const SURE = 8;
+// PORTICO_PROOF_CALLS: up to which call each one fails.
+const CALLS = proofCount('PORTICO_PROOF_CALLS', 10);
 
-for (const error of ['EIO', 'ENOSPC', 'EROFS']) {
+const ERRORS = { EIO: CALLS, ENOSPC: Math.ceil(CALLS / 2), EROFS: Math.ceil(CALLS / 2) };
+
+for (const [error, calls] of Object.entries(ERRORS)) {
   test(`${error} at any write, once and for a while: no false success, and no restart is needed`, {
     skip,
   }, async () => {
@@ -30,7 +35,7 @@ for (const error of ['EIO', 'ENOSPC', 'EROFS']) {
     await portico.ready();
     const probe = new DiskProbe(portico);
     for (let i = 0; i < 30; i++) assert.ok(await probe.create());
-    for (let n = 1; n <= 20; n++) {
+    for (let n = 1; n <= calls; n++) {
       for (const when of [`${n}`, `${n}+`]) {
         {
           await using _faults = await attachStrace(portico.child.pid ?? 0, failing('pwrite64', error, when));
@@ -122,7 +127,7 @@ test('a sync that fails while the log is folded ends the process; what was ackno
 /** Which calls of a first start fail, and how many of them there are at the most. */
 const STARTS: readonly (readonly [string, string, number])[] = [
   ['pwrite64', 'EIO', 40],
-  ['pwrite64', 'ENOSPC', 40],
+  ['pwrite64', 'ENOSPC', 20],
   ['fsync,fdatasync', 'EIO', 12],
   ['ftruncate', 'EIO', 2],
 ];

@@ -9,7 +9,7 @@ import { type Life, record } from './power-cut/recording.ts';
 import type { Step } from './power-cut/trace.ts';
 
 // PORTICO_PROOF_STATES: how many crash states.
-const STATES = proofCount('PORTICO_PROOF_STATES', 300);
+const STATES = proofCount('PORTICO_PROOF_STATES', 150);
 const SEED = proofSeed();
 const options = { skip: withoutStrace(), timeout: 60_000 + STATES * 200 };
 

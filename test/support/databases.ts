@@ -12,6 +12,8 @@ export interface TestDatabase extends AsyncDisposable {
   readonly current: Database;
   /** Closes and opens it again; undefined for one that does not outlive its process. */
   readonly reopen: (() => Promise<void>) | undefined;
+  /** Opens it as another process would, beside the first one; undefined for one that has a single process. */
+  readonly second: (() => Promise<Database>) | undefined;
 }
 
 type OpenTestDatabase = () => Promise<TestDatabase>;
@@ -23,6 +25,7 @@ async function openAt(url: string, cleanup: () => Promise<void>): Promise<TestDa
     get current() {
       return current;
     },
+    second: async () => openDatabase(url),
     async reopen() {
       await current[Symbol.asyncDispose]();
       current = await openDatabase(url);
@@ -37,7 +40,12 @@ async function openAt(url: string, cleanup: () => Promise<void>): Promise<TestDa
 const embedded: Readonly<Record<string, OpenTestDatabase>> = {
   'sqlite in memory': async () => {
     const current = openDatabase('sqlite::memory:');
-    return { current, reopen: undefined, [Symbol.asyncDispose]: () => current[Symbol.asyncDispose]() };
+    return {
+      current,
+      reopen: undefined,
+      second: undefined,
+      [Symbol.asyncDispose]: () => current[Symbol.asyncDispose](),
+    };
   },
   'sqlite file': async () => {
     const folder = await temporaryFolder();

@@ -16,6 +16,10 @@ export interface ProcessOptions {
   readonly wrapper?: readonly string[];
   /** The program's script; default the one of this folder. */
   readonly main?: string;
+  /** The Node that runs it; default that of the test. */
+  readonly node?: string;
+  /** Node's own options. */
+  readonly nodeArgs?: readonly string[];
 }
 
 /** A `portico` process of its own, with every port picked by the system unless `env` names one. */
@@ -39,8 +43,10 @@ export function startPortico({
   env = {},
   wrapper = [],
   main = MAIN,
+  node = process.execPath,
+  nodeArgs = [],
 }: ProcessOptions): PorticoProcess {
-  const [command = '', ...words] = [...wrapper, process.execPath, main, ...args];
+  const [command = '', ...words] = [...wrapper, node, ...nodeArgs, main, ...args];
   const child = spawn(command, words, {
     cwd,
     env: {

@@ -41,15 +41,21 @@ export interface Prometheus extends AsyncDisposable {
   api(path: string): Promise<unknown>;
 }
 
-/** Starts Prometheus with the URLs that it scrapes, by the names of their jobs, and waits until it has scraped each. */
-export async function startPrometheus(targets: Readonly<Record<string, string>>): Promise<Prometheus> {
+/**
+ * Starts Prometheus with the URLs that it scrapes, by the names of their jobs, and files of rules; waits until it has
+ * scraped each URL.
+ */
+export async function startPrometheus(
+  targets: Readonly<Record<string, string>>,
+  rules: readonly string[] = [],
+): Promise<Prometheus> {
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.use(await temporaryFolder()).path;
   const config = join(folder, 'prometheus.json');
   // JSON is YAML.
   await writeFile(
     config,
-    JSON.stringify({ global: { scrape_interval: '1s' }, scrape_configs: jobs(targets) }),
+    JSON.stringify({ global: { scrape_interval: '1s' }, rule_files: rules, scrape_configs: jobs(targets) }),
   );
   const address = `127.0.0.1:${await freePort()}`;
   const child = spawn(
@@ -92,13 +98,13 @@ export async function startPrometheus(targets: Readonly<Record<string, string>>)
       const scraped = await query('scrape_samples_scraped').catch(() => []);
       return scraped.length === Object.keys(targets).length;
     },
-    30_000,
+    60_000,
   );
   const rest = cleanup.move();
   return {
     api,
     query,
-    find: (promql) => waitFor(`a result of ${promql}`, async () => (await query(promql))[0], 15_000),
+    find: (promql) => waitFor(`a result of ${promql}`, async () => (await query(promql))[0], 60_000),
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
   };
 }

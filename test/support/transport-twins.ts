@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { connect as connectSecurely } from 'node:tls';
 import type { Door } from '../../src/config/options/door.ts';
 import { type Setup, startTestService, type TestService } from './service.ts';
 import { withoutMoment } from './volatile-replies.ts';
@@ -96,9 +97,11 @@ export async function startTransportTwins(setup: Setup = {}): Promise<TransportT
 /** One connection: each piece is written when the one before has gone. */
 function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): Promise<string> {
   const { silence = 400, ending } = options;
-  const { host, hostname, port } = new URL(url);
+  const { protocol, host, hostname, port } = new URL(url);
   return new Promise((resolve) => {
-    const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
+    const secure = protocol === 'https:';
+    const place = { host: hostname, port: Number(port), allowHalfOpen: true };
+    const socket = secure ? connectSecurely({ ...place, rejectUnauthorized: false }) : connect(place);
     const chunks: Buffer[] = [];
     let pause = setTimeout(() => socket.destroy(), 5_000);
     socket.on('error', () => socket.destroy());
@@ -107,7 +110,7 @@ function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): 
       clearTimeout(pause);
       resolve(alike(Buffer.concat(chunks).toString('latin1'), host));
     });
-    socket.on('connect', async () => {
+    socket.on(secure ? 'secureConnect' : 'connect', async () => {
       await warmUp(socket);
       socket.on('data', (chunk: Buffer) => {
         chunks.push(chunk);

@@ -14,6 +14,9 @@ const MOMENTS: readonly (readonly [RegExp, string])[] = [
   [/(?<="receivedAt":")[^"]+/g, 'TIME'],
   // heapdump, cpuprofile
   [/(?<=filename="portico-\d+-)[\dT-]+(?=\.)/g, 'TIME'],
+  // history, requests, logtail
+  [/^\{"window":"\d+[mh]","interval":.*\}$/g, 'HISTORY'],
+  [/(?<=^\{"(?:requests|lines)":\[)\{.*\}(?=\]\}$)/g, ''],
   // eventloop
   [/(?<=^\{"window":")[^"]+|(?<=^\{"window":.*":)[\d.]+/g, 'N'],
   // threaddump: the stack ends in the transport.
@@ -25,6 +28,8 @@ const MOMENTS: readonly (readonly [RegExp, string])[] = [
   [/(?<=\n {3}State: RUNNABLE)(?:\n\tat .*)+/g, ''],
   // openapi
   [/(?<="url":"http:\/\/[\w.-]+:)\d+/g, 'PORT'],
+  // auditevents: recorded later, with ids of their own
+  [/(?<=^\{"events":\[)\{.*\}(?=\]\}$)/g, ''],
   // httpexchanges: a request on the same connection may be recorded only after the next one has come.
   [/(?<=^\{"exchanges":\[)\{.*\}(?=\]\}$)/g, ''],
 ];

@@ -15,10 +15,10 @@ const BLOCKS = [...GUIDE.matchAll(/```(ts|json)\n(.*?)```/gs)].map(([, language 
   language,
   text,
 }));
-const env = { BILLING_SECRET: FORWARD_SECRET };
+const env = { BILLING_SECRET: FORWARD_SECRET, PEOPLE_SECRET: FORWARD_SECRET };
 
 test('every configuration of the guide can be used as it stands', async () => {
-  assert.equal(BLOCKS.length, 5);
+  assert.equal(BLOCKS.length, 6);
   for (const { language, text } of BLOCKS) {
     await using folder = await temporaryFolder();
     await writeFile(join(folder.path, `portico.config.${language}`), text);

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../../config/load.ts';
 import type { InfoPart } from '../../config/options/management-options.ts';
-import { optionOf, type Settings, settingsOf } from '../../config/options/options.ts';
+import { type Settings, settingsOf } from '../../config/options/options.ts';
 import { addFrontPage } from '../../http/front-page.ts';
 import { management } from '../../management/management.ts';
 import { managementErrors, NOT_FOUND, refuse } from '../../management/management-errors.ts';
@@ -9,14 +8,16 @@ import type { SpringBootAdminOptions } from '../../management/spring-boot-admin/
 import { HealthRegistry } from '../../observability/health/registry.ts';
 import { managementUsers } from '../api/management-users.ts';
 import { readBuildInfo } from '../build-info.ts';
+import { consoleView } from '../console/console-parts.ts';
+import { includeList } from '../exposure-rules.ts';
 import { healthChecks } from '../health-checks.ts';
 import { healthWatch } from '../health-watch.ts';
 import { managementViews } from '../management-views.ts';
 import { readPackageInfo } from '../package-info.ts';
 import type { Parts } from '../parts.ts';
 
-/** Wires the management door, last of all: it shows the other doors. */
-export function openManagementDoor(parts: Parts): void {
+/** Wires the management door, last of all: it shows the other doors. `webhookSecrets` are those of /webhook, if it is open. */
+export function openManagementDoor(parts: Parts, webhookSecrets?: () => readonly string[]): void {
   const { config, readiness, metrics, listener } = parts;
   const { settings, code } = config;
   const app = listener('management', managementErrors);
@@ -28,6 +29,7 @@ export function openManagementDoor(parts: Parts): void {
       include: includeList(config),
       exclude: settings['management.exclude'],
     }),
+    console: consoleView(parts, webhookSecrets),
     basePath,
     showValues: settings['management.showValues'],
     users: managementUsers(config),
@@ -62,13 +64,6 @@ function addOutside(app: FastifyInstance, basePath: string): void {
 function springBootAdmin(settings: Settings): SpringBootAdminOptions | undefined {
   const { url, ...options } = settingsOf(settings, 'management.springBootAdmin');
   return url === undefined ? undefined : { url, ...options };
-}
-
-/** The default include list covers the endpoints of the configuration; a configured list is taken as it is. */
-function includeList({ settings, code }: Config): readonly string[] {
-  const include = settings['management.include'];
-  const isDefault = include === optionOf('management.include').default;
-  return isDefault ? [...include, ...code.endpoints.map(({ id }) => id)] : include;
 }
 
 /** What /info shows of the program. */

@@ -5,11 +5,18 @@ import type { Parts } from '../parts.ts';
 
 /** Wires the REST door over the users of the database. */
 export function openRestDoor({ config, database, listener, apis, api }: Parts): void {
-  const { requireIfMatch, idempotencyHours } = settingsOf(config.settings, 'rest');
+  const { requireIfMatch, idempotencyHours, maxImportBytes, maxStreams } = settingsOf(
+    config.settings,
+    'rest',
+  );
+  const { users, userFeed: feed } = database();
   listener('rest', restErrors).register(rest, {
-    users: database().users,
+    users,
+    feed,
     requireIfMatch,
     idempotencyHours,
+    maxImportBytes,
+    maxStreams,
     api,
     cors: settingsOf(config.settings, 'rest.cors'),
   });

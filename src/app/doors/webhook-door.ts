@@ -26,9 +26,10 @@ export function openWebhookDoor({
   listener,
   onStop,
   apis,
-}: Parts): WebhookDoor {
+  tracing,
+}: Parts): WebhookDoor & { secrets(): readonly string[] } {
   const log = loggers.child('inbox');
-  const { inbox } = database();
+  const { inbox, userFeed } = database();
   const settings = webhookSettings(config);
   const { sources, forwards, deadAlert } = settings;
   const addresses = deadAlert.address === undefined ? forwards : [...forwards, deadAlert.address];
@@ -46,6 +47,7 @@ export function openWebhookDoor({
   );
   const door = createWebhookDoor({
     inbox,
+    userFeed,
     handlers: handlersOf(config),
     ...settings,
     isolation:
@@ -57,6 +59,8 @@ export function openWebhookDoor({
     log,
     events,
     secrets: () => secret.current,
+    traceTarget: tracing?.traceTarget,
+    traceOf: tracing?.traceOf,
   });
   const app = listener('webhook', webhookErrors);
   app.setNotFoundHandler(unroutedHandler(app, webhookErrors));
@@ -76,7 +80,7 @@ export function openWebhookDoor({
     const { webhookApi } = await import('../../webhook/webhook-api.ts');
     return webhookApi({ secured: secret.current.length > 0, sources });
   });
-  return door;
+  return { ...door, secrets: () => secret.current };
 }
 
 /** Which jobs a delivery would get now. */

@@ -5,7 +5,10 @@ import { UsageError } from './usage-error.ts';
 /** Every command; help lists them in this order. */
 export const commands = [
   { name: 'serve', summary: 'Opens the doors and runs until it receives a signal. The default.' },
+  { name: 'init', summary: 'Writes a configuration module to begin with.' },
+  { name: 'health', summary: 'Asks whether the service is ready: exit code 0, else 1 with the reason.' },
   { name: 'deliveries', summary: 'Lists, shows, follows, replays and discards webhook deliveries.' },
+  { name: 'users', summary: 'Lists, imports and exports the users of the database.' },
   { name: 'send', summary: 'Sends a webhook delivery, signed as its sender would.' },
   { name: 'tokens', summary: 'Makes, lists and revokes tokens for REST and GraphQL.' },
   { name: 'migrate', summary: 'Brings the schema of the database up to date.' },

@@ -1,8 +1,11 @@
 import type { Config } from '../../config/load.ts';
 import type { DeliveryFilter, DeliveryLog } from '../../inbox/delivery-log.ts';
+import type { AuditData } from '../../observability/audit/audit.ts';
 import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
 import { filterOf } from '../argv/filter-arguments.ts';
+import { auditCommand } from '../audit-command.ts';
 import type { CommandUsage } from '../help/command-usage.ts';
+import { openExisting } from '../open-existing.ts';
 import { confirmed } from '../terminal/confirm.ts';
 import { INTERRUPTED, interruption } from '../terminal/interruption.ts';
 import { counted, note } from '../terminal/output.ts';
@@ -11,7 +14,6 @@ import { batchesOf, namedBatches, type Pages, select } from './batches.ts';
 import { type Batches, type BulkAction, type BulkResult, runBulk } from './bulk.ts';
 import { reportBulk } from './bulk-report.ts';
 import { idNamed } from './named.ts';
-import { openExisting } from './open-deliveries.ts';
 
 /**
  * Runs a command that acts on deliveries, named by its words or matched by its options, by the action for its
@@ -27,7 +29,7 @@ export async function bulkCommand(
   checkSelection(args, filter);
   const config = await args.configuration();
   const action = actionOf(config);
-  await using database = await openExisting(config);
+  await using database = await openExisting(config, 'deliveries');
   using signal = interruption();
   const log = database.deliveries;
   const ids = new Set<string>();
@@ -41,7 +43,19 @@ export async function bulkCommand(
   const { batches, matched } = chosen;
   if (!named && matched > 0) note(`${action.verb}ing ${counted(matched, 'delivery', 'deliveries')}.`);
   const result = await runShown(action, log, batches, matched, signal);
+  if (result.done > 0) {
+    await auditCommand(config.settings, database, `DELIVERIES_${action.done.toUpperCase()}`, {
+      ...textsOf(filter),
+      count: result.done,
+      delivery: named && ids.size === 1 ? [...ids][0] : undefined,
+    });
+  }
   return reportBulk({ action, matched, result, named, json: args.has('--json') });
+}
+
+/** What a filter matches, as audit data. */
+function textsOf(filter: DeliveryFilter): AuditData {
+  return Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)]));
 }
 
 /** Runs with a line of progress, which is cleared before anything else is printed. */
@@ -65,7 +79,7 @@ function checkSelection(args: CommandArguments, filter: DeliveryFilter): void {
   }
   if (!named && !filtered) {
     throw args.misuse(
-      'say which deliveries: by their ids, or with --dead, --status, --event, --source, --since or --until',
+      'say which deliveries: by their ids, or with --dead, --status, --event, --source, --since, --until or --text',
     );
   }
 }

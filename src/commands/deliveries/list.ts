@@ -6,8 +6,8 @@ import { formatSpan } from '../../inbox/moment.ts';
 import { readArguments } from '../argv/command-arguments.ts';
 import { countOf, filterOf, filterWords } from '../argv/filter-arguments.ts';
 import { usages } from '../help/usages.ts';
+import { openExisting } from '../open-existing.ts';
 import { note, print } from '../terminal/output.ts';
-import { openExisting } from './open-deliveries.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** `portico deliveries list`. Resolves to the exit code. */
@@ -16,7 +16,7 @@ export async function listDeliveries(argv: readonly string[]): Promise<number> {
   const filter = filterOf(args);
   const limit = countOf(args, 'limit', 20);
   const before = countOf(args, 'before', undefined);
-  await using database = await openExisting(await args.configuration());
+  await using database = await openExisting(await args.configuration(), 'deliveries');
   const pages = deliveryPages(database.deliveries, filter, {
     limit,
     ...(before !== undefined && { cursor: { before } }),

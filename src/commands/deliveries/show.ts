@@ -4,11 +4,11 @@ import type { DeliveryDetail, JobDetail } from '../../inbox/delivery-log.ts';
 import { formatSpan } from '../../inbox/moment.ts';
 import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
 import { usages } from '../help/usages.ts';
+import { openExisting } from '../open-existing.ts';
 import { counted, note, plain, print } from '../terminal/output.ts';
 import { describeAttempts } from './attempts.ts';
 import { pad } from './cells.ts';
 import { idNamed } from './named.ts';
-import { openExisting } from './open-deliveries.ts';
 import { prettyJson } from './pretty-json.ts';
 
 /** `portico deliveries show`. Resolves to the exit code: 0, or 1 when there is no such delivery. */
@@ -17,7 +17,7 @@ export async function showDelivery(argv: readonly string[]): Promise<number> {
   const [word] = args.words;
   if (word === undefined) throw args.misuse('show needs the id of a delivery');
   if (args.has('--raw') && args.has('--json')) throw args.misuse('--raw and --json exclude each other');
-  await using database = await openExisting(await args.configuration());
+  await using database = await openExisting(await args.configuration(), 'deliveries');
   const id = await idNamed(database.deliveries, word);
   const found = id === undefined ? undefined : await database.deliveries.find(id);
   if (found === undefined) {

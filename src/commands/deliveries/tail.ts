@@ -6,10 +6,10 @@ import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { readArguments } from '../argv/command-arguments.ts';
 import { filterOf } from '../argv/filter-arguments.ts';
 import { usages } from '../help/usages.ts';
+import { openExisting } from '../open-existing.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { note, plain, print } from '../terminal/output.ts';
 import { pad } from './cells.ts';
-import { openExisting } from './open-deliveries.ts';
 
 /** Time between two polls, in milliseconds. */
 const INTERVAL = 500;
@@ -20,7 +20,7 @@ const WATCHED = 5_000;
 export async function tailDeliveries(argv: readonly string[]): Promise<number> {
   const args = readArguments(usages.tail, argv);
   const filter = filterOf(args);
-  await using database = await openExisting(await args.configuration());
+  await using database = await openExisting(await args.configuration(), 'deliveries');
   using signal = interruption();
   const log = database.deliveries;
   const start = await newestArrival(log);

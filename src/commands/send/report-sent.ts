@@ -4,18 +4,18 @@ import type { Sending, Sent } from './send-all.ts';
 /** Prints the answers of the receiver; resolves to the exit code. */
 export async function reportSent(
   sent: Sent,
-  sending: Pick<Sending, 'url' | 'count'>,
+  sending: Pick<Sending, 'receiver' | 'count'>,
   json: boolean,
 ): Promise<number> {
   const { statuses, last, problem } = sent;
-  const { url, count } = sending;
+  const { receiver, count } = sending;
   if (json) await print(`${JSON.stringify(summaryOf(sent, sending))}\n`);
   else if (count > 1) {
     for (const [status, times] of statuses)
       await print(`${status}: ${counted(times, 'delivery', 'deliveries')}\n`);
   } else if (last !== undefined) {
     const { reply } = last;
-    note(`${url}, id ${last.id}, ${Math.round(reply.took)} ms`);
+    note(`${receiver.url}, id ${last.id}, ${Math.round(reply.took)} ms`);
     await print(`${reply.status} ${plain(reply.statusText)}\n${shown(reply.body)}`);
     if (reply.delivery !== undefined) note(`Next: portico deliveries show ${reply.delivery}`);
   }
@@ -36,8 +36,11 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [404, 'The receiver has no such path: is the source in its configuration?'],
 ]);
 
-function summaryOf({ statuses, last, problem }: Sent, { url, count }: Pick<Sending, 'url' | 'count'>) {
-  const common = { url: url.href, ...(problem !== undefined && { problem }) };
+function summaryOf(
+  { statuses, last, problem }: Sent,
+  { receiver, count }: Pick<Sending, 'receiver' | 'count'>,
+) {
+  const common = { url: receiver.url.href, ...(problem !== undefined && { problem }) };
   if (count > 1) return { ...common, statuses: Object.fromEntries(statuses) };
   if (last === undefined) return common;
   const { status, delivery, body, took } = last.reply;

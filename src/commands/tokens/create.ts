@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { SCOPE } from '../../config/options/api-options.ts';
+import { SCOPE } from '../../config/options/access/api-options.ts';
 import { MAX_TOKENS } from '../../database/api-tokens.ts';
 import { tokenDigest } from '../../http/access/bearer-token.ts';
 import { TOKEN_PREFIX } from '../../http/access/stored-tokens.ts';
 import { parseIsoTime } from '../../inbox/moment.ts';
 import { readArguments } from '../argv/command-arguments.ts';
-import { openExisting } from '../deliveries/open-deliveries.ts';
+import { auditCommand } from '../audit-command.ts';
 import { usages } from '../help/usages.ts';
+import { openExisting } from '../open-existing.ts';
 import { note, print } from '../terminal/output.ts';
 
 const DAY = 86_400_000;
@@ -31,7 +32,8 @@ export async function createToken(argv: readonly string[]): Promise<number> {
   if (expiresAt === undefined || problems.length > 0) throw args.misuse(...problems);
 
   const token = TOKEN_PREFIX + randomBytes(32).toString('base64url');
-  await using database = await openExisting(await args.configuration(), 'tokens create');
+  const config = await args.configuration();
+  await using database = await openExisting(config, 'tokens create');
   const made = await database.apiTokens.create({
     name,
     digest: tokenDigest(token),
@@ -43,6 +45,11 @@ export async function createToken(argv: readonly string[]): Promise<number> {
     note(`There is a token ${name} already, or there are ${MAX_TOKENS}; revoke one first.`);
     return 1;
   }
+  await auditCommand(config.settings, database, 'TOKEN_CREATED', {
+    token: name,
+    scopes: scopes.join(' '),
+    expires: expiresAt === null ? undefined : new Date(expiresAt).toISOString(),
+  });
   await print(args.has('--json') ? `${JSON.stringify({ name, token, scopes, expiresAt })}\n` : `${token}\n`);
   note('Keep it: it is not shown again.');
   return 0;

@@ -1,9 +1,9 @@
 import type { StoredToken } from '../../database/api-tokens.ts';
 import { formatSpan } from '../../inbox/moment.ts';
 import { readArguments } from '../argv/command-arguments.ts';
-import { openExisting } from '../deliveries/open-deliveries.ts';
 import { type Column, renderTable } from '../deliveries/table.ts';
 import { usages } from '../help/usages.ts';
+import { openExisting } from '../open-existing.ts';
 import { note, print } from '../terminal/output.ts';
 
 /** `portico tokens list`. Resolves to the exit code. */

@@ -1,12 +1,13 @@
-import type { ApiGate, Refusal } from '../../http/access/api-gate.ts';
+import type { ApiGate } from '../../http/access/api-gate.ts';
 import { createGate } from '../../http/access/create-gate.ts';
 import { Load } from '../../http/access/load.ts';
 import type { Required } from '../../http/access/need.ts';
 import { StoredTokens, type TokenStore } from '../../http/access/stored-tokens.ts';
 import type { TokenSource } from '../../http/access/token-source.ts';
 import type { BasicUser } from '../../http/auth/basic-auth.ts';
+import type { OnRefused } from '../../http/server/refused-request.ts';
 import { ConfigError } from '../config-error.ts';
-import { apiOptions, RATE } from '../options/api-options.ts';
+import { apiOptions, RATE } from '../options/access/api-options.ts';
 import type { ApiTokensConfig } from '../schema/api-tokens.ts';
 import type { SecretResolver } from '../sources/secret-resolver.ts';
 import { liveTokens } from './live-tokens.ts';
@@ -68,8 +69,8 @@ export interface GateSetting {
   };
   /** Gets the secrets that tokens have from now on, before any entry of the log could show them. */
   readonly onSecrets?: ((secrets: readonly string[]) => void) | undefined;
-  /** Called for each refusal. */
-  readonly onRefusal?: ((refusal: Refusal) => void) | undefined;
+  /** Called for each refusal that no status of a reply tells. */
+  readonly onRefused?: OnRefused | undefined;
 }
 
 /** Opens the gate that the options ask for; undefined when they ask for none. Rejects with ConfigError. */
@@ -80,7 +81,7 @@ export async function openGate(options: ApiOptions, setting: GateSetting): Promi
   if (rate !== undefined && !RATE.test(rate)) {
     throw new ConfigError([`${setting.name}: api.rate must be a rate like 100/s`]);
   }
-  const { log, onRefusal } = setting;
+  const { log, onRefused } = setting;
   await using opening = new AsyncDisposableStack();
   if (load !== undefined) opening.use(load);
   const sources = required === 'none' ? [] : await openSources(options, setting, opening);
@@ -97,7 +98,7 @@ export async function openGate(options: ApiOptions, setting: GateSetting): Promi
     onLimit: (address) => log.warn({ address }, 'too many wrong credentials for the API'),
     load,
     rate: rate === undefined ? undefined : rateRule(rate, burst),
-    onRefusal,
+    onRefused,
   });
   gate.use(opening.move());
   return gate;

@@ -1,6 +1,6 @@
 import { JwtTokens } from '../../http/access/jwt-tokens.ts';
 import { ConfigError } from '../config-error.ts';
-import { jwtOptions } from '../options/jwt-options.ts';
+import { jwtOptions } from '../options/access/jwt-options.ts';
 import { jwtKeys } from './jwt-keys.ts';
 import type { GateSetting, JwtOptions } from './open-gate.ts';
 

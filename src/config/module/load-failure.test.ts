@@ -27,6 +27,9 @@ async function problemsOf(context: TestContext, files: Files, env: Files = {}): 
   );
 }
 
+const commonjs = { 'package.json': '{"type":"commonjs"}' };
+const RENAME =
+  'package.json makes it CommonJS: rename it so that it ends in .mts or .mjs, or set "type": "module" in package.json';
 const esm = { 'package.json': '{"type":"module"}' };
 
 const failures: readonly (readonly [what: string, files: Files, problem: string])[] = [
@@ -82,6 +85,21 @@ const failures: readonly (readonly [what: string, files: Files, problem: string]
       ...esm,
     },
     'a.js cannot be loaded: SyntaxError: TypeScript namespace declaration is not supported in strip-only mode (b.ts:1:1); only types can be removed, so write it in JavaScript',
+  ],
+  [
+    'an import of a package that is not installed beside it',
+    { 'a.ts': "import { defineConfig } from 'portico';\nexport default defineConfig({});\n" },
+    'a.ts cannot be loaded: Error: Cannot find package \'portico\' imported from <folder>/a.ts; install Portico beside the file, or import nothing of it but types: "import type { PorticoConfig } from \'portico\'" and "export default { ... } satisfies PorticoConfig"',
+  ],
+  [
+    'an import where package.json says CommonJS',
+    { 'a.ts': "import './b.ts';\nexport default {};\n", 'b.ts': '', ...commonjs },
+    `a.ts cannot be loaded: SyntaxError: Cannot use import statement outside a module (a.ts:1:1); ${RENAME}`,
+  ],
+  [
+    'an export where package.json says CommonJS',
+    { 'a.js': 'export default {};\n', ...commonjs },
+    `a.js cannot be loaded: SyntaxError: Unexpected token 'export' (a.js:1:1); ${RENAME}`,
   ],
   [
     'an import of what is not exported',

@@ -43,9 +43,25 @@ function withoutSource(error: unknown): string {
     .replace(/Unexpected identifier '.*'$/s, 'Unexpected identifier');
 }
 
+/** Remedies for what Node says, by a pattern of it. */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [
+    /^TypeScript .* is not supported in strip-only mode/,
+    'only types can be removed, so write it in JavaScript',
+  ],
+  [
+    /^Cannot find package 'portico'/,
+    'install Portico beside the file, or import nothing of it but types: "import type { PorticoConfig } from \'portico\'" ' +
+      'and "export default { ... } satisfies PorticoConfig"',
+  ],
+  [
+    /^(?:Cannot use import statement outside a module|Unexpected token 'export')/,
+    'package.json makes it CommonJS: rename it so that it ends in .mts or .mjs, or set "type": "module" in package.json',
+  ],
+];
+
 function advice(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX'
-    ? '; only types can be removed, so write it in JavaScript'
-    : '';
+  const message = error instanceof Error ? error.message : '';
+  const found = ADVICE.find(([pattern]) => pattern.test(message));
+  return found === undefined ? '' : `; ${found[1]}`;
 }

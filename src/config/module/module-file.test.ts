@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { displayPath, findModule } from './module-file.ts';
 
 test('the module of the working folder is found by its name', async () => {
-  for (const ending of ['ts', 'js', 'json']) {
+  for (const ending of ['ts', 'mts', 'js', 'mjs', 'json']) {
     await using folder = await temporaryFolder();
     const name = `portico.config.${ending}`;
     const path = join(folder.path, name);
@@ -52,7 +52,7 @@ test('a named module must be there and of a kind that can be loaded', async () =
     problem: `--config names "../b.ts", and there is no such file (looked for ${join(folder.path, '../b.ts')})`,
   });
   assert.deepEqual(findModule(folder.path, 'config.yaml', undefined), {
-    problem: '--config names "config.yaml"; a configuration module ends in .ts, .js or .json',
+    problem: '--config names "config.yaml"; a configuration module ends in .ts, .mts, .js, .mjs or .json',
   });
   assert.deepEqual(findModule(folder.path, undefined, ''), {
     problem: 'CONFIG is empty; unset it or name a file',

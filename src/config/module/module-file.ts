@@ -3,7 +3,7 @@ import { relative, resolve } from 'node:path';
 import { quote } from '../../core/quote.ts';
 import { moduleOption } from '../options/options.ts';
 
-const defaultNames = ['portico.config.ts', 'portico.config.js', 'portico.config.json'];
+const defaultNames = ['ts', 'mts', 'js', 'mjs', 'json'].map((ending) => `portico.config.${ending}`);
 const loadable = /\.(?:[cm]?[jt]s|json)$/;
 
 /** A configuration module on disk. */
@@ -25,7 +25,7 @@ export function findModule(
 ): ModuleChoice {
   if (flag !== undefined) return namedModule(cwd, moduleOption.flag, flag);
   if (variable !== undefined) return namedModule(cwd, moduleOption.env, variable);
-  const found = defaultNames.filter((name) => isFile(resolve(cwd, name)));
+  const found = moduleFiles(cwd);
   if (found.length > 1) {
     return {
       problem: `${found.join(' and ')} are both here; keep one or name one with ${moduleOption.flag}`,
@@ -34,13 +34,19 @@ export function findModule(
   return { file: found[0] === undefined ? undefined : { path: resolve(cwd, found[0]), name: found[0] } };
 }
 
+/** The names of the configuration modules in a folder; more than one is a mistake. */
+export function moduleFiles(folder: string): readonly string[] {
+  return defaultNames.filter((name) => isFile(resolve(folder, name)));
+}
+
 function namedModule(cwd: string, place: string, given: string): ModuleChoice {
   if (given.trim() === '') return { problem: `${place} is empty; unset it or name a file` };
   const path = resolve(cwd, given);
   const name = `${place} names ${quote(given)}`;
   if (!isFile(path))
     return { problem: `${name}, and there is no such file (looked for ${displayPath(path, cwd)})` };
-  if (!loadable.test(path)) return { problem: `${name}; a configuration module ends in .ts, .js or .json` };
+  if (!loadable.test(path))
+    return { problem: `${name}; a configuration module ends in .ts, .mts, .js, .mjs or .json` };
   return { file: { path, name: displayPath(path, cwd) } };
 }
 

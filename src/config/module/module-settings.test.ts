@@ -62,7 +62,7 @@ test('sections within sections are read like others', () => {
     'portico.config.ts: management.springBootAdmin.url must be an http or https URL, without a query',
     'portico.config.ts has an unknown key "management.springBootAdmin.nmae"; did you mean management.springBootAdmin.name?',
     'portico.config.ts: management.springBootAdmin.jvmMetrics must be true or false, not an object',
-    'portico.config.ts: management.port must be a whole number from 0 to 65535, not an object',
+    'portico.config.ts: management.port must be a whole number from 0 to 65535, or unix:/path (of a socket, at most 103 bytes), not an object',
   ]);
   assert.equal(found.size, 0);
   assert.deepEqual(read({ management: { springBootAdmin: 'x' } }).problems, [
@@ -91,7 +91,7 @@ test('values of the wrong type and empty ones are problems', () => {
   });
   assert.deepEqual(problems, [
     'portico.config.ts: host is empty; leave it out for the default (127.0.0.1)',
-    'portico.config.ts: rest.port must be a whole number from 0 to 65535, not "9000"',
+    'portico.config.ts: rest.port must be a whole number from 0 to 65535, or unix:/path (of a socket, at most 103 bytes), not "9000"',
     'portico.config.ts: webhook.secret must be one or more secrets separated by commas, none of them empty or with control characters',
     'portico.config.ts: log.level must be one of fatal, error, warn, info, debug, trace, silent, not null',
     `portico.config.ts: management.password must be ${expectedPassword}`,

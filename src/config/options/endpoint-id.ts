@@ -1,6 +1,9 @@
 /** The management endpoints that are exposed by default (contract 4.3). */
 export const builtInEndpoints = ['health', 'info', 'metrics', 'env'] as const;
 
+/** The id of the console: a page for people, which is served with those above and answers only who may see it. */
+export const consoleEndpoint = 'console';
+
 /** The management endpoints that are exposed only by name or by `*`. */
 export const optInEndpoints = [
   'prometheus',
@@ -8,7 +11,11 @@ export const optInEndpoints = [
   'mappings',
   'loggers',
   'httpexchanges',
+  'auditevents',
   'deliveries',
+  'history',
+  'logtail',
+  'requests',
   'eventloop',
   'threaddump',
   'heapdump',
@@ -19,7 +26,7 @@ export const optInEndpoints = [
 ] as const;
 
 /** The ids that custom endpoints cannot have. */
-export const takenEndpoints: readonly string[] = [...builtInEndpoints, ...optInEndpoints];
+export const takenEndpoints: readonly string[] = [...builtInEndpoints, consoleEndpoint, ...optInEndpoints];
 
 /** The syntax of an endpoint id. */
 export const endpointIdPattern = /^[a-z][a-zA-Z0-9.-]*$/;

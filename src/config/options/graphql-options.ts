@@ -1,4 +1,4 @@
-import { corsOptions } from './cors-options.ts';
+import { corsOptions } from './access/cors-options.ts';
 import { choice, count, path, port, text, toggle } from './option.ts';
 
 /** The options of the GraphQL door. */
@@ -6,7 +6,7 @@ export const graphqlOptions = {
   'graphql.port': port({
     env: 'GRAPHQL_PORT',
     default: 4000,
-    description: 'Port of the GraphQL door; 0 picks a free one.',
+    description: 'Port of the GraphQL door; 0 picks a free one. unix:<path> for a Unix socket.',
   }),
   'graphql.path': path({
     env: 'GRAPHQL_PATH',

@@ -1,3 +1,5 @@
+import { socketPathOf, UNIX_ADDRESS, type UnixAddress } from '../../core/unix-address.ts';
+
 /** The type of an option's value, and how it is parsed from text and from the configuration module. */
 export interface Kind<T> {
   /** Placeholder of the value in the help: `--rest-port <port>`. */
@@ -32,6 +34,18 @@ export function integerKind(placeholder: string, min: number, max: number, unit 
     expected: `a whole number from ${min} to ${max}${unit}`,
     fromText: (text) => (/^(0|-?[1-9]\d*)$/.test(text) ? accept(Number(text)) : undefined),
     fromValue: accept,
+  };
+}
+
+/** A TCP port, or the address of a Unix socket. */
+export function portKind(): Kind<number | UnixAddress> {
+  const number = integerKind('port', 0, 65_535);
+  const socket = (value: unknown) => (socketPathOf(value) === undefined ? undefined : (value as UnixAddress));
+  return {
+    placeholder: number.placeholder,
+    expected: `${number.expected}, or ${UNIX_ADDRESS}`,
+    fromText: (text) => number.fromText(text) ?? socket(text),
+    fromValue: (value) => number.fromValue(value) ?? socket(value),
   };
 }
 

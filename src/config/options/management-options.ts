@@ -21,7 +21,7 @@ export const managementOptions = {
   'management.port': port({
     env: 'MANAGEMENT_PORT',
     default: 8080,
-    description: 'Port of the management door; 0 picks a free one.',
+    description: 'Port of the management door; 0 picks a free one. unix:<path> for a Unix socket.',
   }),
   'management.basePath': path({
     env: 'MANAGEMENT_BASE_PATH',
@@ -33,7 +33,7 @@ export const managementOptions = {
     ...endpointNames,
     env: 'MANAGEMENT_INCLUDE',
     default: builtInEndpoints,
-    description: 'Management endpoints to expose; * for all.',
+    description: 'Management endpoints to expose; * for all. Unless it is set, the console is served too.',
   }),
   'management.exclude': list({
     ...endpointNames,
@@ -81,6 +81,18 @@ export const managementOptions = {
     env: 'MANAGEMENT_ROLE',
     unset: 'any user may',
     description: 'Role that a user needs to read the management endpoints. The user above has it.',
+  }),
+  'management.consoleHosts': list({
+    env: 'MANAGEMENT_CONSOLE_HOSTS',
+    default: [],
+    expected: 'a list of host names',
+    pattern: /^[a-zA-Z0-9.-]+$/,
+    description: 'Host names under which browsers reach the console, beside localhost and IP addresses.',
+  }),
+  'management.consoleRole': text({
+    env: 'MANAGEMENT_CONSOLE_ROLE',
+    unset: 'any user may act',
+    description: 'Role that a user needs for the actions of the console.',
   }),
   'management.maxFailedLogins': count({
     env: 'MANAGEMENT_MAX_FAILED_LOGINS',

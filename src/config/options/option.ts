@@ -1,4 +1,5 @@
-import { choiceKind, integerKind, type Kind, listKind, textKind, toggleKind } from './kind.ts';
+import type { UnixAddress } from '../../core/unix-address.ts';
+import { choiceKind, integerKind, type Kind, listKind, portKind, textKind, toggleKind } from './kind.ts';
 
 /** One option: its environment variable, type, default and documentation. */
 export interface Option<T> {
@@ -88,14 +89,16 @@ export function someOf<const C extends readonly string[]>(
   return option(listKind({ expected, atLeastOne: true, unique: true, isItem }), spec);
 }
 
-/** A TCP port; 0 lets the system pick a free one. */
-export function port(spec: WithDefault<number>): Option<number> {
-  return option(integerKind('port', 0, 65_535), spec);
+/** A TCP port, of which 0 lets the system pick a free one, or `unix:` and the path of a socket. */
+export function port(spec: WithDefault<number | UnixAddress>): Option<number | UnixAddress> {
+  return option(portKind(), spec);
 }
 
 /** A count from `min` (default 0) on. */
-export function count(spec: WithDefault<number> & { readonly min?: number }): Option<number> {
-  return option(integerKind('n', spec.min ?? 0, Number.MAX_SAFE_INTEGER), spec);
+export function count<const S extends Spec<number> & { readonly min?: number }>(
+  spec: S,
+): OptionOf<number, S> {
+  return option<number, S>(integerKind('n', spec.min ?? 0, Number.MAX_SAFE_INTEGER), spec);
 }
 
 /** A boolean. */

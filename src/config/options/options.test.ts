@@ -8,7 +8,7 @@ type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 
 
 test('settings have the types of their options', () => {
   const same: [
-    Same<Settings['rest.port'], number>,
+    Same<Settings['rest.port'], number | `unix:${string}`>,
     Same<Settings['graphql.users'], 'memory' | 'database'>,
     Same<Settings['interfaces'], readonly ('graphql' | 'rest' | 'management' | 'webhook')[]>,
     Same<Settings['webhook.secret'], readonly string[] | undefined>,

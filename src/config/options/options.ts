@@ -1,13 +1,16 @@
 import { isKeepableHeader } from '../../core/secret-header.ts';
-import { apiOptions } from './api-options.ts';
+import { apiOptions } from './access/api-options.ts';
+import { jwtOptions } from './access/jwt-options.ts';
+import { auditOptions } from './audit-options.ts';
 import { backupOptions } from './backup-options.ts';
 import { doors } from './door.ts';
 import { graphqlOptions } from './graphql-options.ts';
 import { httpOptions } from './http-options.ts';
-import { jwtOptions } from './jwt-options.ts';
 import { managementOptions } from './management-options.ts';
 import { choice, count, duration, list, type Option, port, someOf, text, toggle } from './option.ts';
 import { restOptions } from './rest-options.ts';
+import { tlsOptions } from './tls-options.ts';
+import { tracingOptions } from './tracing-options.ts';
 
 /** The table of all options. Types, sources, help, documentation and /env are derived from it. */
 export const options = {
@@ -26,6 +29,7 @@ export const options = {
     description: 'Doors to open.',
   }),
   ...httpOptions,
+  ...tlsOptions,
   'database.url': text({
     env: 'DATABASE_URL',
     default: 'sqlite:portico.db',
@@ -67,7 +71,7 @@ export const options = {
   'webhook.port': port({
     env: 'PORT',
     default: 3000,
-    description: 'Port of the webhook door; 0 picks a free one.',
+    description: 'Port of the webhook door; 0 picks a free one. unix:<path> for a Unix socket.',
   }),
   'webhook.secret': list({
     env: 'WEBHOOK_SECRET',
@@ -162,6 +166,12 @@ export const options = {
     description:
       'Size of the inbox above which the deliveries are removed that were handled first, in bytes; 0 for no limit.',
   }),
+  'webhook.partitions': toggle({
+    env: 'WEBHOOK_PARTITIONS',
+    default: false,
+    description:
+      'Bodies of new deliveries in partitions of PostgreSQL, each of which is emptied at once. For inboxes of many millions; it can be changed at any time.',
+  }),
   'webhook.dedupDays': count({
     env: 'WEBHOOK_DEDUP_DAYS',
     default: 7,
@@ -181,6 +191,8 @@ export const options = {
     default: 20,
     description: 'Maximum attempts in the history of a job, beside the one that handled it; the oldest go.',
   }),
+  ...auditOptions,
+  ...tracingOptions,
   'log.level': choice({
     env: 'LOG_LEVEL',
     default: 'info',
@@ -247,6 +259,6 @@ export const moduleOption = {
   key: 'config',
   flag: '--config',
   env: 'CONFIG',
-  default: 'portico.config.ts, .js or .json in the working directory, if any',
+  default: 'portico.config.ts, .mts, .js, .mjs or .json in the working directory, if any',
   description: 'Configuration module: settings and code of your own.',
 } as const;

@@ -1,34 +1,28 @@
-import { BlockList, isIP, isIPv4 } from 'node:net';
-import type { TrustedHop } from '../../http/connections/client-address.ts';
+import { isIP } from 'node:net';
+import { NAMED_RANGES, type Trust, trustAddresses } from '../../core/trusted-addresses.ts';
 
 /** Stands for every address. */
 const EVERY = 'true';
-const RANGES = {
-  loopback: ['127.0.0.0/8', '::1/128'],
-  linklocal: ['169.254.0.0/16', 'fe80::/10'],
-  uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
-} as const;
-
-function isRangeName(text: string): text is keyof typeof RANGES {
-  return Object.hasOwn(RANGES, text);
-}
+/** Stands for whoever connects on a Unix socket. */
+const SOCKETS = 'unix';
+const RANGES = Object.keys(NAMED_RANGES);
 
 function isProxy(text: string): boolean {
   const [address = '', length, ...more] = text.split('/');
   const version = isIP(address);
-  if (version === 0 || address.includes('%')) return text === EVERY || isRangeName(text);
+  if (version === 0 || address.includes('%')) return [EVERY, SOCKETS, ...RANGES].includes(text);
   if (length === undefined) return true;
   return more.length === 0 && /^[1-9]\d{0,2}$/.test(length) && Number(length) <= (version === 4 ? 32 : 128);
 }
 
 /** The addresses of proxies whose X-Forwarded headers are trusted. */
 export const trustedProxies = {
-  expected: `${EVERY}, or a list of IP addresses, CIDR ranges, ${Object.keys(RANGES).join(', ')}`,
+  expected: `${EVERY}, or a list of IP addresses, CIDR ranges, ${RANGES.join(', ')}, ${SOCKETS}`,
   pattern: { test: isProxy },
 } as const;
 
-/** Who may say which address a client has; false: nobody. */
-export type TrustProxy = false | TrustedHop;
+/** Who may say which address a client has, as Fastify takes it. */
+export type TrustProxy = false | string[] | Trust;
 
 /**
  * The option's value as Fastify takes it; false when empty, as Fastify parses proxy headers for any function. Its own
@@ -36,17 +30,12 @@ export type TrustProxy = false | TrustedHop;
  */
 export function trustProxy(proxies: readonly string[]): TrustProxy {
   if (proxies.includes(EVERY)) return (_address, hop) => hop === 0;
-  if (proxies.length === 0) return false;
-  const trusted = new BlockList();
-  for (const proxy of proxies) {
-    for (const range of isRangeName(proxy) ? RANGES[proxy] : [proxy]) {
-      const [address = '', length] = range.split('/');
-      const family = isIPv4(address) ? 'ipv4' : 'ipv6';
-      trusted.addSubnet(address, Number(length ?? (family === 'ipv4' ? 32 : 128)), family);
-    }
-  }
-  return (address) => {
-    const version = isIP(address);
-    return version !== 0 && trusted.check(address, version === 4 ? 'ipv4' : 'ipv6');
-  };
+  if (proxies.includes(SOCKETS)) return orSocket(proxies.filter((proxy) => proxy !== SOCKETS));
+  return proxies.length > 0 && [...proxies];
+}
+
+/** Fastify compares addresses only, and who connects on a Unix socket has none. */
+function orSocket(proxies: readonly string[]): TrustProxy {
+  const trust = trustAddresses(proxies);
+  return (address, hop) => (address === undefined ? hop === 0 : trust(address, hop));
 }

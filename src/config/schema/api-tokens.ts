@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { SCOPE } from '../options/api-options.ts';
+import { SCOPE } from '../options/access/api-options.ts';
 import { textField, wholeField } from './fields.ts';
 import type { Written } from './read-object.ts';
 import { secretsSchema } from './secret-reference.ts';

@@ -16,6 +16,10 @@ import type { Given } from './given.ts';
 export interface Users extends UserStore {
   /** Users from now on, as they are created, until the iterator is returned. */
   created(): MaybePromise<AsyncIterableIterator<User>>;
+  /** The same of those that are updated, as they are then. */
+  updated(): MaybePromise<AsyncIterableIterator<User>>;
+  /** The same of those that are deleted, as they were. */
+  deleted(): MaybePromise<AsyncIterableIterator<User>>;
 }
 
 /** What resolvers get as their context unless `graphql.context` makes another one. */

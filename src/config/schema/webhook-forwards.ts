@@ -9,6 +9,20 @@ import { transformField } from './webhook-transform.ts';
 
 const URL_EXPECTED = 'must be an http or https URL without a user name in it';
 
+const CHANGES = ['created', 'updated', 'deleted'] as const;
+
+/** Which changes of users are forwarded: all by `true`. */
+const changesField = v.pipe(
+  wholeField(
+    v.union([v.boolean(), v.array(v.picklist(CHANGES))]),
+    `must be true, or an array of ${CHANGES.map((change) => `"${change}"`).join(', ')}`,
+  ),
+  v.transform((given): readonly (typeof CHANGES)[number][] => {
+    if (typeof given === 'boolean') return given ? CHANGES : [];
+    return given;
+  }),
+);
+
 export const forwardSchema = v.object(
   {
     url: v.pipe(
@@ -18,8 +32,10 @@ export const forwardSchema = v.object(
     ),
     /** Standard Webhooks secrets to sign with; default none: not signed. */
     secrets: v.optional(secretsSchema),
-    /** The events to forward; default all. */
+    /** The events to forward; default all, or none where it is told of changes of users. */
     events: v.optional(wholeField(v.array(v.string()), 'must be an array of event names')),
+    /** The changes of users that it is told of; `true` for all, default none. */
+    users: v.optional(changesField),
     /** The deliveries of these events that it gets; default all. */
     when: v.optional(filterField),
     /** What is sent in place of the received body; default that body. */

@@ -22,7 +22,7 @@ test('variables set their options', () => {
 
 test('every variable that is wrong has its line', () => {
   assert.deepEqual(problems({ PORT: 'http', LOG_LEVEL: '', WEBHOOK_SECRET: '', MANAGEMENT_EXCLUDE: '' }), [
-    'PORT must be a whole number from 0 to 65535, not "http"',
+    'PORT must be a whole number from 0 to 65535, or unix:/path (of a socket, at most 103 bytes), not "http"',
     'WEBHOOK_SECRET is empty; unset it to leave the door unsecured',
     'LOG_LEVEL is empty; unset it for the default (info)',
   ]);

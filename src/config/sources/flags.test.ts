@@ -92,7 +92,7 @@ test('behind the flag of a secret every word but a real flag belongs to it', () 
 
 test('a value that is refused is shown, unless it is a secret', () => {
   assert.deepEqual(problems(['--rest-port=http']), [
-    '--rest-port must be a whole number from 0 to 65535, not "http"',
+    '--rest-port must be a whole number from 0 to 65535, or unix:/path (of a socket, at most 103 bytes), not "http"',
   ]);
   const [problem = ''] = problems(['--database-url=mysql://root:hunter2@db/x']);
   assert.match(problem, /^--database-url must be sqlite:/);

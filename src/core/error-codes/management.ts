@@ -2,6 +2,16 @@ import type { ErrorEntries } from './entry.ts';
 
 /** Codes of the management door. */
 export const MANAGEMENT_CODES = {
+  AUDIT_QUERY: {
+    status: 400,
+    text: 'A parameter of the audit events is not valid; correct what the message names.',
+  },
+  CONSOLE_REFUSED: {
+    status: 403,
+    text: 'The console is not for this client, or the request does not come from it; the message says what to set or send.',
+  },
+  CONSOLE_STREAMS: { status: 503, text: 'Too many consoles are open at once; close some or try later.' },
+  CONSOLE_TOPIC: { status: 400, text: 'An event stream of the console has to name its topics; name them.' },
   CPU_PROFILE_BUSY: { status: 429, text: 'A CPU profile is being recorded; wait until it ends.' },
   CPU_PROFILE_SECONDS: {
     status: 400,
@@ -25,7 +35,12 @@ export const MANAGEMENT_CODES = {
   FORBIDDEN: { status: 403, text: 'The user lacks the role for this; log in as one who has it.' },
   HEAP_DUMP_BUSY: { status: 429, text: 'A heap dump is being written; wait until it ends.' },
   HEAP_DUMP_MEMORY: { status: 503, text: 'There is too little memory for a heap dump; free some.' },
+  HISTORY_QUERY: {
+    status: 400,
+    text: 'A query of the history is wrong; give a window and a time as documented.',
+  },
   LOG_LEVEL: { status: 400, text: 'The log level is unknown; send one of those that are listed.' },
+  LOG_NUMBER: { status: 400, text: 'A query of the log is wrong; give the number of an entry.' },
   LOGGER: { status: 400, text: 'The body for a logger cannot be read; send an object with configuredLevel.' },
   METHOD_NOT_ALLOWED: {
     status: 405,
@@ -48,6 +63,14 @@ export const MANAGEMENT_CODES = {
   PARAMETER: { status: 400, text: 'A parameter is missing or given twice; give it once.' },
   SPRING_BOOT_ADMIN: {
     text: 'A Spring Boot Admin server refused a call; check its URL and its credentials.',
+  },
+  TEST_DELIVERY: {
+    status: 400,
+    text: 'A test delivery cannot be built; give a source, an event and data that go with it.',
+  },
+  TEST_DELIVERY_UNSENT: {
+    status: 502,
+    text: 'The webhook door did not take a connection for a test delivery; see its health and its log.',
   },
   TWO_PATTERNS: { status: 400, text: 'Several patterns were given; give one.' },
   WRONG_TAG: { status: 400, text: 'A tag cannot be read; write it as key:value.' },

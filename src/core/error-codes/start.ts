@@ -17,6 +17,7 @@ export const START_CODES = {
   METER: { text: 'A meter is used against its declaration, which is a bug; report it.' },
   MOVE: { text: 'A move of the database was refused or stopped; do what the message says and run it again.' },
   PASSWORD_HASH: { text: 'A password hash cannot be read; make one with "portico hash-password".' },
+  TLS_FILES: { text: 'A file of TLS cannot be used; correct what the message names.' },
   UNSIGNABLE: { text: 'A delivery cannot be signed as it is; change the header or the id that is named.' },
   UNUSABLE_SECRET: {
     text: 'A secret does not fit its signature scheme; configure one in the form that it needs.',

@@ -32,6 +32,18 @@ export const USER_CODES = {
     status: 400,
     text: 'More than 10,000 users would have to be sorted or filtered for a page; add a narrower filter, or do as the message says.',
   },
+  EVENTS_GONE: {
+    status: 410,
+    text: 'The event in `Last-Event-ID` is not kept any more, or not in this database; read the list again and follow without an id.',
+  },
+  INVALID_EVENT_ID: {
+    status: 400,
+    text: '`Last-Event-ID` is no id of an event of this list; send the last one that came, or none.',
+  },
+  TOO_MANY_STREAMS: {
+    status: 503,
+    text: 'As many clients follow the users as may; try again after the time in Retry-After, or raise `REST_MAX_STREAMS`.',
+  },
   INVALID_IDEMPOTENCY_KEY: {
     status: 400,
     text: 'The `Idempotency-Key` is empty, longer than 255 characters or has others than visible ASCII ones; send a UUID for example.',

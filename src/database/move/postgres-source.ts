@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { requireNothingPending } from '../migration-files.ts';
+import { bodyLength, bodyOf } from '../postgres/inbox/bodies/body-sql.ts';
 import { pendingMigrations } from '../postgres/migrate.ts';
 import type { Connection, Row } from '../postgres/pool/connection.ts';
 import { sqlState } from '../postgres/pool/faults.ts';
@@ -98,17 +99,20 @@ export async function moveReads(
 }
 
 /** Selects one batch: the inner query reads only the lengths of bodies to find where the batch ends. */
-function readStatement({ name, key, columns }: MovedTable): string {
-  const names = columns.map(({ name }) => name).join(', ');
+function readStatement({ name: table, key, columns }: MovedTable): string {
+  const mayBeInSlot = (column: string) => table === 'deliveries' && column === 'body';
+  const values = columns.map(({ name }) => (mayBeInSlot(name) ? bodyOf('sized') : name)).join(', ');
   const lengths = columns
     .filter(({ kind }) => kind !== 'integer')
-    .map(({ name }) => `coalesce(octet_length(${name}), 0)`)
+    .map(({ name }) =>
+      mayBeInSlot(name) ? bodyLength('window_of_rows') : `coalesce(octet_length(${name}), 0)`,
+    )
     .join(' + ');
   return `
-    SELECT ${names} FROM (
+    SELECT ${values} FROM (
       SELECT *, sum(${ROW_BYTES} + ${lengths}) OVER (
         ORDER BY ${key} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
-      FROM (SELECT * FROM ${name} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${BATCH.rows}) AS window_of_rows) AS sized
+      FROM (SELECT * FROM ${table} WHERE ${key} > $1 ORDER BY ${key} LIMIT ${BATCH.rows}) AS window_of_rows) AS sized
     WHERE coalesce(bytes_before, 0) < ${BATCH.bytes} ORDER BY ${key}`;
 }
 

@@ -1,6 +1,6 @@
-import { DELIVERY_BYTES } from '../inbox-sql.ts';
 import { MOVING } from '../migration-files.ts';
 import { resize } from '../postgres/inbox/append.ts';
+import { DELIVERY_BYTES } from '../postgres/inbox/bodies/body-sql.ts';
 import { packBodies } from '../postgres/inbox/packed-bodies.ts';
 import { migrate } from '../postgres/migrate.ts';
 import type { Connection } from '../postgres/pool/connection.ts';
@@ -49,7 +49,7 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
     },
     async clear() {
       await connection.transaction([
-        [{ text: `TRUNCATE ${tables}, inbox_size RESTART IDENTITY` }, []],
+        [{ text: `TRUNCATE ${tables}, inbox_size, delivery_bodies RESTART IDENTITY` }, []],
         [{ text: UNMARK }, []],
       ]);
     },
@@ -72,6 +72,16 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
     },
     async finish() {
       await run('UPDATE retention_cursors SET at = 0, seq = 0');
+      // The users were not created now: whoever follows them begins here.
+      await connection.transaction([
+        [{ text: 'TRUNCATE user_events, user_relay' }, []],
+        [
+          {
+            text: `INSERT INTO user_events (type, at, user_id, name, email) VALUES ('start', $1::bigint, 0, '', '')`,
+          },
+          [Date.now()],
+        ],
+      ]);
       await run(`ANALYZE ${tables}`);
       await run(UNMARK);
     },

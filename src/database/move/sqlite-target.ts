@@ -43,7 +43,7 @@ function targetOn(db: DatabaseSync): Omit<MoveTarget, keyof AsyncDisposable> {
       const tables = movedTables.map(({ name }) => `DELETE FROM ${name};`).reverse();
       const mark = `DELETE FROM migrations WHERE name GLOB '${MOVING}*';`;
       const own =
-        'DELETE FROM delivery_zones; UPDATE inbox_size SET bytes = 0; UPDATE sqlite_sequence SET seq = 0;';
+        'UPDATE user_feed SET last = 0; DELETE FROM delivery_zones; UPDATE inbox_size SET bytes = 0; UPDATE sqlite_sequence SET seq = 0;';
       db.exec(`BEGIN; ${tables.join(' ')} ${own} ${mark} COMMIT`);
     },
     last({ name, key }) {
@@ -64,6 +64,10 @@ function targetOn(db: DatabaseSync): Omit<MoveTarget, keyof AsyncDisposable> {
       db.exec(
         `BEGIN; ${SET_HEADS}; ${COUNT_TAIL}; ${ADD_ZONES}; UPDATE retention_cursors SET at = 0, seq = 0; COMMIT`,
       );
+      // The users were not created now: whoever follows them begins here.
+      db.exec(`BEGIN; DELETE FROM user_events; DELETE FROM user_relay;
+        INSERT INTO user_events (type, at, user_id, name, email) VALUES ('start', ${Date.now()}, 0, '', '');
+        UPDATE user_feed SET last = (SELECT coalesce(max(id), 0) FROM users); COMMIT`);
       // All rows are in the file and synced before the mark is removed.
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
       db.exec(`DELETE FROM migrations WHERE name GLOB '${MOVING}*'`);

@@ -25,6 +25,7 @@ export interface MovedTable {
     | 'remembered_keys'
     | 'marks'
     | 'enqueued'
+    | 'audit_events'
     | 'api_tokens';
   readonly key: string;
   readonly columns: readonly Column[];
@@ -49,6 +50,7 @@ export const movedTables: readonly MovedTable[] = [
     received_at: 'integer',
     dedup_key: 'key',
     headers: 'name',
+    trace: 'name',
   }),
   // Without `owner` and `claimed_at`: there are no leases in the target. `due_at` keeps the end of a lease in the source.
   // Which jobs wait for their order follows from the others.
@@ -106,6 +108,14 @@ export const movedTables: readonly MovedTable[] = [
     expires_at: 'integer',
     revoked_at: 'integer',
     used_at: 'integer',
+  }),
+  table('audit_events', {
+    seq: 'integer',
+    at: 'integer',
+    action: 'integer',
+    principal: 'text',
+    type: 'text',
+    data: 'text',
   }),
 ];
 

@@ -1,5 +1,17 @@
+import { hostname } from 'node:os';
 import type { Connection } from './pool/connection.ts';
 import { channelOf, TOPICS, type Topic, topicOf } from './topics.ts';
+
+/** Each process has one such connection, so that the server knows the processes by it. It cuts names at 63 bytes. */
+const NAME = `portico: ${hostname()
+  .replace(/[^\w.-]/g, '')
+  .slice(0, 40)}/${process.pid}`;
+
+/** The processes on the database of the connection that asks. */
+export const PROCESSES = `
+  SELECT substr(application_name, 10), CAST(extract(epoch FROM backend_start) * 1000 AS bigint)
+  FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'portico: %'
+  ORDER BY backend_start`;
 
 /** Minimum interval between two notifications of a topic, in milliseconds; those in between become one. */
 const INTERVAL = 20;
@@ -35,7 +47,10 @@ export class Notifier implements AsyncDisposable {
       connection.onNotification = (channel) => this.#emit(topicOf(channel));
       // Notifications are not durable, so their commits need no fsync.
       const listens = TOPICS.map((topic) => `LISTEN ${channelOf(topic)}`).join('; ');
-      await connection.run({ text: `SET synchronous_commit = off; ${listens}` }, undefined);
+      await connection.run(
+        { text: `SET synchronous_commit = off; SET application_name = '${NAME}'; ${listens}` },
+        undefined,
+      );
       if (this.#closed) return await connection[Symbol.asyncDispose]();
       connection.onChange = () => {
         if (connection.lost) this.#reopen();

@@ -1,30 +1,35 @@
+import { UserEventFeed } from '../../users/user-event-feed.ts';
 import type { Database } from '../database.ts';
+import { EventRetention } from '../event-retention.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
 import { PING } from '../ping.ts';
 import { postgresApiTokens } from './api-tokens.ts';
+import { postgresAuditStore } from './audit-store.ts';
 import { PostgresDeliveryLog } from './inbox/delivery-log.ts';
 import { postgresInbox } from './inbox/inbox.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
-import { Notifier } from './notifier.ts';
+import { Notifier, PROCESSES } from './notifier.ts';
 import { connector } from './pool/connector.ts';
 import { checkReplica, onFirst } from './pool/first-connection.ts';
 import { Server } from './pool/server.ts';
-import { PostgresUserFeed } from './user-feed.ts';
+import { PostgresUserEventLog } from './user-event-log.ts';
 import { indexUsers } from './user-indexes.ts';
 import { UserReads } from './user-reads.ts';
 import { PostgresUserStore } from './user-store.ts';
 import { COMMIT_NOTHING, checkDeliveries } from './write-check.ts';
 
+/** Minimum time between two polls for events of users, in milliseconds, as between two notifications. */
+const FEED_PAUSE = 20;
+
 /**
  * Opens a PostgreSQL database and migrates it; without `mayMigrate` an outdated schema is an error. Any number of
  * processes may open the same database. Fails with DatabaseOpenError.
  */
-export async function openPostgres(
-  url: string,
-  { observer = unobserved, replica, mayMigrate = true, forService = false, userIndexes }: OpenOptions,
-): Promise<Database> {
+export async function openPostgres(url: string, options: OpenOptions): Promise<Database> {
+  const { observer = unobserved, replica, mayMigrate = true, forService = false, userIndexes } = options;
+  const { userEvents } = options;
   await onFirst(url, async (connection) => {
     if (mayMigrate) await migrate(connection);
     else requireNothingPending(await pendingMigrations(connection));
@@ -37,7 +42,9 @@ export async function openPostgres(
   const server = new Server(connect);
   const notifier = new Notifier(connect);
   await notifier.open();
-  const userFeed = new PostgresUserFeed(server);
+  const events = new PostgresUserEventLog(server);
+  const userFeed = new UserEventFeed(events, FEED_PAUSE);
+  const retention = userEvents && new EventRetention(events, userEvents);
   notifier.listen('users', () => userFeed.wake());
   const reads = new UserReads(server, replica);
   const users = new PostgresUserStore({
@@ -45,18 +52,24 @@ export async function openPostgres(
     reads,
     observer,
     search: userIndexes?.search ?? 'none',
-    onCreated() {
+    onChanged() {
       userFeed.wake();
       notifier.notify('users');
     },
   });
-  const inbox = postgresInbox(server, notifier, observer);
+  const inbox = postgresInbox(server, notifier, observer, options.partitions ? 'slots' : 'rows');
   return {
     users,
     userFeed,
+    userEvents: events,
     inbox,
     deliveries: new PostgresDeliveryLog(server, notifier, observer),
     apiTokens: postgresApiTokens(server, observer),
+    async processes() {
+      const rows = await server.readAlone({ text: PROCESSES }, []);
+      return rows.map(([name, since]) => ({ name: String(name), since: Number(since) }));
+    },
+    audit: postgresAuditStore(server, observer),
     async ping() {
       await server.read({ name: 'ping', text: PING }, []);
     },
@@ -68,6 +81,7 @@ export async function openPostgres(
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {
       userFeed[Symbol.dispose]();
+      await retention?.[Symbol.asyncDispose]();
       await Promise.all([users, inbox].map((each) => each[Symbol.asyncDispose]()));
       await Promise.all([notifier, reads, server].map((each) => each[Symbol.asyncDispose]()));
     },

@@ -12,6 +12,20 @@ export const PAGE = {
     SELECT count(*), max(id), string_agg(${USER_JSON}, ',' ORDER BY id), ${USERS_STATE}
     FROM (SELECT id, name, email FROM users WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS page`,
 };
+const rowsAs = (name: string, line: string) => ({
+  name,
+  text: `
+    SELECT count(*), max(id), string_agg(${line}, '' ORDER BY id)
+    FROM (SELECT id, name, email FROM users WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS page`,
+});
+/** Users as lines. */
+export const ROWS = {
+  ndjson: rowsAs('user-lines', `${USER_JSON} || chr(10)`),
+  csv: rowsAs(
+    'user-csv',
+    `id || ',"' || replace(name, '"', '""') || '","' || replace(email, '"', '""') || '"' || chr(13) || chr(10)`,
+  ),
+};
 export const LAST_ID = { name: 'user-last-id', text: 'SELECT max(id) FROM users' };
 
 export const CREATE = {

@@ -1,5 +1,7 @@
-import { DatabaseUserStore, type UserPage } from '../../users/database-user-store.ts';
+import { DatabaseUserStore, type UserPage, type WholeImport } from '../../users/database-user-store.ts';
+import type { ExportFormat, UserRows } from '../../users/export-users.ts';
 import type { IdempotencyKey, IdempotentOutcome } from '../../users/idempotent-create.ts';
+import type { ImportMark } from '../../users/import/import-batch.ts';
 import type { SearchLevel } from '../../users/search-level.ts';
 import type { NewUser } from '../../users/user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from '../../users/user-change.ts';
@@ -10,6 +12,7 @@ import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import { storedKey } from '../stored-key.ts';
 import type { Row, Statement } from './pool/connection.ts';
 import type { Server } from './pool/server.ts';
+import { PostgresUserImport } from './user-import.ts';
 import { postgresUserLists } from './user-lists.ts';
 import type { UserReads } from './user-reads.ts';
 import {
@@ -23,6 +26,7 @@ import {
   READ_KEY,
   REMOVE,
   REMOVE_IF,
+  ROWS,
   STATE,
   UPDATE,
 } from './user-statements.ts';
@@ -46,8 +50,8 @@ export interface PostgresUserStoreOptions {
   readonly observer: DatabaseObserver;
   /** What the users are indexed for. */
   readonly search: SearchLevel;
-  /** Called when there may be new users. */
-  onCreated(): void;
+  /** Called when users may have been changed. */
+  onChanged(): void;
 }
 
 /** Users in PostgreSQL: reads share connections, writes of one kind are batched into one statement. */
@@ -55,21 +59,27 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   readonly lists: UserLists;
   readonly #server: Server;
   readonly #reads: UserReads;
-  readonly #onCreated: () => void;
+  readonly #onChanged: () => void;
   readonly #observer: DatabaseObserver;
+  readonly #imports: PostgresUserImport;
   /** `undefined` stores nothing. */
   readonly #creates: BatchQueue<Create | undefined, number>;
   readonly #updates: BatchQueue<Update, boolean>;
   readonly #removals: BatchQueue<number, boolean>;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor({ server, reads, observer, search, onCreated }: PostgresUserStoreOptions) {
+  constructor({ server, reads, observer, search, onChanged }: PostgresUserStoreOptions) {
     super();
     this.lists = postgresUserLists(reads, search);
     this.#server = server;
-    this.#onCreated = onCreated;
+    this.#onChanged = onChanged;
     this.#observer = observer;
     this.#reads = reads;
+    const onWritten = () => {
+      reads.wrote();
+      onChanged();
+    };
+    this.#imports = new PostgresUserImport({ server, observer, onWritten });
     this.#creates = writeQueue((users) => this.#create(users), { concurrency: CREATE_CONCURRENCY, observer });
     this.#updates = writeQueue((users) => this.#update(users), { observer });
     this.#removals = writeQueue((ids) => this.#remove(ids), { observer });
@@ -107,6 +117,27 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     return Number(row?.[0] ?? 0);
   }
 
+  async rows(format: ExportFormat, after: number, upTo: number, limit: number): Promise<UserRows> {
+    const values = [after, upTo, limit];
+    const [row] = await counted(this.#tallies.page, () =>
+      this.#reads.run(ROWS[format], values, limit > SHORT_PAGE),
+    );
+    const [count = 0, lastId, text] = (row ?? []) as [number?, (number | null)?, (string | null)?];
+    return { count, lastId: lastId ?? after, text: text ?? '' };
+  }
+
+  importUsers(users: readonly NewUser[], mark?: ImportMark): Promise<readonly (number | undefined)[]> {
+    return this.#imports.store(users, mark);
+  }
+
+  importAll(users: readonly NewUser[], mark?: ImportMark): Promise<WholeImport> {
+    return this.#imports.storeAll(users, mark);
+  }
+
+  beginImport(key: string): Promise<number> {
+    return this.#imports.begin(key);
+  }
+
   create({ name, email }: NewUser, version = Date.now()): Promise<number> {
     return refusingTaken(this.#creates.submit({ name, email, version }));
   }
@@ -123,7 +154,6 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
         const [[isFree, id, version] = []] = await this.#write(CREATE_ONCE, values);
         if (isFree !== true) return { is: 'running' };
         if (typeof id === 'number') {
-          this.#onCreated();
           // What is left stays for the next one.
           this.#server.write(EXPIRE_KEYS, [now]).catch(() => {});
           return { is: 'created', id, version: Number(version) };
@@ -193,7 +223,9 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     try {
       return await this.#server.write(statement, values);
     } finally {
+      // What fails without an answer may be stored all the same.
       this.#reads.wrote();
+      this.#onChanged();
     }
   }
 
@@ -208,8 +240,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
       given.map(({ email }) => email),
       given.map(({ version }) => version),
     ];
-    // A batch that fails without an answer may be stored all the same.
-    const rows = await this.#write(CREATE, columns).finally(this.#onCreated);
+    const rows = await this.#write(CREATE, columns);
     // Ids grow in the order in which the users were given.
     const ids = rows.map(([id]) => Number(id)).sort((a, b) => a - b);
     let next = 0;

@@ -1,12 +1,14 @@
 import { DatabaseSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../../core/store-errors.ts';
-import { LocalUserFeed } from '../../users/local-user-feed.ts';
+import { UserEventFeed } from '../../users/user-event-feed.ts';
 import type { Database } from '../database.ts';
+import { EventRetention } from '../event-retention.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
 import { PING } from '../ping.ts';
 import { sqliteApiTokens } from './api-tokens.ts';
+import { sqliteAuditStore } from './audit-store.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
 import { resetTimes } from './inbox/after-restart.ts';
 import { SqliteDeliveryLog } from './inbox/delivery-log.ts';
@@ -18,11 +20,15 @@ import { OpenedFiles } from './opened-files.ts';
 import { readRow } from './read-row.ts';
 import { lockForService } from './service-lock.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
+import { SqliteUserEventLog } from './user-event-log.ts';
 import { indexUsers } from './user-indexes.ts';
 import { SqliteUserStore } from './user-store.ts';
 import { proveWritable } from './writer/prove-writable.ts';
 import { rewriteWal } from './writer/rewrite-wal.ts';
 import { openInlineWriter, openThreadWriter, type Writer } from './writer/writer.ts';
+
+/** Minimum time between two polls for events of users, in milliseconds: a few commits share one. */
+const FEED_PAUSE = 5;
 
 /**
  * Opens an SQLite database and migrates it; without `mayMigrate` an outdated schema is an error. `file` is a path, or
@@ -30,12 +36,11 @@ import { openInlineWriter, openThreadWriter, type Writer } from './writer/writer
  */
 export function openSqlite(
   file: string,
-  { observer = unobserved, mayMigrate = true, forService = false, userIndexes }: OpenOptions = {},
+  { observer = unobserved, mayMigrate = true, forService = false, userIndexes, userEvents }: OpenOptions = {},
 ): Database {
   const resources = new AsyncDisposableStack();
   const failed = new AbortController();
   const onFatal = (error: Error) => failed.abort(error);
-  const userFeed = new LocalUserFeed();
   let reads: DatabaseSync;
   let writer: Writer;
   let snapshot: TickSnapshot | undefined;
@@ -71,19 +76,24 @@ export function openSqlite(
       if (path) files = new OpenedFiles(path);
     }
     const ping = reads.prepare(PING);
+    const events = new SqliteUserEventLog(reads, writer.queue);
+    const userFeed = resources.use(new UserEventFeed(events, FEED_PAUSE));
+    if (userEvents) resources.use(new EventRetention(events, userEvents));
     return {
       users: new SqliteUserStore({
         reads,
         writes: writer.queue,
         observer,
-        feed: userFeed,
         snapshot,
         search: userIndexes?.search ?? 'none',
+        onChanged: () => userFeed.wake(),
       }),
       userFeed,
       inbox: sqliteInbox(reads, writer, observer),
+      userEvents: events,
       deliveries: new SqliteDeliveryLog(reads, writer.queue),
       apiTokens: sqliteApiTokens(reads, writer.queue),
+      audit: sqliteAuditStore(reads, writer.queue),
       ping() {
         failed.signal.throwIfAborted();
         readRow(ping);

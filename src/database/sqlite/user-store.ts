@@ -1,7 +1,8 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { DatabaseUserStore, type UserPage } from '../../users/database-user-store.ts';
+import { DatabaseUserStore, type UserPage, type WholeImport } from '../../users/database-user-store.ts';
+import type { ExportFormat, UserRows } from '../../users/export-users.ts';
 import type { IdempotencyKey, IdempotentOutcome } from '../../users/idempotent-create.ts';
-import type { LocalUserFeed } from '../../users/local-user-feed.ts';
+import type { ImportMark } from '../../users/import/import-batch.ts';
 import type { SearchLevel } from '../../users/search-level.ts';
 import type { NewUser } from '../../users/user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from '../../users/user-change.ts';
@@ -12,11 +13,17 @@ import { storedKey } from '../stored-key.ts';
 import { PageCache } from './page-cache.ts';
 import { readRow } from './read-row.ts';
 import type { TickSnapshot } from './tick-snapshot.ts';
+import { SqliteUserImport } from './user-import.ts';
 import { sqliteUserLists, USERS_STATE } from './user-lists.ts';
 import type { Row } from './writer/batch.ts';
 import type { WriteQueue } from './writer/write-queue.ts';
 
 const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
+/** A user as a line. */
+const LINES: Readonly<Record<ExportFormat, string>> = {
+  ndjson: `${USER_JSON} || char(10)`,
+  csv: `id || ',"' || replace(name, '"', '""') || '","' || replace(email, '"', '""') || '"' || char(13, 10)`,
+};
 /** Any moment is before this one. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
@@ -25,12 +32,12 @@ export interface SqliteUserStoreOptions {
   readonly reads: DatabaseSync;
   readonly writes: WriteQueue;
   readonly observer: DatabaseObserver;
-  /** Gets each user that is created, once it is stored durably. */
-  readonly feed: LocalUserFeed;
   /** Of `reads`, where other connections write: reads share it, and pages are cached until the next commit. */
   readonly snapshot: TickSnapshot | undefined;
   /** What the users are indexed for. */
   readonly search: SearchLevel;
+  /** Called when users have been changed, once that is durable. */
+  onChanged(): void;
 }
 
 /** Users in SQLite: reads on the caller's thread, writes through the queue. */
@@ -39,21 +46,24 @@ export class SqliteUserStore extends DatabaseUserStore {
   readonly #snapshot: TickSnapshot | undefined;
   readonly #pages = new PageCache();
   readonly #writes: WriteQueue;
-  readonly #feed: LocalUserFeed;
+  readonly #imports: SqliteUserImport;
+  readonly #onChanged: () => void;
   readonly #read: StatementSync;
   readonly #page: StatementSync;
+  readonly #rows: Readonly<Record<ExportFormat, StatementSync>>;
   readonly #lastId: StatementSync;
   readonly #state: StatementSync;
   /** The idempotency keys of creates in progress; an SQLite file has one service. */
   readonly #running = new Set<string>();
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor({ reads, writes, observer, feed, snapshot, search }: SqliteUserStoreOptions) {
+  constructor({ reads, writes, observer, snapshot, search, onChanged }: SqliteUserStoreOptions) {
     super();
     this.lists = sqliteUserLists(reads, snapshot, search);
     this.#snapshot = snapshot;
     this.#writes = writes;
-    this.#feed = feed;
+    this.#onChanged = onChanged;
+    this.#imports = new SqliteUserImport({ reads, writes, onWritten: onChanged });
     this.#tallies = {
       read: observer.reads('user.read'),
       page: observer.reads('user.page'),
@@ -64,6 +74,11 @@ export class SqliteUserStore extends DatabaseUserStore {
     this.#page = reads.prepare(`
       SELECT count(*) AS count, max(id) AS lastId, group_concat(${USER_JSON}) AS json, ${USERS_STATE} AS state
       FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)`);
+    const rows = (line: string) =>
+      reads.prepare(`
+        SELECT count(*) AS count, max(id) AS lastId, group_concat(${line}, '') AS text
+        FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)`);
+    this.#rows = { ndjson: rows(LINES.ndjson), csv: rows(LINES.csv) };
     this.#state = reads.prepare(`SELECT ${USERS_STATE} AS state`);
     this.#lastId = reads.prepare('SELECT max(id) AS lastId FROM users');
   }
@@ -103,11 +118,35 @@ export class SqliteUserStore extends DatabaseUserStore {
     return counted(this.#tallies.lastId, () => readRow<{ lastId: number | null }>(this.#lastId))?.lastId ?? 0;
   }
 
+  rows(format: ExportFormat, after: number, upTo: number, limit: number): UserRows {
+    this.#snapshot?.enter();
+    const row = counted(this.#tallies.page, () =>
+      readRow<{ count: number; lastId: number | null; text: string | null }>(
+        this.#rows[format],
+        after,
+        upTo,
+        limit,
+      ),
+    );
+    return { count: row?.count ?? 0, lastId: row?.lastId ?? after, text: row?.text ?? '' };
+  }
+
+  importUsers(users: readonly NewUser[], mark?: ImportMark): Promise<readonly (number | undefined)[]> {
+    return this.#imports.store(users, mark);
+  }
+
+  importAll(users: readonly NewUser[], mark?: ImportMark): Promise<WholeImport> {
+    return this.#imports.storeAll(users, mark);
+  }
+
+  beginImport(key: string): Promise<number> {
+    return this.#imports.begin(key);
+  }
+
   async create({ name, email }: NewUser, version = Date.now()): Promise<number> {
     const [row] = await refusingTaken(this.#writes.write('createUser', name, email, version));
-    const id = Number(row?.[0]);
-    this.#feed.publish({ id: String(id), name, email });
-    return id;
+    this.#onChanged();
+    return Number(row?.[0]);
   }
 
   async createOnce(
@@ -130,7 +169,7 @@ export class SqliteUserStore extends DatabaseUserStore {
       );
       const [before, id, version] = kept;
       if (before !== fingerprint) return { is: 'reused' };
-      if (created.length > 0) this.#feed.publish({ id: String(id), name, email });
+      if (created.length > 0) this.#onChanged();
       return { is: 'created', id: Number(id), version: Number(version) };
     } finally {
       this.#running.delete(key);
@@ -173,13 +212,18 @@ export class SqliteUserStore extends DatabaseUserStore {
         { statement: 'findUser', values: [id] },
       ]),
     );
-    if (row !== undefined) return outcome(row);
+    if (row !== undefined) {
+      this.#onChanged();
+      return outcome(row);
+    }
     return { is: found === undefined ? 'missing' : 'refused' };
   }
 
   async #changed(write: 'updateUser' | 'removeUser', ...values: readonly SQLInputValue[]): Promise<boolean> {
     const rows = await refusingTaken(this.#writes.write(write, ...values));
-    return rows.length > 0;
+    if (rows.length === 0) return false;
+    this.#onChanged();
+    return true;
   }
 }
 

@@ -46,20 +46,24 @@ export class ListSql {
     this.#dialect = dialect;
   }
 
-  /** The users of a page and one more, in the direction of reading: id, name, email, JSON, the state of all. */
+  /**
+   * The users of a page and one more, in the direction of reading: id, name, email, JSON, the state of all. A text that
+   * does not order them is null.
+   */
   page(plan: ListPlan, request: UserPageRequest): BoundStatement {
-    const { fields, limit, backwards, next } = request;
-    const columns = `id, name, email, ${this.#dialect.json(fields)}, ${this.#dialect.state}`;
+    const { fields, limit, backwards, next, order } = request;
+    const key = (text: TextField) => (order.some(({ field }) => field === text) ? text : 'NULL');
+    const columns = `id, ${key('name')}, ${key('email')}, ${this.#dialect.json(fields)}, ${this.#dialect.state}`;
     if (plan.kind === 'walk') {
-      return this.#walk(columns, plan, { next, backwards, limit: limit + 1, whole: request.order });
+      return this.#walk(columns, plan, { next, backwards, limit: limit + 1, whole: order });
     }
     const { driver, others } = plan;
     return this.#statement(true, (bind) => {
       const found = this.#found(driver, bind);
       const where = others.map((filter) => this.#condition(filter, bind));
-      if (next !== undefined) where.push(this.#behind(this.#terms(request.order, next, backwards), bind));
-      const order = this.#orderBy(request.order, backwards);
-      return `SELECT ${columns} FROM ${found} ${allOf(where)} ${order} LIMIT ${bind(limit + 1)}`;
+      if (next !== undefined) where.push(this.#behind(this.#terms(order, next, backwards), bind));
+      const orderBy = this.#orderBy(order, backwards);
+      return `SELECT ${columns} FROM ${found} ${allOf(where)} ${orderBy} LIMIT ${bind(limit + 1)}`;
     });
   }
 

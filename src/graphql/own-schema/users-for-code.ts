@@ -9,6 +9,8 @@ export function usersForCode(users: UserStore, feed: UserFeed): Users {
     all: () => users.all(),
     byId: (id) => users.byId(id),
     add: (user) => showErrors(() => users.add(user)),
-    created: () => feed.subscribe(),
+    created: () => feed.subscribe('created'),
+    updated: () => feed.subscribe('updated'),
+    deleted: () => feed.subscribe('deleted'),
   };
 }

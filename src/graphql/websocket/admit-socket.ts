@@ -19,6 +19,7 @@ export async function admitSocket(
     await gate.admitLate(exchange, authorizationOf(params));
     return true;
   } catch (error) {
+    gate.noteRefusal(exchange, error);
     const { status, code } = toProblem(error);
     exchange.log.debug({ reqId: exchange.id, status, code }, 'WebSocket refused');
     if (status >= 500) socket.close(TRY_AGAIN, 'Try again later');

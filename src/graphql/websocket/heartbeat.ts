@@ -1,6 +1,6 @@
 import type { WebSocket } from 'ws';
+import { KEEP_ALIVE } from '../../http/event-stream/event-streams.ts';
 import { LIMITS } from '../../http/limits.ts';
-import { KEEP_ALIVE } from '../event-stream.ts';
 
 /** Pings clients, and cuts those of which nothing comes until the next ping is due. */
 export class Heartbeat {

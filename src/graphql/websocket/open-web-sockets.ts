@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { UnreadEvents } from '../../http/event-stream/unread-events.ts';
 import { offeredUpgrade, takeUpgrades } from '../../http/server/upgrades.ts';
 import type { Metrics } from '../../observability/metrics/metrics.ts';
 import type { RunOptions } from '../run-request.ts';
-import type { UnreadEvents } from '../unread-events.ts';
 import { WebSockets, type WebSocketsOptions } from './web-sockets.ts';
 
 /** The WebSockets of an endpoint. */

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../../http/body/reply-budget.ts';
-import { type EventBacklog, MAX_BUFFERED } from '../unread-events.ts';
+import { type EventBacklog, MAX_BUFFERED } from '../../http/event-stream/unread-events.ts';
 
 /** Sends to one client, and bounds what waits for it. */
 export class Outlet {

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import { toProblem } from '../../http/problem.ts';
 import { SlowSubscriberError } from '../../users/local-user-feed.ts';
-import { whileValid } from '../access/while-valid.ts';
+import { resultsWhileValid } from '../access/results-while-valid.ts';
 import type { Operation } from '../operation.ts';
 import { authorize, masked, type RunOptions } from '../run-request.ts';
 import { admitSocket } from './admit-socket.ts';
@@ -75,7 +75,7 @@ export function createProtocol(schema: GraphQLSchema, options: RunOptions): Serv
           if (definition.operation !== 'subscription') return operation.run(inputs, context, recipient);
           return whenReady(operation.subscribe(inputs, context, recipient), (source) =>
             Symbol.asyncIterator in source
-              ? open(socket, whileValid(source, options.gate, socket.exchange))
+              ? open(socket, resultsWhileValid(source, options.gate, socket.exchange))
               : source,
           );
         } catch (error) {
@@ -97,6 +97,7 @@ function forbiddenBy(
     authorize(options, exchange, operation);
     return undefined;
   } catch (error) {
+    options.gate?.noteRefusal(exchange, error);
     const { code, message } = toProblem(error);
     return new GraphQLError(message, { extensions: { code } });
   }

@@ -2,20 +2,13 @@ import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import { attemptSource } from '../auth/attempt-limit.ts';
 import type { Exchange } from '../endpoint.ts';
 import { HttpProblem, toProblem } from '../problem.ts';
+import { isAudited, type OnRefused } from '../server/refused-request.ts';
 import type { Authentication } from './authentication.ts';
-import type { KnownCaller } from './caller.ts';
 import type { Challenges } from './challenges.ts';
 import type { ClientRate } from './client-rate.ts';
 import type { Load } from './load.ts';
 import { isRequired, type Need, type NeededScopes, type Required } from './need.ts';
 import { rateFields, seconds } from './rate-fields.ts';
-
-/** A request that was refused for its credentials or its rate. */
-export interface Refusal {
-  readonly exchange: Pick<Exchange, 'id' | 'method' | 'address'>;
-  readonly caller: KnownCaller | undefined;
-  readonly problem: HttpProblem;
-}
 
 export interface ApiGateOptions {
   readonly required: Required;
@@ -26,8 +19,8 @@ export interface ApiGateOptions {
   readonly rate?: ClientRate | undefined;
   /** What refuses requests while the service is late; default nothing. */
   readonly load?: Load | undefined;
-  /** Called for each refusal; default nobody. */
-  readonly onRefusal?: ((refusal: Refusal) => void) | undefined;
+  /** Called for each refusal that no status of a reply tells; default nobody. */
+  readonly onRefused?: OnRefused | undefined;
 }
 
 /** Lets requests into REST and GraphQL, or refuses them. One gate serves both doors. */
@@ -77,7 +70,7 @@ export class ApiGate implements AsyncDisposable {
 
   /** Admits a request whose client may still send its credentials, to `admitLate`. Throws or rejects with HttpProblem. */
   admitEarly(exchange: Exchange): MaybePromise<void> {
-    this.#refuseLate(exchange, undefined);
+    this.#refuseLate(undefined);
     const identified = this.#identify(exchange, exchange.headers.authorization);
     if (this.#options.rate === undefined) return identified;
     return whenReady(identified, () => this.#countRequest(exchange));
@@ -91,19 +84,19 @@ export class ApiGate implements AsyncDisposable {
   /** Counts an operation beside that which its request was counted for. Throws HttpProblem. */
   countOperation(exchange: Exchange): void {
     const quota = this.#options.rate?.take(clientOf(exchange), performance.now());
-    if (quota?.isWithin === false) throw this.#refused(exchange, beyondRate(quota.wait));
+    if (quota?.isWithin === false) throw beyondRate(quota.wait);
   }
 
   /** Judges one operation of a request that was admitted. Throws HttpProblem. */
   authorize(exchange: Exchange, need: Need): void {
-    this.#refuseLate(exchange, need);
+    this.#refuseLate(need);
     const { required, scopes, challenges } = this.#options;
     if (!isRequired(required, need)) return;
     const { caller } = exchange;
-    if (caller === undefined) throw this.#refused(exchange, challenges.missing);
-    if (!this.#options.authentication.isValid(caller)) throw this.#refused(exchange, challenges.invalid);
+    if (caller === undefined) throw challenges.missing;
+    if (!this.#options.authentication.isValid(caller)) throw challenges.invalid;
     const scope = scopes[need];
-    if (!caller.scopes.has(scope)) throw this.#refused(exchange, challenges.lacksScope(scope));
+    if (!caller.scopes.has(scope)) throw challenges.lacksScope(scope);
   }
 
   /** Whether what a request has opened may go on: its credentials may have expired or been revoked since. */
@@ -111,9 +104,18 @@ export class ApiGate implements AsyncDisposable {
     return caller === undefined || this.#options.authentication.isValid(caller);
   }
 
-  #refuseLate(exchange: Exchange, need: Need | undefined): void {
+  /** Notes a refusal of which the status of the reply tells nothing: of an operation in a batch or on a WebSocket. */
+  noteRefusal(exchange: Exchange, error: unknown): void {
+    const { onRefused } = this.#options;
+    const { status, code } = toProblem(error);
+    if (onRefused === undefined || !isAudited(status)) return;
+    const { id, client, method, target, headers, caller } = exchange;
+    onRefused({ id, client, method, target, headers, status, code, caller: caller?.name });
+  }
+
+  #refuseLate(need: Need | undefined): void {
     const refusal = this.#options.load?.refusal(need);
-    if (refusal !== undefined) throw this.#refused(exchange, refusal);
+    if (refusal !== undefined) throw refusal;
   }
 
   #countRequest(exchange: Exchange): void {
@@ -122,13 +124,13 @@ export class ApiGate implements AsyncDisposable {
     const client = clientOf(exchange);
     const quota = rate.take(client, performance.now());
     exchange.addHeaders(this.#rateFields(quota));
-    if (!quota.isWithin) throw this.#refused(exchange, beyondRate(quota.wait));
+    if (!quota.isWithin) throw beyondRate(quota.wait);
     exchange.onRepeat = () => rate.giveBack(client);
   }
 
   #requireCaller(exchange: Exchange): void {
     if (exchange.caller !== undefined || this.#options.required !== 'all') return;
-    throw this.#refused(exchange, this.#options.challenges.missing);
+    throw this.#options.challenges.missing;
   }
 
   #identify(exchange: Exchange, authorization: string | undefined): MaybePromise<void> {
@@ -145,30 +147,20 @@ export class ApiGate implements AsyncDisposable {
         },
         (error: unknown) => {
           this.#countRequest(exchange);
-          throw this.#refused(exchange, error);
+          throw error;
         },
       );
     } catch (error) {
       // Wrong credentials are requests as well.
       this.#countRequest(exchange);
-      throw this.#refused(exchange, error);
+      throw error;
     }
-  }
-
-  /** Every refusal of the gate is made here. */
-  #refused(exchange: Exchange, error: unknown): unknown {
-    const { onRefusal } = this.#options;
-    if (onRefusal !== undefined) {
-      const { id, method, address, caller } = exchange;
-      onRefusal({ exchange: { id, method, address }, caller, problem: toProblem(error) });
-    }
-    return error;
   }
 }
 
 /** What a rate is counted by: the credentials, or else the network of the client. */
-function clientOf({ caller, address }: Pick<Exchange, 'caller' | 'address'>): string {
-  return caller?.id ?? attemptSource(address);
+function clientOf({ caller, client }: Pick<Exchange, 'caller' | 'client'>): string {
+  return caller?.id ?? attemptSource(client);
 }
 
 function beyondRate(wait: number): HttpProblem {

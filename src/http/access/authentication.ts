@@ -41,7 +41,7 @@ export class Authentication {
    */
   callerOf(
     header: string | undefined,
-    exchange: Pick<Exchange, 'address'>,
+    exchange: Pick<Exchange, 'client'>,
   ): MaybePromise<KnownCaller | undefined> {
     if (header === undefined) return undefined;
     const token = bearerToken(header);
@@ -54,7 +54,7 @@ export class Authentication {
       caller.usedAt = now;
       return caller;
     }
-    return this.#check(token, digest, attemptSource(exchange.address));
+    return this.#check(token, digest, attemptSource(exchange.client));
   }
 
   /** Whether credentials that were good still are. */
@@ -104,10 +104,10 @@ export class Authentication {
     return found;
   }
 
-  #user(header: string, { address }: Pick<Exchange, 'address'>): MaybePromise<KnownCaller | undefined> {
+  #user(header: string, { client }: Pick<Exchange, 'client'>): MaybePromise<KnownCaller | undefined> {
     const { basic, challenges } = this.#options;
     if (basic === undefined || !/^basic /i.test(header)) return undefined;
-    return whenReady(basic.authenticate(header, address), (verdict) => {
+    return whenReady(basic.authenticate(header, client), (verdict) => {
       if (verdict === undefined) throw challenges.invalid;
       if (verdict instanceof HttpProblem) throw verdict;
       const { name, roles } = verdict;

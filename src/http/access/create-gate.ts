@@ -1,7 +1,8 @@
 import { authenticator } from '../auth/authenticator.ts';
 import type { BasicUser } from '../auth/basic-auth.ts';
 import { FailureLimit, type FailureLimitOptions } from '../auth/failure-limit.ts';
-import { ApiGate, type Refusal } from './api-gate.ts';
+import type { OnRefused } from '../server/refused-request.ts';
+import { ApiGate } from './api-gate.ts';
 import { Authentication } from './authentication.ts';
 import { Challenges } from './challenges.ts';
 import { ClientRate, type RateRule } from './client-rate.ts';
@@ -20,12 +21,12 @@ export interface GateParts extends Pick<FailureLimitOptions, 'maxFailures' | 'on
   readonly basicScopes: readonly string[];
   readonly rate?: RateRule | undefined;
   readonly load?: Load | undefined;
-  readonly onRefusal?: ((refusal: Refusal) => void) | undefined;
+  readonly onRefused?: OnRefused | undefined;
 }
 
 /** Makes the gate of REST and GraphQL. Throws UserNameError, EmptySecretError or PasswordHashError. */
 export function createGate(parts: GateParts): ApiGate {
-  const { required, scopes, sources, users, basicScopes, onRefusal } = parts;
+  const { required, scopes, sources, users, basicScopes, onRefused } = parts;
   const takesPasswords = basicScopes.length > 0;
   const challenges = new Challenges(takesPasswords);
   const failures = new FailureLimit(parts);
@@ -39,5 +40,5 @@ export function createGate(parts: GateParts): ApiGate {
     now: Date.now,
   });
   const rate = parts.rate && new ClientRate(parts.rate);
-  return new ApiGate({ required, scopes, authentication, challenges, rate, load: parts.load, onRefusal });
+  return new ApiGate({ required, scopes, authentication, challenges, rate, load: parts.load, onRefused });
 }

@@ -1,5 +1,6 @@
 import type { onRequestHookHandler } from 'fastify';
 import { whenReady } from '../../core/maybe-promise.ts';
+import { setExchange } from '../add-endpoint.ts';
 import type { Endpoint, Exchange } from '../endpoint.ts';
 import { FastifyExchange } from '../fastify-exchange.ts';
 import type { ApiGate } from './api-gate.ts';
@@ -37,6 +38,7 @@ export function guardHook({ cors, gate }: Guards, enter: Enter): onRequestHookHa
     if (cors === undefined && gate === undefined) return done();
     try {
       const exchange = new FastifyExchange(request, reply, undefined);
+      setExchange(request, exchange);
       cors?.apply(exchange);
       const admitted = gate && enter(gate, exchange);
       if (admitted instanceof Promise) admitted.then(() => done(), done);

@@ -1,24 +1,28 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import { type Trust, trustAddresses } from '../../core/trusted-addresses.ts';
 
-/** Whether an address is that of a trusted proxy; `hop` is its distance, 0 for who has connected. */
-export type TrustedHop = (address: string, hop: number) => boolean;
+/** Gives the address of a client by its connection and X-Forwarded-For, as Fastify does; empty where there is none. */
+export type ClientAddress = (remote: string | undefined, forwarded: string | undefined) => string;
 
-/** The client's address: of those that proxies forward the first that comes from no trusted one, from the nearest on. */
-export function clientAddress(
-  remoteAddress: string,
-  { 'x-forwarded-for': forwarded }: Readonly<IncomingHttpHeaders>,
-  isTrusted: TrustedHop,
-): string {
-  if (forwarded === undefined) return remoteAddress;
-  const addresses = String(forwarded)
-    .split(',')
-    .map((address) => address.replace(/^[ \t]+|[ \t]+$/g, ''))
-    .filter((address) => address !== '')
-    .reverse();
-  let client = remoteAddress;
-  for (const [hop, next] of addresses.entries()) {
-    if (!isTrusted(client, hop)) break;
-    client = next;
-  }
-  return client;
+/** Who says which address a client has: Fastify's option. */
+export function clientAddress(trustProxy: unknown): ClientAddress {
+  const trust = trustOf(trustProxy);
+  if (trust === undefined) return (remote = '') => remote;
+  return (remote, forwarded) => {
+    if (forwarded === undefined) return remote ?? '';
+    const hops = [
+      remote,
+      ...forwarded
+        .split(',')
+        .map((hop) => hop.trim())
+        .filter(Boolean)
+        .toReversed(),
+    ];
+    const client = hops.findIndex((address, hop) => !trust(address, hop));
+    return hops.at(client) ?? '';
+  };
+}
+
+function trustOf(trustProxy: unknown): Trust | undefined {
+  if (typeof trustProxy === 'function') return trustProxy as Trust;
+  return Array.isArray(trustProxy) ? trustAddresses(trustProxy) : undefined;
 }

@@ -38,9 +38,10 @@ export class Connections {
     return this.#accepted;
   }
 
-  /** Notes the connections of a server. Call it before anybody else listens for them. */
-  watch(server: Server): void {
-    server.on('connection', (socket) => this.#add(socket));
+  /** Notes the connections that an event of a server brings. Call it before anybody else listens for them. */
+  watch(server: Server, event: 'connection' | 'secureConnection' = 'connection'): void {
+    server.on('connection', () => this.#accepted++);
+    server.on(event, (socket: Socket) => this.#add(socket));
     server.once('listening', () => {
       const check = setInterval(() => this.#check(), CHECK_INTERVAL).unref();
       server.once('close', () => clearInterval(check));
@@ -79,7 +80,6 @@ export class Connections {
   }
 
   #add(socket: Socket): void {
-    this.#accepted++;
     const connection = new Connection(socket);
     const { network } = connection;
     const { max, maxPerAddress = max } = this.#limits;

@@ -1,10 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
+import type {
+  RequestSpan,
+  RequestTracing,
+  TracedRequest,
+} from '../../observability/trace/request-tracing.ts';
 import type { KnownCaller } from '../access/caller.ts';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../body/reply-budget.ts';
 import { onDeparture } from '../client-departure.ts';
-import { clientAddress, type TrustedHop } from '../connections/client-address.ts';
+import type { ClientAddress } from '../connections/client-address.ts';
 import type { Leased } from '../connections/connection.ts';
 import type { Connections } from '../connections/connections.ts';
 import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
@@ -13,6 +18,7 @@ import type { ExchangeRecorder } from '../exchange-log.ts';
 import { bodyTooLarge } from '../problem.ts';
 import type { ReplyRecorder } from '../request-metrics.ts';
 import { withVary } from '../send-reply.ts';
+import { isAudited, type OnRefused } from '../server/refused-request.ts';
 import type { FastConnection } from './fast-connection.ts';
 import { parseReplyHead } from './parse-reply-head.ts';
 import type { PlainRequest } from './plain-request.ts';
@@ -29,8 +35,12 @@ export interface FastExchangeOptions {
   readonly replyBudget: ReplyBudget;
   /** The id of the next request. */
   nextId(): string;
-  /** The proxies that are trusted to say who the client is; undefined for none. */
-  readonly trusts: TrustedHop | undefined;
+  readonly scheme: 'http' | 'https';
+  readonly clientAddress: ClientAddress;
+  readonly onRefused: OnRefused | undefined;
+  readonly tracing: RequestTracing | undefined;
+  /** Whether proxies are trusted to say who the client is. */
+  readonly trustsProxies: boolean;
   /** Whether each reply closes its connection. */
   isDraining(): boolean;
   /** Where exchanges are recorded, if they are. */
@@ -42,6 +52,8 @@ export interface FastRoute {
   readonly endpoint: Endpoint;
   /** Counts and times the replies of the route. */
   readonly record: ReplyRecorder | undefined;
+  /** The template of its path. */
+  readonly url: string;
   /** Whether its path ends with a parameter. */
   readonly hasParam: boolean;
 }
@@ -50,7 +62,7 @@ const NO_BODY = Buffer.alloc(0);
 const NO_QUERY = Object.freeze({});
 
 /** A request that the fast path answers. */
-export class FastExchange implements Exchange, Leased {
+export class FastExchange implements Exchange, Leased, TracedRequest {
   readonly id: string;
   readonly param: string;
   readonly #connection: FastConnection<FastRoute>;
@@ -62,6 +74,7 @@ export class FastExchange implements Exchange, Leased {
   caller: KnownCaller | undefined;
   onRepeat: (() => void) | undefined;
   #onClose: (() => void) | undefined;
+  #span: RequestSpan | undefined;
   #replied = false;
   #isCancelled = false;
   #added: Reply['headers'];
@@ -87,6 +100,25 @@ export class FastExchange implements Exchange, Leased {
     return this.#request.method;
   }
 
+  get route(): string {
+    return this.#route.url;
+  }
+
+  get target(): string {
+    return this.#request.url;
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.#options.scheme;
+  }
+
+  get client(): string {
+    return this.#options.clientAddress(
+      this.#connection.socket.remoteAddress,
+      this.#request.headers['x-forwarded-for'] as string | undefined,
+    );
+  }
+
   get headers(): Readonly<IncomingHttpHeaders> {
     return this.#request.headers;
   }
@@ -101,12 +133,6 @@ export class FastExchange implements Exchange, Leased {
 
   get body(): Buffer {
     return this.#route.endpoint.bodyLimit === 0 ? NO_BODY : this.#chunk.subarray(this.#request.head.length);
-  }
-
-  get address(): string {
-    const { remoteAddress = '' } = this.#connection.socket;
-    const { trusts } = this.#options;
-    return trusts === undefined ? remoteAddress : clientAddress(remoteAddress, this.headers, trusts);
   }
 
   get log(): FastifyBaseLogger {
@@ -134,12 +160,19 @@ export class FastExchange implements Exchange, Leased {
 
   cancel(): void {
     this.#isCancelled = true;
+    this.#span?.end(0);
     this.#close();
   }
 
   /** Runs the endpoint and replies. Never throws. */
   run(): void {
     this.#connection.lease(this);
+    this.#span = this.#options.tracing?.begin(this);
+    if (this.#span === undefined) this.#answer();
+    else this.#span.run(() => this.#answer());
+  }
+
+  #answer(): void {
     const { endpoint } = this.#route;
     const { bodyLimit } = endpoint;
     const bodyLength = bodyLimit === 0 ? 0 : this.#chunk.length - this.#request.head.length;
@@ -174,6 +207,12 @@ export class FastExchange implements Exchange, Leased {
     }
   }
 
+  #noteRefusal(status: number, code = ''): void {
+    const { id, client, method, target, headers } = this;
+    const caller = this.caller?.name;
+    this.#options.onRefused?.({ id, client, method, target, headers, status, code, caller });
+  }
+
   #settle(reply: Reply): void {
     try {
       this.#send(reply);
@@ -193,6 +232,7 @@ export class FastExchange implements Exchange, Leased {
     const { heads, isDraining, replyBudget } = this.#options;
     const connection = this.#connection;
     const closes = isDraining() || connection.isLast;
+    if (isAudited(status)) this.#noteRefusal(status, headers?.['x-error-code']);
     const contentLength = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     if (contentLength >= LARGE_REPLY) {
       replyBudget.take(contentLength, {
@@ -211,6 +251,7 @@ export class FastExchange implements Exchange, Leased {
     this.#close();
     const { method, headers, url, contentType } = this.#request;
     const duration = performance.now() - this.#began;
+    this.#span?.end(status);
     this.#route.record?.(method, status, duration);
     this.#options.recorder()?.record({
       id: this.id,
@@ -218,7 +259,7 @@ export class FastExchange implements Exchange, Leased {
       endedAt: Date.now(),
       duration,
       method,
-      scheme: 'http',
+      scheme: this.#options.scheme,
       host: headers.host ?? '',
       target: url,
       requestHeaders: headers,

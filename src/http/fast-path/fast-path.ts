@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { takesEventStream } from '../accept.ts';
+import { connectionEvent } from '../server/connection-event.ts';
 import { FastConnection, type FastRouter } from './fast-connection.ts';
 import { FastExchange, type FastExchangeOptions, type FastRoute } from './fast-exchange.ts';
 import { HookWatch } from './hook-watch.ts';
@@ -58,7 +59,7 @@ export class FastPath implements FastRouter<FastRoute> {
 
   /** Answers plain requests to a server, if the fast path is installed. Call it before a client connects. */
   serve(server: Server): void {
-    if (this.#isInstalled) server.on('connection', (socket: Socket) => this.#attach(socket));
+    if (this.#isInstalled) server.on(connectionEvent(server), (socket: Socket) => this.#attach(socket));
   }
 
   find(request: PlainRequest): FastRoute | undefined {
@@ -66,13 +67,14 @@ export class FastPath implements FastRouter<FastRoute> {
     // Event streams are Fastify's.
     if (takesEventStream(request.headers.accept)) return undefined;
     if (this.#isRecordedForwarded(request)) return undefined;
-    return this.#routes.find(request);
+    const route = this.#routes.find(request);
+    return route?.endpoint.streamed?.takes(request) === true ? undefined : route;
   }
 
   /** Whether a proxy may say how the request is to be recorded, which Fastify knows to read. */
   #isRecordedForwarded({ headers }: PlainRequest): boolean {
-    const { trusts, recorder } = this.#options;
-    if (trusts === undefined || recorder() === undefined) return false;
+    const { trustsProxies, recorder } = this.#options;
+    if (!trustsProxies || recorder() === undefined) return false;
     return FORWARDED.some((name) => headers[name] !== undefined);
   }
 

@@ -45,7 +45,7 @@ export class RouteTable {
       if (isHooked(scope) || this.#isShadowed(method, url)) continue;
       const routes = this.#methods.get(method) ?? { fixed: new Map(), withParam: new Map() };
       this.#methods.set(method, routes);
-      (hasParam ? routes.withParam : routes.fixed).set(before, { endpoint, record, hasParam });
+      (hasParam ? routes.withParam : routes.fixed).set(before, { endpoint, record, url, hasParam });
     }
     this.#added.length = 0;
   }

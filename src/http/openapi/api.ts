@@ -32,6 +32,8 @@ export interface ApiOperation {
   readonly replies: Readonly<Record<number, ApiReply>>;
   /** Why it may be refused, beside what any request to the door may be refused for. */
   readonly refusals?: readonly ErrorCode[];
+  /** Further content of refusals, by status. */
+  readonly refusalContent?: Readonly<Record<number, Readonly<Record<string, Schema>>>>;
 }
 
 /** The operations of a path. */

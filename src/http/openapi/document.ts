@@ -120,7 +120,7 @@ function describe(
       ...refusalsOf(
         door,
         [...ANYWHERE, ...(door.refusals ?? []), ...(secured?.refusals ?? []), ...refusals],
-        replies,
+        operation,
         shared,
       ),
     },
@@ -142,7 +142,7 @@ function replyOf({ description, content, headers = {} }: ApiReply) {
 function refusalsOf(
   door: DoorApi,
   codes: readonly ErrorCode[],
-  replies: ApiOperation['replies'],
+  { replies, refusalContent = {} }: ApiOperation,
   shared: SharedResponses,
 ) {
   const { type, schema } = door.refusal;
@@ -156,7 +156,7 @@ function refusalsOf(
         '\n',
       ),
       headers: { ...headerRef('RequestId'), ...headerRef('ErrorCode') },
-      content: contentOf({ [type]: schema, [PROBLEM_TYPE]: named('Problem') }),
+      content: contentOf({ [type]: schema, [PROBLEM_TYPE]: named('Problem'), ...refusalContent[status] }),
     }),
   ]);
   return Object.fromEntries(described);

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
+import { isStreamed } from '../body/streamed-body.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { Connections } from '../connections/connections.ts';
 import type { ErrorFormat } from '../error-format.ts';
@@ -30,6 +31,8 @@ export function clientErrorHandler(
       return;
     }
     const reply = connection?.reply;
+    // Node tells once; a client on whose connection nothing moves is cut all the same.
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && reply !== undefined && isStreamed(reply.req)) return;
     const isWhole = reply !== undefined && (reply.req.complete || reply.writableEnded);
     if (isWhole && socket.writable && error.code !== 'ECONNRESET') {
       // What comes behind such bytes is none either.

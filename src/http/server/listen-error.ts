@@ -1,4 +1,5 @@
 import { ExpectedError } from '../../core/expected-error.ts';
+import { socketPathOf } from '../../core/unix-address.ts';
 
 /** Which door listens where. */
 export interface ListenerAddress {
@@ -6,7 +7,7 @@ export interface ListenerAddress {
   readonly door: string;
   readonly host: string;
   /** 0 picks a free port. */
-  readonly port: number;
+  readonly port: number | string;
   /** How the user changes the port, for the message when it is taken. */
   readonly portHint: string;
 }
@@ -18,7 +19,9 @@ export class ListenError extends ExpectedError {
 
   constructor({ door, host, port, portHint }: ListenerAddress, cause: unknown) {
     const { code } = Object(cause) as { readonly code?: unknown };
-    super(`The ${door} door cannot listen on ${host}:${port}: ${reason(code, portHint)}`, { cause });
+    const path = socketPathOf(port);
+    const why = (path === undefined ? reason : socketReason)(code, portHint);
+    super(`The ${door} door cannot listen on ${path ?? `${host}:${port}`}: ${why}`, { cause });
   }
 }
 
@@ -31,6 +34,24 @@ function reason(code: unknown, portHint: string): string {
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
       return 'this machine has no such address. Set --host or HOST to one that it has.';
+    default:
+      return `${String(code ?? 'unknown error')}.`;
+  }
+}
+
+function socketReason(code: unknown, portHint: string): string {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `another program listens there. Stop it, or choose another path with ${portHint}.`;
+    case 'ENOTSOCK':
+      return `a file that is no socket is there. Remove it, or choose another path with ${portHint}.`;
+    case 'EACCES':
+    case 'EPERM':
+    case 'EROFS':
+    case 'ENOENT':
+    case 'ENOTDIR':
+      // Node says EACCES for a folder that is not there.
+      return 'its folder does not exist, or this user may not create a file in it.';
     default:
       return `${String(code ?? 'unknown error')}.`;
   }

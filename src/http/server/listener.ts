@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
+import type { Server as SecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
@@ -9,20 +10,28 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import type { Logger } from 'pino';
+import type { Trust } from '../../core/trusted-addresses.ts';
+import { socketPathOf } from '../../core/unix-address.ts';
+import type { RequestTracing } from '../../observability/trace/request-tracing.ts';
+import { callerOf } from '../add-endpoint.ts';
 import { ReplyBudget } from '../body/reply-budget.ts';
-import type { TrustedHop } from '../connections/client-address.ts';
+import { clientAddress } from '../connections/client-address.ts';
 import { Connections } from '../connections/connections.ts';
 import { type ErrorFormat, sendProblem } from '../error-format.ts';
 import { type ExchangeRecorder, recordOf } from '../exchange-log.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
 import { LIMITS } from '../limits.ts';
+import type { LiveCertificate } from '../tls/live-certificate.ts';
 import { clientErrorHandler, refuseConnect } from './client-error.ts';
-import { DoorServer } from './door-server.ts';
+import { createDoorServer, type DoorServer } from './door-server.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
 import { limitUnread } from './limit-unread.ts';
 import { ListenError, type ListenerAddress } from './listen-error.ts';
+import { baseAddress, listenOn } from './listen-on.ts';
 import { listenOnOtherAddresses } from './other-addresses.ts';
+import { isAudited, type OnRefused } from './refused-request.ts';
 import { originForm, refusedFraming } from './request-guard.ts';
+import { traceRequests } from './trace-requests.ts';
 import { refusedUpgrade } from './upgrades.ts';
 
 /** How a listener is set up. */
@@ -38,8 +47,14 @@ export interface ListenerOptions extends ListenerAddress {
   readonly maxConnections?: number;
   /** Connections that one address may have; default no limit of its own. */
   readonly maxConnectionsPerAddress?: number | undefined;
-  /** The proxies whose X-Forwarded headers count; default none. */
-  readonly trustProxy?: false | TrustedHop | undefined;
+  /** What the door speaks TLS with; default plain HTTP. */
+  readonly certificate?: LiveCertificate | undefined;
+  /** Called for each request that is refused for who sent it, or how often. */
+  readonly onRefused?: OnRefused | undefined;
+  /** Records requests as spans; default none. */
+  readonly tracing?: RequestTracing | undefined;
+  /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
+  readonly trustProxy?: false | string[] | Trust | undefined;
 }
 
 /** One HTTP listener: a Fastify instance with the limits, refusals and draining that all doors share. */
@@ -49,7 +64,7 @@ export interface Listener extends AsyncDisposable {
   watchHooks(): void;
   /** From now on a recorder gets each exchange, after those that were given before. */
   recordExchanges(recorder: ExchangeRecorder): void;
-  /** Starts to listen and resolves to the base URL; fails with ListenError, or with what keeps the door from being built. */
+  /** Starts to listen and resolves to the base URL, or `unix:` and a path; fails with ListenError, or with what keeps the door from being built. */
   listen(): Promise<string>;
   /** The number of requests in progress. */
   inProgress(): number;
@@ -63,7 +78,10 @@ const DEFAULT_MAX_UNREAD = 64 * 1024 * 1024;
 
 /** Builds a listener that does not listen yet. */
 export function createListener(options: ListenerOptions): Listener {
-  const { door, host, errors, trustProxy = false, maxConnectionsPerAddress: maxPerAddress } = options;
+  const { host, errors, trustProxy = false, maxConnectionsPerAddress: maxPerAddress } = options;
+  // Who may open the file of a Unix socket is known already.
+  const isUnix = socketPathOf(options.port) !== undefined;
+  const certificate = isUnix ? undefined : options.certificate;
   let draining = false;
   const idPrefix = randomBytes(4).toString('hex');
   let requests = 0;
@@ -71,11 +89,18 @@ export function createListener(options: ListenerOptions): Listener {
   const { replyBudget = new ReplyBudget(DEFAULT_MAX_UNREAD) } = options;
   const connections = new Connections({
     max: options.maxConnections ?? LIMITS.maxConnections,
-    maxPerAddress,
+    // Clients of a Unix socket have no address.
+    maxPerAddress: isUnix ? undefined : maxPerAddress,
   });
   const servers: DoorServer[] = [];
   const createServer = (handle: RequestListener) => {
-    const server = new DoorServer(handle, connections, servers[0]);
+    const server = createDoorServer({
+      handle,
+      connections,
+      main: servers[0],
+      tls: certificate?.optionsOf(options.door),
+    });
+    certificate?.serve(server as unknown as SecureServer, options.door);
     server.on('connect', ({ socket }) => {
       const connection = connections.of(socket);
       if (connection !== undefined) refuseConnect(errors, connection);
@@ -118,10 +143,15 @@ export function createListener(options: ListenerOptions): Listener {
     connections,
     replyBudget,
     nextId,
-    trusts: trustProxy === false ? undefined : trustProxy,
+    trustsProxies: trustProxy !== false,
     isDraining: () => draining,
+    clientAddress: clientAddress(trustProxy),
+    onRefused: options.onRefused,
+    tracing: options.tracing,
+    scheme: certificate === undefined ? 'http' : 'https',
     recorder: () => recorder,
   });
+  if (options.tracing !== undefined) traceRequests(app, options.tracing);
   app.addHook('onResponse', (request, reply, done) => {
     recorder?.record(recordOf(request, reply));
     done();
@@ -133,8 +163,9 @@ export function createListener(options: ListenerOptions): Listener {
     reply.header('connection', 'close');
     sendProblem(errors, refused, request, reply);
   });
-  app.addHook('onSend', ({ raw }, reply, _payload, done) => {
-    if (reply.getHeader('connection') === 'close') connections.of(raw.socket)?.closeBehindReply();
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    if (reply.getHeader('connection') === 'close') connections.of(request.raw.socket)?.closeBehindReply();
+    if (isAudited(reply.statusCode)) noteRefusal(request, reply);
     done();
   });
   limitUnread(app, replyBudget);
@@ -144,6 +175,13 @@ export function createListener(options: ListenerOptions): Listener {
     drain();
     await Promise.all(servers.map((server) => server.stopAccepting()));
   });
+
+  function noteRefusal(request: FastifyRequest, reply: FastifyReply) {
+    const { id, ip: client = '', method, originalUrl: target, headers } = request;
+    const code = String(reply.getHeader('x-error-code') ?? '');
+    const caller = callerOf(request)?.name;
+    options.onRefused?.({ id, client, method, target, headers, status: reply.statusCode, code, caller });
+  }
 
   function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
@@ -190,7 +228,7 @@ export function createListener(options: ListenerOptions): Listener {
       await app.ready();
       if (options.fastPath ?? true) fastPath.install(app);
       try {
-        await app.listen({ host, port: options.port, listenTextResolver: () => `${door} door listens` });
+        await listenOn(app, options);
       } catch (cause) {
         throw new ListenError(options, cause);
       }
@@ -198,17 +236,11 @@ export function createListener(options: ListenerOptions): Listener {
         createAnother().on('clientError', (error, socket) => onClientError(error, socket as Socket)),
       );
       for (const server of others) fastPath.serve(server);
-      return baseUrl(app, host);
+      return baseAddress(app, host);
     },
     inProgress: () => [...connections].reduce((sum, connection) => sum + connection.inProgress, 0),
     drain,
     close,
     [Symbol.asyncDispose]: () => close(AbortSignal.abort()),
   };
-}
-
-function baseUrl(app: FastifyInstance, host: string): string {
-  const address = app.server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

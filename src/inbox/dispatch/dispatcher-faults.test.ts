@@ -70,6 +70,7 @@ function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
     deadLetters: (...args) => current().deadLetters(...args),
     marks: current().marks,
     enqueued: current().enqueued,
+    relay: current().relay,
     clock: () => current().clock(),
     size: () => current().size(),
     ...own,

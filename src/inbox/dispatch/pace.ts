@@ -1,7 +1,7 @@
 /** How long claimed jobs may wait for a slot, about, in milliseconds. */
 const AHEAD = 200;
 /** Maximum number of jobs that wait for a slot. */
-const MAX_AHEAD = 128;
+const MAX_AHEAD = 256;
 
 /**
  * How many jobs a worker claims ahead, so that its handlers run while it claims others and records how they ended: as many

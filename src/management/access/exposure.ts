@@ -6,7 +6,7 @@ import type { DoorOptions } from '../options.ts';
 import { accessRules } from './access.ts';
 
 /** An exposed endpoint with the routes that its access leaves. */
-export interface Exposed extends Pick<ManagementEndpoint, 'about'> {
+export interface Exposed extends Pick<ManagementEndpoint, 'id' | 'about'> {
   readonly routes: Routes;
 }
 
@@ -33,11 +33,12 @@ export function exposedEndpoints(
       if (access === 'none') return [];
       const all = endpoint.routes(scope);
       const routes = access === 'read-only' ? withoutWrites(all) : all;
-      return Object.keys(routes).length === 0 ? [] : [{ about: endpoint.about, routes }];
+      return Object.keys(routes).length === 0 ? [] : [{ id: endpoint.id, about: endpoint.about, routes }];
     });
 }
 
-function withoutWrites(routes: Routes): Routes {
+/** The routes without their writes. */
+export function withoutWrites(routes: Routes): Routes {
   const readable = Object.entries(routes).filter(([, { get }]) => get !== undefined);
   return Object.fromEntries(
     readable.map(([path, operations]) => [path, { ...operations, post: undefined, delete: undefined }]),

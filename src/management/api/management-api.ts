@@ -5,6 +5,7 @@ import type { DoorOptions } from '../options.ts';
 import { coreApi, probesApi } from './core-api.ts';
 import { customApi } from './custom-api.ts';
 import { documentsApi } from './documents-api.ts';
+import { recentApi } from './recent-api.ts';
 import { runtimeApi } from './runtime-api.ts';
 import { type EndpointPaths, json, managementSchemas } from './shapes.ts';
 import { workApi } from './work-api.ts';
@@ -23,6 +24,7 @@ export function managementApi({ endpoints, users, prefix, exposed }: ManagementA
     coreApi,
     workApi,
     runtimeApi,
+    recentApi,
     documentsApi,
     ...endpoints.map(customApi),
   );

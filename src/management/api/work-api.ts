@@ -47,6 +47,7 @@ const FILTERS: Readonly<Record<(typeof FILTER_FIELDS)[number], string>> = {
   source: 'Their source.',
   since: 'The earliest time of receipt: ISO 8601, or an age like 2h.',
   until: 'The time of receipt before which they came.',
+  text: 'A text in their bodies.',
 };
 
 /** The endpoints that show and change what the service does. */
@@ -115,6 +116,7 @@ export const workApi: EndpointPaths = {
         ...summary,
         contentType: textOrNull(),
         dataPointer: text('Where the data is in the body.'),
+        'trace?': text('The traceparent that it came with, and its tracestate.'),
         jobs: listOf(job),
         'body?': { description: 'A short JSON body.' },
         'bodyBase64?': text('The beginning of any other body.'),
@@ -139,6 +141,30 @@ export const workApi: EndpointPaths = {
         ...WRITE_REFUSALS,
       ],
     },
+  },
+  '/auditevents': {
+    get: read(
+      'listAuditEvents',
+      'Who was refused and who did what, the latest 1,000, oldest first',
+      object({
+        events: listOf(
+          object({
+            timestamp: TIME,
+            principal: text(),
+            type: text(),
+            'data?': { type: 'object' },
+          }),
+        ),
+      }),
+      {
+        parameters: [
+          queryParameter('principal', 'Who did it.', text()),
+          queryParameter('after', 'The time after which it happened: ISO 8601.', text()),
+          queryParameter('type', 'What was done.', text()),
+        ],
+        refusals: ['AUDIT_QUERY', 'STORE_UNAVAILABLE'],
+      },
+    ),
   },
   '/httpexchanges': {
     get: read(

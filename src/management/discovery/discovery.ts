@@ -6,15 +6,23 @@ import type { Build } from '../endpoints/info.ts';
 import { MEDIA_TYPES } from '../media-type.ts';
 import { addOperations, type Operation } from '../operations.ts';
 import { jsonTextReply, NEGOTIATED_HEADERS } from '../replies.ts';
-import { discoveryPage, isTemplate } from './discovery-page.ts';
+import { discoveryPage, isTemplate, type PageLink } from './discovery-page.ts';
 import { originOf } from './origin.ts';
 
 const ORIGIN = '{origin}';
 
-/** Adds the base path itself: absolute links to everything exposed, and a page for browsers. */
-export function addDiscovery(scope: FastifyInstance, endpoints: readonly Exposed[], build: Build): void {
+/**
+ * Adds the base path itself: absolute links to everything exposed, and a page for browsers. `pages` are those for people,
+ * which only that page names.
+ */
+export function addDiscovery(
+  scope: FastifyInstance,
+  endpoints: readonly Exposed[],
+  build: Build,
+  pages: readonly PageLink[] = [],
+): void {
   const pieces = linksOf(scope.prefix, endpoints).split(ORIGIN);
-  const page = discoveryPage(scope.prefix, endpoints, build);
+  const page = discoveryPage(scope.prefix, endpoints, build, pages);
   const get: Operation = (exchange) => {
     if (prefersHtml(exchange.headers.accept, MEDIA_TYPES)) return page;
     const { request } = exchange as FastifyExchange;

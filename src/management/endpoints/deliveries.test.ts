@@ -121,7 +121,7 @@ test('nonsense is a 400 that says what is wrong', async () => {
   await using door = await open([]);
   for (const [query, message] of [
     ['?statu=dead', 'There is no such parameter; did you mean status?'],
-    ['?x', 'There is no such parameter; there are status, event, source, since, until, limit, before'],
+    ['?x', 'There is no such parameter; there are status, event, source, since, until, text, limit, before'],
     ['?status=deat', /^status must be one of .*; did you mean dead\?$/],
     ['?since=now', /^since must be an ISO 8601 time/],
     ['?limit=1001', /^limit must be a whole number from 1 to 1000/],

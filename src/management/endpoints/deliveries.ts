@@ -4,6 +4,7 @@ import { detailJson, summaryJson } from '../../inbox/delivery-json.ts';
 import type { DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { discardDelivery, type ReplayPlan, replayDelivery } from '../../inbox/replay-delivery.ts';
+import { traceFields } from '../../observability/trace/trace-fields.ts';
 import { maskText } from '../access/masking.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import type { DoorOptions } from '../options.ts';
@@ -45,7 +46,9 @@ export function deliveriesEndpoint(
   async function show(exchange: Exchange): Promise<Reply> {
     const found = await log.find(exchange.param);
     if (found === undefined) throw NO_DELIVERY;
-    return jsonTextReply(exchange, detailJson(found, view));
+    // Base64 keeps what JSON would not: the spelling of numbers, the order, white space.
+    const raw = exchange.query.body === 'base64';
+    return jsonTextReply(exchange, detailJson(found, { ...view, raw }));
   }
 
   async function act(exchange: Exchange, body: unknown): Promise<Reply> {
@@ -57,7 +60,10 @@ export function deliveriesEndpoint(
         : await discardDelivery(log, id, Date.now());
     if (result === 'not-found') throw NO_DELIVERY;
     if (result !== 'replayed' && result !== 'discarded') throw CONFLICTS[result];
-    exchange.log.info({ reqId: exchange.id, delivery: id }, `delivery ${result} on request`);
+    exchange.log.info(
+      { reqId: exchange.id, ...traceFields(exchange.headers), delivery: id },
+      `delivery ${result} on request`,
+    );
     return NO_CONTENT;
   }
 

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { whenReady } from '../../core/maybe-promise.ts';
+import { HEALTH_COMMAND } from '../../observability/health/readiness.ts';
 import { addOperations } from '../operations.ts';
 import { cachedHealthReply } from './health-reply.ts';
 import type { HealthView } from './view.ts';
@@ -25,7 +26,8 @@ export function addProbes(
     const reply = cachedHealthReply({ shown: group.showDetails === 'always', secrets });
     addOperations(scope, path, {
       get({ headers }) {
-        if (path === '/readyz') readiness.probed(performance.now());
+        const balances = path === '/readyz' && headers['user-agent'] !== HEALTH_COMMAND;
+        if (balances) readiness.probed(performance.now());
         return whenReady(check(), (report) => reply(report, headers.accept));
       },
     });

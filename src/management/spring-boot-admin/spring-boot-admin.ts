@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { FastifyInstance } from 'fastify';
+import { isSecure } from '../../http/server/connection-event.ts';
 import type { Metrics } from '../../observability/metrics/metrics.ts';
 import { addJvmMetrics } from '../../observability/runtime/jvm-metrics.ts';
 import { ManagementOptionsError } from '../options-error.ts';
@@ -45,7 +46,7 @@ export function registerWithAdmin(
   checkUrls(options);
   let deregister: (() => Promise<void>) | undefined;
   app.addHook('onListen', async () => {
-    const application = describeApplication(app.listeningOrigin, options, door);
+    const application = describeApplication(originOf(app), options, door);
     deregister = keepRegistered({ ...options, application, log: app.log });
   });
   app.addHook('preClose', async () => deregister?.());
@@ -77,6 +78,11 @@ function describeApplication(
         : { 'user.name': user, 'user.password': password }),
     },
   };
+}
+
+/** Fastify knows nothing of the TLS of a server that it was given. */
+function originOf({ server, listeningOrigin }: FastifyInstance): string {
+  return isSecure(server) ? listeningOrigin.replace(/^http:/, 'https:') : listeningOrigin;
 }
 
 /** Replaces an unspecified address, which another machine cannot reach. */

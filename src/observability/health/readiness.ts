@@ -1,3 +1,6 @@
+/** The user agent of `portico health`: a health check of a container sends no requests elsewhere, so no stop waits for it. */
+export const HEALTH_COMMAND = 'portico-health';
+
 /** The linger where nobody probes readiness, in milliseconds. */
 const USUAL_LINGER = 300;
 /** Balancers mostly take a process out after three failures. */

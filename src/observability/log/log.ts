@@ -3,6 +3,7 @@ import { describeError } from '../../core/describe-error.ts';
 import type { SecretTexts } from '../../core/redaction.ts';
 import { lineCleaner } from './clean-line.ts';
 import { type GatheringStream, gatherWrites } from './gather-writes.ts';
+import type { LogTail } from './log-tail.ts';
 import { isoTimestamp } from './log-time.ts';
 import { terminalLog } from './terminal-log.ts';
 
@@ -13,6 +14,8 @@ interface LogOptions {
   readonly stream?: DestinationStream | undefined;
   /** Secrets to redact in every line; credentials in headers always are. */
   readonly secrets?: SecretTexts | undefined;
+  /** Keeps the last entries, redacted as they are written. */
+  readonly tail?: LogTail | undefined;
 }
 
 /** Levels by their names: a log is read by people and by programs that know no pino. */
@@ -39,9 +42,10 @@ function stackOf(error: Error): string {
 
 /** Opens the process's log. */
 export async function openLog(options: LogOptions): Promise<Logger> {
-  const { level, secrets = { texts: [] } } = options;
+  const { level, secrets = { texts: [] }, tail } = options;
   const destination = options.stream ?? (await standardOutput());
-  const streamWrite = lineCleaner(secrets);
+  const clean = lineCleaner(secrets);
+  const streamWrite = tail === undefined ? clean : (line: string) => tail.add(clean(line));
   return pino(
     { level, base: null, timestamp: isoTimestamp(), hooks: { streamWrite }, formatters, serializers },
     destination,

@@ -1,5 +1,6 @@
 import { ClaimGate } from '../../inbox/dispatch/claim-gate.ts';
 import { AttemptError, type Target } from '../../inbox/dispatch/target.ts';
+import { headersOfTrace } from '../../observability/trace/trace-fields.ts';
 import { limitsOf, type TargetDefaults } from '../handler-target.ts';
 import type { Signer } from '../schemes/scheme.ts';
 import { forwardedHeaders } from './forwarded-headers.ts';
@@ -64,6 +65,7 @@ export function forwardTarget(
         'webhook-id': id,
         'webhook-timestamp': String(timestamp),
         'webhook-attempt': String(attempt),
+        ...headersOfTrace(delivery.trace),
         ...sign?.({ id, timestamp, body }),
       };
       const { status, retryAfter, excerpt } = await poster.post({ url, headers, body, signal });

@@ -12,7 +12,7 @@ import { checkTransform } from './transform-data.ts';
 export interface ForwardSettings
   extends Readonly<Omit<InferOutput<typeof forwardSchema>, 'secrets' | 'events'>> {
   readonly name: string;
-  /** The events to forward; undefined: all. */
+  /** The events to forward; undefined: all, or none where `users` names changes. */
   readonly events?: readonly string[] | undefined;
   /** Standard Webhooks secrets to sign with; none: not signed. */
   readonly secrets: readonly string[];

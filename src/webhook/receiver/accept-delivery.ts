@@ -15,6 +15,8 @@ export interface ReceiverParts {
   readonly bodyLimit: number;
   /** Takes the bytes of a body out of the budgets of the door. Throws HttpProblem when they do not fit. */
   takeBytes(bytes: number, exchange: Exchange): void;
+  /** Where a request stands in a trace, as it is stored; null without one. */
+  traceOf(exchange: Pick<Exchange, 'headers'>): string | null;
   /** Which jobs a delivery gets. */
   readonly plan: JobPlan;
   /** Called with each delivery once it is durable, or known already. */
@@ -24,7 +26,7 @@ export interface ReceiverParts {
 }
 
 /** What a request says, read by the rules of its source. */
-type Received = Omit<NewDelivery, 'id' | 'receivedAt' | 'jobs'>;
+type Received = Omit<NewDelivery, 'id' | 'receivedAt' | 'jobs' | 'trace'>;
 
 /** Acknowledges a delivery, and names the stored one. */
 const accepted = (id: string | undefined): Reply => ({
@@ -38,10 +40,15 @@ const accepted = (id: string | undefined): Reply => ({
  * Stores a delivery and only then acknowledges it (contract 4.4), a duplicate as well: with the id of the first, unless
  * that was removed meanwhile. `parsed` is what its body says.
  */
-export function acceptDelivery(parts: ReceiverParts, received: Received, parsed: unknown): Promise<Reply> {
+export function acceptDelivery(
+  parts: ReceiverParts,
+  exchange: Pick<Exchange, 'headers'>,
+  received: Received,
+  parsed: unknown,
+): Promise<Reply> {
   const receivedAt = Date.now();
   const id = parts.ids.next(receivedAt);
-  const facts = { ...received, id, receivedAt };
+  const facts = { ...received, id, receivedAt, trace: parts.traceOf(exchange) };
   const delivery = { ...facts, jobs: parts.plan(facts, parsed) };
   return parts.inbox.append(delivery).then((appended) => {
     parts.onAppended(delivery, appended);

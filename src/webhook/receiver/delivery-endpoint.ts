@@ -17,7 +17,8 @@ export function deliveryEndpoint(
       guard(exchange.headers);
       parts.takeBytes(bodyLength, exchange);
     },
-    handle({ headers, contentType, body }) {
+    handle(exchange) {
+      const { headers, contentType, body } = exchange;
       const parsed = parseJsonBody(body);
       const event = eventOf(parsed);
       const dedupKey = dedupKeyOf(headers);
@@ -31,7 +32,7 @@ export function deliveryEndpoint(
         headers: kept,
         body,
       };
-      return acceptDelivery(parts, received, parsed);
+      return acceptDelivery(parts, exchange, received, parsed);
     },
   };
 }

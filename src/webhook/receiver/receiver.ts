@@ -4,6 +4,7 @@ import { ByteBudget } from '../../http/body/byte-budget.ts';
 import { readRawBodies } from '../../http/body/read-bodies.ts';
 import { refuseUnrouted } from '../../http/unrouted.ts';
 import { DeliveryIds } from '../../inbox/delivery-ids.ts';
+import { traceOfHeaders } from '../../observability/trace/trace-fields.ts';
 import { largestBody } from '../sources/defaults.ts';
 import type { SourceSettings } from '../sources/source.ts';
 import { webhookErrors } from '../webhook-errors.ts';
@@ -14,6 +15,8 @@ import { tokenGuard } from './token-guard.ts';
 
 /** What the receiver works with. */
 export interface ReceiverOptions extends Pick<ReceiverParts, 'inbox' | 'plan' | 'onAppended' | 'onRefused'> {
+  /** Where a request stands in a trace; default as its headers say. */
+  readonly traceOf?: ReceiverParts['traceOf'] | undefined;
   /** The shared secrets that are accepted in x-webhook-token; none: not secured. Asked at each request. */
   secrets(): readonly string[];
   /** The headers that deliveries at /webhook itself keep, in lower case; default none. */
@@ -45,6 +48,7 @@ export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) 
   const largeBodies = new ByteBudget(Math.floor(maxBytesInFlight * LARGE_SHARE));
   const parts: ReceiverParts = {
     ...given,
+    traceOf: given.traceOf ?? traceOfHeaders,
     ids: new DeliveryIds(),
     bodyLimit: maxBodyBytes,
     takeBytes(bytes, exchange) {

@@ -50,7 +50,7 @@ export function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): En
       const dataPointer = read.pointer === source.data ? usualPointer : formatPointer(read.pointer);
       const kept = keptHeaders(source.headers, headers);
       const received = { source: name, event, dataPointer, dedupKey, contentType, headers: kept, body };
-      return acceptDelivery(parts, received, parsed);
+      return acceptDelivery(parts, exchange, received, parsed);
     },
   };
 }

@@ -27,6 +27,8 @@ type Query {
 
 type Subscription {
   userCreated: User!
+  userDeleted: User!
+  userUpdated: User!
 }
 
 type User {

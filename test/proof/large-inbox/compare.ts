@@ -4,7 +4,7 @@ import { appendAll } from '../../../src/database/postgres/inbox/append.ts';
 import { claimJobs } from '../../../src/database/postgres/inbox/claim.ts';
 import { pruneStep } from '../../../src/database/postgres/inbox/prune.ts';
 import type { Server } from '../../../src/database/postgres/pool/server.ts';
-import type { PruneRule } from '../../../src/inbox/prune.ts';
+import type { RemovalRule } from '../../../src/inbox/prune.ts';
 import { newDelivery } from '../../support/new-delivery.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { dropDays } from './day-drops.ts';
@@ -23,7 +23,7 @@ const OPEN_EVERY = 100;
 const CLAIM = { target: 't', limit: 64, lease: 60_000, held: [], maxBytes: 16e6, suspects: false, now: null };
 const bytes = Buffer.alloc(body, 'x');
 
-const append = (server: Server) => () =>
+const append = (server: Server, layout: Layout) => () =>
   appendAll(
     server,
     Array.from({ length: BATCH }, () =>
@@ -35,6 +35,7 @@ const append = (server: Server) => () =>
         jobs: [{ target: 'new', orderKey: null }],
       }),
     ),
+    layout.bodies ? 'slots' : 'rows',
   );
 
 async function measure(name: string, layout: Layout, url: string): Promise<void> {
@@ -50,11 +51,11 @@ async function measure(name: string, layout: Layout, url: string): Promise<void>
   say(`${name}: ${rows} deliveries of ${body} bytes, ${(sized.rows[0].bytes / rows).toFixed(0)} bytes each`);
 
   const before = now - (DAYS - 1) * DAY;
-  const step = (rule: PruneRule) => () => pruneStep(server, rule);
+  const step = (rule: RemovalRule) => () => pruneStep(server, rule);
   const claims = Math.max(10, Math.min(300, Math.floor(rows / OPEN_EVERY / 64 / 2)));
   const steps = Math.max(10, Math.min(2_000, Math.floor(rows / DAYS / 200) - 20));
   const work = [
-    ['append of 31', 300, BATCH, append(server)],
+    ['append of 31', 300, BATCH, append(server, layout)],
     ['claim of 64', claims, 64, () => claimJobs(server, { ...CLAIM, owner: randomUUIDv7() })],
     ['retention of 200, ended', steps, 200, step({ kind: 'ended', before, remember: 0 })],
     ['retention of 200, unhandled', steps, 200, step({ kind: 'unhandled', before, now })],
@@ -66,7 +67,8 @@ async function measure(name: string, layout: Layout, url: string): Promise<void>
   }
   if (layout.bodies) {
     await using other = await oneConnection(url, layout);
-    for (const line of await dropDays(client, slotAt(now - 20 * DAY), append(other.server))) say(`  ${line}`);
+    for (const line of await dropDays(client, slotAt(now - 20 * DAY), append(other.server, layout)))
+      say(`  ${line}`);
   }
 }
 

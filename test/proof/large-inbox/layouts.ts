@@ -22,7 +22,7 @@ export const plain: Layout = {
   rewritten: (text) => text,
 };
 
-/** Number of partitions of `bodies`: a month of days, and one that is emptied. */
+/** Number of slots. */
 export const SLOTS = 32;
 const DAY = 24 * 60 * 60 * 1_000;
 const slotOf = (at: string) => `(${at} / ${DAY} % ${SLOTS})::smallint`;
@@ -30,39 +30,15 @@ const slotOf = (at: string) => `(${at} / ${DAY} % ${SLOTS})::smallint`;
 /** The partition of a time, in milliseconds since the epoch. */
 export const slotAt = (at: number) => Math.floor(at / DAY) % SLOTS;
 
-/**
- * Bodies in a table of their own, of a partition for each day of a ring: the partition of a day is emptied by TRUNCATE
- * before the ring comes to it again. So nobody creates partitions, and each row is routed to one.
- */
+/** Bodies in slots, here one for each day. */
 export const bodiesByDay: Layout = {
-  tables: `
-    ALTER TABLE deliveries ALTER COLUMN body DROP NOT NULL, ADD COLUMN slot SMALLINT, ADD COLUMN body_length INTEGER;
-    CREATE TABLE delivery_bodies (slot SMALLINT NOT NULL, seq BIGINT NOT NULL, body BYTEA NOT NULL, PRIMARY KEY (slot, seq))
-      PARTITION BY LIST (slot);
-    ${Array.from({ length: SLOTS }, (_, i) => `CREATE TABLE delivery_bodies_${i} PARTITION OF delivery_bodies FOR VALUES IN (${i});`).join(' ')}`,
+  tables: `UPDATE body_slots SET opened_at = 0 WHERE slot = ${slotAt(Date.now())}`,
   filled: (body) => ({ columns: 'slot, body_length', values: `${slotOf('at')}, octet_length(${body})` }),
   fillBodies: (source, body) => [
     `INSERT INTO delivery_bodies (slot, seq, body) SELECT ${slotOf('at')}, n, ${body} FROM (${source}) AS each`,
   ],
   bodies: true,
-  rewritten: (text) => {
-    const body = '(SELECT b.body FROM delivery_bodies AS b WHERE b.slot = d.slot AND b.seq = d.seq)';
-    return text
-      .replace(
-        'data_pointer, content_type, body, received_at, dedup_key, headers)',
-        'data_pointer, content_type, slot, body_length, received_at, dedup_key, headers)',
-      )
-      .replace('substring($10::bytea FROM starts FOR length)', `${slotOf('received_at')}, length`)
-      .replace(
-        'added AS (',
-        `filed AS (
-        INSERT INTO delivery_bodies (slot, seq, body)
-        SELECT ${slotOf('stored.received_at')}, stored.seq, substring($10::bytea FROM starts FOR length)
-        FROM stored JOIN given USING (seq)), added AS (`,
-      )
-      .replace('d.body,', `${body},`)
-      .replaceAll('octet_length(body)', 'body_length');
-  },
+  rewritten: (text) => text,
 };
 
 const JOB_INDEXES = [
@@ -96,7 +72,7 @@ export const jobsByDay: Layout = {
   job: { column: 'slot', value: slotOf('at') },
   rewritten: (text) =>
     text.replace(
-      /INSERT INTO jobs \(delivery, due_at, target, order_key\)\s+SELECT stored.seq,/,
-      `INSERT INTO jobs (delivery, slot, due_at, target, order_key) SELECT stored.seq, ${slotOf('stored.received_at')},`,
+      /INSERT INTO jobs \(delivery, due_at, target, order_key, run_at, priority\)\s+SELECT stored.seq,/,
+      `INSERT INTO jobs (delivery, slot, due_at, target, order_key, run_at, priority) SELECT stored.seq, ${slotOf('stored.received_at')},`,
     ),
 };

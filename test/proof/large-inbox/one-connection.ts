@@ -7,7 +7,8 @@ import { timesOf } from './times.ts';
 
 /** The session settings of Portico. */
 const SETTINGS = `
-  SET enable_seqscan = off; SET jit = off; SET statement_timeout = 5000; SET lock_timeout = 400`;
+  SET enable_seqscan = off; SET jit = off; SET statement_timeout = 5000; SET lock_timeout = 400;
+  SET plan_cache_mode = force_generic_plan; SET portico.bodies = 'slots'`;
 const WARM_UP = 10;
 
 /** A connection on which Portico's own statements run as a layout needs them. */

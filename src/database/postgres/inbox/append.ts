@@ -2,20 +2,21 @@ import type { NewDelivery } from '../../../inbox/delivery.ts';
 import type { TakenDelivery } from '../../../inbox/enqueue/enqueued.ts';
 import type { Appended } from '../../../inbox/inbox.ts';
 import type { MarkMove } from '../../../inbox/marks.ts';
-import { DELIVERY_BYTES, DELIVERY_OVERHEAD, HEAD_START } from '../../inbox-sql.ts';
+import { DELIVERY_OVERHEAD, HEAD_START } from '../../inbox-sql.ts';
 import type { Row } from '../pool/connection.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey } from '../text.ts';
+import { DELIVERY_BYTES } from './bodies/body-sql.ts';
 import { packBodies } from './packed-bodies.ts';
 import { notAhead } from './server-clock.ts';
 
 /** Rows of the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
 
-/** Moves the mark $17 from $18 to $19. */
+/** Moves the mark $18 from $19 to $20. */
 const MOVE_MARK = `
-  INSERT INTO marks (name, at) VALUES ($17, $19::bigint)
-  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $18::bigint RETURNING name`;
+  INSERT INTO marks (name, at) VALUES ($18, $20::bigint)
+  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $19::bigint RETURNING name`;
 
 /** SQL that adds the rows of `from`, with a column `bytes`, to the size of the inbox, or subtracts them. */
 export const resize = (sign: '+' | '-', from: string) => `
@@ -28,6 +29,30 @@ const unknownIn = (table: string) => `
   (SELECT known.seq FROM ${table} AS known
     WHERE known.source = given.source AND known.dedup_key = given.dedup_key LIMIT 1) IS NULL`;
 
+/** Where the bodies of new deliveries go: into their rows, or into the slot that is open, if one is. */
+export type Bodies = 'rows' | 'slots';
+
+const SUBSTRING = 'substring($10::bytea FROM starts FOR length)';
+const OPEN_SLOT = '(SELECT slot FROM body_slots WHERE opened_at IS NOT NULL)';
+const BODY = {
+  rows: { columns: 'body', values: SUBSTRING, returned: DELIVERY_BYTES, step: '' },
+  slots: {
+    columns: 'slot, body_length, body',
+    values: `${OPEN_SLOT}, CASE WHEN ${OPEN_SLOT} IS NOT NULL THEN length END, CASE WHEN ${OPEN_SLOT} IS NULL THEN ${SUBSTRING} END`,
+    returned: `slot, ${DELIVERY_BYTES}`,
+    step: `
+    filed AS (
+      INSERT INTO delivery_bodies (slot, seq, body)
+      SELECT stored.slot, stored.seq, ${SUBSTRING} FROM stored JOIN given USING (seq) WHERE stored.slot IS NOT NULL),`,
+  },
+} as const;
+
+/** What has to hold for a delivery to be stored. */
+interface Condition {
+  readonly step: string;
+  readonly holds: string;
+}
+
 /**
  * Stores a batch of deliveries with their jobs. The bodies are one value with the offset and length of each. The numbers
  * follow the order of arrival; the rows are stored in the order of their keys, and dead jobs locked in that of their
@@ -35,25 +60,25 @@ const unknownIn = (table: string) => `
  * a delivery or, once that is removed, its remembered key: so nothing is stored twice by a repeat during the removal.
  * With a condition only those deliveries are stored for which it holds once its step was taken.
  */
-const append = (name: string, condition?: { readonly step: string; readonly holds: string }) => ({
-  name,
+const append = (name: string, bodies: Bodies, condition?: Condition) => ({
+  name: `${name}-${bodies}`,
   text: `
     WITH ${condition === undefined ? '' : `${condition.step}, `}given AS MATERIALIZED (
       SELECT given.*, nextval((SELECT pg_get_serial_sequence('deliveries', 'seq'))::regclass) AS seq
       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[],
-        $8::bigint[], $9::text[], $14::text[]) WITH ORDINALITY
-        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, nth)
+        $8::bigint[], $9::text[], $14::text[], $17::text[]) WITH ORDINALITY
+        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, trace, nth)
       WHERE ${condition === undefined ? 'true' : condition.holds}),
     stored AS (
-      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers)
+      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, ${BODY[bodies].columns})
       OVERRIDING SYSTEM VALUE
-      SELECT seq, id, source, event, data_pointer, content_type, substring($10::bytea FROM starts FOR length),
-        received_at, dedup_key, headers
+      SELECT seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, ${BODY[bodies].values}
       FROM given
       WHERE ${unknownIn('deliveries')} AND ${unknownIn('remembered_keys')}
       ORDER BY source, dedup_key, seq
       ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
-      RETURNING seq, id, received_at, ${DELIVERY_BYTES} AS bytes),
+      RETURNING seq, id, received_at, ${BODY[bodies].returned} AS bytes),
+    ${BODY[bodies].step}
     added AS (
       INSERT INTO jobs (delivery, due_at, target, order_key, run_at, priority)
       SELECT stored.seq, coalesce(jobs.run_at, ${notAhead('stored.received_at')} - ${HEAD_START}),
@@ -76,22 +101,32 @@ const append = (name: string, condition?: { readonly step: string; readonly hold
     ${condition === undefined ? '' : `UNION ALL SELECT id, NULL FROM given`}`,
 });
 
-const APPEND = append('append');
-const APPEND_AT_MARK = append('append-at-mark', {
-  step: `moved AS (${MOVE_MARK})`,
-  holds: 'EXISTS (SELECT 1 FROM moved)',
+const statements = (bodies: Bodies) => ({
+  plain: append('append', bodies),
+  atMark: append('append-at-mark', bodies, {
+    step: `moved AS (${MOVE_MARK})`,
+    holds: 'EXISTS (SELECT 1 FROM moved)',
+  }),
+  enqueued: append('append-enqueued', bodies, {
+    step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($18::bigint[]) RETURNING id)',
+    holds: 'given.id IN (SELECT id FROM taken)',
+  }),
+  relayed: append('append-relayed', bodies, {
+    step: `moved AS (
+      UPDATE user_relay SET position = $20::bigint, at = $21::bigint, moved_at = $22::bigint
+      WHERE position = $18::bigint AND at = $19::bigint RETURNING id)`,
+    holds: 'EXISTS (SELECT 1 FROM moved)',
+  }),
 });
-const APPEND_ENQUEUED = append('append-enqueued', {
-  step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($17::bigint[]) RETURNING id)',
-  holds: 'given.id IN (SELECT id FROM taken)',
-});
+const APPEND = { rows: statements('rows'), slots: statements('slots') };
 
 /** Stores deliveries and their jobs in one statement; resolves to the result of each. */
 export async function appendAll(
   server: Server,
   deliveries: readonly NewDelivery[],
+  bodies: Bodies = 'rows',
 ): Promise<readonly Appended[]> {
-  const rows = await server.write(APPEND, valuesOf(deliveries));
+  const rows = await server.write(APPEND[bodies].plain, valuesOf(deliveries));
   const results = new Map(rows as readonly (readonly [string, Appended])[]);
   return deliveries.map(({ id }) => results.get(id) ?? 'duplicate');
 }
@@ -101,19 +136,31 @@ export async function appendAtMark(
   server: Server,
   { name, from, to }: MarkMove,
   delivery: NewDelivery,
+  bodies: Bodies,
 ): Promise<Appended | undefined> {
   const values = [...valuesOf([delivery]), storable(name), from, to];
-  return resultsOf(await server.write(APPEND_AT_MARK, values)).get(delivery.id);
+  return resultsOf(await server.write(APPEND[bodies].atMark, values)).get(delivery.id);
 }
 
 /** Makes deliveries of what was enqueued; undefined for each that another process has taken. */
 export async function appendEnqueued(
   server: Server,
   taken: readonly TakenDelivery[],
+  bodies: Bodies,
 ): Promise<readonly (Appended | undefined)[]> {
   const values = [...valuesOf(taken.map(({ delivery }) => delivery)), taken.map(({ seq }) => seq)];
-  const results = resultsOf(await server.write(APPEND_ENQUEUED, values));
+  const results = resultsOf(await server.write(APPEND[bodies].enqueued, values));
   return taken.map(({ delivery: { id } }) => results.get(id));
+}
+
+/** Stores deliveries where the relay of users' events can be moved, and moves it; resolves to whether it was. */
+export async function appendRelayed(
+  server: Server,
+  move: readonly unknown[],
+  deliveries: readonly NewDelivery[],
+  bodies: Bodies,
+): Promise<boolean> {
+  return (await server.write(APPEND[bodies].relayed, [...valuesOf(deliveries), ...move])).length > 0;
 }
 
 /** The results of an append with a condition, of those for which it held. */
@@ -145,5 +192,6 @@ function valuesOf(deliveries: readonly NewDelivery[]): readonly unknown[] {
     deliveries.map(({ headers = null }) => headers),
     jobs.map(({ runAt = null }) => runAt),
     jobs.map(({ priority = 0 }) => priority),
+    deliveries.map(({ trace = null }) => trace),
   ];
 }

@@ -1,9 +1,11 @@
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import type { ClaimedJob } from '../../../inbox/delivery.ts';
-import type { Row, Statement } from '../pool/connection.ts';
+import type { Statement } from '../pool/connection.ts';
 import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
-import { storable, stored } from '../text.ts';
+import { storable } from '../text.ts';
+import { bodyLength } from './bodies/body-sql.ts';
+import { CLAIMED, claimedJobs } from './claimed-jobs.ts';
 import { timeOr } from './server-clock.ts';
 
 /** Which jobs of a target may be claimed, and for how long. */
@@ -41,6 +43,8 @@ const DEATHS = `(deaths + CASE WHEN ${DIED} THEN 1 ELSE 0 END)`;
 const DUE = `
   target = $1 AND status = 'open' AND NOT waits AND due_at <= ${NOW}
   AND (owner IS NULL OR seq <> ALL ($6::bigint[]))`;
+/** The same of jobs that are found by their numbers: no index of due jobs serves for it, which may have far more. */
+const STILL_DUE = DUE.replace('target =', `target || '' =`).replace('due_at <=', 'due_at + 0 <=');
 
 /** The head of the order key `key`: what is leased, or else the first one. */
 const headOf = (key: string) => `
@@ -54,20 +58,17 @@ const headOf = (key: string) => `
  */
 const claimDue = (looked: string) => `
   sized AS (
-    SELECT seq, row_number() OVER oldest AS nth, sum(bytes) OVER oldest AS total
-    FROM due JOIN jobs USING (seq), LATERAL (
-      SELECT octet_length(body) AS bytes FROM deliveries WHERE deliveries.seq = jobs.delivery OFFSET 0) AS body
-    WINDOW oldest AS (ORDER BY due_at, seq ROWS UNBOUNDED PRECEDING)),
+    SELECT due.seq AS job, row_number() OVER oldest AS nth, sum(${bodyLength('d')}) OVER oldest AS total, ${CLAIMED}
+    FROM due, LATERAL (SELECT * FROM deliveries WHERE deliveries.seq = due.delivery OFFSET 0) AS d
+    WINDOW oldest AS (ORDER BY due.due_at, due.seq ROWS UNBOUNDED PRECEDING)),
   claimed AS (
     UPDATE jobs SET owner = $4, claimed_at = ${NOW}, due_at = ${NOW} + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
       deaths = ${DEATHS}
-    FROM sized WHERE jobs.seq = sized.seq AND (total <= $7 OR nth = 1)
-    RETURNING jobs.seq, jobs.attempts, jobs.deaths, jobs.order_key IS NOT NULL AS ordered, jobs.delivery, jobs.priority)
-  SELECT ${looked}, claimed.seq, claimed.attempts, claimed.deaths, claimed.ordered,
-    d.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.body, d.received_at
-  FROM (VALUES (1)) AS always
-  LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) ON true
-  ORDER BY claimed.priority DESC, claimed.seq`;
+    FROM sized AS d WHERE jobs.seq = d.job AND (total <= $7 OR nth = 1)
+    RETURNING jobs.priority, d.job, jobs.attempts, jobs.deaths, jobs.order_key IS NOT NULL AS ordered, ${CLAIMED})
+  SELECT ${looked}, d.job, d.attempts, d.deaths, d.ordered, ${CLAIMED}
+  FROM (VALUES (1)) AS always LEFT JOIN claimed AS d ON true
+  ORDER BY d.priority DESC, d.job`;
 
 // Skips jobs that another process is claiming. Those that are not the head of their key wait from now on: with the head
 // locked, so that its end comes after that and finds them waiting. It waits for no lock.
@@ -92,10 +93,10 @@ const CLAIM = {
       ORDER BY seq FOR UPDATE SKIP LOCKED),
     waiting AS (UPDATE jobs SET waits = true FROM free WHERE jobs.seq = free.seq RETURNING 1),
     due AS (
-      SELECT seq FROM jobs
+      SELECT seq, due_at, delivery FROM jobs
       WHERE seq = ANY (ARRAY(
           SELECT seq FROM looked WHERE order_key IS NULL OR seq IN (SELECT head FROM heads)))
-        AND (SELECT count(*) FROM waiting) >= 0 AND ${DUE}
+        AND (SELECT count(*) FROM waiting) >= 0 AND ${STILL_DUE}
       ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
     ${claimDue('(SELECT count(*) FROM looked) = $8, (SELECT count(*) FROM waiting)')}`,
 };
@@ -103,7 +104,7 @@ const CLAIM_SUSPECTS = {
   name: 'claim-suspects',
   text: `
     WITH due AS (
-      SELECT seq FROM jobs AS due
+      SELECT seq, due_at, delivery FROM jobs AS due
       WHERE ${DUE} AND deaths > 0 AND ${DEATHS} >= ${SUSPECT_DEATHS}
         AND (order_key IS NULL OR seq = ${headOf('due.order_key')})
       ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
@@ -146,7 +147,10 @@ async function claimBy(
       return {
         isFull: isFull === true,
         waiting: Number(waiting),
-        jobs: jobs.map((row) => claimedJob(target, row)),
+        jobs: await claimedJobs(
+          server,
+          jobs.map((row) => [target, row]),
+        ),
       };
     } catch (error) {
       // Another process has claimed a job with the same order key meanwhile.
@@ -154,27 +158,4 @@ async function claimBy(
     }
   }
   return { isFull: false, waiting: 0, jobs: [] };
-}
-
-/** A job from its columns: seq, attempts, deaths, whether it has an order key, and those of its delivery. */
-export function claimedJob(target: string, [seq, attempts, deaths, ordered, ...columns]: Row): ClaimedJob {
-  type Columns = [string, string, string | null, string, string | null, string | null, Uint8Array, number];
-  const [id, source, event, dataPointer, contentType, headers, body, receivedAt] = columns as Columns;
-  return {
-    job: Number(seq),
-    target,
-    attempt: Number(attempts),
-    deaths: Number(deaths),
-    ordered: ordered === true,
-    delivery: {
-      id,
-      source: stored(source),
-      event: stored(event),
-      dataPointer: stored(dataPointer),
-      contentType: stored(contentType),
-      headers,
-      body,
-      receivedAt,
-    },
-  };
 }

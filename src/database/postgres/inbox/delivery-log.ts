@@ -8,6 +8,7 @@ import type { Server } from '../pool/server.ts';
 import { storable, storableKey, stored } from '../text.ts';
 import { singleWrite } from '../write-queue.ts';
 import { KEEP_SUCCESSES } from './attempt-statements.ts';
+import { bodyLength, bodyOf } from './bodies/body-sql.ts';
 import { awaitEarlierWriters } from './delivery-writers.ts';
 import { notAhead } from './server-clock.ts';
 
@@ -48,6 +49,9 @@ export class PostgresDeliveryLog extends DatabaseDeliveryLog {
     super({
       exact: 'd.id = $1',
       range: 'SELECT id FROM deliveries WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3',
+      body: bodyOf('d'),
+      size: bodyLength('d'),
+      contains: `position(convert_to(CAST($9 AS text), 'UTF8') IN ${bodyOf('d')}) > 0`,
     });
     this.#server = server;
     this.#notifier = notifier;

@@ -6,7 +6,7 @@ import type { Row } from '../pool/connection.ts';
 import type { Server } from '../pool/server.ts';
 import { stored } from '../text.ts';
 import { singleWrite } from '../write-queue.ts';
-import { appendEnqueued } from './append.ts';
+import { appendEnqueued, type Bodies } from './append.ts';
 
 const OLDEST = { name: 'oldest-enqueued', text: OLDEST_ENQUEUED };
 
@@ -15,13 +15,14 @@ export function postgresEnqueued(
   server: Server,
   notifier: Notifier,
   observer: DatabaseObserver,
+  bodies: Bodies,
 ): EnqueuedDeliveries {
   return {
     async oldest() {
       return (await server.readAlone(OLDEST, [])).map(enqueued);
     },
     async take(taken) {
-      const results = await singleWrite(observer, () => appendEnqueued(server, taken));
+      const results = await singleWrite(observer, () => appendEnqueued(server, taken, bodies));
       if (results.some((result) => result === 'stored' || result === 'revived')) notifier.notify('work');
       return results;
     },

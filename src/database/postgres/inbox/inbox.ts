@@ -9,12 +9,14 @@ import type { Statement } from '../pool/connection.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey, stored } from '../text.ts';
 import { singleWrite, writeQueue } from '../write-queue.ts';
-import { appendAll } from './append.ts';
+import { appendAll, type Bodies } from './append.ts';
+import { emptySlots } from './bodies/empty-slots.ts';
 import { claimJobs } from './claim.ts';
 import { postgresDeadLetters } from './dead-letters.ts';
 import { postgresEnqueued } from './enqueued.ts';
 import { postgresMarks } from './marks.ts';
 import { pruneStep, SIZE } from './prune.ts';
+import { postgresRelay } from './relay.ts';
 import { forgetKeys } from './remembered-keys.ts';
 import { SERVER_NOW, timeOr } from './server-clock.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
@@ -97,8 +99,9 @@ export function postgresInbox(
   server: Server,
   notifier: Notifier,
   observer: DatabaseObserver,
+  bodies: Bodies,
 ): Inbox & AsyncDisposable {
-  const appends = writeQueue<NewDelivery, Appended>((deliveries) => appendAll(server, deliveries), {
+  const appends = writeQueue<NewDelivery, Appended>((deliveries) => appendAll(server, deliveries, bodies), {
     concurrency: APPEND_CONCURRENCY,
     observer,
     sizeOf: ({ body }) => body.byteLength,
@@ -186,12 +189,18 @@ export function postgresInbox(
       return readBacklog({ open, dead, planned, receivedAt, runAt });
     },
 
-    prune: (rule) => singleWrite(observer, () => pruneStep(server, rule)),
+    prune: (rule) =>
+      singleWrite(observer, () =>
+        rule.kind === 'bodies'
+          ? emptySlots(server, { ...rule, opens: bodies === 'slots' })
+          : pruneStep(server, rule),
+      ),
 
     forgetKeys: (before, max) => singleWrite(observer, () => forgetKeys(server, before, max)),
 
-    marks: postgresMarks(server, notifier, observer),
-    enqueued: postgresEnqueued(server, notifier, observer),
+    marks: postgresMarks(server, notifier, observer, bodies),
+    enqueued: postgresEnqueued(server, notifier, observer, bodies),
+    relay: postgresRelay(server, notifier, observer, bodies),
     deadLetters: (until, interval) => postgresDeadLetters(server, until, interval),
 
     async clock() {

@@ -4,7 +4,7 @@ import type { Notifier } from '../notifier.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, stored } from '../text.ts';
 import { singleWrite } from '../write-queue.ts';
-import { appendAtMark } from './append.ts';
+import { appendAtMark, type Bodies } from './append.ts';
 import { SERVER_NOW } from './server-clock.ts';
 
 const READ = { name: 'marks', text: 'SELECT name, at FROM marks WHERE name = ANY ($1::text[])' };
@@ -17,7 +17,12 @@ const MOVE = {
 const CLOCK = { name: 'clock', text: `SELECT ${SERVER_NOW}` };
 
 /** The marks in PostgreSQL. */
-export function postgresMarks(server: Server, notifier: Notifier, observer: DatabaseObserver): Marks {
+export function postgresMarks(
+  server: Server,
+  notifier: Notifier,
+  observer: DatabaseObserver,
+  bodies: Bodies,
+): Marks {
   return {
     async read(names) {
       const rows = await server.read(READ, [names.map((name) => storable(name))]);
@@ -28,7 +33,7 @@ export function postgresMarks(server: Server, notifier: Notifier, observer: Data
       return (await singleWrite(observer, () => server.write(MOVE, values))).length > 0;
     },
     async append(move, delivery) {
-      const appended = await singleWrite(observer, () => appendAtMark(server, move, delivery));
+      const appended = await singleWrite(observer, () => appendAtMark(server, move, delivery, bodies));
       if (appended !== undefined && appended !== 'duplicate') notifier.notify('work');
       return appended;
     },

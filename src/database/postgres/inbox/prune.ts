@@ -1,10 +1,10 @@
-import { type PruneRule, type PruneStep, rememberedFrom } from '../../../inbox/prune.ts';
-import { DELIVERY_BYTES } from '../../inbox-sql.ts';
+import { type PruneStep, type RemovalRule, rememberedFrom } from '../../../inbox/prune.ts';
 import type { Statement } from '../pool/connection.ts';
 import { sqlState } from '../pool/faults.ts';
 import type { Server } from '../pool/server.ts';
 import { resize } from './append.ts';
 import { REMOVE_ATTEMPTS } from './attempt-statements.ts';
+import { bodyLength, DELIVERY_BYTES } from './bodies/body-sql.ts';
 
 const FOREIGN_KEY_VIOLATION = '23503';
 /** Maximum number of entries that a step looks at. */
@@ -18,7 +18,7 @@ export const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_s
 interface RuleSql {
   readonly due: string;
   /** The rule whose cursor holds for it too: behind that nothing is left for it. */
-  readonly behind?: PruneRule['kind'];
+  readonly behind?: RemovalRule['kind'];
   readonly looked: string;
   readonly goes: string;
 }
@@ -31,7 +31,7 @@ const ENDED = `
     ORDER BY finished_at, seq LIMIT ${WINDOW})`;
 
 /** `$2` is `before`, `$3` what else the rule has, `$4` what `rememberedFrom` gives. */
-const RULES: Readonly<Record<PruneRule['kind'], RuleSql>> = {
+const RULES: Readonly<Record<RemovalRule['kind'], RuleSql>> = {
   ended: {
     due: '$3::bigint IS NULL',
     looked: ENDED,
@@ -75,7 +75,7 @@ const prune = ({ due, behind, looked, goes }: RuleSql, byTime: boolean) => `
   weighed AS MATERIALIZED (
     SELECT looked.*, row_number() OVER byAge AS nth, sum(body.bytes) OVER byAge AS total
     FROM looked, LATERAL (
-      SELECT octet_length(body) AS bytes FROM deliveries WHERE seq = looked.delivery OFFSET 0) AS body
+      SELECT ${bodyLength('deliveries')} AS bytes FROM deliveries WHERE seq = looked.delivery OFFSET 0) AS body
     WINDOW byAge AS (ORDER BY ${byTime ? 'at, seq' : 'seq'})),
   taken AS MATERIALIZED (SELECT * FROM weighed WHERE nth = 1 OR total <= ${MAX_BYTES}),
   old AS MATERIALIZED (
@@ -105,14 +105,14 @@ const prune = ({ due, behind, looked, goes }: RuleSql, byTime: boolean) => `
   SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM looked), (SELECT count(*) FROM taken)`;
 
 /** The statement of each rule. */
-export const PRUNE: Readonly<Record<PruneRule['kind'], Statement>> = {
+export const PRUNE: Readonly<Record<RemovalRule['kind'], Statement>> = {
   ended: { name: 'prune-ended', text: prune(RULES.ended, true) },
   excess: { name: 'prune-excess', text: prune(RULES.excess, true) },
   unhandled: { name: 'prune-unhandled', text: prune(RULES.unhandled, false) },
 };
 
 /** Takes a step of a rule. Rejects as `Server.write` does. */
-export async function pruneStep(server: Server, rule: PruneRule): Promise<PruneStep> {
+export async function pruneStep(server: Server, rule: RemovalRule): Promise<PruneStep> {
   const more = rule.kind === 'excess' ? rule.maxBytes : rule.kind === 'unhandled' ? rule.now : null;
   const step = async () => {
     const [row = []] = await server.write(PRUNE[rule.kind], [

@@ -5,7 +5,8 @@ import { HEAD_START } from '../../inbox-sql.ts';
 import type { Statement } from '../pool/connection.ts';
 import type { Server } from '../pool/server.ts';
 import { storable } from '../text.ts';
-import { claimedJob } from './claim.ts';
+import { bodyLength } from './bodies/body-sql.ts';
+import { CLAIMED, claimedJobs } from './claimed-jobs.ts';
 import { entriesOf, recorded, successDuration } from './record-attempts.ts';
 import { timeOr } from './server-clock.ts';
 
@@ -42,8 +43,7 @@ const SETTLED = `
         $8::int[], $9::bigint[], $10::bigint[], $11::bigint[])
         WITH ORDINALITY
         AS given (seq, owner, attempt, kind, error, wait, now, deaths, duration, next_lease, max_bytes, nth)
-      JOIN locked USING (seq)
-      WHERE jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
+      WHERE (SELECT count(*) FROM locked) > 0 AND jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
         AND jobs.deaths = given.deaths
       RETURNING given.nth, given.owner, given.next_lease, given.max_bytes, ${NOW} AS now, jobs.seq, jobs.target, jobs.order_key)`;
 
@@ -65,7 +65,7 @@ const NEXT = `
         attempts = jobs.attempts + 1, waits = false
       FROM first JOIN free ON free.seq = first.next
       WHERE jobs.seq = free.seq
-        AND (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = jobs.delivery) <= first.max_bytes
+        AND (SELECT ${bodyLength('deliveries')} FROM deliveries WHERE deliveries.seq = jobs.delivery) <= first.max_bytes
       RETURNING first.nth, jobs.seq, jobs.attempts, jobs.deaths, true AS ordered, jobs.delivery)`;
 
 /** A statement that settles jobs. It may record entries in their histories, and claim the next ones with their keys. */
@@ -73,7 +73,7 @@ function settling(name: string, { records = false, claims = false }): Statement 
   const parts = [SETTLED, ...(records ? [recorded(12)] : []), ...(claims ? [NEXT] : [])];
   const rows = claims
     ? `SELECT settled.nth, claimed.seq, claimed.attempts, claimed.deaths, claimed.ordered,
-      d.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.body, d.received_at
+      ${CLAIMED}
     FROM settled LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) USING (nth)`
     : 'SELECT nth FROM settled';
   return { name, text: `WITH ${parts.join(', ')} ${rows}` };
@@ -114,12 +114,16 @@ export async function settleAll(
   const rows = await (entries === undefined
     ? server.write(claims ? FINISH : SETTLE, values)
     : server.write(claims ? FINISH_AND_RECORD : SETTLE_AND_RECORD, [...values, ...entries]));
-  const recorded = new Map(rows.map(([nth, ...next]) => [nth, next]));
-  return settlements.map(({ job }, i) => {
-    const next = recorded.get(i + 1);
-    if (next === undefined) return { recorded: false };
-    return { recorded: true, next: typeof next[0] === 'number' ? claimedJob(job.target, next) : undefined };
-  });
+  const recorded = new Set(rows.map(([nth]) => nth));
+  const claimed = rows.filter((row) => typeof row[1] === 'number');
+  const jobs = await claimedJobs(
+    server,
+    claimed.map(([nth, ...row]) => [settlements[Number(nth) - 1]?.job.target ?? '', row]),
+  );
+  const next = new Map(claimed.map(([nth], i) => [nth, jobs[i]]));
+  return settlements.map((_, i) =>
+    recorded.has(i + 1) ? { recorded: true, next: next.get(i + 1) } : { recorded: false },
+  );
 }
 
 const isReleased = ({ kind }: Outcome) => kind === 'released' || kind === 'died';

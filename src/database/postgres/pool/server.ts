@@ -39,7 +39,7 @@ export class Server implements AsyncDisposable {
       onReconnect: () => this.#writers.resume(),
     });
     this.#writers = new Pool({
-      open,
+      open: () => openForWrites(open),
       size: alone,
       depth: 1,
       timeout: WRITE_TIMEOUT,
@@ -62,7 +62,7 @@ export class Server implements AsyncDisposable {
   /** A long read, on a connection of its own. */
   async readAlone(statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
     try {
-      return await this.#writers.use((connection) => connection.run(statement, values));
+      return await this.#writers.use((connection) => planned(connection, statement, values));
     } catch (error) {
       throw unavailable('The read failed', error);
     }
@@ -84,6 +84,31 @@ export class Server implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#readers[Symbol.asyncDispose](), this.#writers[Symbol.asyncDispose]()]);
   }
+}
+
+/**
+ * A connection whose plans serve all values: planning a claim takes longer than claiming a few jobs, and the planner would
+ * do it each time, because it expects ten values in an array and a tenth of the rows under a limit.
+ */
+async function openForWrites(open: () => Promise<Connection>): Promise<Connection> {
+  const connection = await open();
+  await connection.run({ text: 'SET plan_cache_mode = force_generic_plan' }, undefined);
+  return connection;
+}
+
+/** Runs a statement; one without a name is planned for its values. */
+async function planned(
+  connection: Connection,
+  statement: Statement,
+  values: readonly unknown[],
+): Promise<readonly Row[]> {
+  if (statement.name !== undefined) return connection.run(statement, values);
+  const mode = { text: 'SET LOCAL plan_cache_mode = auto' };
+  const [, rows = []] = await connection.transaction([
+    [mode, []],
+    [statement, values],
+  ]);
+  return rows;
 }
 
 /** The error for a caller whose write failed: OutcomeUnknownError when it may have been stored. */

@@ -10,9 +10,10 @@ export type AppendSteps = (delivery: NewDelivery, when?: 'if-changed') => readon
 /** The steps by a clock that never goes back: the wall clock may have been set forwards and back. */
 export function appendStepsBy(clock: () => number): AppendSteps {
   return (delivery, when) => {
-    const { id, source, event, dataPointer, contentType, body, receivedAt, jobs, headers = null } = delivery;
+    const { id, source, event, dataPointer, contentType, body, receivedAt, jobs } = delivery;
+    const { headers = null, trace = null } = delivery;
     const dedupKey = storedKey(delivery.dedupKey);
-    const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey, headers];
+    const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey, headers, trace];
     const append = dedupKey === null ? 'appendDelivery' : 'appendKeyed';
     const steps: Step[] = [{ statement: when === undefined ? append : 'appendIfChanged', values }];
     if (jobs.length > 0) {

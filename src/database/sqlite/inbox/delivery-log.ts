@@ -7,6 +7,8 @@ import type { WriteQueue } from '../writer/write-queue.ts';
 import { IDS_BETWEEN, SEQ_OF_ID } from './delivery-zones.ts';
 import { jobsJson } from './jobs-json.ts';
 
+const CONTAINS = 'instr(d.body, CAST($9 AS blob)) > 0';
+
 /** The delivery log in SQLite. */
 export class SqliteDeliveryLog extends DatabaseDeliveryLog {
   readonly #reads: DatabaseSync;
@@ -16,7 +18,13 @@ export class SqliteDeliveryLog extends DatabaseDeliveryLog {
   readonly #seqOfId: StatementSync;
 
   constructor(reads: DatabaseSync, writes: WriteQueue) {
-    super({ exact: `d.seq = (${SEQ_OF_ID})`, range: IDS_BETWEEN });
+    super({
+      exact: `d.seq = (${SEQ_OF_ID})`,
+      range: IDS_BETWEEN,
+      body: 'd.body',
+      size: 'octet_length(d.body)',
+      contains: CONTAINS,
+    });
     this.#reads = reads;
     this.#writes = writes;
     this.#seqOfId = reads.prepare(SEQ_OF_ID);

@@ -72,6 +72,6 @@ test('the number of a removed delivery is never given to another one, whatever i
         await database[Symbol.asyncDispose]();
       }
     }),
-    { numRuns: 20 },
+    { numRuns: 6 },
   );
 });

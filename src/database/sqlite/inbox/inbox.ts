@@ -14,6 +14,7 @@ import { SIZE, ZONE } from './delivery-zones.ts';
 import { sqliteEnqueued } from './enqueued.ts';
 import { sqliteMarks } from './marks.ts';
 import { pruneValues } from './pruner.ts';
+import { sqliteRelay } from './relay.ts';
 import { forgotten } from './remembered-keys.ts';
 import { settleSteps } from './settle-steps.ts';
 import { steadyClock } from './steady-clock.ts';
@@ -60,7 +61,7 @@ export function sqliteInbox(
     WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect
       WHERE target = value AND status = 'open' AND NOT waits AND due_at <= ? AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
   const deliveries = reads.prepare(`
-    SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, headers, body,
+    SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, headers, trace, body,
       received_at AS receivedAt
     FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))`);
   const jobCounts = reads.prepare(backlogAt('?1'));
@@ -90,9 +91,9 @@ export function sqliteInbox(
       readRows<StoredDelivery & { readonly seq: number }>(deliveries, seqs),
     );
     return new Map(
-      rows.map(({ seq, id, source, event, dataPointer, contentType, headers, body, receivedAt }) => [
+      rows.map(({ seq, id, source, event, dataPointer, contentType, headers, trace, body, receivedAt }) => [
         seq,
-        { id, source, event, dataPointer, contentType, headers, body, receivedAt },
+        { id, source, event, dataPointer, contentType, headers, trace, body, receivedAt },
       ]),
     );
   }
@@ -160,6 +161,8 @@ export function sqliteInbox(
     },
 
     async prune(rule) {
+      // A file has no slots.
+      if (rule.kind === 'bodies') return { removed: 0, looked: 0, isLast: true };
       const [row = []] = await background.write('prune', ...pruneValues(rule));
       const [removed = 0, looked = 0, isLast = 1] = row.map(Number);
       return { removed, looked, isLast: isLast === 1 };
@@ -171,6 +174,7 @@ export function sqliteInbox(
 
     marks: sqliteMarks(reads, writes, appendSteps),
     enqueued: sqliteEnqueued(reads, writes, appendSteps),
+    relay: sqliteRelay(reads, writes, appendSteps),
     deadLetters: sqliteDeadLetters(reads),
     clock,
 

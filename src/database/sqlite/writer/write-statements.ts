@@ -1,18 +1,21 @@
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import { HEAD_START, WAITING_TARGETS } from '../../inbox-sql.ts';
 import { TOKEN_WRITES } from '../api-tokens.ts';
+import { ADD_AUDIT_EVENTS, PRUNE_AUDIT_EVENTS } from '../audit-store.ts';
 import { KEEP_SUCCESSES, RECORD_ATTEMPT, TRIM_ATTEMPTS } from '../inbox/attempt-statements.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../inbox/delivery-zones.ts';
 import { MOVE_MARK } from '../inbox/marks.ts';
+import { RELAY_WRITES } from '../inbox/relay.ts';
 import { FORGET_KEYS } from '../inbox/remembered-keys.ts';
+import { EVENT_WRITES } from '../user-event-log.ts';
 
 /** The highest `seq` ever used. */
 export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
 
 const append = (columns: string, values: string, rows = (all: string) => `VALUES (${all})`) => `
-    INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers)
-    ${rows(`${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9`)}
+    INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers, trace)
+    ${rows(`${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`)}
     ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
 
 /** A delivery with a remembered key is a duplicate of one that was removed. Asking costs a few microseconds. */
@@ -89,7 +92,15 @@ export const WRITES = {
   expireKeys: `
     DELETE FROM idempotency_keys
     WHERE key IN (SELECT key FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT 8)`,
+  // Passes over a user whose email another one has.
+  importUser: 'INSERT INTO users (name, email, version) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+  beginImport: 'INSERT INTO imports (key, line, moved_at) VALUES (?, 0, ?) ON CONFLICT (key) DO NOTHING',
+  // Fails unless the position is the expected one, and its whole write with it: the column takes no NULL.
+  moveImport: 'UPDATE imports SET line = CASE WHEN line = ?2 THEN ?3 END, moved_at = ?4 WHERE key = ?1',
+  expireImports: 'DELETE FROM imports WHERE moved_at < ?',
   findUser: 'SELECT id FROM users WHERE id = ?',
+  ...EVENT_WRITES,
+  ...RELAY_WRITES,
 
   appendDelivery: append('', ''),
   appendKeyed: append('', '', unlessRemembered()),
@@ -179,6 +190,9 @@ export const WRITES = {
   discardJobs: `
     UPDATE jobs SET status = 'discarded', finished_at = ?, owner = NULL
     WHERE delivery = ? AND status IN ('open', 'dead') RETURNING seq`,
+
+  addAuditEvents: ADD_AUDIT_EVENTS,
+  pruneAuditEvents: PRUNE_AUDIT_EVENTS,
 
   countTail: COUNT_TAIL,
   addZones: ADD_ZONES,

@@ -1,0 +1,86 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { writeCursor } from '../../src/users/lists/cursor.ts';
+import { defaultOrder } from '../../src/users/user-list.ts';
+import type { HttpRequest } from '../load/load.ts';
+import { compare } from '../measure/compare.ts';
+import { ask, parsed } from '../measure/same-answers.ts';
+import { summarise } from '../measure/summary.ts';
+import type { Row } from '../row.ts';
+import { startPeer } from '../servers/peer.ts';
+import { startPorticoUsers, startUsersPeer } from '../servers/rest.ts';
+import { sqliteDriver } from '../servers/sqlite-driver.ts';
+import { listUsers } from './list-size.ts';
+
+const LIMIT = 100;
+const CONNECTIONS = 8;
+/** Pages in the middle, so that no cache answers. */
+const PAGES = 50;
+
+export const restPage: Row = {
+  name: 'rest-page',
+  title: `REST: a page in the middle of ${listUsers().toLocaleString('en-US')} users`,
+  about:
+    `GET of ${PAGES} pages of ${LIMIT} users in the middle of ${listUsers().toLocaleString('en-US')} in SQLite, ${CONNECTIONS} connections. ` +
+    'Portico goes by its cursors, Express by an offset as json-server does, and by the last id. ' +
+    '`PORTICO_BENCH_USERS` sets the number of users.',
+  async run(bench) {
+    const users = listUsers();
+    const middle = Math.floor(users / 2 / LIMIT);
+    const pages = Array.from({ length: PAGES }, (_, i) => middle + i);
+    const portico = await startPorticoUsers(bench, users);
+    const express = await startUsersPeer(bench, 'express-lists', users);
+    // What it still has to do for an offset would delay the other one.
+    const another = await startPeer(bench, 'express-lists', {
+      folder: express.folder,
+      env: { SQLITE: sqliteDriver(bench.node).name },
+    });
+    const key = cursorKey(join(portico.folder, 'portico.db'));
+    const selection = { filters: [], order: defaultOrder([]) };
+    const contenders = [
+      {
+        label: 'Portico',
+        server: portico,
+        requests: pages.map((page) =>
+          get(
+            `limit=${LIMIT}&cursor=${writeCursor(key, selection, { next: [page * LIMIT], backwards: false })}`,
+          ),
+        ),
+      },
+      {
+        label: 'Express, offset',
+        server: express,
+        requests: pages.map((page) => get(`_limit=${LIMIT}&_page=${page + 1}`)),
+      },
+      {
+        label: 'Express, last id',
+        server: another,
+        requests: pages.map((page) => get(`_limit=${LIMIT}&after=${page * LIMIT}`)),
+      },
+    ];
+    const answers = new Set<string>();
+    for (const { server, requests } of contenders) {
+      const [first = get('')] = requests;
+      answers.add(JSON.stringify(parsed(await ask(server, first))));
+    }
+    if (answers.size !== 1)
+      throw new Error(`The pages differ: ${[...answers].map((text) => text.slice(0, 300))}`);
+    const measured = await compare(bench, contenders, {
+      connections: CONNECTIONS,
+      // An offset takes its time.
+      seconds: Math.max(4, bench.pace.seconds),
+    });
+    const targets = { rate: { 'Express, offset': 10, 'Express, last id': 1 } };
+    return summarise({ measured, targets, name: this.name, title: this.title });
+  },
+};
+
+function get(query: string): HttpRequest {
+  return { method: 'GET', path: `/users?${query}` };
+}
+
+/** The key that signs cursors: without it a page in the middle would be found page by page. */
+function cursorKey(file: string): Uint8Array {
+  using db = new DatabaseSync(file, { readOnly: true, timeout: 20_000 });
+  return db.prepare(`SELECT bytes FROM secrets WHERE name = 'cursor'`).get()?.bytes as Uint8Array;
+}

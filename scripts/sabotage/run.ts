@@ -1,0 +1,58 @@
+/**
+ * Makes the program wrong in one way after the other, in a copy, and runs the test that has to find it: `npm run sabotage`.
+ * A word behind it picks those whose promise contains it. The exit code is 1 when a test passes on a wrong program.
+ */
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SABOTAGES, type Sabotage } from './sabotages.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const COPIED = ['bin', 'src', 'test', 'scripts', 'docs', 'examples', 'package.json', 'README.md'];
+const LINKED = ['node_modules', 'build'];
+const TIMEOUT = 300_000;
+
+const copy = mkdtempSync(join(tmpdir(), 'portico-sabotage-'));
+process.once('exit', () => rmSync(copy, { recursive: true, force: true }));
+process.once('SIGINT', () => process.exit(130));
+for (const name of COPIED) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
+for (const name of LINKED) symlinkSync(join(ROOT, name), join(copy, name));
+
+/** Whether the test fails on the program as it is in the copy. */
+function fails(test: string): boolean {
+  const { status } = spawnSync(process.execPath, ['--test', '--test-timeout=120000', join(copy, test)], {
+    cwd: copy,
+    stdio: 'ignore',
+    timeout: TIMEOUT,
+  });
+  return status !== 0;
+}
+
+function isFound({ file, from, to, test }: Sabotage): boolean {
+  const path = join(copy, 'src', file);
+  const right = readFileSync(path, 'utf8');
+  writeFileSync(
+    path,
+    right.replace(from, () => to),
+  );
+  try {
+    return fails(test);
+  } finally {
+    writeFileSync(path, right);
+  }
+}
+
+const wanted = SABOTAGES.filter(({ promise }) =>
+  promise.toLowerCase().includes((process.argv[2] ?? '').toLowerCase()),
+);
+for (const sabotage of wanted) {
+  const found = isFound(sabotage);
+  if (!found) process.exitCode = 1;
+  process.stdout.write(`${found ? 'found    ' : 'NOT FOUND'}  ${sabotage.promise}: ${sabotage.change}\n`);
+}
+for (const test of new Set(wanted.map((each) => each.test))) {
+  if (!fails(test)) continue;
+  process.exitCode = 1;
+  process.stdout.write(`FAILS      ${test}, without any change\n`);
+}

@@ -1,0 +1,125 @@
+// Makes the pictures of the README and the guides with Chromium. The service and its deliveries are real; the plots are
+// drawn from a made-up quarter of an hour, and its deliveries came over minutes, because nobody wants to wait for that.
+// An argument names another folder.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { openConsole } from '../test/browser/console/console-page.ts';
+import { Stage } from '../test/browser/console/stage.ts';
+import { openPage, queryEditor, runQuery } from '../test/browser/support.ts';
+import type { TestService } from '../test/support/service.ts';
+import { madeUp } from './made-up-history.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const IMAGES = resolve(process.argv[2] ?? join(ROOT, 'docs/images'));
+/** In milliseconds. */
+const UPTIME = 321_000_000;
+const NARROW = { width: 360, height: 740 };
+const WIDE = { width: 1280, height: 860 };
+
+interface Shot {
+  readonly name: string;
+  /** The page of the console. */
+  readonly page: string;
+  readonly scheme?: 'light' | 'dark';
+  readonly narrow?: boolean;
+  readonly height?: number;
+  /** What has to be seen, and done, first. */
+  readonly ready: (page: Page) => Promise<void>;
+}
+
+/** The readings of the last seconds do not go with those before, which are made up. */
+const NO_SAMPLES = `
+  const listen = EventSource.prototype.addEventListener;
+  EventSource.prototype.addEventListener = function (name, ...rest) {
+    if (name !== 'samples') listen.call(this, name, ...rest);
+  };`;
+
+const seen = (selector: string) => async (page: Page) => page.locator(selector).first().waitFor();
+
+const SHOTS: readonly Shot[] = [
+  { name: 'overview', page: 'overview', height: 1_020, ready: hovered },
+  { name: 'overview-dark', page: 'overview', scheme: 'dark', height: 1_020, ready: hovered },
+  { name: 'overview-phone', page: 'overview', narrow: true, ready: seen('.spark-line') },
+  { name: 'deliveries-dark', page: 'deliveries', scheme: 'dark', ready: seen('tbody tr') },
+  {
+    name: 'delivery',
+    page: 'deliveries?event=invoice_sent',
+    async ready(page) {
+      await page.locator('tbody a').first().click();
+      await page.locator('.json-text').first().waitFor();
+    },
+  },
+];
+
+async function hovered(page: Page): Promise<void> {
+  await page.locator('.plot canvas').first().waitFor();
+  await page
+    .locator('.plot .u-over')
+    .nth(3)
+    .hover({ position: { x: 150, y: 40 } });
+}
+
+async function shoot(browser: Browser, service: TestService, shot: Shot): Promise<void> {
+  await using console = await openConsole(browser, service, 'requests');
+  const { page } = console;
+  await rewrite(page, 'history?*', madeUp);
+  await rewrite(page, 'deliveries?*', overMinutes);
+  await page.addInitScript(NO_SAMPLES);
+  // Whose machine made the picture is of no interest.
+  await rewrite(page, 'about', (about) => {
+    const startedAt = new Date(Date.now() - UPTIME).toISOString();
+    return { ...about, process: { ...about.process, host: 'shop-1', startedAt } };
+  });
+  await rewrite(page, 'deliveries/*', (delivery) =>
+    JSON.parse(JSON.stringify(delivery).replaceAll(`"process":"${hostname()}:`, '"process":"shop-1:')),
+  );
+  await page.emulateMedia({ colorScheme: shot.scheme ?? 'light', reducedMotion: 'reduce' });
+  await page.setViewportSize(shot.narrow === true ? NARROW : { ...WIDE, height: shot.height ?? WIDE.height });
+  await page.evaluate(`location.hash = ${JSON.stringify(`#/${shot.page}`)}`);
+  await page.reload();
+  await shot.ready(page);
+  await save(page, `console-${shot.name}`);
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever the endpoint gives.
+type Json = any;
+
+/** Changes what an endpoint of the console gives. */
+async function rewrite(page: Page, path: string, change: (given: Json) => unknown): Promise<void> {
+  await page.route(`**/console/api/${path}`, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: change(await response.json()) });
+  });
+}
+
+function overMinutes(list: Json): unknown {
+  const items = list.items.map((item: Json, i: number) => {
+    const receivedAt = new Date(Date.parse(item.receivedAt) - (i * 41 + ((i * i * 7) % 29)) * 1_000);
+    return { ...item, receivedAt: receivedAt.toISOString() };
+  });
+  return { ...list, items };
+}
+
+async function shootGraphiql(browser: Browser, service: TestService): Promise<void> {
+  const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', reducedMotion: 'reduce' });
+  const { page } = await openPage(context, `${service.urls.graphql}/graphql`);
+  await page.locator(queryEditor).waitFor();
+  await runQuery(page);
+  await save(page, 'graphiql');
+  await context.close();
+}
+
+/** As WebP, which takes a third of a PNG; Playwright itself has no such pictures. */
+async function save(page: Page, name: string): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 85 });
+  writeFileSync(join(IMAGES, `${name}.webp`), Buffer.from(data, 'base64'));
+}
+
+mkdirSync(IMAGES, { recursive: true });
+await using stage = new Stage();
+await stage.open();
+for (const shot of SHOTS) await shoot(stage.browser, stage.service, shot);
+await shootGraphiql(stage.browser, stage.service);

@@ -1,0 +1,62 @@
+import type { Door } from '../../config/options/door.ts';
+import type { Settings } from '../../config/options/options.ts';
+import type { Database } from '../../database/database.ts';
+import { parseBasicAuth } from '../../http/auth/basic-auth.ts';
+import type { OnRefused } from '../../http/server/refused-request.ts';
+import { isExposed } from '../../management/access/exposure.ts';
+import { ANONYMOUS, type Audit } from '../../observability/audit/audit.ts';
+import { AuditLog } from '../../observability/audit/audit-log.ts';
+import type { Loggers } from '../../observability/log/loggers.ts';
+
+const DAY = 86_400_000;
+/** How long events are kept where the endpoint shows them and nothing else is said, in days. */
+const DEFAULT_DAYS = 90;
+
+/** The audit log, if the configuration asks for one: by its retention, or by the endpoint that shows it. */
+export function openAudit(
+  settings: Settings,
+  database: Pick<Database, 'audit'> | undefined,
+  loggers: Loggers,
+): AuditLog | undefined {
+  const days = auditDays(settings);
+  if (database === undefined || days === 0) return undefined;
+  const log = loggers.child('audit');
+  const audit = new AuditLog({
+    store: database.audit,
+    maxAge: days * DAY,
+    onError: (error) => log.error({ err: error }, 'audit events lost'),
+  });
+  audit.start();
+  return audit;
+}
+
+/** How long audit events are kept, in days; 0 where none are recorded. */
+export function auditDays(settings: Settings): number {
+  return settings['audit.retention'] ?? (showsAudit(settings) ? DEFAULT_DAYS : 0);
+}
+
+function showsAudit(settings: Settings): boolean {
+  const { interfaces, 'management.include': include, 'management.exclude': exclude } = settings;
+  return interfaces.includes('management') && isExposed('auditevents', { include, exclude });
+}
+
+const TYPES: Readonly<Record<number, string>> = {
+  401: 'AUTHENTICATION_FAILURE',
+  403: 'AUTHORIZATION_FAILURE',
+  429: 'LIMIT_REACHED',
+};
+
+/** Records the refusals of a door. */
+export function auditRefusals(audit: Audit | undefined, door: Door): OnRefused | undefined {
+  if (audit === undefined) return undefined;
+  return ({ id, client, method, target, headers, status, code, caller }) => {
+    // Without the query, which may hold secrets.
+    const [path = ''] = target.split('?', 1);
+    audit.record({
+      principal: caller ?? parseBasicAuth(headers.authorization)?.user ?? ANONYMOUS,
+      type: TYPES[status] ?? 'REFUSED',
+      data: { door, method, path, status, code, client, request: id },
+      isAction: false,
+    });
+  };
+}

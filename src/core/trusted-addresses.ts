@@ -1,0 +1,26 @@
+import { BlockList, isIP, isIPv4 } from 'node:net';
+
+/** Whether the client at an address, as many hops away, may say for whom it asks; undefined on a Unix socket. */
+export type Trust = (address: string | undefined, hop: number) => boolean;
+
+/** The ranges that have names. */
+export const NAMED_RANGES: Readonly<Record<string, readonly string[]>> = {
+  loopback: ['127.0.0.1/8', '::1/128'],
+  linklocal: ['169.254.0.0/16', 'fe80::/10'],
+  uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
+};
+
+/** Trusts the addresses and ranges of a list, and nobody on a Unix socket. */
+export function trustAddresses(list: readonly string[]): Trust {
+  const trusted = new BlockList();
+  for (const each of list.flatMap((item) => NAMED_RANGES[item] ?? [item])) {
+    const [address = '', length] = each.split('/');
+    const family = isIPv4(address) ? 'ipv4' : 'ipv6';
+    if (length === undefined) trusted.addAddress(address, family);
+    else trusted.addSubnet(address, Number(length), family);
+  }
+  return (address = '') => {
+    const version = isIP(address);
+    return version !== 0 && trusted.check(address, version === 4 ? 'ipv4' : 'ipv6');
+  };
+}

@@ -1,0 +1,56 @@
+import type { AuditStore } from '../../observability/audit/audit.ts';
+import { eventOf, PRUNE_WINDOW, rowOf } from '../audit/audit-rows.ts';
+import type { DatabaseObserver } from '../observer.ts';
+import type { Server } from './pool/server.ts';
+import { singleWrite } from './write-queue.ts';
+
+const ADD = {
+  name: 'add-audit-events',
+  text: `
+    INSERT INTO audit_events (at, action, principal, type, data)
+    SELECT (value ->> 0)::bigint, (value ->> 1)::bigint, value ->> 2, value ->> 3, value ->> 4
+    FROM json_array_elements($1::json)`,
+};
+const FIND = {
+  name: 'find-audit-events',
+  text: `
+    SELECT at, action, principal, type, data FROM audit_events
+    WHERE ($1::text IS NULL OR principal = $1) AND ($2::text IS NULL OR type = $2) AND at > $3::bigint
+    ORDER BY seq DESC LIMIT $4::bigint`,
+};
+
+const oldest = (action: number) => `
+      (SELECT seq FROM audit_events
+       WHERE action = ${action} AND seq <= (SELECT seq FROM audit_events WHERE action = ${action} ORDER BY seq DESC LIMIT 1 OFFSET $2::bigint)
+       ORDER BY seq LIMIT ${PRUNE_WINDOW} FOR UPDATE SKIP LOCKED)`;
+// What another process is removing is skipped.
+const PRUNE = {
+  name: 'prune-audit-events',
+  text: `
+    WITH old AS MATERIALIZED (
+      SELECT seq FROM audit_events WHERE at < $1::bigint ORDER BY at LIMIT ${PRUNE_WINDOW} FOR UPDATE SKIP LOCKED),
+    refusals AS MATERIALIZED ${oldest(0)},
+    actions AS MATERIALIZED ${oldest(1)},
+    gone AS (
+      DELETE FROM audit_events WHERE seq = ANY (ARRAY(
+        SELECT seq FROM old UNION SELECT seq FROM refusals UNION SELECT seq FROM actions)) RETURNING 1)
+    SELECT count(*) FROM gone`,
+};
+
+/** The audit events in PostgreSQL. */
+export function postgresAuditStore(server: Server, observer: DatabaseObserver): AuditStore {
+  return {
+    async append(events) {
+      const rows = JSON.stringify(events.map(rowOf));
+      await singleWrite(observer, () => server.write(ADD, [rows]));
+    },
+    async find({ principal = null, type = null, after = -1, limit }) {
+      const rows = await server.read(FIND, [principal, type, after, limit]);
+      return rows.map(eventOf).toReversed();
+    },
+    async prune(before, max) {
+      const [row] = await singleWrite(observer, () => server.write(PRUNE, [before, max]));
+      return Number(row?.[0] ?? 0);
+    },
+  };
+}

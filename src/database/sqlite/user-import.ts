@@ -1,0 +1,90 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { WholeImport } from '../../users/database-user-store.ts';
+import { IMPORT_KEPT, type ImportMark } from '../../users/import/import-batch.ts';
+import { importInProgress } from '../../users/import/import-error.ts';
+import type { NewUser } from '../../users/user.ts';
+import { earlier, firstDuplicate } from '../first-duplicate.ts';
+import { storedKey } from '../stored-key.ts';
+import { readRow } from './read-row.ts';
+import type { Step, StepRows } from './writer/batch.ts';
+import type { WriteQueue } from './writer/write-queue.ts';
+
+/** What imports work on. */
+export interface SqliteImportOptions {
+  readonly reads: DatabaseSync;
+  readonly writes: WriteQueue;
+  /** Called after each write that stored users. */
+  onWritten(): void;
+}
+
+/** The writes of imports to an SQLite database. */
+export class SqliteUserImport {
+  readonly #options: SqliteImportOptions;
+  /** The last batch that was given: batches of all imports go one after another, so that a commit has one at most. */
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: SqliteImportOptions) {
+    this.#options = options;
+  }
+
+  async store(
+    users: readonly NewUser[],
+    mark: ImportMark | undefined,
+  ): Promise<readonly (number | undefined)[]> {
+    const rows = await this.#submit(users, 'importUser', mark);
+    return rows.map(([row]) => (row === undefined ? undefined : Number(row[0])));
+  }
+
+  async storeAll(users: readonly NewUser[], mark: ImportMark | undefined): Promise<WholeImport> {
+    try {
+      const rows = await this.#submit(users, 'createUser', mark);
+      return { ids: rows.map(([row]) => Number(row?.[0])) };
+    } catch (error) {
+      if (!String(error).includes('UNIQUE constraint failed: users.email')) throw error;
+      return { taken: this.#firstTaken(users) ?? 0 };
+    }
+  }
+
+  async begin(key: string): Promise<number> {
+    const { reads, writes } = this.#options;
+    const now = Date.now();
+    await writes.submit([
+      { statement: 'expireImports', values: [now - IMPORT_KEPT] },
+      { statement: 'beginImport', values: [storedKey(key), now] },
+    ]);
+    const statement = reads.prepare('SELECT line FROM imports WHERE key = ?');
+    return readRow<{ line: number }>(statement, storedKey(key))?.line ?? 0;
+  }
+
+  /** Writes users in one commit; resolves to the rows of each. */
+  async #submit(
+    users: readonly NewUser[],
+    statement: 'importUser' | 'createUser',
+    mark: ImportMark | undefined,
+  ): Promise<StepRows> {
+    const version = Date.now();
+    const steps: Step[] = users.map(({ name, email }) => ({ statement, values: [name, email, version] }));
+    if (mark === undefined) return this.#inTurn(steps);
+    const values = [storedKey(mark.key), mark.from, mark.to, version];
+    const [, ...rows] = await this.#inTurn([{ statement: 'moveImport', values }, ...steps]);
+    return rows;
+  }
+
+  async #inTurn(steps: readonly Step[]): Promise<StepRows> {
+    const { writes, onWritten } = this.#options;
+    const write = this.#last.then(() => writes.submit(steps));
+    this.#last = write.then(onWritten, () => {});
+    return write.catch((error: unknown) => {
+      throw String(error).includes('NOT NULL constraint failed: imports.line') ? importInProgress() : error;
+    });
+  }
+
+  #firstTaken(users: readonly NewUser[]): number | undefined {
+    const statement = this.#options.reads.prepare(`
+      SELECT min(key) AS nth FROM json_each(?) AS given
+      WHERE EXISTS (SELECT 1 FROM users WHERE users.email = given.value COLLATE NOCASE)`);
+    const emails = JSON.stringify(users.map(({ email }) => email));
+    const stored = readRow<{ nth: number | null }>(statement, emails)?.nth ?? undefined;
+    return earlier(stored, firstDuplicate(users));
+  }
+}

@@ -1,0 +1,79 @@
+import { unwatchFile, watchFile } from 'node:fs';
+import type { Server } from 'node:https';
+import type { SecureContextOptions, TlsOptions } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
+import { type CertificateFiles, type CertificateTexts, readCertificate } from './read-certificate.ts';
+
+/** Polling interval of the files, in milliseconds. */
+const INTERVAL = 1_000;
+/** The files are replaced one after the other, and fit each other once all of them are, in milliseconds. */
+const SETTLE = 500;
+
+/** Called for each change: with undefined when the new files are used, else with the reason why the old ones stay. */
+export type OnCertificate = (problem: Error | undefined, texts: CertificateTexts) => void;
+
+/** The certificate of the doors, which follows its files: it is renewed without a restart. */
+export class LiveCertificate implements Disposable {
+  readonly #files: CertificateFiles;
+  readonly #onChange: OnCertificate;
+  readonly #servers = new Map<Server, string>();
+  readonly #paths: readonly string[];
+  #texts: CertificateTexts;
+  #problem: Error | undefined;
+  #settling: NodeJS.Timeout | undefined;
+
+  /** Throws CertificateError. */
+  constructor(files: CertificateFiles, onChange: OnCertificate) {
+    this.#files = files;
+    this.#onChange = onChange;
+    this.#texts = readCertificate(files);
+    this.#paths = [files.cert, files.key, ...files.clientCas.values()];
+    // It follows symbolic links, which Kubernetes replaces.
+    for (const path of this.#paths) watchFile(path, { interval: INTERVAL, persistent: false }, this.#settle);
+    // They may have changed between the start and the first poll.
+    this.#settling = setTimeout(this.#readAgain, INTERVAL).unref();
+  }
+
+  /** What a server of a door is made with. A door with authorities takes clients with a certificate only. */
+  optionsOf(door: string): TlsOptions {
+    const asks = this.#texts.clientCas.has(door);
+    return { ...this.#contextOf(door), requestCert: asks, rejectUnauthorized: asks };
+  }
+
+  /** From now on new connections of a server get the certificate of the moment. */
+  serve(server: Server, door: string): void {
+    this.#servers.set(server, door);
+    server.once('close', () => this.#servers.delete(server));
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#settling);
+    for (const path of this.#paths) unwatchFile(path, this.#settle);
+  }
+
+  #contextOf(door: string): SecureContextOptions {
+    const { cert, key, clientCas } = this.#texts;
+    const ca = clientCas.get(door);
+    return { cert, key, minVersion: 'TLSv1.2', ...(ca !== undefined && { ca }) };
+  }
+
+  readonly #settle = (): void => {
+    clearTimeout(this.#settling);
+    this.#settling = setTimeout(this.#readAgain, SETTLE).unref();
+  };
+
+  readonly #readAgain = (): void => {
+    const before = this.#problem;
+    try {
+      const texts = readCertificate(this.#files);
+      this.#problem = undefined;
+      if (isDeepStrictEqual(texts, this.#texts) && before === undefined) return;
+      this.#texts = texts;
+      for (const [server, door] of this.#servers) server.setSecureContext(this.#contextOf(door));
+    } catch (error) {
+      this.#problem = error instanceof Error ? error : new Error(String(error));
+      if (this.#problem.message === before?.message) return;
+    }
+    this.#onChange(this.#problem, this.#texts);
+  };
+}

@@ -1,0 +1,34 @@
+import { createContext, useContext } from 'react';
+
+/** What the service says of itself and of its reader. */
+export interface About {
+  readonly name: string;
+  readonly version: string;
+  readonly process: {
+    readonly host: string;
+    readonly pid: number;
+    readonly node: string;
+    readonly startedAt: string;
+  };
+  readonly processes: readonly { readonly name: string; readonly since: string }[];
+  readonly doors: readonly { readonly name: string; readonly url: string; readonly page: boolean }[];
+  readonly database: string | null;
+  readonly secured: boolean;
+  readonly user: string | null;
+  readonly actions: boolean;
+  readonly endpoints: readonly string[];
+  /** Whether the API reference is exposed beside the console. */
+  readonly reference: boolean;
+}
+
+/** Undefined until the service has answered. */
+export const AboutContext = createContext<About | undefined>(undefined);
+
+export const useAbout = () => useContext(AboutContext);
+
+export const DOOR_TITLES: Readonly<Record<string, string>> = {
+  graphql: 'GraphQL',
+  rest: 'REST',
+  management: 'Management',
+  webhook: 'Webhook',
+};

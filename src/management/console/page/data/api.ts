@@ -1,0 +1,54 @@
+import { noteAnswer } from './live.ts';
+import { API } from './url.ts';
+
+/** The service answered with a refusal, or not at all (status 0). */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** Reads an endpoint. Throws ApiError. */
+export function read<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return ask<T>(path, signal === undefined ? {} : { signal });
+}
+
+/** Acts on an endpoint; the header is one that no form of another page can send. Throws ApiError. */
+export function act<T = void>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
+  const headers: Record<string, string> = { 'x-portico-console': '1' };
+  // What is asked for while a page is left is still sent.
+  if (body === undefined) return ask<T>(path, { method, headers, keepalive: true });
+  headers['content-type'] = 'application/json';
+  return ask<T>(path, { method, headers, body: JSON.stringify(body) });
+}
+
+async function ask<T>(path: string, init: RequestInit): Promise<T> {
+  let response: Response;
+  const headers = { accept: 'application/json', ...init.headers };
+  try {
+    response = await fetch(API + path, { cache: 'no-store', ...init, headers });
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    noteAnswer(false);
+    throw new ApiError(0, 'The service does not answer');
+  }
+  noteAnswer(true);
+  const text = await response.text();
+  // Health is a 503 with a body like any other when something is wrong.
+  const isHealth = path.startsWith('health') && response.status === 503;
+  if (!response.ok && !isHealth) throw new ApiError(response.status, messageOf(text) ?? response.statusText);
+  return (text === '' ? undefined : JSON.parse(text)) as T;
+}
+
+function messageOf(text: string): string | undefined {
+  try {
+    const { message, error } = JSON.parse(text);
+    return message ?? error;
+  } catch {
+    return undefined;
+  }
+}

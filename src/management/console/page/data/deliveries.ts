@@ -1,0 +1,112 @@
+import type { Tone } from '../parts/parts.tsx';
+import { read } from './api.ts';
+
+/** A delivery in the list. */
+export interface DeliveryRow {
+  readonly seq: number;
+  readonly id: string;
+  readonly source: string;
+  readonly event: string | null;
+  readonly status: string;
+  readonly receivedAt: string;
+  readonly attempts: number;
+  readonly size: number;
+}
+
+export interface DeliveryList {
+  readonly items: readonly DeliveryRow[];
+  readonly next: number | null;
+}
+
+/** One job of a delivery. */
+export interface Job {
+  readonly target: string;
+  readonly status: string;
+  readonly attempts: number;
+  /** Attempts whose process died. */
+  readonly deaths: number;
+  readonly nextAttemptAt: string | null;
+  /** When it is due at the earliest, if it was received for later. */
+  readonly plannedAt: string | null;
+  readonly finishedAt: string | null;
+  readonly error?: string | null;
+  /** The attempts that have ended, as many of the last ones as the job keeps. */
+  readonly history: readonly Attempt[];
+}
+
+export interface Attempt {
+  readonly attempt: number;
+  readonly outcome: string;
+  readonly startedAt: string;
+  readonly durationMs: number | null;
+  /** The process that made it. */
+  readonly process: string;
+  /** Of the answer of a forward address. */
+  readonly status: number | null;
+  readonly error?: string | null;
+  readonly answer?: string | null;
+}
+
+/** One delivery with everything that is known of it. */
+export interface DeliveryView extends DeliveryRow {
+  readonly contentType: string | null;
+  readonly dataPointer: string;
+  readonly jobs: readonly Job[];
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly bodyBase64?: string;
+  readonly bodyTruncated?: boolean;
+}
+
+export const STATUSES = ['unhandled', 'processing', 'pending', 'dead', 'done', 'discarded'] as const;
+
+const TONES: Readonly<Record<string, Tone>> = {
+  done: 'good',
+  dead: 'bad',
+  pending: 'warn',
+  processing: 'info',
+  unhandled: 'quiet',
+  discarded: 'quiet',
+};
+
+export const statusTone = (status: string): Tone => TONES[status] ?? 'quiet';
+
+/** The filters of the list, as the URL of the page and of the endpoint name them. */
+export const FILTERS = ['status', 'event', 'source', 'since', 'until', 'text'] as const;
+
+/** The query of the endpoint for the filters of the page. */
+export function listQuery(query: URLSearchParams, more: Readonly<Record<string, string>> = {}): string {
+  const given = FILTERS.flatMap((name) => {
+    const value = query.get(name);
+    if (name === 'source' && value === '/webhook') return [[name, '']];
+    return value === null || value === '' ? [] : [[name, value]];
+  });
+  return `deliveries?${new URLSearchParams([...given, ...Object.entries(more)])}`;
+}
+
+/** Collects all that match, page by page; `onFound` gets their number so far. Ends early when the signal is aborted. */
+export async function collect(
+  query: URLSearchParams,
+  isWanted: (row: DeliveryRow) => boolean,
+  onFound: (count: number) => void,
+  signal: AbortSignal,
+): Promise<readonly DeliveryRow[]> {
+  const found: DeliveryRow[] = [];
+  let before: number | null = null;
+  do {
+    const more: Record<string, string> = { limit: '1000' };
+    if (before !== null) more.before = String(before);
+    const page: DeliveryList = await read<DeliveryList>(listQuery(query, more), signal);
+    found.push(...page.items.filter(isWanted));
+    onFound(found.length);
+    before = page.next;
+  } while (before !== null && !signal.aborted);
+  return found;
+}
+
+export type Action = 'replay' | 'discard';
+
+/** Whether an action does something to a delivery of that status. */
+export function isActionable(action: Action, { status }: Pick<DeliveryRow, 'status'>): boolean {
+  const isOpen = status === 'pending' || status === 'processing';
+  return action === 'replay' ? !isOpen : isOpen || status === 'dead';
+}

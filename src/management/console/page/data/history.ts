@@ -1,0 +1,67 @@
+import { useCallback, useEffect, useMemo, useState } from 'react';
+import { useData } from './use-data.ts';
+
+/** A window of the history, column by column. */
+export interface HistoryData {
+  readonly interval: number;
+  readonly times: readonly number[];
+  readonly columns: Readonly<
+    Record<string, { readonly unit: string; readonly values: readonly (number | null)[] }>
+  >;
+}
+
+/** New points of the finest resolution, as the stream sends them. */
+export interface Samples {
+  readonly times: readonly number[];
+  readonly values: Readonly<Record<string, readonly (number | null)[]>>;
+}
+
+export const WINDOWS = [
+  ['15m', '15 min'],
+  ['3h', '3 hours'],
+  ['24h', '24 hours'],
+] as const;
+
+const LENGTHS: Readonly<Record<string, number>> = { '15m': 900_000, '3h': 10_800_000, '24h': 86_400_000 };
+
+/** The span that a window covers, up to now. In milliseconds. */
+export const lengthOf = (window: string) => LENGTHS[window] ?? 900_000;
+
+/** The history of a window. The finest one grows by the samples of the stream, the others are read again as they grow. */
+export function useHistory(window: string) {
+  const isLive = window === '15m';
+  const read = useData<HistoryData>(`history?window=${window}`, isLive ? undefined : 30_000);
+  const [grown, setGrown] = useState<HistoryData>();
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what was read begins anew.
+  useEffect(() => setGrown(undefined), [read.value, window]);
+
+  const history = (isLive ? grown : undefined) ?? read.value;
+  const add = useCallback(
+    (samples: Samples) => {
+      if (!isLive) return;
+      setGrown((before) => {
+        const base = before ?? read.value;
+        return base === undefined ? before : append(base, samples);
+      });
+    },
+    [isLive, read.value],
+  );
+  return useMemo(() => ({ history, error: read.error, add }), [history, read.error, add]);
+}
+
+function append(history: HistoryData, { times, values }: Samples): HistoryData {
+  const last = history.times.at(-1) ?? 0;
+  const from = times.findIndex((time) => time > last);
+  if (from === -1) return history;
+  const earliest = (times.at(-1) ?? 0) - lengthOf('15m');
+  const dropped = history.times.filter((time) => time < earliest).length;
+  const grow = <T>(before: readonly T[], after: readonly T[]) => [
+    ...before.slice(dropped),
+    ...after.slice(from),
+  ];
+  const columns = Object.entries(history.columns).map(([name, column]) => {
+    return [name, { ...column, values: grow(column.values, values[name] ?? []) }] as const;
+  });
+  return { ...history, times: grow(history.times, times), columns: Object.fromEntries(columns) };
+}

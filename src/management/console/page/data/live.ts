@@ -1,0 +1,83 @@
+import { useEffect, useRef } from 'react';
+import { API } from './url.ts';
+
+/** How the console stands to the service. */
+export type Connection = 'connecting' | 'live' | 'lost' | 'resting';
+
+/** Called with the data of an event. */
+export type LiveHandlers = Readonly<Record<string, (data: never) => void>>;
+
+/** A stream that the browser gave up is opened again after so many milliseconds. */
+const RETRY = 2_000;
+
+let connection: Connection = 'connecting';
+let streams = 0;
+const watchers = new Set<(connection: Connection) => void>();
+
+function tell(next: Connection): void {
+  connection = next;
+  for (const watcher of watchers) watcher(next);
+}
+
+/** Notes that the service has answered, or not; an open stream knows better. */
+export function noteAnswer(isThere: boolean): void {
+  if (streams === 0) tell(isThere ? 'live' : 'lost');
+}
+
+/** Calls a watcher with the connection now and at each change; returns what ends that. */
+export function watchConnection(watcher: (connection: Connection) => void): () => void {
+  watchers.add(watcher);
+  watcher(connection);
+  return () => watchers.delete(watcher);
+}
+
+/**
+ * Follows the events of some topics while the tab is seen. After an interruption it goes on where it was. `topics` are
+ * separated by commas.
+ */
+export function useLive(topics: string, handlers: LiveHandlers, after = ''): void {
+  const current = useRef(handlers);
+  current.current = handlers;
+  // The names never change while a page is open.
+  const names = Object.keys(handlers).join();
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `after` is where it begins, not where it is.
+  useEffect(() => {
+    let source: EventSource | undefined;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let position = after;
+
+    const close = () => {
+      clearTimeout(timer);
+      source?.close();
+      source = undefined;
+    };
+    const open = () => {
+      close();
+      if (document.hidden) return tell('resting');
+      tell(connection === 'lost' ? 'lost' : 'connecting');
+      const opened = new EventSource(`${API}live?topics=${topics}&after=${position}`);
+      source = opened;
+      opened.onopen = () => tell('live');
+      opened.onerror = () => {
+        tell('lost');
+        if (opened.readyState === EventSource.CLOSED) timer = setTimeout(open, RETRY);
+      };
+      for (const name of names.split(',')) {
+        opened.addEventListener(name, (event) => {
+          const { data, lastEventId } = event as MessageEvent<string>;
+          position = lastEventId;
+          current.current[name]?.(JSON.parse(data) as never);
+        });
+      }
+    };
+    streams++;
+    open();
+    document.addEventListener('visibilitychange', open);
+    return () => {
+      document.removeEventListener('visibilitychange', open);
+      streams--;
+      close();
+    };
+  }, [topics, names]);
+}

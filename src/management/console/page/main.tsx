@@ -1,0 +1,12 @@
+import './style/base.css';
+import './style/shell.css';
+import './style/parts.css';
+import './style/pages.css';
+import './style/deliveries.css';
+import './style/diagnostics.css';
+import { createRoot } from 'react-dom/client';
+import { App } from './app.tsx';
+
+const container = document.getElementById('console');
+if (container === null) throw new Error('The page lacks its #console element.');
+createRoot(container).render(<App />);

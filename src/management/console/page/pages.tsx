@@ -1,0 +1,36 @@
+import type { ReactElement } from 'react';
+import type { Route } from './data/route.ts';
+import { Deliveries } from './pages/deliveries/deliveries.tsx';
+import { Environment } from './pages/diagnostics/environment.tsx';
+import { Log } from './pages/diagnostics/log.tsx';
+import { Loggers } from './pages/diagnostics/loggers.tsx';
+import { Metrics } from './pages/diagnostics/metrics.tsx';
+import { Requests } from './pages/diagnostics/requests.tsx';
+import { Threads } from './pages/diagnostics/threads.tsx';
+import { Overview } from './pages/overview/overview.tsx';
+import { Users } from './pages/users/users.tsx';
+import type { IconName } from './parts/icon.tsx';
+
+/** A page of the console. */
+interface PageEntry {
+  /** As the URL names it. */
+  readonly id: string;
+  readonly title: string;
+  readonly icon: IconName;
+  /** The endpoint that it needs; without it the page is not offered. */
+  readonly needs?: string;
+  readonly View: (props: { route: Route }) => ReactElement;
+}
+
+/** All pages, in the order in which they are offered. */
+export const PAGES: readonly PageEntry[] = [
+  { id: 'overview', title: 'Overview', icon: 'overview', View: Overview },
+  { id: 'deliveries', title: 'Deliveries', icon: 'deliveries', needs: 'deliveries', View: Deliveries },
+  { id: 'users', title: 'Users', icon: 'users', needs: 'users', View: Users },
+  { id: 'requests', title: 'Requests', icon: 'requests', needs: 'requests', View: Requests },
+  { id: 'loggers', title: 'Loggers', icon: 'loggers', needs: 'loggers', View: Loggers },
+  { id: 'log', title: 'Log', icon: 'log', needs: 'logtail', View: Log },
+  { id: 'metrics', title: 'Metrics', icon: 'metrics', needs: 'metrics', View: Metrics },
+  { id: 'environment', title: 'Environment', icon: 'environment', needs: 'env', View: Environment },
+  { id: 'threads', title: 'Threads', icon: 'threads', needs: 'threaddump', View: Threads },
+];

@@ -1,0 +1,80 @@
+import { type Attempt, type DeliveryView, type Job, statusTone } from '../../data/deliveries.ts';
+import { formatMoment, formatMs } from '../../data/format.ts';
+import { Empty, Status, type Tone } from '../../parts/parts.tsx';
+
+/** The jobs of a delivery in their order, each with its attempts as far as the service keeps them. */
+export function Timeline({ delivery }: { delivery: DeliveryView }) {
+  if (delivery.jobs.length === 0) {
+    return (
+      <Empty icon="deliveries" title="Nothing handles this event">
+        The delivery is stored. Once there is a handler or a forward address for it, replay it.
+      </Empty>
+    );
+  }
+  return (
+    <ol className="timeline">
+      <li className="quiet">
+        <span className="timeline-head">Received and stored</span>
+        <time>{formatMoment(delivery.receivedAt)}</time>
+      </li>
+      {delivery.jobs.map((job) => (
+        <JobSteps key={job.target} job={job} />
+      ))}
+    </ol>
+  );
+}
+
+function JobSteps({ job }: { job: Job }) {
+  const { target, status, attempts, deaths, nextAttemptAt, plannedAt, finishedAt, error, history } = job;
+  // The attempt that ended the job has told its error already.
+  const isTold = error === null || error === undefined || history.at(-1)?.error === error;
+  return (
+    <>
+      {history.map((attempt) => (
+        <Step key={`${attempt.startedAt} ${attempt.outcome}`} target={target} attempt={attempt} />
+      ))}
+      <li className={`job ${statusTone(status)}`}>
+        <span className="timeline-head">
+          <code className="break">{target}</code> <Status tone={statusTone(status)}>{status}</Status>
+        </span>
+        <time>
+          {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
+          {deaths > 0 && `, ${deaths} of a process that died`}
+          {finishedAt !== null && `, ended ${formatMoment(finishedAt)}`}
+          {plannedAt !== null && `, planned for ${formatMoment(plannedAt)}`}
+          {nextAttemptAt !== null && `, next ${formatMoment(nextAttemptAt)}`}
+        </time>
+        {!isTold && <p className="error-text">{error}</p>}
+      </li>
+    </>
+  );
+}
+
+function Step({ target, attempt: made }: { target: string; attempt: Attempt }) {
+  const { attempt, outcome, startedAt, durationMs, process, status, error, answer } = made;
+  const [tone, words] = OUTCOMES[outcome] ?? ['quiet', outcome];
+  return (
+    <li className={`attempt ${tone}`}>
+      <span className="timeline-head">
+        Attempt {attempt} {words}
+        {status !== null && <Status tone={tone}>{status}</Status>}
+        <code className="break quiet">{target}</code>
+      </span>
+      <time>
+        {formatMoment(startedAt)}
+        {durationMs !== null && `, took ${formatMs(durationMs)}`}
+        {`, on ${process}`}
+      </time>
+      {error && <p className="error-text">{error}</p>}
+      {answer && <pre className="wrap answer">{answer}</pre>}
+    </li>
+  );
+}
+
+const OUTCOMES: Readonly<Record<string, readonly [Tone, string]>> = {
+  done: ['good', 'succeeded'],
+  retry: ['warn', 'failed, retry follows'],
+  dead: ['bad', 'failed for good'],
+  released: ['quiet', 'was given back'],
+  died: ['bad', 'ended with its process'],
+};

@@ -1,0 +1,62 @@
+import { useState } from 'react';
+import { goTo, linkTo, type Route } from '../../data/route.ts';
+import { useData } from '../../data/use-data.ts';
+import { Card, Empty, Page, Waiting } from '../../parts/parts.tsx';
+import { Meter } from './metrics-meter.tsx';
+
+/** All meters; one of them is drawn while it is looked at. */
+export function Metrics({ route: { item, query } }: { route: Route }) {
+  const { value, error } = useData<{ readonly names: readonly string[] }>('metrics');
+  const [text, setText] = useState('');
+  const wanted = text.trim().toLowerCase();
+  const names = (value?.names ?? []).filter((name) => name.includes(wanted));
+  return (
+    <Page title="Metrics" about="Any meter of this process, drawn from now on and split by one of its tags.">
+      {value === undefined || error !== undefined ? (
+        <Card>
+          <Waiting error={error} what="The list of meters" />
+        </Card>
+      ) : (
+        <div className="metrics">
+          <Card className="meters">
+            <div className="meters-search">
+              <input
+                type="search"
+                placeholder={`Search ${value.names.length} meters`}
+                aria-label="Search meters"
+                value={text}
+                onChange={({ currentTarget }) => setText(currentTarget.value)}
+              />
+            </div>
+            <nav aria-label="Meters">
+              <ul>
+                {names.map((name) => (
+                  <li key={name}>
+                    <a href={linkTo('metrics', name)} aria-current={name === item ? 'true' : undefined}>
+                      {name}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+              {names.length === 0 && <p className="waiting">Nothing matches.</p>}
+            </nav>
+          </Card>
+          {item === '' ? (
+            <Card>
+              <Empty icon="metrics" title="Choose a meter">
+                It is read every two seconds as long as this page is seen.
+              </Empty>
+            </Card>
+          ) : (
+            <Meter
+              key={`${item}|${query.get('split') ?? ''}`}
+              name={item}
+              split={query.get('split') ?? ''}
+              onSplit={(tag) => goTo(linkTo('metrics', item, { split: tag || undefined }), true)}
+            />
+          )}
+        </div>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,42 @@
+import { useAbout } from '../../data/about.ts';
+import { formatSpan } from '../../data/format.ts';
+import { Card, Status, Table } from '../../parts/parts.tsx';
+
+/** The processes that the database knows of, where there is more than this one. */
+export function Processes() {
+  const about = useAbout();
+  if (about === undefined || about.processes.length < 2) return null;
+  const { host, pid } = about.process;
+  // As the database has the name.
+  const own = `${host.replace(/[^\w.-]/g, '').slice(0, 40)}/${pid}`;
+  return (
+    <Card
+      title="Processes on this database"
+      note="the plots, the log and the levels are those of one"
+      className="processes"
+    >
+      <Table label="Processes">
+        <thead>
+          <tr>
+            <th scope="col">Process</th>
+            <th scope="col">Connected for</th>
+            <th scope="col">Shown here</th>
+          </tr>
+        </thead>
+        <tbody>
+          {about.processes.map(({ name, since }) => (
+            <tr key={`${name} ${since}`}>
+              <th scope="row" className="mono break">
+                {name}
+              </th>
+              <td className="nowrap">{formatSpan(Date.now() - Date.parse(since))}</td>
+              <td>
+                {name === own ? <Status tone="info">this one</Status> : <span className="quiet">no</span>}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </Table>
+    </Card>
+  );
+}

@@ -1,0 +1,162 @@
+import { useEffect, useMemo, useRef } from 'react';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { formatValue } from '../data/format.ts';
+import { useTheme } from './theme.ts';
+
+/** A line of a plot. */
+export interface Line {
+  readonly label: string;
+  readonly values: readonly (number | null)[];
+}
+
+export interface PlotProps {
+  readonly title: string;
+  readonly unit: string;
+  /** Milliseconds since the epoch, oldest first. */
+  readonly times: readonly number[];
+  readonly lines: readonly Line[];
+  /** What the time axis shows, in milliseconds since the epoch. */
+  readonly from: number;
+  readonly to: number;
+  /** The highest value that the axis shows at least. */
+  readonly least?: number;
+}
+
+const HEIGHT = 140;
+/** Where all plots of a page show their values: the one under the pointer moves the others. */
+const SYNC = 'portico';
+
+/** Lines over time. The pointer, or the arrow keys, read the values of all plots at the same moment. */
+export function Plot({ title, unit, times, lines, from, to, least = 0 }: PlotProps) {
+  const place = useRef<HTMLDivElement | null>(null);
+  const plot = useRef<uPlot | undefined>(undefined);
+  const theme = useTheme();
+  const labels = lines.map(({ label }) => label).join('\n');
+  const data = useMemo<uPlot.AlignedData>(
+    () => [times.map((time) => time / 1_000), ...lines.map(({ values }) => [...values])] as uPlot.AlignedData,
+    [times, lines],
+  );
+  const range = useRef({ from, to, least });
+  range.current = { from, to, least };
+  const latest = useRef(data);
+  latest.current = data;
+
+  useEffect(() => {
+    const parent = place.current;
+    if (parent === null) return;
+    const axis = {
+      stroke: theme.soft,
+      font: '11px system-ui, sans-serif',
+      grid: { stroke: theme.line, width: 1 },
+      ticks: { show: false },
+    };
+    const created = new uPlot(
+      {
+        width: Math.max(parent.clientWidth, 120),
+        height: HEIGHT,
+        padding: [10, 6, 0, 0],
+        cursor: {
+          sync: { key: SYNC, setSeries: false },
+          drag: { x: false, y: false },
+          points: { size: 6 },
+          y: false,
+        },
+        legend: { show: true, live: true },
+        scales: {
+          x: { time: true, range: () => [range.current.from / 1_000, range.current.to / 1_000] },
+          y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, range.current.least) || 1] },
+        },
+        axes: [
+          { ...axis, size: 26, space: 70, values: clock, grid: { show: false } },
+          {
+            ...axis,
+            size: 54,
+            space: 28,
+            values: (_plot, splits) => splits.map((value) => formatValue(value, unit)),
+          },
+        ],
+        series: [
+          { label: 'Time', value: (_plot, value) => (value === null ? '' : clockOf(value)) },
+          ...labels.split('\n').map((label, i) => ({
+            label,
+            stroke: theme.colours[i % theme.colours.length] ?? theme.soft,
+            width: 1.5,
+            spanGaps: false,
+            // A value between two gaps would not be seen without a point.
+            points: { show: true, size: 4, filter: alone },
+            ...(labels.includes('\n') ? {} : { fill: `${theme.colours[0]}1f` }),
+            value: (_plot: uPlot, value: number | null, series: number) => read(value, series),
+          })),
+        ],
+      },
+      latest.current,
+      parent,
+    );
+    /** Without a pointer the latest value is shown. */
+    function read(value: number | null, series: number): string {
+      const shown = value ?? (created?.cursor.idx == null ? latest.current[series]?.at(-1) : undefined);
+      return shown === null || shown === undefined ? '–' : formatValue(shown, unit);
+    }
+    plot.current = created;
+    created.setData(latest.current);
+    const observer = new ResizeObserver(() => {
+      created.setSize({ width: Math.max(parent.clientWidth, 120), height: HEIGHT });
+    });
+    observer.observe(parent);
+    return () => {
+      observer.disconnect();
+      created.destroy();
+      plot.current = undefined;
+    };
+  }, [theme, labels, unit]);
+
+  useEffect(() => plot.current?.setData(data), [data]);
+
+  function move(step: number): void {
+    const { current } = plot;
+    if (current === undefined || times.length === 0) return;
+    const index = Math.min(times.length - 1, Math.max(0, (current.cursor.idx ?? times.length) + step));
+    const left = current.valToPos((times[index] ?? 0) / 1_000, 'x');
+    // The third parameter, which its types leave out, moves the other plots too.
+    const set: (at: { left: number; top: number }, fire: boolean, publish: boolean) => void =
+      current.setCursor;
+    set({ left, top: 10 }, true, true);
+  }
+
+  return (
+    <figure
+      className="plot"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys read it.
+      tabIndex={0}
+      aria-label={`${title}; arrow keys read values`}
+      onKeyDown={(event) => {
+        const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        if (step === undefined) return;
+        event.preventDefault();
+        move(step);
+      }}
+    >
+      <figcaption>{title}</figcaption>
+      <div ref={place} className="plot-area" />
+    </figure>
+  );
+}
+
+/** The points that have no neighbour to be joined with. */
+const alone: uPlot.Series.Points.Filter = (plot, series) => {
+  const values = plot.data[series] ?? [];
+  const isGap = (i: number) => values[i] === null || values[i] === undefined;
+  return Array.from(values.keys()).filter((i) => !isGap(i) && isGap(i - 1) && isGap(i + 1));
+};
+
+const HOURS = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const SECONDS = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });
+
+const clockOf = (seconds: number) => SECONDS.format(new Date(seconds * 1_000));
+
+function clock(plot: uPlot, splits: readonly number[]): string[] {
+  const { min = 0, max = 0 } = plot.scales.x ?? {};
+  if ((max ?? 0) - (min ?? 0) < 300) return splits.map(clockOf);
+  return splits.map((seconds) => HOURS.format(new Date(seconds * 1_000)));
+}

@@ -1,0 +1,77 @@
+import type { Exchange } from '../../http/endpoint.ts';
+import { HttpProblem } from '../../http/problem.ts';
+import { accepted } from '../../users/accepted-write.ts';
+import type { DatabaseUserStore } from '../../users/database-user-store.ts';
+import { readListParameters } from '../../users/lists/parameters.ts';
+import { readUserPage } from '../../users/lists/user-page.ts';
+import { readNewUser, userProblem } from '../../users/new-user.ts';
+import type { NewUser } from '../../users/user.ts';
+import { readUserId } from '../../users/user-id.ts';
+import type { Routes } from '../operations.ts';
+import { jsonReply, jsonTextReply, NO_CONTENT } from '../replies.ts';
+
+/** Users per page unless the query says otherwise. */
+const LIMIT = 50;
+
+/** The users that REST serves, for the console: found, made, changed and removed. */
+export function userRoutes(users: DatabaseUserStore, readOnly: boolean): Routes {
+  const whenMayWrite = <T>(operation: T): T | undefined => (readOnly ? undefined : operation);
+  return {
+    '/users': {
+      get: async (exchange) => {
+        const { users: found, next, prev } = await readPage(users, exchange.query);
+        const items = found.map(({ json }) => json).join();
+        const cursors = JSON.stringify({ next: next ?? null, prev: prev ?? null }).slice(1);
+        return jsonTextReply(exchange, `{"items":[${items}],${cursors}`);
+      },
+      post: whenMayWrite(async (exchange, body) => {
+        const id = await accepted(users.create(readUser(body)));
+        exchange.log.info({ reqId: exchange.id, user: id }, 'user created on request');
+        return jsonReply(exchange, { id });
+      }),
+    },
+    '/users/{id}': {
+      get: async (exchange) => {
+        const json = await users.readJson(readId(exchange.param));
+        if (json === undefined) throw NO_USER;
+        return jsonTextReply(exchange, json);
+      },
+      // This door knows GET, POST and DELETE.
+      post: whenMayWrite(async (exchange, body) => {
+        const id = readId(exchange.param);
+        if (!(await accepted(users.update(id, readUser(body))))) throw NO_USER;
+        exchange.log.info({ reqId: exchange.id, user: id }, 'user changed on request');
+        return NO_CONTENT;
+      }),
+      delete: whenMayWrite(async (exchange) => {
+        const id = readId(exchange.param);
+        if (!(await users.remove(id))) throw NO_USER;
+        exchange.log.info({ reqId: exchange.id, user: id }, 'user removed on request');
+        return NO_CONTENT;
+      }),
+    },
+  };
+}
+
+const NO_USER = new HttpProblem(404, 'USER_NOT_FOUND', 'There is no such user');
+
+function readId(param: string): number {
+  const id = readUserId(param);
+  if (id === undefined) throw NO_USER;
+  return id;
+}
+
+function readUser(body: unknown): NewUser {
+  const user = readNewUser(body);
+  if (user === undefined) throw new HttpProblem(400, 'INVALID_USER', userProblem(body));
+  return user;
+}
+
+/** A page as REST would list it, newest first unless it is sorted or filtered. */
+function readPage(users: DatabaseUserStore, query: Exchange['query']) {
+  const { limit = String(LIMIT), ...others } = query;
+  const newestFirst = Object.keys(others).every((name) => name === 'cursor') ? { sort: '-id' } : {};
+  const asked = readListParameters({ limit, ...newestFirst, ...others }, false);
+  if (asked === undefined) throw new Error('a limit is always given');
+  return readUserPage(users.lists, asked);
+}

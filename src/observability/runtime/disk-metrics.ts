@@ -1,0 +1,46 @@
+import { type StatsFs, statfsSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import type { Metrics } from '../metrics/metrics.ts';
+import { sharedReading } from '../metrics/shared-reading.ts';
+
+/** A reading is used for so long, in milliseconds. */
+const MAX_AGE = 5_000;
+
+/**
+ * Adds the gauges of the disk that a folder is on. They show the last answer of the system, which is asked in the
+ * background and never twice at once: a disk that hangs holds up no scrape.
+ */
+export function addDiskMetrics(metrics: Metrics, folder: string): void {
+  let last: StatsFs | undefined;
+  try {
+    last = statfsSync(folder);
+  } catch {
+    // A missing folder is the health check's to tell.
+  }
+  let asking = false;
+  const refresh = sharedReading(() => {
+    if (asking) return;
+    asking = true;
+    statfs(folder)
+      .then(
+        (answer) => {
+          last = answer;
+        },
+        () => {
+          last = undefined;
+        },
+      )
+      .finally(() => {
+        asking = false;
+      });
+  }, MAX_AGE);
+
+  const gauge = (name: string, description: string, blocks: (answer: StatsFs) => number) =>
+    metrics.gauge(name, { unit: 'bytes', description }, () => {
+      refresh();
+      return last === undefined ? Number.NaN : last.bsize * blocks(last);
+    });
+  // What only root may use is left out, as in the health check.
+  gauge('disk.free', 'Free space of the disk with the data', ({ bavail }) => bavail);
+  gauge('disk.total', 'Size of the disk with the data', ({ blocks }) => blocks);
+}

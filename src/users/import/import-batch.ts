@@ -1,0 +1,17 @@
+/** Moves the recorded position of an import, in the commit that stores its users. */
+export interface ImportMark {
+  /** The name of the import. */
+  readonly key: string;
+  /** The line up to which it was recorded; a move from another one stores nothing and fails with ImportError. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** How many users one commit of an import stores: a few milliseconds in which SQLite's only writer is held. */
+export const IMPORT_BATCH = 2_000;
+
+/** What an import in one transaction takes at most: it is held in memory, and SQLite's only writer by its commit. */
+export const MAX_TRANSACTION = { users: 50_000, bytes: 16 * 1024 * 1024 } as const;
+
+/** Time for which positions are kept, in milliseconds: 30 days. */
+export const IMPORT_KEPT = 30 * 24 * 3_600_000;

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../support.ts';
+import { accessibilityProblems, goTo, NARROW, openConsole, tooWide, WIDE } from './console-page.ts';
+import type { Stage } from './stage.ts';
+
+/** Each page, and what has to be on it. */
+const PAGES: Readonly<Record<string, readonly [title: string, content: string]>> = {
+  overview: ['Overview', '.plot canvas'],
+  deliveries: ['Deliveries', 'tbody tr'],
+  users: ['Users', 'tbody tr'],
+  requests: ['Requests', 'tbody tr'],
+  loggers: ['Loggers', 'tbody select'],
+  log: ['Log', '.log-line'],
+  'metrics/http.server.requests': ['Metrics', '.plot canvas'],
+  environment: ['Environment', 'tbody tr'],
+  threads: ['Threads', '.stack li'],
+};
+
+/** The pages as they are, on the shared service. */
+export function pagesSuite(stage: Stage): void {
+  for (const [path, [title, content]] of Object.entries(PAGES)) {
+    it(`${title}, in light and dark, wide and narrow`, async () => {
+      const { page, troubles } = stage.shared;
+      await goTo(page, path);
+      for (const [colorScheme, size] of [
+        ['light', WIDE],
+        ['dark', WIDE],
+        ['dark', NARROW],
+        ['light', NARROW],
+      ] as const) {
+        const look = `${colorScheme} at ${size.width}`;
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize(size);
+        await page.getByRole('heading', { level: 1, name: title }).waitFor();
+        await page.locator(content).first().waitFor();
+        assert.deepEqual(await tooWide(page), [], look);
+        const rules = { light: undefined, dark: ['color-contrast'] }[colorScheme];
+        if (size === WIDE) assert.deepEqual(await accessibilityProblems(page, rules), [], look);
+      }
+      assert.match(await page.title(), new RegExp(title));
+      assert.deepEqual(troubles.splice(0), []);
+    });
+  }
+
+  it('one delivery, and the forms of its body', async () => {
+    const { page, troubles } = stage.shared;
+    await page.setViewportSize(WIDE);
+    await goTo(page, 'deliveries');
+    await page.locator('tbody a').first().click();
+    await page.getByRole('heading', { level: 1, name: 'newsletter_opened' }).waitFor();
+    await page.getByText('Nothing handles this event').waitFor();
+    await page.locator('.json-text', { hasText: '"autumn"' }).waitFor();
+    await page.getByRole('button', { name: 'Bytes' }).click();
+    await page.getByText('000000  7b 22 65').waitFor();
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await page.setViewportSize(NARROW);
+    assert.deepEqual(await tooWide(page), []);
+    assert.deepEqual(troubles, []);
+  });
+
+  it('one delivery: the headers that are kept, and every attempt with its duration, answer and error', async () => {
+    const { page, troubles } = stage.shared;
+    await page.setViewportSize(WIDE);
+    await goTo(page, 'deliveries?event=invoice_sent');
+    await page.locator('tbody a').first().click();
+    const steps = page.locator('.timeline .attempt');
+    await steps.nth(1).waitFor();
+    const [first = '', second = ''] = await steps.allTextContents();
+    assert.match(
+      first,
+      /Attempt 1 failed, retry follows503forward:billing.*, took [\d.]+ (?:µs|ms|s), on .*ledger is being closed/,
+    );
+    assert.match(second, /Attempt 2 succeeded200forward:billing.*, took .*Booked as R-2291/);
+    await page.locator('.timeline .job', { hasText: '2 attempts, ended' }).waitFor();
+    const facts = await page.locator('.facts.mono').textContent();
+    assert.equal(facts, 'user-agentshop/3.4x-request-idorder-7781');
+    assert.deepEqual(await accessibilityProblems(page), []);
+    await page.setViewportSize(NARROW);
+    assert.deepEqual(await tooWide(page), []);
+    assert.deepEqual(troubles, []);
+  });
+
+  it('requests by door, status and duration', async () => {
+    const { page } = stage.shared;
+    await page.setViewportSize(WIDE);
+    await slowRequest(`${stage.service.urls.rest}/users`);
+    await goTo(page, 'requests');
+    const shows = (pattern: RegExp) =>
+      until(
+        page,
+        `(() => {
+          const rows = [...document.querySelectorAll('tbody tr')].map(({ textContent }) => textContent);
+          return rows.length > 0 && rows.every((row) => ${pattern}.test(row));
+        })()`,
+      );
+    await page.getByLabel('Door').selectOption('rest');
+    await shows(/REST/);
+    await page.getByLabel('Status').selectOption('4');
+    await shows(/REST.*4\d\d/);
+    await until(page, "location.hash === '#/requests?door=rest&status=4'");
+    await page.getByLabel('Status').selectOption('');
+    await page.getByLabel('Duration').selectOption('10');
+    await shows(/REST.*(?:\d{2,}(?:\.\d+)? ms|\d s)$/);
+    await page.locator('tbody tr', { hasText: 'POST' }).first().waitFor();
+  });
+
+  it('leads to GraphiQL and to the API reference', async () => {
+    const { page, url } = stage.shared;
+    const links = page.locator('.elsewhere a');
+    const graphiql = await links.filter({ hasText: 'GraphiQL' }).getAttribute('href');
+    assert.equal(graphiql, `${stage.service.urls.graphql}/graphql`);
+    const reference = await links.filter({ hasText: 'API reference' }).getAttribute('href');
+    const opened = await stage.browser.newPage();
+    await opened.goto(new URL(reference ?? '', url).href);
+    await opened.getByText('/update/{id}').first().waitFor();
+    await opened.close();
+  });
+
+  it('works with the keyboard alone', async () => {
+    await using console = await openConsole(stage.browser, stage.service, 'overview');
+    const { page } = console;
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to the page');
+    for (let i = 0; i < 2; i++) await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate('document.activeElement.textContent'), 'Deliveries');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Deliveries' }).waitFor();
+  });
+
+  it('the arrow keys read all plots at the same moment', async () => {
+    const { page } = stage.shared;
+    await page.setViewportSize(WIDE);
+    await goTo(page, 'overview');
+    const times = page.locator('.plot .u-legend .u-series:first-child .u-value');
+    await page.locator('.plot').first().focus();
+    await until(
+      page,
+      `(() => {
+      const plot = document.querySelector('.plot');
+      plot.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft', bubbles: true }));
+      return document.querySelector('.plot .u-legend .u-series:first-child .u-value').textContent !== '';
+    })()`,
+    );
+    const shown = new Set(await times.allTextContents());
+    assert.equal(shown.size, 1, [...shown].join());
+  });
+
+  it('is shown within its first moments, and small', async () => {
+    const context = await stage.browser.newContext({ viewport: WIDE });
+    const page = await context.newPage();
+    const sizes: number[] = [];
+    page.on('response', async (response) => {
+      if (response.url().includes('/assets/'))
+        sizes.push(Number(await response.headerValue('content-length')));
+    });
+    await page.goto(`${stage.service.urls.management}/actuator/console`);
+    await page.locator('h1').waitFor();
+    await context.close();
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    assert.ok(sizes.length === 2 && total < 150_000, `${sizes}`);
+  });
+
+  it('has a page for what it does not know, and a menu on a phone', async () => {
+    const { page } = stage.shared;
+    await page.setViewportSize(NARROW);
+    await page.getByRole('button', { name: 'Pages' }).click();
+    await page.getByRole('link', { name: 'Loggers' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Loggers' }).waitFor();
+    await page.getByRole('link', { name: 'Deliveries' }).waitFor({ state: 'hidden' });
+    await goTo(page, 'nowhere');
+    await page.getByText('There is no such page').waitFor();
+  });
+}
+
+/** A request whose body comes so late that its reply takes more than 10 ms. */
+async function slowRequest(url: string): Promise<void> {
+  const asked = request(url, { method: 'POST', headers: { 'content-type': 'application/json' } });
+  asked.write('{"name":');
+  await sleep(40);
+  asked.end('7}');
+  const [response] = await once(asked, 'response');
+  response.resume();
+  await once(response, 'close');
+}

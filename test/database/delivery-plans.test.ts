@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import { test } from 'node:test';
+import { SqliteDeliveryLog } from '../../src/database/sqlite/inbox/delivery-log.ts';
+import type { WriteQueue } from '../../src/database/sqlite/writer/write-queue.ts';
+import type { DeliveryFilter } from '../../src/inbox/delivery-log.ts';
+import { fillSqlite } from '../support/fill-sqlite.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const DELIVERIES = 12_000;
+const FILTERS: readonly DeliveryFilter[] = [
+  {},
+  { status: 'dead' },
+  { status: 'unhandled' },
+  { event: 'filled', source: '' },
+  { since: 1_700_000_000_000, until: 1_700_000_500_000 },
+  { text: '"number":7}' },
+];
+
+/** Notes what it reads by. */
+class NotingLog extends SqliteDeliveryLog {
+  readonly noted: (readonly [text: string, values: readonly SQLInputValue[]])[] = [];
+
+  protected override read(text: string, values: readonly SQLInputValue[]) {
+    this.noted.push([text, values]);
+    return super.read(text, values);
+  }
+}
+
+test('a page of deliveries is found by keys and indexes, whatever is filtered and wherever it is', async () => {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, 'portico.db');
+  await fillSqlite(file, { users: 1, deliveries: DELIVERIES, search: 'none' });
+  using db = new DatabaseSync(file, { readOnly: true, timeout: 5_000 });
+  // It writes nothing.
+  const log = new NotingLog(db, undefined as unknown as WriteQueue);
+  for (const filter of FILTERS) {
+    for (const before of [Number.MAX_SAFE_INTEGER, DELIVERIES / 2]) {
+      const { items } = await log.list(filter, 50, { before });
+      assert.ok(items.every(({ seq }) => seq < before));
+      await log.find(items[0]?.id ?? 'none');
+    }
+  }
+  assert.ok(log.noted.length > 2 * FILTERS.length);
+  for (const [text, values] of log.noted) {
+    const explained = db.prepare(`EXPLAIN QUERY PLAN ${text.replaceAll('$', '?')}`).all(...values);
+    const plan = explained.map(({ detail }) => String(detail));
+    for (const line of plan) {
+      assert.doesNotMatch(line, /^SCAN (?:d|deliveries|jobs|attempts)\b/, plan.join('\n'));
+    }
+  }
+});

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { openDatabase } from '../../src/database/open-database.ts';
+import { claimJobs } from '../../src/database/postgres/inbox/claim.ts';
+import { Connection } from '../../src/database/postgres/pool/connection.ts';
+import { Server } from '../../src/database/postgres/pool/server.ts';
+import { postgresDatabase, withoutPostgres } from '../support/databases.ts';
+import { newDelivery } from '../support/new-delivery.ts';
+
+const CLAIM = {
+  target: 't',
+  limit: 1,
+  owner: 'o',
+  lease: 60_000,
+  held: [],
+  maxBytes: 1e6,
+  suspects: false,
+  now: null,
+};
+
+describe('plans on PostgreSQL', { skip: withoutPostgres ?? false }, () => {
+  test('a claim is planned once for all values, and a read without a name for its own', async () => {
+    const url = await postgresDatabase();
+    await using database = await openDatabase(url);
+    const count = 10;
+    for (let i = 0; i < count; i++) await database.inbox.append(newDelivery());
+    await using server = new Server(() => Connection.open(url), { shared: 1, alone: 1 });
+    for (let i = 0; i < count; i++) assert.equal((await claimJobs(server, CLAIM)).length, 1);
+    const plans = `SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name = 'claim'`;
+    assert.deepEqual(await server.write({ text: plans }, []), [[count, 0]]);
+    assert.deepEqual(await server.readAlone({ text: 'SHOW plan_cache_mode' }, []), [['auto']]);
+  });
+});

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { addEndpoint } from '../../src/http/add-endpoint.ts';
+import { readRawBodies } from '../../src/http/body/read-bodies.ts';
+import type { Endpoint } from '../../src/http/endpoint.ts';
+import { HttpProblem } from '../../src/http/problem.ts';
+import { createListener } from '../../src/http/server/listener.ts';
+import { openLog } from '../../src/observability/log/log.ts';
+import { captureLog } from '../support/log-capture.ts';
+import { rawHttp } from '../support/raw-http.ts';
+
+/** Counts the bytes of streams, and answers bodies that are none with their length. */
+const counting: Endpoint = {
+  bodyLimit: 10,
+  handle: ({ body }) => ({ status: 200, type: 'text/plain', body: `whole ${body.length}` }),
+  streamed: {
+    takes: ({ contentType }) => contentType === 'text/stream' || contentType === 'text/refused',
+    handle({ contentType }, body) {
+      if (contentType === 'text/refused') throw new HttpProblem(409, 'BAD_REQUEST', 'no');
+      async function* count() {
+        let bytes = 0;
+        for await (const chunk of body) {
+          bytes += chunk.length;
+          yield '.';
+        }
+        yield ` ${bytes}`;
+      }
+      return { status: 200, type: 'text/plain', body: Readable.from(count(), { objectMode: false }) };
+    },
+  },
+};
+
+async function open() {
+  const errors = { contentType: 'text/plain', body: ({ code }: HttpProblem) => code };
+  const log = await openLog({ level: 'info', stream: captureLog().stream });
+  const listener = createListener({ door: 'test', host: '127.0.0.1', port: 0, portHint: '', errors, log });
+  listener.app.register(async (app) => {
+    readRawBodies(app);
+    addEndpoint(app, 'POST', '/count', counting);
+  });
+  const url = await listener.listen();
+  return { listener, url, [Symbol.asyncDispose]: () => listener[Symbol.asyncDispose]() };
+}
+
+const post = (type: string, body: string) =>
+  `POST /count HTTP/1.1\r\nHost: h\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+test('the head of a request decides whether its body is a stream, on both transports', async () => {
+  await using door = await open();
+  // The first request of a connection is the parser's, the others are plain.
+  const replies = await rawHttp(door.url, [
+    post('text/whole', 'abc'),
+    post('text/whole', 'abcd'),
+    post('text/stream', 'x'.repeat(100)),
+    post('text/whole', 'abcde'),
+    post('text/refused', 'x'.repeat(100)),
+    post('text/whole', 'x'.repeat(11)),
+  ]);
+  const said = [...replies.text.matchAll(/whole \d|\. 100|\b\d{3} (?:OK|Conflict|Payload)/g)].map(
+    ([each]) => each,
+  );
+  assert.deepEqual(said, [
+    '200 OK',
+    'whole 3',
+    '200 OK',
+    'whole 4',
+    '200 OK',
+    '. 100',
+    '200 OK',
+    'whole 5',
+    '409 Conflict',
+    '413 Payload',
+  ]);
+});
+
+test('a streamed body may take longer than other requests may', async () => {
+  await using door = await open();
+  Object.assign(door.listener.app.server, { headersTimeout: 400, requestTimeout: 500 });
+  const send = (type: string) => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const sent = request(`${door.url}/count`, { method: 'POST', headers: { 'content-type': type } });
+    sent.on('error', (error: NodeJS.ErrnoException) => resolve(String(error.code)));
+    sent.on('response', (reply) => {
+      let text = '';
+      reply.setEncoding('utf8').on('data', (part) => {
+        text += part;
+      });
+      reply.on('end', () => resolve(`${reply.statusCode} ${text}`)).on('error', () => resolve('cut'));
+    });
+    return { sent, promise };
+  };
+  const slow = send('text/stream');
+  slow.sent.write('a');
+  const whole = send('text/whole');
+  whole.sent.write('a');
+  // Node looks every two seconds: once it has refused the other one, it has looked at this one too.
+  assert.match(await whole.promise, /^408 /);
+  slow.sent.end('b');
+  assert.match(await slow.promise, /^200 \.+ 2$/);
+});

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { promisify } from 'node:util';
+import { noticedPackages } from '../../scripts/license-notices.ts';
+import { freePort } from '../support/free-port.ts';
+import { packPackage } from '../support/installed-package.ts';
+import { PRINTED, PROGRAM } from '../support/package-program.ts';
+import { startPortico } from '../support/portico-process.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+const { built, install, ...cleanup } = await packPackage();
+after(() => cleanup[Symbol.asyncDispose]());
+const folder = await install('empty');
+const installed = join(folder, 'node_modules/portico');
+const readJson = (path: string) => JSON.parse(readFileSync(join(installed, path), 'utf8'));
+
+/** This Node, and the one that PORTICO_OTHER_NODE names. */
+const nodes = [process.execPath, process.env.PORTICO_OTHER_NODE ?? ''];
+for (const node of nodes) {
+  const skip = node === '' ? 'PORTICO_OTHER_NODE names no other Node' : false;
+  test(`the installed package runs on ${node || 'another Node'}: every entry, and the command`, {
+    skip,
+  }, async () => {
+    const place = join(folder, execFileSync(node, ['-v'], { encoding: 'utf8' }).trim());
+    await mkdir(place);
+    await writeFile(join(place, 'package.json'), '{"type":"module"}');
+    await writeFile(join(place, 'program.ts'), PROGRAM);
+    const run = promisify(execFile);
+    assert.equal((await run(node, ['program.ts'], { cwd: place, timeout: 60_000 })).stdout, PRINTED);
+
+    const main = join(installed, 'bin/portico.js');
+    await run(node, [main, 'init', '--yes'], { cwd: place });
+    const port = String(await freePort());
+    await using portico = startPortico({ cwd: place, node, main, env: { MANAGEMENT_PORT: port } });
+    await portico.ready();
+    const health = await run(node, [main, 'health', '--timeout=60000'], {
+      cwd: place,
+      env: { MANAGEMENT_PORT: port },
+    });
+    assert.equal(health.stdout, 'ready\n');
+    assert.equal(await (await fetch(`${portico.urls.management}/actuator/motd`)).text(), 'Be kind.');
+    portico.child.kill('SIGTERM');
+    assert.equal(await portico.exited(), 0);
+  });
+}
+
+test('its types are those of its entries, for programs, the examples and what portico init writes', async () => {
+  for (const [name, entry] of Object.entries(readJson('package.json').exports)) {
+    const paths = typeof entry === 'string' ? [entry] : Object.values(entry as Record<string, string>);
+    for (const path of paths) assert.ok(existsSync(join(installed, path)), `${name}: ${path}`);
+  }
+  const place = join(folder, 'types');
+  await cp(join(ROOT, 'examples'), place, { recursive: true });
+  await writeFile(join(place, 'package.json'), '{"type":"module"}');
+  await writeFile(join(place, 'program.ts'), PROGRAM);
+  execFileSync(process.execPath, [join(installed, 'bin/portico.js'), 'init', '--yes'], {
+    cwd: place,
+    stdio: 'pipe',
+  });
+  await mkdir(join(place, 'node_modules'));
+  await symlink(join(ROOT, 'node_modules/@types'), join(place, 'node_modules/@types'));
+  const options = {
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    module: 'NodeNext',
+    target: 'ES2024',
+    lib: ['ES2024', 'ESNext.Disposable'],
+    types: ['node'],
+    allowImportingTsExtensions: true,
+  };
+  const include = ['program.ts', 'portico.config.mts', '*-plugin/*.ts', 'own-*/*.ts'];
+  await writeFile(join(place, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, include }));
+  execFileSync(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], {
+    cwd: place,
+    stdio: 'pipe',
+  });
+});
+
+/** The first sample of a document that defines a configuration. */
+function sample(document: string): string {
+  return (
+    /```ts\n(import \{ defineConfig[^`]*?export default.*?)```/s.exec(readFileSync(document, 'utf8'))?.[1] ??
+    ''
+  );
+}
+
+const SAMPLES = { 'README.md': join(ROOT, 'README.md'), 'its own README.md': join(built, 'README.md') };
+for (const [which, document] of Object.entries(SAMPLES)) {
+  test(`the sample of ${which} runs in an empty folder and in one of npm init -y`, async () => {
+    const text = sample(document);
+    assert.match(text, /defineConfig\(\{/);
+    for (const type of [undefined, 'commonjs']) {
+      const place = join(folder, `${Object.keys(SAMPLES).indexOf(which)}-${type}`);
+      await mkdir(place);
+      if (type !== undefined) await writeFile(join(place, 'package.json'), JSON.stringify({ type }));
+      await writeFile(join(place, 'portico.config.mts'), text);
+      const main = join(installed, 'bin/portico.js');
+      await using portico = startPortico({ cwd: place, main });
+      await portico.ready();
+      assert.equal(await (await fetch(`${portico.urls.management}/actuator/motd`)).text(), 'Be kind.');
+    }
+  });
+}
+
+test('nothing runs at its installation, and what its documents name is packed', () => {
+  const { scripts, files, dependencies } = readJson('package.json');
+  assert.equal(scripts, undefined);
+  assert.ok(Object.keys(dependencies).length < 10);
+  for (const name of files) assert.ok(existsSync(join(installed, name)), name);
+  const manifests = globSync('node_modules/**/package.json', { cwd: folder, exclude: ['**/test*/**'] });
+  const scripted = manifests.filter((path) => {
+    const { name, version, scripts: own = {} } = JSON.parse(readFileSync(join(folder, path), 'utf8'));
+    return name && version && ['preinstall', 'install', 'postinstall'].some((each) => each in own);
+  });
+  assert.deepEqual(scripted, []);
+  for (const document of ['README.md', 'CHANGELOG.md']) {
+    const text = readFileSync(join(installed, document), 'utf8');
+    assert.doesNotMatch(text, /npm ci/, document);
+    for (const [, target = ''] of text.matchAll(/\]\((?!https?:)([^)#]+)/g)) {
+      assert.ok(existsSync(join(installed, target)), `${document}: ${target}`);
+    }
+  }
+  assert.match(
+    readFileSync(join(installed, 'README.md'), 'utf8'),
+    /^\$ npm install .*\n\$ npx portico init --yes$/m,
+  );
+});
+
+test('its bill of materials lists every package that is inside, with licence and hash', () => {
+  const bill = readJson('sbom.cdx.json');
+  assert.deepEqual([bill.bomFormat, bill.specVersion], ['CycloneDX', '1.6']);
+  const notices = ['THIRD-PARTY-LICENSES.txt', 'build/graphiql/LICENSES.txt', 'build/docs/LICENSES.txt'];
+  const inside = notices.flatMap((file) => noticedPackages(readFileSync(join(installed, file), 'utf8')));
+  type Component = Readonly<{
+    group?: string;
+    name: string;
+    version: string;
+    purl: string;
+    licenses: readonly unknown[];
+    hashes: readonly { alg: string; content: string }[];
+  }>;
+  const components: readonly Component[] = bill.components;
+  const listed = components.map(
+    ({ group, name, version }) => `${group ? `${group}/` : ''}${name}@${version}`,
+  );
+  const expected = new Set(inside.map(({ name, version }) => `${name}@${version}`));
+  assert.deepEqual(listed.toSorted(), [...expected].sort());
+  for (const name of ['fastify', 'graphql', 'pg', 'react', 'swagger-ui-dist']) {
+    assert.ok(
+      components.some((each) => each.name === name && each.group === undefined),
+      name,
+    );
+  }
+  for (const { purl, licenses, hashes } of components) {
+    assert.match(purl, /^pkg:npm\/(?:%40[\w.-]+\/)?[\w.-]+@\d/);
+    assert.equal(licenses.length, 1, purl);
+    assert.match(hashes[0]?.content ?? '', /^[\da-f]{128}$/, purl);
+  }
+});

@@ -107,6 +107,13 @@ describe('retention in a large PostgreSQL', { skip: withoutPostgres ?? false }, 
       `SELECT relname FROM pg_class WHERE 'autovacuum_vacuum_scale_factor=0.02' = ANY (reloptions) ORDER BY 1`,
       url,
     );
-    assert.deepEqual(tables.flat(), ['attempts', 'deliveries', 'enqueued', 'jobs', 'remembered_keys']);
+    assert.deepEqual(tables.flat(), [
+      'attempts',
+      'audit_events',
+      'deliveries',
+      'enqueued',
+      'jobs',
+      'remembered_keys',
+    ]);
   });
 });

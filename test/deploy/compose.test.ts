@@ -61,7 +61,7 @@ test('Portico takes its variables, has a read-only root and is given the time of
 });
 
 test('Prometheus scrapes what Portico exposes, and Grafana asks that Prometheus', () => {
-  const [job] = read('prometheus.yaml').scrape_configs;
+  const [job] = read('../prometheus/prometheus.yml').scrape_configs;
   assert.deepEqual(
     [job.metrics_path, job.static_configs[0].targets],
     ['/actuator/prometheus', ['portico:8080']],
@@ -75,8 +75,12 @@ test('Prometheus scrapes what Portico exposes, and Grafana asks that Prometheus'
 
 const noPromtool = spawnSync('promtool', ['--version']).error && 'promtool is not installed';
 test('promtool takes the configuration', { skip: noPromtool ?? false }, () => {
-  const { status, stderr } = spawnSync('promtool', ['check', 'config', join(FOLDER, 'prometheus.yaml')], {
-    encoding: 'utf8',
-  });
+  const { status, stderr } = spawnSync(
+    'promtool',
+    ['check', 'config', join(FOLDER, '../prometheus/prometheus.yml')],
+    {
+      encoding: 'utf8',
+    },
+  );
   assert.equal(status, 0, stderr);
 });

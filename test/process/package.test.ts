@@ -165,7 +165,7 @@ test('the package holds no sources and no tests, and the licence of each package
   assert.ok(licenses.split('Permission is hereby granted').length > 20, 'their texts');
   assert.match(readFileSync(join(built, 'build/graphiql/LICENSES.txt'), 'utf8'), /^react \d/m);
   const { peerDependencies } = JSON.parse(readFileSync(join(built, 'package.json'), 'utf8'));
-  assert.deepEqual(Object.keys(peerDependencies), ['fastify', 'graphql']);
+  assert.deepEqual(Object.keys(peerDependencies), ['@opentelemetry/api', 'fastify', 'graphql']);
 });
 
 test('an old Node gets one sentence from the package too', () => {

@@ -38,7 +38,7 @@ export const USER_CODES = {
   },
   INVALID_EVENT_ID: {
     status: 400,
-    text: '`Last-Event-ID` is no id of an event of this list; send the last one that came, or none.',
+    text: 'The `Last-Event-ID` is no id of an event of this list; send the last one that came, or none.',
   },
   TOO_MANY_STREAMS: {
     status: 503,

@@ -69,7 +69,8 @@ async function prepareForMove(connection: Connection): Promise<void> {
 async function refuseServices(connection: Connection, which: 'source' | 'target'): Promise<void> {
   const deadline = performance.now() + TIMEOUT;
   const text = `
-    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'portico'`;
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND (application_name = 'portico' OR application_name LIKE 'portico: %')`;
   for (;;) {
     const [row] = await connection.run({ text }, []);
     if (row?.[0] === 0) return;

@@ -1,4 +1,5 @@
 import type { Row } from './row.ts';
+import { access } from './rows/access.ts';
 import { drivers } from './rows/drivers.ts';
 import { graphqlPromises } from './rows/graphql-promises.ts';
 import { graphqlUser } from './rows/graphql-user.ts';
@@ -36,6 +37,7 @@ export const rows: readonly Row[] = [
   restImport,
   restExport,
   recording,
+  access,
   webhook,
   health,
   prometheus,

@@ -11,6 +11,7 @@ const COMMANDS: Readonly<Record<CommandName, Command>> = {
   deliveries: async (rest) => (await import('./commands/deliveries.ts')).deliveriesCommand(rest),
   users: async (rest) => (await import('./commands/users.ts')).usersCommand(rest),
   send: async (rest) => (await import('./commands/send.ts')).sendCommand(rest),
+  tokens: async (rest) => (await import('./commands/tokens.ts')).tokensCommand(rest),
   migrate: async (rest) => (await import('./commands/migrate.ts')).migrateCommand(rest),
   move: async (rest) => (await import('./commands/move.ts')).moveCommand(rest),
   backup: async (rest) => (await import('./commands/backup.ts')).backupCommand(rest),

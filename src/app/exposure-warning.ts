@@ -8,7 +8,10 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/i;
 /** The open doors that need no credentials; none when they listen on loopback. */
 export function exposedDoors({ settings, code }: Config): readonly Door[] {
   if (LOOPBACK.test(settings.host)) return [];
+  const asks = settings['api.required'] === 'all';
   const secured: Partial<Record<Door, boolean>> = {
+    graphql: asks,
+    rest: asks,
     management:
       settings['management.user'] !== undefined ||
       code.users.length > 0 ||
@@ -20,10 +23,10 @@ export function exposedDoors({ settings, code }: Config): readonly Door[] {
   return settings.interfaces.filter((door) => secured[door] !== true && !isLocal(door));
 }
 
-/** The options that secure a door; a door without any needs a proxy that asks for credentials. */
+/** The options that secure a door. */
 const SECURED_BY: Readonly<Record<Door, readonly OptionKey[]>> = {
-  graphql: [],
-  rest: [],
+  graphql: ['api.required'],
+  rest: ['api.required'],
   management: ['management.user', 'management.password'],
   webhook: ['webhook.secret'],
 };
@@ -33,7 +36,7 @@ export function securityAdvice(doors: readonly Door[]): Readonly<Partial<Record<
   return Object.fromEntries(
     doors.map((door) => {
       const names = SECURED_BY[door].map((key) => optionOf(key).env);
-      return [door, names.length === 0 ? 'no option: put a proxy in front' : `set ${names.join(' and ')}`];
+      return [door, `set ${names.join(' and ')}`];
     }),
   );
 }

@@ -5,6 +5,7 @@ import type { Door } from '../config/options/door.ts';
 import type { KnownSecrets } from '../core/redaction.ts';
 import type { ScheduledBackups } from '../database/backup/scheduled-backups.ts';
 import type { Database } from '../database/database.ts';
+import type { ApiGate } from '../http/access/api-gate.ts';
 import type { ErrorFormat } from '../http/error-format.ts';
 import type { DoorApi } from '../http/openapi/api.ts';
 import type { ListedRoute } from '../http/route-list.ts';
@@ -48,6 +49,8 @@ export interface Parts {
   readonly metrics: Metrics;
   readonly events: Events;
   readonly readiness: Readiness;
+  /** What lets requests into REST and GraphQL; undefined where everybody may come in. */
+  readonly api: ApiGate | undefined;
   /** The database, for a door that is known to need it. */
   database(): Database;
   /** The database, if one of the open doors needs it. */

@@ -23,6 +23,7 @@ import { Metrics } from '../observability/metrics/metrics.ts';
 import { loadOpenTelemetry } from '../observability/opentelemetry/load-api.ts';
 import { addDiskMetrics } from '../observability/runtime/disk-metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
+import { openApi } from './api/open-api.ts';
 import { configuredSecrets } from './configured-secrets.ts';
 import { addSetup } from './door-setup.ts';
 import { certificateOf } from './doors/certificate.ts';
@@ -113,6 +114,8 @@ export async function createService(config: Config, { logStream }: ServiceOption
   if (backups !== undefined) opening.use(backups);
   const audit = openAudit(settings, database, loggers);
   if (audit !== undefined) opening.use(audit);
+  const api = await openApi(config, { loggers, secrets, database, audit });
+  if (api !== undefined) opening.use(api);
   const trusted = trustProxy(settings['http.trustProxy']);
   const certificate = await certificateOf(settings, loggers);
   if (certificate !== undefined) opening.use(certificate);
@@ -128,6 +131,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     doors,
     metrics,
     readiness,
+    api,
     events: opening.use(createEvents(loggers.child('inbox'), metrics)),
     database: () => database ?? fail('no door was known to need a database'),
     openedDatabase: () => database,

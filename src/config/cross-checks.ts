@@ -19,6 +19,7 @@ export interface CrossCheckInput {
 export function crossCheck(input: CrossCheckInput): readonly string[] {
   return [
     ...credentials(input),
+    ...identityProvider(input),
     ...roles(input),
     ...userNames(input),
     ...ports(input),
@@ -29,6 +30,7 @@ export function crossCheck(input: CrossCheckInput): readonly string[] {
     ...replica(input),
     ...partitions(input),
     ...backups(input),
+    ...origins(input),
   ];
 }
 
@@ -46,6 +48,20 @@ function credentials({ settings, broken }: CrossCheckInput): readonly string[] {
     if (settings[set] === undefined || settings[missing] !== undefined) return [];
     return [`${set} is set and ${missing} is not; set both (${optionOf(missing).env}) or none`];
   });
+}
+
+const PROVIDER = [
+  'api.jwt.issuer',
+  'api.jwt.audience',
+  'api.jwt.jwks',
+] as const satisfies readonly OptionKey[];
+
+function identityProvider({ settings, broken }: CrossCheckInput): readonly string[] {
+  if (PROVIDER.some((key) => broken.has(key))) return [];
+  const missing = PROVIDER.filter((key) => settings[key] === undefined);
+  if (missing.length === 0 || missing.length === PROVIDER.length) return [];
+  const [set] = PROVIDER.filter((key) => !missing.includes(key));
+  return [`${set} is set and ${missing.join(' and ')} not; set all of them or none`];
 }
 
 function roles({ settings, broken, setsUsers }: CrossCheckInput): readonly string[] {
@@ -139,6 +155,15 @@ function replica({ settings, broken }: CrossCheckInput): readonly string[] {
   if (settings['database.readUrl'] === undefined || settings['database.url'].startsWith('postgres'))
     return [];
   return ['database.readUrl is set but database.url is no postgres:// URL; only PostgreSQL has replicas'];
+}
+
+/** Browsers refuse it: every page could then act as its visitor. */
+function origins({ settings, broken }: CrossCheckInput): readonly string[] {
+  return (['rest', 'graphql'] as const).flatMap((door) => {
+    if (broken.has(`${door}.cors.origins`) || !settings[`${door}.cors.credentials`]) return [];
+    if (!settings[`${door}.cors.origins`].includes('*')) return [];
+    return [`${door}.cors.origins has * and ${door}.cors.credentials is true; name the origins`];
+  });
 }
 
 function partitions({ settings, broken }: CrossCheckInput): readonly string[] {

@@ -2,6 +2,7 @@ import type { DeliveryHandler } from '../inbox/handler.ts';
 import type { HealthIndicator } from '../observability/health/health.ts';
 import type { Door } from './options/door.ts';
 import type { OptionKey, Settings } from './options/options.ts';
+import type { ApiTokensConfig } from './schema/api-tokens.ts';
 import type { CustomEndpoint } from './schema/custom-endpoint.ts';
 import type { DoorSetup } from './schema/door-setup.ts';
 import type { GraphqlConfig, GraphqlContext } from './schema/graphql-code.ts';
@@ -30,6 +31,10 @@ type AllSettings = All<{ [K in OptionKey]: Setting<K, Written<Settings[K]> | und
 type Setups = { readonly [D in Door]?: { readonly setup?: DoorSetup } };
 
 interface Code<C> {
+  readonly api?: {
+    /** Tokens for REST and GraphQL by name. */
+    readonly tokens?: ApiTokensConfig;
+  };
   readonly graphql?: GraphqlConfig<C>;
   readonly management?: {
     /** By name; 0 is healthy, any other number is an error code. */

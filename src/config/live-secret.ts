@@ -1,11 +1,8 @@
-import { unwatchFile, watchFile } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './load.ts';
 import { optionOf } from './options/options.ts';
 import { parseSecretFile } from './sources/secret-file.ts';
-
-/** Polling interval of the file, in milliseconds. */
-const INTERVAL = 1_000;
+import { watchedFile } from './watched-file.ts';
 
 /**
  * The value of `webhook.secret`. If it comes from the file that WEBHOOK_SECRET_FILE names, it follows changes of that
@@ -30,17 +27,13 @@ export function liveSecrets(
     current = value;
     onChange(problem);
   };
-  // It follows a symbolic link, which Kubernetes replaces.
-  watchFile(path, { interval: INTERVAL, persistent: false }, readAgain);
-  // The file may have changed between the start and the first poll.
-  const afterFirst = setTimeout(readAgain, INTERVAL).unref();
+  const watched = watchedFile(path, readAgain);
   return {
     get current() {
       return current;
     },
     [Symbol.dispose]() {
-      clearTimeout(afterFirst);
-      unwatchFile(path, readAgain);
+      watched[Symbol.dispose]();
     },
   };
 }

@@ -1,3 +1,4 @@
+import { ACCESS_CODES } from './error-codes/access.ts';
 import { DATABASE_CODES } from './error-codes/database.ts';
 import { DOOR_CODES } from './error-codes/doors.ts';
 import { GRAPHQL_CODES } from './error-codes/graphql.ts';
@@ -12,6 +13,7 @@ export const ERROR_CODES = {
   ...START_CODES,
   ...DATABASE_CODES,
   ...USER_CODES,
+  ...ACCESS_CODES,
   ...IMPORT_CODES,
   ...DOOR_CODES,
   ...GRAPHQL_CODES,

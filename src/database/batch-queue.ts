@@ -63,6 +63,8 @@ export class BatchQueue<W, R> implements AsyncDisposable {
   #refusal: StoreUnavailableError | undefined;
   #idle: PromiseWithResolvers<void> | undefined;
   #waitTimer: NodeJS.Timeout | undefined;
+  /** When the write was submitted that tells how late the queue is; 0 for none. */
+  #probedAt = 0;
 
   constructor(options: BatchQueueOptions<W, R>) {
     this.#options = { ...DEFAULTS, ...options };
@@ -91,8 +93,23 @@ export class BatchQueue<W, R> implements AsyncDisposable {
       this.#scheduled = false;
       this.#flush();
     }
+    if (this.#probedAt === 0) this.#probe(promise);
     if (maxWait !== undefined) this.#waitTimer ??= setTimeout(this.#refuseLate, maxWait);
     return promise;
+  }
+
+  /** The time that a write has been waiting for its result, in milliseconds; 0 when none is. */
+  get delay(): number {
+    return this.#probedAt === 0 ? 0 : performance.now() - this.#probedAt;
+  }
+
+  /** One write at a time is timed: those that come meanwhile wait no longer than it and its successor. */
+  #probe(write: Promise<unknown>): void {
+    this.#probedAt = performance.now();
+    const end = () => {
+      this.#probedAt = 0;
+    };
+    write.then(end, end);
   }
 
   /** Refuses every waiting and later write, because none can be durable any more. */

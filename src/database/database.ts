@@ -5,6 +5,7 @@ import type { AuditStore } from '../observability/audit/audit.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import type { UserEventLog } from '../users/user-event.ts';
 import type { UserEventFeed } from '../users/user-event-feed.ts';
+import type { ApiTokens } from './api-tokens.ts';
 
 /** A process that has the database open. */
 export interface DatabaseProcess {
@@ -23,6 +24,7 @@ export interface Database extends AsyncDisposable {
   readonly userEvents: UserEventLog;
   readonly inbox: Inbox;
   readonly deliveries: DeliveryLog;
+  readonly apiTokens: ApiTokens;
   /** The processes that have this database open, this one too; absent where there can only be one. */
   processes?(): Promise<readonly DatabaseProcess[]>;
   readonly audit: AuditStore;
@@ -33,6 +35,8 @@ export interface Database extends AsyncDisposable {
    * to; throws or rejects when writes fail.
    */
   pingWriter(): MaybePromise<void>;
+  /** The time that a write of users has been waiting for its commit, in milliseconds; 0 when none is. */
+  writeDelay(): number;
   /**
    * Aborts once durability is lost (a failed fsync); its reason is the error. Every later write fails, and the process
    * should exit.

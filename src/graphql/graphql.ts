@@ -1,10 +1,15 @@
 import type { FastifyPluginAsync } from 'fastify';
+import { pluginGate } from '../config/api/plugin-gate.ts';
+import { corsPolicy } from '../http/access/cors.ts';
+import { addPreflights } from '../http/access/preflights.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { EventStreams } from '../http/event-stream/event-streams.ts';
 import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import type { FastifyExchange } from '../http/fastify-exchange.ts';
+import { joinVary } from '../http/send-reply.ts';
 import { refuseUnrouted } from '../http/unrouted.ts';
+import { contextWithCaller } from './access/context-with-caller.ts';
 import { createFindOperation } from './executor.ts';
 import { openGraphiql } from './graphiql/graphiql.ts';
 import { graphqlErrors } from './graphql-errors.ts';
@@ -24,18 +29,25 @@ const ALLOW = 'GET, HEAD, POST, OPTIONS';
 export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) => {
   const options = withDefaults(given);
   const { path, context, contextValue, maxBodyBytes, maxBatch } = options;
+  const gate = await pluginGate(app, options.api);
+  const cors = corsPolicy(options.cors);
   const graphiql = openGraphiql(path);
   const unread = new UnreadEvents();
   const streams = new EventStreams(unread);
   const run: RunOptions = {
     findOperation: createFindOperation(options),
     maxBatch,
+    gate,
+    cors,
     // A context is made from Fastify's own request, so the fast path leaves such a door alone.
     contextOf:
       context === undefined
-        ? () => contextValue
+        ? contextWithCaller(contextValue, gate)
         : (exchange, { recipient = exchange, connectionParams } = {}) =>
-            context((exchange as FastifyExchange).request, new RequestLifetime(recipient, connectionParams)),
+            context(
+              (exchange as FastifyExchange).request,
+              new RequestLifetime(recipient, connectionParams, exchange.caller),
+            ),
   };
 
   readRawBodies(app);
@@ -52,7 +64,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
     fast: false,
     streams(request, reply, done) {
       if (sockets?.accept(request, reply)) return;
-      reply.header('vary', 'accept');
+      reply.header('vary', joinVary(reply.getHeader('vary') as string | undefined, 'accept'));
       stream.call(app, request, reply, done);
     },
   });
@@ -60,5 +72,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
     fast: context === undefined,
     streams: stream,
   });
-  app.options(path, (_request, reply) => reply.code(204).header('allow', ALLOW).send());
+  addPreflights(app, cors, (scope) => {
+    scope.options(path, (_request, reply) => reply.code(204).header('allow', ALLOW).send());
+  });
 };

@@ -1,6 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
+import type { ApiOptions } from '../config/api/open-gate.ts';
 import type { ContextDetails } from '../config/schema/graphql-code.ts';
+import type { ApiGate } from '../http/access/api-gate.ts';
+import type { CorsOptions } from '../http/access/cors.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { DEFAULT_LIMITS, type DocumentLimits } from './document-limits.ts';
 import type { DocumentSource } from './documents/read-documents.ts';
@@ -42,6 +45,10 @@ export interface GraphqlOptions extends Partial<WebSocketLimits> {
   readonly maxBatch?: number;
   /** Where operations are counted and timed; default nowhere. */
   readonly metrics?: Metrics | undefined;
+  /** Which operations need credentials, and which there are; default none. */
+  readonly api?: ApiOptions | ApiGate | undefined;
+  /** Which pages of other origins may use the door; default none. */
+  readonly cors?: CorsOptions | undefined;
 }
 
 /** The options with their defaults. */
@@ -59,6 +66,8 @@ export function withDefaults(options: GraphqlOptions) {
     onlyDocuments: false,
     maxBatch: 0,
     metrics: undefined,
+    api: undefined,
+    cors: undefined,
     ...DEFAULT_WEB_SOCKET_LIMITS,
     ...options,
     limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS, ...options.limits },

@@ -4,11 +4,17 @@ import type { Recipient } from './execution/recipient.ts';
 /** Makes the signal when it is asked for: most contexts need none. */
 export class RequestLifetime implements ContextDetails {
   readonly connectionParams: ContextDetails['connectionParams'];
+  readonly caller: ContextDetails['caller'];
   readonly #recipient: Recipient;
   #controller: AbortController | undefined;
 
-  constructor(recipient: Recipient, connectionParams: ContextDetails['connectionParams']) {
+  constructor(
+    recipient: Recipient,
+    connectionParams: ContextDetails['connectionParams'],
+    caller: ContextDetails['caller'],
+  ) {
     this.connectionParams = connectionParams;
+    this.caller = caller;
     this.#recipient = recipient;
   }
 

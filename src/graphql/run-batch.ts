@@ -8,12 +8,13 @@ type ResultText = string | Buffer;
 
 /**
  * Runs the operations of a batch side by side and answers with a list of their results in the same order. What is wrong
- * with one of them is its own result; throws HttpProblem for a batch that is refused as a whole, of which nothing runs.
+ * with one of them is its own result, and `onRefused` gets it; throws HttpProblem for a batch that is refused as a whole, of which nothing runs.
  */
 export function runBatch(
   batch: Batch,
   maxBatch: number,
   run: (params: RequestParams) => MaybePromise<ResultText>,
+  onRefused?: (refusal: HttpProblem) => void,
 ): MaybePromise<ResultText> {
   refuseLarge(batch.length, maxBatch);
   if (!batch.every((entry) => typeof entry === 'object' && entry !== null && !Array.isArray(entry))) {
@@ -23,8 +24,9 @@ export function runBatch(
     try {
       return run(paramsFromBody(entry));
     } catch (error) {
-      if (error instanceof HttpProblem) return graphqlErrors.body(error, undefined);
-      throw error;
+      if (!(error instanceof HttpProblem)) throw error;
+      onRefused?.(error);
+      return graphqlErrors.body(error, undefined);
     }
   });
   return texts.some((text) => text instanceof Promise)

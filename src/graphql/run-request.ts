@@ -1,6 +1,7 @@
 import type { ExecutionResult } from 'graphql';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { Guards } from '../http/access/guarded.ts';
 import type { Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
 import { traceFields } from '../observability/trace/trace-fields.ts';
@@ -10,7 +11,7 @@ import type { FindOperation, Refused } from './executor.ts';
 import { maskErrors } from './mask-errors.ts';
 import { EVENT_STREAM, negotiateResultType, RESULT_TYPES, type ResultType } from './media-type.ts';
 import type { Operation } from './operation.ts';
-import { type Batch, paramsOf } from './request-params.ts';
+import { type Batch, paramsOf, type RequestParams } from './request-params.ts';
 import { runBatch } from './run-batch.ts';
 
 /** What an operation is called with, beside its exchange. */
@@ -22,7 +23,7 @@ export interface CallDetails {
 }
 
 /** What requests are run with. */
-export interface RunOptions {
+export interface RunOptions extends Guards {
   readonly findOperation: FindOperation;
   /** What resolvers get as their context. */
   contextOf(exchange: Exchange, call?: CallDetails): unknown;
@@ -40,6 +41,7 @@ export function runRequest(exchange: Exchange, options: RunOptions): MaybePromis
   if ('errors' in operation) return refuseOperation(exchange, operation, type);
   refuseSubscription(operation);
   refuseWriteByGet(exchange, operation);
+  authorize(options, exchange, operation);
   return whenReady(operation.run(params.variables, options.contextOf(exchange), exchange), (result) =>
     replyWith(masked(exchange, result), type),
   );
@@ -50,19 +52,34 @@ function runAll(
   exchange: Exchange,
   batch: Batch,
   type: ResultType,
-  { findOperation, contextOf, maxBatch }: RunOptions,
+  options: RunOptions,
 ): MaybePromise<Reply> {
+  const { findOperation, contextOf, maxBatch, gate } = options;
+  let operations = 0;
   const recipient = new SharedRecipient(exchange);
-  const texts = runBatch(batch, maxBatch, (params) => {
+  const run = (params: RequestParams) => {
+    // The first was counted with its request.
+    if (operations++ > 0) gate?.countOperation(exchange);
     const operation = findOperation(params);
     if ('errors' in operation) return resultText({ errors: operation.errors });
     refuseSubscription(operation);
+    authorize(options, exchange, operation);
     const context = contextOf(exchange, { recipient });
     return whenReady(operation.run(params.variables, context, recipient), (result) =>
       resultText(masked(exchange, result)),
     );
-  });
+  };
+  const texts = runBatch(batch, maxBatch, run, (refusal) => gate?.noteRefusal(exchange, refusal));
   return whenReady(texts, (body) => ({ status: 200, type: `${type}; charset=utf-8`, body }));
+}
+
+/** Judges whether the caller may run an operation: mutations write, all others read. Throws HttpProblem. */
+export function authorize(
+  { gate }: Pick<RunOptions, 'gate'>,
+  exchange: Exchange,
+  { definition }: Operation,
+): void {
+  gate?.authorize(exchange, definition.operation === 'mutation' ? 'write' : 'read');
 }
 
 function refuseSubscription({ definition }: Operation): void {

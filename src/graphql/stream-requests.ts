@@ -4,13 +4,13 @@ import { parseAccept, takesEventStream } from '../http/accept.ts';
 import { exchangeOf } from '../http/add-endpoint.ts';
 import type { Exchange } from '../http/endpoint.ts';
 import type { EventStreams } from '../http/event-stream/event-streams.ts';
-import type { Recipient } from './execution/recipient.ts';
+import { resultsWhileValid } from './access/results-while-valid.ts';
 import { resultText } from './execution/result-text.ts';
 import type { Refused } from './executor.ts';
 import { EVENT_STREAM, negotiateResultType } from './media-type.ts';
 import type { Operation } from './operation.ts';
 import { paramsOf, type RequestParams } from './request-params.ts';
-import { masked, type RunOptions, refuseWriteByGet } from './run-request.ts';
+import { authorize, masked, type RunOptions, refuseWriteByGet } from './run-request.ts';
 
 /**
  * Answers requests that take an event stream with one (GraphQL over SSE, distinct connections mode): subscriptions, and whatever runs for a client that takes
@@ -27,10 +27,11 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
       const operation = options.findOperation(params);
       const subscribes = !('errors' in operation) && operation.definition.operation === 'subscription';
       if (!subscribes && negotiateResultType(accept) !== undefined) return done();
-      if (!('errors' in operation)) refuseWriteByGet(exchange, operation);
-      stream(reply, exchange, () => eventsOf(operation, params, options.contextOf(exchange), exchange)).catch(
-        done,
-      );
+      if (!('errors' in operation)) {
+        refuseWriteByGet(exchange, operation);
+        authorize(options, exchange, operation);
+      }
+      stream(reply, exchange, () => eventsOf(operation, params, options, exchange)).catch(done);
     } catch (error) {
       done(error as Error);
     }
@@ -56,14 +57,15 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
 async function eventsOf(
   operation: Operation | Refused,
   { variables }: RequestParams,
-  context: unknown,
-  recipient: Recipient,
+  { gate, contextOf }: RunOptions,
+  exchange: Exchange,
 ): Promise<AsyncIterable<ExecutionResult>> {
   if ('errors' in operation) return once({ errors: operation.errors });
+  const context = contextOf(exchange);
   if (operation.definition.operation !== 'subscription')
-    return once(await operation.run(variables, context, recipient));
-  const source = await operation.subscribe(variables, context, recipient);
-  return Symbol.asyncIterator in source ? source : once(source);
+    return once(await operation.run(variables, context, exchange));
+  const source = await operation.subscribe(variables, context, exchange);
+  return Symbol.asyncIterator in source ? resultsWhileValid(source, gate, exchange) : once(source);
 }
 
 async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {

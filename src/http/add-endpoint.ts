@@ -7,6 +7,7 @@ import type {
   preParsingHookHandler,
 } from 'fastify';
 import { whenReady } from '../core/maybe-promise.ts';
+import type { KnownCaller } from './access/caller.ts';
 import { streamBody } from './body/streamed-body.ts';
 import type { Endpoint, StreamedBodies } from './endpoint.ts';
 import { FastifyExchange } from './fastify-exchange.ts';
@@ -65,7 +66,11 @@ export function addEndpoint(
       // make the headers slow to read.
       if (exchange.contentType !== null) request.raw.headers['content-type'] = undefined;
       try {
-        endpoint.admit?.(exchange, bodyLength(request, endpoint.bodyLimit));
+        const admitted = endpoint.admit?.(exchange, bodyLength(request, endpoint.bodyLimit));
+        if (admitted instanceof Promise) {
+          admitted.then(() => done(), done);
+          return;
+        }
       } catch (error) {
         done(error as Error);
         return;
@@ -94,6 +99,16 @@ export function exchangeOf(request: FastifyRequest): FastifyExchange {
   const exchange = request[EXCHANGE];
   if (exchange == null) throw new TypeError('The route has no endpoint');
   return exchange;
+}
+
+/** Has a route of Fastify's own use an exchange for a request. */
+export function setExchange(request: FastifyRequest, exchange: FastifyExchange): void {
+  request[EXCHANGE] = exchange;
+}
+
+/** Who makes a request, where that is known. */
+export function callerOf(request: FastifyRequest): KnownCaller | undefined {
+  return request[EXCHANGE]?.caller;
 }
 
 /** The Content-Type header of any request; null without one. */

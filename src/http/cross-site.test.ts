@@ -22,7 +22,7 @@ function guarded(): { app: FastifyInstance; handled: () => number; parsed: () =>
   });
   const endpoint: Endpoint = {
     bodyLimit: 100,
-    admit: refuseCrossSite,
+    admit: (exchange) => refuseCrossSite(exchange),
     handle() {
       handled++;
       return { status: 200, type: 'text/plain', body: 'done' };

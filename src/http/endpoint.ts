@@ -2,13 +2,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { KnownCaller } from './access/caller.ts';
 
 /** A request as an endpoint sees it, whichever transport brought it. */
 export interface Exchange {
   /** The request's id, as `x-request-id` and the log have it. */
   readonly id: string;
   readonly method: string;
-  /** The client's address, or what a trusted proxy says of it; empty on a Unix socket. */
+  /** Path and query, as sent. */
+  readonly target: string;
+  /** The client's address, or what a trusted proxy says of it; empty on a Unix socket, and for a client that is gone. */
   readonly client: string;
   /** By name in lower case. `content-type` is in `contentType` instead. */
   readonly headers: Readonly<IncomingHttpHeaders>;
@@ -20,7 +23,13 @@ export interface Exchange {
   readonly query: Readonly<Record<string, unknown>>;
   /** At most `bodyLimit` bytes; empty without a body. */
   readonly body: Buffer;
+  /** Who makes the request, once that is known; it may become known before the body is read. */
+  caller: KnownCaller | undefined;
   readonly log: FastifyBaseLogger;
+  /** Called before another transport runs the request again. */
+  onRepeat?: (() => void) | undefined;
+  /** Has the reply carry further header fields, whatever the reply is. Call it before the exchange is handled. */
+  addHeaders(headers: Readonly<Record<string, string>>): void;
   /** Calls a listener once the reply is sent or the client is gone. */
   onClose(listener: () => void): void;
   /** The same, and also for a client that has closed its half a second ago; returns what takes it back. */
@@ -44,9 +53,9 @@ export interface Endpoint {
   readonly bodyLimit: number;
   /**
    * Judges a request before its body is used, and mostly before it is read: credentials, budgets. `bodyLength` is the body's length in bytes, or
-   * the limit where that is less or the length is not known. Throws HttpProblem.
+   * the limit where that is less or the length is not known. Throws or rejects with HttpProblem.
    */
-  admit?(exchange: Exchange, bodyLength: number): void;
+  admit?(exchange: Exchange, bodyLength: number): MaybePromise<void>;
   /** Answers a request. Throws HttpProblem, or whatever is then a 500. */
   handle(exchange: Exchange): MaybePromise<Reply>;
   /** Answers those requests whose body is read as it comes, without a limit; `handle` does not get them. */

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import type { KnownCaller } from './access/caller.ts';
 import { onDeparture } from './client-departure.ts';
 import type { Exchange } from './endpoint.ts';
 
@@ -8,6 +9,8 @@ const NO_BODY = Buffer.alloc(0);
 export class FastifyExchange implements Exchange {
   readonly request: FastifyRequest;
   readonly contentType: string | null;
+  caller: KnownCaller | undefined;
+  onRepeat: (() => void) | undefined;
   readonly #reply: FastifyReply;
   readonly #param: string | undefined;
 
@@ -25,6 +28,10 @@ export class FastifyExchange implements Exchange {
 
   get method(): string {
     return this.request.method;
+  }
+
+  get target(): string {
+    return this.request.originalUrl;
   }
 
   get client(): string {
@@ -51,6 +58,10 @@ export class FastifyExchange implements Exchange {
 
   get log(): FastifyBaseLogger {
     return this.request.log;
+  }
+
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    this.#reply.headers(headers);
   }
 
   onClose(listener: () => void): void {

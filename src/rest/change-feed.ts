@@ -1,12 +1,16 @@
 import type { FastifyReply, FastifyRequest, preHandlerHookHandler } from 'fastify';
 import { quote } from '../core/quote.ts';
 import { prefersEventStream } from '../http/accept.ts';
+import type { ApiGate } from '../http/access/api-gate.ts';
+import { whileValid } from '../http/access/while-valid.ts';
+import { exchangeOf } from '../http/add-endpoint.ts';
 import {
   EVENT_STREAM_HEADERS,
   type EventFormat,
   type EventStreams,
 } from '../http/event-stream/event-streams.ts';
 import { HttpProblem } from '../http/problem.ts';
+import { withVary } from '../http/send-reply.ts';
 import { type EventPosition, EventsGoneError, type UserEvent } from '../users/user-event.ts';
 import type { UserEventFeed } from '../users/user-event-feed.ts';
 import { JSON_TYPE } from './envelope.ts';
@@ -24,6 +28,8 @@ export interface ChangeFeedOptions {
   readonly streams: EventStreams;
   /** Maximum streams at the same time. */
   readonly maxStreams: number;
+  /** What has let the requests in; a stream ends with the credentials of its caller. */
+  readonly gate: ApiGate | undefined;
 }
 
 /** Whether a request for the list asks for its changes instead. */
@@ -32,7 +38,7 @@ export function asksForChanges({ headers }: FastifyRequest): boolean {
 }
 
 /** GET /users as an event stream: what is done to users from now on, or behind the event that the client names. */
-export function streamChanges({ feed, streams, maxStreams }: ChangeFeedOptions): preHandlerHookHandler {
+export function streamChanges({ feed, streams, maxStreams, gate }: ChangeFeedOptions): preHandlerHookHandler {
   let open = 0;
   return (request, reply, done) => {
     if (!asksForChanges(request)) return done();
@@ -47,8 +53,9 @@ export function streamChanges({ feed, streams, maxStreams }: ChangeFeedOptions):
       const events = await feed.follow(from).catch((error: unknown) => {
         throw error instanceof EventsGoneError ? new HttpProblem(410, error.code, error.message) : error;
       });
-      reply.headers(CHANGES_HEADERS);
-      await streams.send(reply, events, formatFrom(events.start));
+      reply.headers(withVary(reply.getHeader('vary'), CHANGES_HEADERS));
+      const allowed = whileValid(events, gate, exchangeOf(request));
+      await streams.send(reply, allowed, formatFrom(events.start));
     } finally {
       open--;
     }

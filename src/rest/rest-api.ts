@@ -1,4 +1,6 @@
 import type { ErrorCode } from '../core/error-codes.ts';
+import type { ApiGate } from '../http/access/api-gate.ts';
+import { gateApi } from '../http/access/gate-api.ts';
 import {
   type ApiParameter,
   type ApiReply,
@@ -78,7 +80,7 @@ const withContent = (reply: ApiReply, content: ApiReply['content']): ApiReply =>
 });
 
 /** The REST door as OpenAPI describes it (contract 4.2). `bodyLimit` is not part of it: 413 says so. */
-export function restApi(prefix = ''): DoorApi {
+export function restApi(prefix = '', gate?: ApiGate): DoorApi {
   const create = json(
     'The user is stored; or the report of an import.',
     withData('User created successfully'),
@@ -91,6 +93,7 @@ export function restApi(prefix = ''): DoorApi {
     door: 'rest',
     about: 'Users as JSON over HTTP, many of them as NDJSON or CSV too.',
     refusal: { type: JSON_TYPE, schema: named('RestError') },
+    ...(gate !== undefined && gateApi(gate)),
     schemas: {
       User: userSchema,
       NewUser: newUserSchema,

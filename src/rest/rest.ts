@@ -1,13 +1,19 @@
 import { Readable } from 'node:stream';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiOptions } from '../config/api/open-gate.ts';
+import { pluginGate } from '../config/api/plugin-gate.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { ApiGate } from '../http/access/api-gate.ts';
+import { type CorsOptions, corsPolicy } from '../http/access/cors.ts';
+import { guardHook } from '../http/access/guarded.ts';
+import { addPreflights } from '../http/access/preflights.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/read-bodies.ts';
 import { sendProblem } from '../http/error-format.ts';
 import { EventStreams } from '../http/event-stream/event-streams.ts';
 import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import { FastifyExchange } from '../http/fastify-exchange.ts';
-import { send } from '../http/send-reply.ts';
+import { send, withVary } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import type { UserEventFeed } from '../users/user-event-feed.ts';
 import { askedExport } from './bulk/export-endpoint.ts';
@@ -33,6 +39,10 @@ export interface RestOptions {
   readonly feed?: UserEventFeed | undefined;
   /** Maximum event streams at the same time; default 1,000. */
   readonly maxStreams?: number;
+  /** Which operations need credentials, and which there are; default none. */
+  readonly api?: ApiOptions | ApiGate | undefined;
+  /** Which pages of other origins may use the door; default none. */
+  readonly cors?: CorsOptions | undefined;
 }
 
 const DEFAULT_MAX_IMPORT = 4 * 1024 ** 3;
@@ -48,8 +58,12 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     maxImportBytes = DEFAULT_MAX_IMPORT,
     feed,
     maxStreams = 1_000,
+    api,
+    cors: pages,
   },
 ) => {
+  const gate = await pluginGate(app, api);
+  const cors = corsPolicy(pages);
   const { list, read, create, update, remove } = userEndpoints({
     users,
     bodyLimit,
@@ -57,15 +71,19 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     requireIfMatch,
     idempotencyHours,
     maxImportBytes,
+    gate,
+    cors,
   });
+  const admitHead = guardHook({ gate, cors }, (each, exchange) => each.admit(exchange, 'read'));
   const streams = new EventStreams(new UnreadEvents());
   app.addHook('preClose', (done) => {
     streams.end();
     done();
   });
-  const changes = feed && { streams: streamChanges({ feed, streams, maxStreams }) };
+  const changes = feed && { streams: streamChanges({ feed, streams, maxStreams, gate }) };
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
+  addPreflights(app, cors);
   app.setErrorHandler((error, request, reply) =>
     request.is404 ? notFound(request, reply) : sendProblem(restErrors, error, request, reply),
   );
@@ -73,7 +91,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   // An empty second segment is none.
   for (const slash of ['', '/']) {
     addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false, ...changes });
-    app.head(`/users${slash}`, headOfList);
+    app.head(`/users${slash}`, { onRequest: admitHead }, headOfList);
     addEndpoint(app, 'POST', `/users${slash}`, create);
     addEndpoint(app, 'GET', `/users/:id${slash}`, read);
     addEndpoint(app, 'PUT', `/update/:id${slash}`, update);
@@ -82,12 +100,13 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   /** The length of a whole list is not known before it is sent, so HEAD tells none. */
   function headOfList(request: FastifyRequest, reply: FastifyReply): MaybePromise<FastifyReply> {
-    if (feed !== undefined && asksForChanges(request)) return reply.headers(CHANGES_HEADERS).send();
+    const withFields = (headers: Readonly<Record<string, string>>) =>
+      reply.headers(withVary(reply.getHeader('vary'), headers));
+    if (feed !== undefined && asksForChanges(request)) return withFields(CHANGES_HEADERS).send();
     const isPlain = Object.keys(request.query as object).length === 0 && askedExport(request) === undefined;
     if (isPlain) {
       return whenReady(users.state(), (state) =>
-        reply
-          .headers(validatorHeaders(listValidators(state)))
+        withFields(validatorHeaders(listValidators(state)))
           .type(JSON_TYPE)
           .send(),
       );
@@ -96,8 +115,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     return whenReady(list.handle(exchange), (answer) => {
       if (!(answer.body instanceof Readable)) return send(reply, answer);
       answer.body.destroy();
-      return reply
-        .headers(answer.headers ?? {})
+      return withFields(answer.headers ?? {})
         .type(answer.type)
         .send();
     });
@@ -105,6 +123,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const allow = allowedOf(request.url.slice(app.prefix.length));
+    if (cors !== undefined) reply.headers(cors.fieldsFor(request.headers.origin));
     if (allow !== undefined && request.method === 'OPTIONS') return send(reply, json('', 200, { allow }));
     return sendProblem(restErrors, allow === undefined ? NO_ROUTE : methodNotAllowed(allow), request, reply);
   }

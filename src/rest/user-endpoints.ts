@@ -1,3 +1,5 @@
+import { type Guards, guarded } from '../http/access/guarded.ts';
+import type { Need } from '../http/access/need.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
@@ -7,7 +9,7 @@ import { readList, readUser } from './read-users.ts';
 import { removeUser, updateUser } from './write-users.ts';
 
 /** What the endpoints work with. */
-export interface UserEndpointOptions {
+export interface UserEndpointOptions extends Guards {
   readonly users: DatabaseUserStore;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
@@ -23,12 +25,17 @@ export interface UserEndpointOptions {
 
 /** One endpoint per operation of contract 4.2. */
 export function userEndpoints(options: UserEndpointOptions) {
-  const write = { bodyLimit: options.bodyLimit, admit: refuseCrossSite };
+  const { bodyLimit, cors } = options;
+  const reading = (handle: Endpoint['handle']) => behind('read', { bodyLimit: 0, handle });
+  const writing = (operation: Pick<Endpoint, 'handle' | 'streamed'>) =>
+    behind('write', { bodyLimit, admit: (exchange) => refuseCrossSite(exchange, cors), ...operation });
+  const behind = (need: Need, endpoint: Endpoint) =>
+    guarded(endpoint, options, (each, exchange) => each.admit(exchange, need));
   return {
-    list: { bodyLimit: 0, handle: readList(options) },
-    read: { bodyLimit: 0, handle: readUser(options) },
-    create: { ...write, handle: createUser(options), streamed: importEndpoint(options) },
-    update: { ...write, handle: updateUser(options) },
-    remove: { ...write, handle: removeUser(options) },
+    list: reading(readList(options)),
+    read: reading(readUser(options)),
+    create: writing({ handle: createUser(options), streamed: importEndpoint(options) }),
+    update: writing({ handle: updateUser(options) }),
+    remove: writing({ handle: removeUser(options) }),
   } satisfies Record<string, Endpoint>;
 }

@@ -51,9 +51,8 @@ export function webhookApi({ secured, sources }: WebhookApiOptions): DoorApi {
     schemas: { Delivery: DELIVERY },
     ...(secured && {
       security: {
-        name: 'webhookToken',
-        scheme: { type: 'apiKey', in: 'header', name: 'x-webhook-token' },
-        paths: /^\/webhook$/,
+        schemes: { webhookToken: { type: 'apiKey', in: 'header', name: 'x-webhook-token' } },
+        needs: (path) => (path === '/webhook' ? { webhookToken: [] } : undefined),
         refusals: ['WRONG_TOKEN'],
       },
     }),

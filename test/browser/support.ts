@@ -94,7 +94,7 @@ export async function documentedFields(page: Page, type: string): Promise<readon
 }
 
 /** A browser in which no name resolves: whatever a page wants from elsewhere fails and is seen as an error. */
-export const launchBrowser = (): Promise<Browser> =>
+export const launchBrowser = (hosts: readonly string[] = ['127.0.0.1']): Promise<Browser> =>
   chromium.launch({
     executablePath,
     args: [
@@ -105,6 +105,6 @@ export const launchBrowser = (): Promise<Browser> =>
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+      `--host-resolver-rules=${['MAP * ~NOTFOUND', ...hosts.map((host) => `EXCLUDE ${host}`)].join(', ')}`,
     ],
   });

@@ -127,13 +127,13 @@ test('an old Node gets one sentence', async () => {
 
 test('an unsecured door that listens elsewhere than on loopback is warned of', async () => {
   await using folder = await temporaryFolder();
-  const proxy = 'no option: put a proxy in front';
+  const api = 'set API_REQUIRED';
   {
     await using portico = startPortico({ cwd: folder.path, env: { HOST: '0.0.0.0' } });
     await portico.ready();
     assert.deepEqual(portico.logs().find(({ level }) => level === 'warn')?.secure, {
-      graphql: proxy,
-      rest: proxy,
+      graphql: api,
+      rest: api,
       management: 'set MANAGEMENT_USER and MANAGEMENT_PASSWORD',
       webhook: 'set WEBHOOK_SECRET',
     });
@@ -143,5 +143,5 @@ test('an unsecured door that listens elsewhere than on loopback is warned of', a
   await portico.ready();
   const warning = portico.logs().find(({ level }) => level === 'warn');
   assert.deepEqual(warning?.doors, ['graphql', 'rest']);
-  assert.deepEqual(warning?.secure, { graphql: proxy, rest: proxy });
+  assert.deepEqual(warning?.secure, { graphql: api, rest: api });
 });

@@ -113,7 +113,7 @@ function fillDeliveries(db: DatabaseSync, random: Random, count: number): void {
   }
 }
 
-/** Remembered keys, marks and what was enqueued, without the first ones. */
+/** Remembered keys, marks, what was enqueued and tokens, without the first ones. */
 function fillOthers(db: DatabaseSync, random: Random, count: number): void {
   const odd = () => textOf(random, ODD_PIECES, 8);
   const key = db.prepare(
@@ -123,12 +123,17 @@ function fillOthers(db: DatabaseSync, random: Random, count: number): void {
   const enqueued = db.prepare(
     'INSERT INTO enqueued (id, source, event, body, received_at, dedup_key) VALUES (?, ?, ?, ?, ?, ?)',
   );
+  const token = db.prepare(
+    'INSERT INTO api_tokens (name, digest, scopes, created_at, expires_at, revoked_at, used_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  );
+  const moment = () => (random.chance(0.5) ? random.below(2 ** 40) : null);
   for (let i = 0; i < count; i++) {
+    token.run(`t-${i >> 1}`, `${i}`, 'users:read other', i, moment(), i % 2 === 0 ? i : null, moment());
     key.run(odd(), storedKey(`${i}${odd()}`), `0180-${i}`, i);
     mark.run(`${odd()}${i}`, i);
     enqueued.run(`0190-x${i}`, odd(), odd(), new Uint8Array(i % 99), i, random.chance(0.5) ? odd() : null);
   }
-  for (const table of ['remembered_keys', 'marks', 'enqueued']) {
+  for (const table of ['remembered_keys', 'marks', 'enqueued', 'api_tokens']) {
     db.exec(`DELETE FROM ${table} WHERE seq <= 3 OR seq > ${count} - 2`);
   }
 }
@@ -154,7 +159,7 @@ export function rowsOf(file: string): Readonly<Record<string, readonly unknown[]
     deliveries: all('SELECT * FROM deliveries ORDER BY seq'),
     jobs: all(`SELECT seq, delivery, target, status, attempts, due_at, order_key, error, finished_at, duration, ended_by
       FROM jobs ORDER BY seq`),
-    others: ['remembered_keys', 'marks', 'enqueued'].flatMap((name) =>
+    others: ['remembered_keys', 'marks', 'enqueued', 'api_tokens'].flatMap((name) =>
       all(`SELECT * FROM ${name} ORDER BY seq`),
     ),
     attempts: all('SELECT * FROM attempts ORDER BY seq'),

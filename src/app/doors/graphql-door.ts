@@ -14,7 +14,7 @@ import { MemoryUserStore } from '../../users/memory-user-store.ts';
 import type { Parts } from '../parts.ts';
 
 /** Wires the GraphQL door over users in memory, or over those of the database. Throws ConfigError. */
-export function openGraphqlDoor({ config, metrics, database, listener, apis }: Parts): void {
+export function openGraphqlDoor({ config, metrics, database, listener, apis, api }: Parts): void {
   const { settings, code, file } = config;
   const options = settingsOf(settings, 'graphql');
   const { users, userFeed } = options.users === 'memory' ? inMemory(options.maxUsers) : database();
@@ -30,6 +30,8 @@ export function openGraphqlDoor({ config, metrics, database, listener, apis }: P
     limits: options,
     schema,
     metrics,
+    api,
+    cors: settingsOf(settings, 'graphql.cors'),
     context: context && ((request, details) => context(request, withDetails(portico, details))),
     contextValue: portico,
   });
@@ -45,6 +47,7 @@ function withDetails(portico: GraphqlContext, details: ContextDetails): GraphqlC
   return {
     ...portico,
     connectionParams: details.connectionParams,
+    caller: details.caller,
     get abortSignal() {
       return details.abortSignal;
     },

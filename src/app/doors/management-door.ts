@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '../../config/load.ts';
 import type { InfoPart } from '../../config/options/management-options.ts';
 import { type Settings, settingsOf } from '../../config/options/options.ts';
 import { addFrontPage } from '../../http/front-page.ts';
@@ -7,6 +6,7 @@ import { management } from '../../management/management.ts';
 import { managementErrors, NOT_FOUND, refuse } from '../../management/management-errors.ts';
 import type { SpringBootAdminOptions } from '../../management/spring-boot-admin/spring-boot-admin.ts';
 import { HealthRegistry } from '../../observability/health/registry.ts';
+import { managementUsers } from '../api/management-users.ts';
 import { readBuildInfo } from '../build-info.ts';
 import { consoleView } from '../console/console-parts.ts';
 import { includeList } from '../exposure-rules.ts';
@@ -32,7 +32,7 @@ export function openManagementDoor(parts: Parts, webhookSecrets?: () => readonly
     console: consoleView(parts, webhookSecrets),
     basePath,
     showValues: settings['management.showValues'],
-    users: users(config),
+    users: managementUsers(config),
     role: settings['management.role'],
     maxFailedLogins: settings['management.maxFailedLogins'],
     ...packageInfo(settings['management.info']),
@@ -64,13 +64,6 @@ function addOutside(app: FastifyInstance, basePath: string): void {
 function springBootAdmin(settings: Settings): SpringBootAdminOptions | undefined {
   const { url, ...options } = settingsOf(settings, 'management.springBootAdmin');
   return url === undefined ? undefined : { url, ...options };
-}
-
-/** The users of the management door: the configured one has the required role (contract 5). */
-function users({ settings, code }: Config) {
-  const { 'management.user': user, 'management.password': password, 'management.role': role } = settings;
-  if (user === undefined || password === undefined) return code.users;
-  return [{ user, password, roles: role === undefined ? [] : [role] }, ...code.users];
 }
 
 /** What /info shows of the program. */

@@ -4,7 +4,7 @@ import { restErrors } from '../../rest/rest-errors.ts';
 import type { Parts } from '../parts.ts';
 
 /** Wires the REST door over the users of the database. */
-export function openRestDoor({ config, database, listener, apis }: Parts): void {
+export function openRestDoor({ config, database, listener, apis, api }: Parts): void {
   const { requireIfMatch, idempotencyHours, maxImportBytes, maxStreams } = settingsOf(
     config.settings,
     'rest',
@@ -17,6 +17,8 @@ export function openRestDoor({ config, database, listener, apis }: Parts): void 
     idempotencyHours,
     maxImportBytes,
     maxStreams,
+    api,
+    cors: settingsOf(config.settings, 'rest.cors'),
   });
-  apis.doors.set('rest', async () => (await import('../../rest/rest-api.ts')).restApi());
+  apis.doors.set('rest', async () => (await import('../../rest/rest-api.ts')).restApi('', api));
 }

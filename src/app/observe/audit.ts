@@ -49,11 +49,11 @@ const TYPES: Readonly<Record<number, string>> = {
 /** Records the refusals of a door. */
 export function auditRefusals(audit: Audit | undefined, door: Door): OnRefused | undefined {
   if (audit === undefined) return undefined;
-  return ({ id, client, method, target, headers, status, code }) => {
+  return ({ id, client, method, target, headers, status, code, caller }) => {
     // Without the query, which may hold secrets.
     const [path = ''] = target.split('?', 1);
     audit.record({
-      principal: parseBasicAuth(headers.authorization)?.user ?? ANONYMOUS,
+      principal: caller ?? parseBasicAuth(headers.authorization)?.user ?? ANONYMOUS,
       type: TYPES[status] ?? 'REFUSED',
       data: { door, method, path, status, code, client, request: id },
       isAction: false,

@@ -10,6 +10,7 @@ export const commands = [
   { name: 'deliveries', summary: 'Lists, shows, follows, replays and discards webhook deliveries.' },
   { name: 'users', summary: 'Lists, imports and exports the users of the database.' },
   { name: 'send', summary: 'Sends a webhook delivery, signed as its sender would.' },
+  { name: 'tokens', summary: 'Makes, lists and revokes tokens for REST and GraphQL.' },
   { name: 'migrate', summary: 'Brings the schema of the database up to date.' },
   { name: 'move', summary: 'Copies users and deliveries to another database, of any engine.' },
   { name: 'backup', summary: 'Writes a checked backup of the database, while the service runs.' },

@@ -1,3 +1,4 @@
+import { corsOptions } from './access/cors-options.ts';
 import { choice, count, path, port, text, toggle } from './option.ts';
 
 /** The options of the GraphQL door. */
@@ -132,4 +133,5 @@ export const graphqlOptions = {
     min: 2,
     description: 'Maximum users that the GraphQL door keeps in memory.',
   }),
+  ...corsOptions('graphql', 'GraphQL'),
 } as const;

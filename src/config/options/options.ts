@@ -1,4 +1,6 @@
 import { isKeepableHeader } from '../../core/secret-header.ts';
+import { apiOptions } from './access/api-options.ts';
+import { jwtOptions } from './access/jwt-options.ts';
 import { auditOptions } from './audit-options.ts';
 import { backupOptions } from './backup-options.ts';
 import { doors } from './door.ts';
@@ -61,6 +63,8 @@ export const options = {
       'Schema migration at the start; when false, the start refuses a schema that is not up to date ("portico migrate" updates it). --no-migrate is short for false.',
   }),
   ...backupOptions,
+  ...apiOptions,
+  ...jwtOptions,
   ...graphqlOptions,
   ...restOptions,
   ...managementOptions,

@@ -1,4 +1,5 @@
 import { SEARCH_LEVELS } from '../../users/search-level.ts';
+import { corsOptions } from './access/cors-options.ts';
 import { choice, count, port, toggle } from './option.ts';
 
 /** The options of the REST door and of the users that it serves. */
@@ -33,6 +34,7 @@ export const restOptions = {
     description:
       'Whether updates and deletions over REST need If-Match, so that no client overwrites what it has not read.',
   }),
+  ...corsOptions('rest', 'REST'),
   'rest.maxStreams': count({
     env: 'REST_MAX_STREAMS',
     default: 1_000,

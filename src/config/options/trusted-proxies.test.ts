@@ -30,8 +30,7 @@ test('true stands for every address that connects, and for no other in X-Forward
   assert.deepEqual(reply.json(), ['198.51.100.1', 'a.example', 'https']);
 });
 
-test('a list is Fastify’s, and none is false', () => {
-  assert.deepEqual(trustProxy(['10.0.0.1']), ['10.0.0.1']);
+test('an empty list is false, which Fastify parses no header for', () => {
   assert.equal(trustProxy([]), false);
 });
 

@@ -25,8 +25,8 @@ export const trustedProxies = {
 export type TrustProxy = false | string[] | Trust;
 
 /**
- * The option's value as Fastify takes it; false when empty, as Fastify parses proxy headers for any list. Its own `true`
- * would take the first address of X-Forwarded-For, which a client writes itself where its proxy adds to that.
+ * The option's value as Fastify takes it; false when empty, as Fastify parses proxy headers for any function. Its own
+ * `true` would take the first address of X-Forwarded-For, which a client writes itself where its proxy adds to that.
  */
 export function trustProxy(proxies: readonly string[]): TrustProxy {
   if (proxies.includes(EVERY)) return (_address, hop) => hop === 0;

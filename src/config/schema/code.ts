@@ -19,12 +19,20 @@ export interface ConfigCode {
   readonly forward: unknown;
   readonly alerts: unknown;
   readonly schedules: unknown;
+  /** Tokens for REST and GraphQL; data, not validated. */
+  readonly apiTokens: unknown;
   readonly graphql: GraphqlCode;
   readonly setups: DoorSetups;
 }
 
 /** The keys that only a module can hold, with their documentation. */
 export const codeKeys = [
+  {
+    key: 'api.tokens',
+    shape: '{ [name]: { secret, scopes: [scope], expires } }',
+    description:
+      'Tokens for REST and GraphQL by name: `secret` is a text, `{ env }` or `{ file }`, or several of them while one is replaced; files are followed. `expires` is a date. Data, so also in .json.',
+  },
   {
     key: 'graphql.typeDefs',
     shape: 'string, DocumentNode or an array of them',
@@ -112,6 +120,7 @@ export const codeKeys = [
 
 /** The keys that hold data, which JSON files may hold too. */
 export const dataKeys: ReadonlySet<CodeKey> = new Set<CodeKey>([
+  'api.tokens',
   'webhook.sources',
   'webhook.forward',
   'webhook.alerts',

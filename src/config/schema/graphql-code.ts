@@ -7,6 +7,7 @@ import type {
   GraphQLSchema,
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
+import type { Caller } from '../../http/access/caller.ts';
 import type { User } from '../../users/user.ts';
 import type { UserStore } from '../../users/user-store.ts';
 import type { Given } from './given.ts';
@@ -24,6 +25,8 @@ export interface Users extends UserStore {
 /** What resolvers get as their context unless `graphql.context` makes another one. */
 export interface GraphqlContext {
   readonly users: Users;
+  /** Who makes the request; undefined where no credentials are needed and none were sent. */
+  readonly caller?: Caller | undefined;
 }
 
 /** What `graphql.context` gets beside the request. */
@@ -32,6 +35,8 @@ export interface ContextDetails {
   readonly abortSignal: AbortSignal;
   /** The payload of `connection_init`, for operations of a WebSocket. */
   readonly connectionParams: Readonly<Record<string, unknown>> | undefined;
+  /** Who makes the request; undefined where no credentials are needed and none were sent. */
+  readonly caller: Caller | undefined;
 }
 
 /** As methods, because their parameters then take narrower types, which only a schema knows. */

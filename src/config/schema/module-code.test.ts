@@ -41,6 +41,7 @@ test('nothing given is nothing', () => {
     endpoints: [],
     users: [],
     handlers: new Map(),
+    apiTokens: undefined,
     sources: undefined,
     forward: undefined,
     alerts: undefined,

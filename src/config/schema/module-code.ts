@@ -19,6 +19,7 @@ export function readModuleCode(
     healthGroups: readHealthGroups(at('management.healthGroups'), checks, problems),
     endpoints: readEndpoints(at('management.endpoints'), problems),
     users: readUsers(at('management.users'), problems),
+    apiTokens: code.get('api.tokens'),
     sources: code.get('webhook.sources'),
     forward: code.get('webhook.forward'),
     alerts: code.get('webhook.alerts'),

@@ -5,6 +5,12 @@ import { quote } from '../../core/quote.ts';
 import type { Option } from '../options/option.ts';
 import { type Parsed, parseText } from '../options/parse.ts';
 
+/** The text of a file, and its absolute path. */
+export interface SecretFile {
+  readonly text: string;
+  readonly path?: string;
+}
+
 /**
  * Reads a secret from a file and strips one newline at its end. `variable` names the reference in messages.
  * A relative path is resolved against `cwd`.
@@ -13,13 +19,14 @@ export function readSecretFile(
   variable: string,
   path: string,
   cwd: string,
-): { readonly text: string } | { readonly problem: string } {
+): SecretFile | { readonly problem: string } {
   if (path.trim() === '') return { problem: `${variable} is empty; unset it or name a file` };
   const named = `${variable} names the file ${quote(path)}`;
   try {
-    const bytes = readFileSync(resolve(cwd, path));
+    const absolute = resolve(cwd, path);
+    const bytes = readFileSync(absolute);
     if (!isUtf8(bytes)) return { problem: `${named}, which is not UTF-8 text` };
-    return { text: bytes.toString().replace(/\r?\n$/, '') };
+    return { text: bytes.toString().replace(/\r?\n$/, ''), path: absolute };
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
     return { problem: `${named}, which cannot be read (${reason})` };

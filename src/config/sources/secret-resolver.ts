@@ -1,12 +1,12 @@
 import type { Environment } from './environment.ts';
-import { readSecretFile } from './secret-file.ts';
+import { readSecretFile, type SecretFile } from './secret-file.ts';
 
 /** Resolves secrets that the configuration references. */
 export interface SecretResolver {
   /** The value of an environment variable; undefined when it is not set. */
   env(name: string): string | undefined;
-  /** The text of a file, or the problem; `at` names the reference in messages. */
-  file(at: string, path: string): { readonly text: string } | { readonly problem: string };
+  /** What a file holds, or the problem; `at` names the reference in messages. */
+  file(at: string, path: string): SecretFile | { readonly problem: string };
 }
 
 /** Resolves against environment variables, and against files relative to `cwd`. */

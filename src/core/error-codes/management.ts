@@ -72,12 +72,6 @@ export const MANAGEMENT_CODES = {
     status: 502,
     text: 'The webhook door did not take a connection for a test delivery; see its health and its log.',
   },
-  TOO_MANY_ATTEMPTS: { status: 429, text: 'Too many log-ins failed; wait for the time in Retry-After.' },
-  TOO_MANY_LOGINS: {
-    status: 503,
-    text: 'Too many passwords are being checked; try again after Retry-After.',
-  },
   TWO_PATTERNS: { status: 400, text: 'Several patterns were given; give one.' },
-  UNAUTHORIZED: { status: 401, text: 'The request has no valid user name and password; send them.' },
   WRONG_TAG: { status: 400, text: 'A tag cannot be read; write it as key:value.' },
 } as const satisfies ErrorEntries;

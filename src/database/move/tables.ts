@@ -25,7 +25,8 @@ export interface MovedTable {
     | 'remembered_keys'
     | 'marks'
     | 'enqueued'
-    | 'audit_events';
+    | 'audit_events'
+    | 'api_tokens';
   readonly key: string;
   readonly columns: readonly Column[];
 }
@@ -97,6 +98,16 @@ export const movedTables: readonly MovedTable[] = [
     body: 'bytes',
     received_at: 'integer',
     dedup_key: 'text',
+  }),
+  table('api_tokens', {
+    seq: 'integer',
+    name: 'name',
+    digest: 'name',
+    scopes: 'name',
+    created_at: 'integer',
+    expires_at: 'integer',
+    revoked_at: 'integer',
+    used_at: 'integer',
   }),
   table('audit_events', {
     seq: 'integer',

@@ -5,6 +5,7 @@ import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
 import { PING } from '../ping.ts';
+import { postgresApiTokens } from './api-tokens.ts';
 import { postgresAuditStore } from './audit-store.ts';
 import { PostgresDeliveryLog } from './inbox/delivery-log.ts';
 import { postgresInbox } from './inbox/inbox.ts';
@@ -63,6 +64,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
     userEvents: events,
     inbox,
     deliveries: new PostgresDeliveryLog(server, notifier, observer),
+    apiTokens: postgresApiTokens(server, observer),
     async processes() {
       const rows = await server.readAlone({ text: PROCESSES }, []);
       return rows.map(([name, since]) => ({ name: String(name), since: Number(since) }));
@@ -74,6 +76,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
     async pingWriter() {
       await Promise.all([users.commitNothing(), checkDeliveries(server)]);
     },
+    writeDelay: () => users.writeDelay,
     // A lost connection is reopened; the server itself answers for the durability of its commits.
     failed: new AbortController().signal,
     async [Symbol.asyncDispose]() {

@@ -209,6 +209,11 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   }
 
   /** Waits for the accepted writes, then refuses later ones. */
+  /** The time that a write has been waiting, in milliseconds. */
+  get writeDelay(): number {
+    return Math.max(this.#creates.delay, this.#updates.delay, this.#removals.delay);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const queues = [this.#creates, this.#updates, this.#removals];
     await Promise.all(queues.map((queue) => queue[Symbol.asyncDispose]()));

@@ -7,6 +7,7 @@ import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
 import { PING } from '../ping.ts';
+import { sqliteApiTokens } from './api-tokens.ts';
 import { sqliteAuditStore } from './audit-store.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';
 import { resetTimes } from './inbox/after-restart.ts';
@@ -91,6 +92,7 @@ export function openSqlite(
       inbox: sqliteInbox(reads, writer, observer),
       userEvents: events,
       deliveries: new SqliteDeliveryLog(reads, writer.queue),
+      apiTokens: sqliteApiTokens(reads, writer.queue),
       audit: sqliteAuditStore(reads, writer.queue),
       ping() {
         failed.signal.throwIfAborted();
@@ -101,6 +103,7 @@ export function openSqlite(
       async pingWriter() {
         await writer.queue.submit([]);
       },
+      writeDelay: () => writer.queue.delay,
       failed: failed.signal,
       [Symbol.asyncDispose]() {
         closed ??= resources.disposeAsync();

@@ -6,8 +6,8 @@ import {
   specifiedRules,
   validate,
 } from 'graphql';
+import { GenerationalCache } from '../../core/generational-cache.ts';
 import { type DocumentLimits, exceededLimits } from '../document-limits.ts';
-import { GenerationalCache } from '../generational-cache.ts';
 import type { OperationOptions } from '../operation.ts';
 import type { OperationMeters } from '../operation-meters.ts';
 import { type Operations, operationsOf, type Refused } from './operations.ts';

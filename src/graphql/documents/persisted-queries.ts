@@ -1,4 +1,4 @@
-import { GenerationalCache } from '../generational-cache.ts';
+import { GenerationalCache } from '../../core/generational-cache.ts';
 import { sha256 } from './sha256.ts';
 
 /** What an entry takes beside its text, in bytes: the hash, the entry and its place in the map. */

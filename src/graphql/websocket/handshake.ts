@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, handleProtocols } from 'graphql-ws';
+import type { CorsPolicy } from '../../http/access/cors.ts';
 import { refuseCrossSiteSocket } from '../../http/cross-site.ts';
 import { HttpProblem } from '../../http/problem.ts';
 
@@ -7,8 +8,8 @@ const VERSION = '13';
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
 /** Judges a request for a WebSocket. Throws HttpProblem. */
-export function judgeHandshake({ headers, hostname }: FastifyRequest): void {
-  refuseCrossSiteSocket({ headers, host: hostname });
+export function judgeHandshake({ headers, hostname }: FastifyRequest, cors: CorsPolicy | undefined): void {
+  refuseCrossSiteSocket({ headers, host: hostname }, cors);
   if (headers['sec-websocket-version'] !== VERSION) {
     throw new HttpProblem(400, 'WEBSOCKET_HANDSHAKE', `The WebSocket must be of version ${VERSION}`, {
       headers: { 'sec-websocket-version': VERSION },

@@ -4,8 +4,10 @@ import type { ErrorCode } from '../../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import { toProblem } from '../../http/problem.ts';
 import { SlowSubscriberError } from '../../users/local-user-feed.ts';
+import { resultsWhileValid } from '../access/results-while-valid.ts';
 import type { Operation } from '../operation.ts';
-import { masked, type RunOptions } from '../run-request.ts';
+import { authorize, masked, type RunOptions } from '../run-request.ts';
+import { admitSocket } from './admit-socket.ts';
 import type { GraphqlSocket } from './graphql-socket.ts';
 import { refusal } from './operation-slots.ts';
 import { SubscriptionStream } from './subscription-stream.ts';
@@ -26,6 +28,8 @@ export function createProtocol(schema: GraphQLSchema, options: RunOptions): Serv
   const run = (args: ExecutionArgs) => (args as RunArgs).run();
   return makeServer<Record<string, unknown> | undefined, GraphqlSocket>({
     connectionInitWaitTimeout: INIT_TIMEOUT,
+    onConnect: ({ extra, connectionParams }) =>
+      options.gate === undefined || admitSocket(options.gate, extra, connectionParams),
     onSubscribe: (context, _id, payload) => begin(context, payload),
     execute: run,
     subscribe: run,
@@ -49,6 +53,8 @@ export function createProtocol(schema: GraphQLSchema, options: RunOptions): Serv
       variables: variables ?? undefined,
     });
     if ('errors' in operation) return operation.errors;
+    const forbidden = forbiddenBy(options, socket, operation);
+    if (forbidden !== undefined) return [forbidden];
     const refused = socket.begin(payload);
     if (refused !== undefined) return [refused];
     // Held as long as the operation runs.
@@ -68,13 +74,32 @@ export function createProtocol(schema: GraphQLSchema, options: RunOptions): Serv
           const inputs = variables ?? undefined;
           if (definition.operation !== 'subscription') return operation.run(inputs, context, recipient);
           return whenReady(operation.subscribe(inputs, context, recipient), (source) =>
-            Symbol.asyncIterator in source ? open(socket, source) : source,
+            Symbol.asyncIterator in source
+              ? open(socket, resultsWhileValid(source, options.gate, socket.exchange))
+              : source,
           );
         } catch (error) {
           return failed(socket, error);
         }
       },
     };
+  }
+}
+
+/** Why the caller may not run an operation. */
+function forbiddenBy(
+  options: RunOptions,
+  { exchange }: GraphqlSocket,
+  operation: Operation,
+): GraphQLError | undefined {
+  try {
+    options.gate?.countOperation(exchange);
+    authorize(options, exchange, operation);
+    return undefined;
+  } catch (error) {
+    options.gate?.noteRefusal(exchange, error);
+    const { code, message } = toProblem(error);
+    return new GraphQLError(message, { extensions: { code } });
   }
 }
 

@@ -35,6 +35,7 @@ export class WebSockets {
   readonly #server: WebSocketServer;
   readonly #protocol: Server<GraphqlSocket>;
   readonly #slots: OperationSlots;
+  readonly #run: RunOptions;
   readonly #budget: ReplyBudget;
   readonly #unread: UnreadEvents;
   readonly #heartbeat = new Heartbeat();
@@ -43,6 +44,7 @@ export class WebSockets {
 
   constructor(app: FastifyInstance, options: WebSocketsOptions, run: RunOptions, unread: UnreadEvents) {
     this.#unread = unread;
+    this.#run = run;
     this.#max = options.maxWebSockets;
     this.#slots = new OperationSlots(options);
     this.#budget = replyBudgetOf(app) ?? new ReplyBudget(MAX_UNREAD);
@@ -70,7 +72,7 @@ export class WebSockets {
 
   /** Makes a request's connection a WebSocket. Throws HttpProblem. */
   accept({ socket, head }: Upgrade, request: FastifyRequest, reply: FastifyReply): void {
-    judgeHandshake(request);
+    judgeHandshake(request, this.#run.cors);
     if (this.#hasEnded) throw unavailable('STOPPING', 'The service is stopping');
     if (this.#open.size >= this.#max)
       throw unavailable('TOO_MANY_WEBSOCKETS', 'Too many WebSockets are open');

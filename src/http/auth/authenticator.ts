@@ -1,8 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { HttpProblem } from '../problem.ts';
-import { AttemptLimit, attemptSource } from './attempt-limit.ts';
+import { attemptSource } from './attempt-limit.ts';
 import { type BasicUser, type Credentials, type Principal, parseBasicAuth } from './basic-auth.ts';
 import { boundedGate } from './bounded-gate.ts';
+import { FailureLimit, type FailureLimitOptions } from './failure-limit.ts';
 import { userTable } from './user-table.ts';
 
 /** The authenticated user, why credentials are not even checked (429 or 503), or undefined for wrong ones. */
@@ -11,17 +12,11 @@ export type Verdict = Principal | HttpProblem | undefined;
 /** Maps the value of an Authorization header, sent from an address, to a verdict. */
 export type Authenticator = (header: string | undefined, address: string) => Verdict | Promise<Verdict>;
 
-export interface AuthenticatorOptions {
-  /** Failed attempts of one address within a minute after which it has to wait; default 10, 0 for no limit. */
-  readonly maxFailures?: number | undefined;
-  /** Called when an address reaches that limit. */
-  readonly onLimit?: (address: string) => void;
-  /** A monotonic clock, in milliseconds. */
-  readonly now?: () => number;
+export interface AuthenticatorOptions extends FailureLimitOptions {
+  /** The limit on failures, where other ways to authenticate share it; default one of its own. */
+  readonly failures?: FailureLimit;
 }
 
-const WINDOW = 60_000;
-const MAX_ADDRESSES = 10_000;
 /** Concurrent checks of hashes: each takes memory and a thread of the pool, which files and DNS use too. */
 const CHECKS_AT_ONCE = 2;
 const WAITING_CHECKS = 32;
@@ -42,11 +37,10 @@ interface Proven {
  */
 export function authenticator(
   users: readonly BasicUser[],
-  { maxFailures = 10, onLimit = () => {}, now = () => performance.now() }: AuthenticatorOptions = {},
+  options: AuthenticatorOptions = {},
 ): Authenticator {
   const { byPassword, byHash } = userTable(users);
-  const max = maxFailures === 0 ? Number.POSITIVE_INFINITY : maxFailures;
-  const limit = new AttemptLimit({ max, windowMs: WINDOW, maxAddresses: MAX_ADDRESSES, now });
+  const { failures = new FailureLimit(options) } = options;
   const gate = boundedGate(CHECKS_AT_ONCE, WAITING_CHECKS, BUSY);
   const key = randomBytes(32);
   // At most one entry per password of a user: nothing else is ever right.
@@ -61,25 +55,19 @@ export function authenticator(
     return entry.principal;
   }
 
-  function fail(source: string): void {
-    if (limit.fail(source)) onLimit(source);
-  }
-
   async function checkHash(
     check: NonNullable<typeof byHash>,
     credentials: Credentials,
     id: string,
     source: string,
   ) {
-    // Counted before the result is known, or a thousand concurrent guesses would all be checked.
-    const reached = limit.fail(source);
+    const settle = failures.expectFailure(source);
     try {
       const principal = await gate(() => check(credentials));
-      if (principal !== undefined) limit.forgive(source);
-      else if (reached) onLimit(source);
+      settle(principal === undefined);
       return principal;
     } catch (error) {
-      limit.forgive(source);
+      settle(false);
       throw error;
     } finally {
       checking.delete(id);
@@ -99,12 +87,12 @@ export function authenticator(
     // Concurrent requests with the same credentials share the check; it is one guess.
     let check = checking.get(id);
     if (check === undefined) {
-      const wait = limit.waitOf(source);
-      if (wait > 0) return tooMany(wait);
+      const refusal = failures.refusal(source);
+      if (refusal !== undefined) return refusal;
       const principal = known?.principal ?? byPassword(credentials);
       if (principal !== undefined) return remember(id, source, principal);
       if (byHash === undefined) {
-        fail(source);
+        failures.fail(source);
         return undefined;
       }
       check = checkHash(byHash, credentials, id, source);
@@ -123,10 +111,3 @@ export function authenticator(
 const BUSY = new HttpProblem(503, 'TOO_MANY_LOGINS', 'Too many log-ins at once', {
   headers: { 'retry-after': '1' },
 });
-
-function tooMany(waitMs: number): HttpProblem {
-  const headers = { 'retry-after': String(Math.ceil(waitMs / 1_000)) };
-  return new HttpProblem(429, 'TOO_MANY_ATTEMPTS', 'Too many failed log-ins from here; wait a while', {
-    headers,
-  });
-}

@@ -6,6 +6,7 @@ import type {
   RequestTracing,
   TracedRequest,
 } from '../../observability/trace/request-tracing.ts';
+import type { KnownCaller } from '../access/caller.ts';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../body/reply-budget.ts';
 import { onDeparture } from '../client-departure.ts';
 import type { ClientAddress } from '../connections/client-address.ts';
@@ -16,6 +17,7 @@ import { type ErrorFormat, refusal } from '../error-format.ts';
 import type { ExchangeRecorder } from '../exchange-log.ts';
 import { bodyTooLarge } from '../problem.ts';
 import type { ReplyRecorder } from '../request-metrics.ts';
+import { withVary } from '../send-reply.ts';
 import { isAudited, type OnRefused } from '../server/refused-request.ts';
 import type { FastConnection } from './fast-connection.ts';
 import { parseReplyHead } from './parse-reply-head.ts';
@@ -69,9 +71,13 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
   readonly #route: FastRoute;
   readonly #options: FastExchangeOptions;
   readonly #began = performance.now();
+  caller: KnownCaller | undefined;
+  onRepeat: (() => void) | undefined;
   #onClose: (() => void) | undefined;
   #span: RequestSpan | undefined;
   #replied = false;
+  #isCancelled = false;
+  #added: Reply['headers'];
 
   /** `chunk` holds the bytes of the request and nothing else. */
   constructor(
@@ -133,6 +139,10 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
     return this.#options.log;
   }
 
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    this.#added = { ...this.#added, ...withVary(this.#added?.vary, headers) };
+  }
+
   onClose(listener: () => void): void {
     const before = this.#onClose;
     this.#onClose =
@@ -149,6 +159,7 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
   }
 
   cancel(): void {
+    this.#isCancelled = true;
     this.#span?.end(0);
     this.#close();
   }
@@ -166,8 +177,24 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
     const { bodyLimit } = endpoint;
     const bodyLength = bodyLimit === 0 ? 0 : this.#chunk.length - this.#request.head.length;
     try {
-      endpoint.admit?.(this, Math.min(bodyLength, bodyLimit));
-      if (bodyLength > bodyLimit) throw bodyTooLarge();
+      const admitted = endpoint.admit?.(this, Math.min(bodyLength, bodyLimit));
+      if (admitted instanceof Promise) {
+        admitted.then(
+          () => this.#handle(bodyLength),
+          (error: unknown) => this.#fail(error),
+        );
+      } else this.#handle(bodyLength);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #handle(bodyLength: number): void {
+    // The client has left while it was admitted.
+    if (this.#isCancelled) return;
+    const { endpoint } = this.#route;
+    try {
+      if (bodyLength > endpoint.bodyLimit) throw bodyTooLarge();
       const answer = endpoint.handle(this);
       if (answer instanceof Promise) {
         answer.then(
@@ -181,8 +208,9 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
   }
 
   #noteRefusal(status: number, code = ''): void {
-    const { id, client, method, headers } = this;
-    this.#options.onRefused?.({ id, client, method, target: this.#request.url, headers, status, code });
+    const { id, client, method, target, headers } = this;
+    const caller = this.caller?.name;
+    this.#options.onRefused?.({ id, client, method, target, headers, status, code, caller });
   }
 
   #settle(reply: Reply): void {
@@ -193,12 +221,14 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
     }
   }
 
-  #send({ status, type, body, headers }: Reply): void {
+  #send({ status, type, body, headers: own }: Reply): void {
     if (body instanceof Readable) {
       this.#leaveToFastify(body);
       return;
     }
     if (this.#replied) return;
+    const added = this.#added;
+    const headers = added === undefined ? own : { ...added, ...(own && withVary(added.vary, own)) };
     const { heads, isDraining, replyBudget } = this.#options;
     const connection = this.#connection;
     const closes = isDraining() || connection.isLast;
@@ -260,6 +290,7 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
   /** Streams are Fastify's: it runs the request again. */
   #leaveToFastify(stream: Readable): void {
     stream.destroy();
+    this.onRepeat?.();
     this.#replied = true;
     this.#close();
     this.#connection.handOver(this.#chunk);

@@ -48,13 +48,14 @@ export interface DoorApi {
   readonly schemas: Readonly<Record<string, Schema>>;
   /** How the door writes a refusal for clients that do not take problem details. */
   readonly refusal: { readonly type: string; readonly schema: Schema };
+  /** Why any request to it may be refused, beside what every door refuses. */
+  readonly refusals?: readonly ErrorCode[];
   /** How clients authenticate, if they have to. */
   readonly security?: {
-    readonly name: string;
-    readonly scheme: Schema;
-    /** The paths that need it. */
-    readonly paths: RegExp;
-    /** Why such a request may be refused. */
+    readonly schemes: Readonly<Record<string, Schema>>;
+    /** The schemes that an operation takes, each with its scopes; undefined for one that needs none. */
+    needs(path: string, method: string): Readonly<Record<string, readonly string[]>> | undefined;
+    /** Why an operation that needs one may be refused. */
     readonly refusals: readonly ErrorCode[];
   };
 }

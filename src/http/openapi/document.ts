@@ -75,7 +75,7 @@ export function openApiDocument(doors: readonly DoorApi[], { title, version, ser
       headers: headersOf(HEADERS),
       ...(secured.length === 0
         ? {}
-        : { securitySchemes: Object.fromEntries(secured.map(({ name, scheme }) => [name, scheme])) }),
+        : { securitySchemes: Object.assign({}, ...secured.map(({ schemes }) => schemes)) as object }),
     },
   };
 }
@@ -86,29 +86,43 @@ function pathsOf(door: DoorApi, url: string | undefined, shared: SharedResponses
     {
       ...(url === undefined ? {} : { servers: [{ url }] }),
       ...Object.fromEntries(
-        Object.entries(operations).map(([method, each]) => [method, describe(door, path, each, shared)]),
+        Object.entries(operations).map(([method, each]) => [
+          method,
+          describe(door, each, door.security?.needs(path, method), shared),
+        ]),
       ),
     },
   ]);
 }
 
-function describe(door: DoorApi, path: string, operation: ApiOperation, shared: SharedResponses) {
+function describe(
+  door: DoorApi,
+  operation: ApiOperation,
+  needs: Readonly<Record<string, readonly string[]>> | undefined,
+  shared: SharedResponses,
+) {
   const { id, summary, description, parameters = [], body, replies, refusals = [] } = operation;
-  const { security } = door;
-  const secured = security?.paths.test(path) === true ? security : undefined;
+  const secured = needs === undefined ? undefined : door.security;
   return {
     operationId: id,
     summary,
     ...(description === undefined ? {} : { description }),
     tags: [door.door],
-    ...(secured === undefined ? {} : { security: [{ [secured.name]: [] }] }),
+    ...(needs === undefined
+      ? {}
+      : { security: Object.entries(needs).map(([scheme, scopes]) => ({ [scheme]: scopes })) }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined
       ? {}
       : { requestBody: { required: body.required, content: contentOf(body.content) } }),
     responses: {
       ...Object.fromEntries(Object.entries(replies).map(([status, reply]) => [status, replyOf(reply)])),
-      ...refusalsOf(door, [...ANYWHERE, ...(secured?.refusals ?? []), ...refusals], operation, shared),
+      ...refusalsOf(
+        door,
+        [...ANYWHERE, ...(door.refusals ?? []), ...(secured?.refusals ?? []), ...refusals],
+        operation,
+        shared,
+      ),
     },
   };
 }

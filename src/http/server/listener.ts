@@ -7,12 +7,13 @@ import Fastify, {
   type FastifyInstance,
   type FastifyReply,
   type FastifyRequest,
-  type FastifyServerOptions,
   LogController,
 } from 'fastify';
 import type { Logger } from 'pino';
+import type { Trust } from '../../core/trusted-addresses.ts';
 import { socketPathOf } from '../../core/unix-address.ts';
 import type { RequestTracing } from '../../observability/trace/request-tracing.ts';
+import { callerOf } from '../add-endpoint.ts';
 import { ReplyBudget } from '../body/reply-budget.ts';
 import { clientAddress } from '../connections/client-address.ts';
 import { Connections } from '../connections/connections.ts';
@@ -53,7 +54,7 @@ export interface ListenerOptions extends ListenerAddress {
   /** Records requests as spans; default none. */
   readonly tracing?: RequestTracing | undefined;
   /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
-  readonly trustProxy?: FastifyServerOptions['trustProxy'];
+  readonly trustProxy?: false | string[] | Trust | undefined;
 }
 
 /** One HTTP listener: a Fastify instance with the limits, refusals and draining that all doors share. */
@@ -175,12 +176,11 @@ export function createListener(options: ListenerOptions): Listener {
     await Promise.all(servers.map((server) => server.stopAccepting()));
   });
 
-  function noteRefusal(
-    { id, ip: client = '', method, originalUrl: target, headers }: FastifyRequest,
-    reply: FastifyReply,
-  ) {
+  function noteRefusal(request: FastifyRequest, reply: FastifyReply) {
+    const { id, ip: client = '', method, originalUrl: target, headers } = request;
     const code = String(reply.getHeader('x-error-code') ?? '');
-    options.onRefused?.({ id, client, method, target, headers, status: reply.statusCode, code });
+    const caller = callerOf(request)?.name;
+    options.onRefused?.({ id, client, method, target, headers, status: reply.statusCode, code, caller });
   }
 
   function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {

@@ -10,6 +10,8 @@ export interface RefusedRequest {
   readonly target: string;
   readonly headers: Readonly<IncomingHttpHeaders>;
   readonly status: number;
+  /** The name of the token or user whose credentials are good; undefined for nobody. */
+  readonly caller: string | undefined;
   /** The code of the refusal. */
   readonly code: string;
 }

@@ -38,6 +38,8 @@ export function managementApi({ endpoints, users, prefix, exposed }: ManagementA
       return methods.length === 0 ? [] : [[prefix + path, Object.fromEntries(methods)]];
     }),
   );
+  const isSecured =
+    prefix === '' ? /^\/(?!livez$|readyz$)/ : new RegExp(`^${prefix.replaceAll('.', '\\.')}(?:/|$)`);
   return {
     door: 'management',
     about: 'Health, metrics and the inside of the service.',
@@ -45,10 +47,8 @@ export function managementApi({ endpoints, users, prefix, exposed }: ManagementA
     schemas: managementSchemas,
     ...(users.length > 0 && {
       security: {
-        name: 'basic',
-        scheme: { type: 'http', scheme: 'basic' },
-        paths:
-          prefix === '' ? /^\/(?!livez$|readyz$)/ : new RegExp(`^${prefix.replaceAll('.', '\\.')}(?:/|$)`),
+        schemes: { basic: { type: 'http', scheme: 'basic' } },
+        needs: (path) => (isSecured.test(path) ? { basic: [] } : undefined),
         refusals: ['UNAUTHORIZED', 'FORBIDDEN', 'TOO_MANY_ATTEMPTS', 'TOO_MANY_LOGINS'],
       },
     }),

@@ -2,8 +2,8 @@ import * as v from 'valibot';
 import { type Given, itemsOf } from '../../config/schema/given.ts';
 import { secretSchema } from '../../config/schema/secret-reference.ts';
 import type { SchemeName } from '../../config/schema/webhook-sources.ts';
+import { resolveSecret } from '../../config/sources/resolve-secret.ts';
 import type { SecretResolver } from '../../config/sources/secret-resolver.ts';
-import { quote } from '../../core/quote.ts';
 import { isRecord } from '../../core/record.ts';
 import { standardKeyProblem } from '../schemes/standard-keys.ts';
 import { textSecretProblem } from '../schemes/text-secret.ts';
@@ -37,25 +37,4 @@ export function readSecrets(
 /** Why a text is not a valid secret of a scheme, as the end of a sentence that starts with its name; undefined: it is. */
 export function secretProblem(scheme: SchemeName, secret: string): string | undefined {
   return scheme === 'standard' ? standardKeyProblem(secret) : textSecretProblem(secret);
-}
-
-/** A secret and its name in messages. */
-type Found = { readonly text: string; readonly name: string } | { readonly problem: string };
-
-function resolveSecret(
-  secret: v.InferOutput<typeof secretSchema>,
-  path: string,
-  resolve: SecretResolver,
-): Found {
-  if (typeof secret === 'string') return { text: secret, name: path };
-  if ('env' in secret) {
-    const text = resolve.env(secret.env);
-    // A secret given by mistake in place of a name must not be shown.
-    const shown = /^[A-Z][A-Z0-9_]*$/.test(secret.env) ? ` ${secret.env}` : '';
-    const name = `${path} names the environment variable${shown}, which`;
-    return text === undefined ? { problem: `${name} is not set` } : { text, name };
-  }
-  const read = resolve.file(path, secret.file);
-  if ('problem' in read) return read;
-  return { text: read.text, name: `${path} names the file ${quote(secret.file)}, whose text` };
 }

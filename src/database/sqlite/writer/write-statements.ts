@@ -1,5 +1,6 @@
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
 import { HEAD_START, WAITING_TARGETS } from '../../inbox-sql.ts';
+import { TOKEN_WRITES } from '../api-tokens.ts';
 import { ADD_AUDIT_EVENTS, PRUNE_AUDIT_EVENTS } from '../audit-store.ts';
 import { KEEP_SUCCESSES, RECORD_ATTEMPT, TRIM_ATTEMPTS } from '../inbox/attempt-statements.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../inbox/delivery-zones.ts';
@@ -120,6 +121,7 @@ export const WRITES = {
     WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
     RETURNING seq`,
 
+  ...TOKEN_WRITES,
   moveMark: MOVE_MARK,
   takeEnqueued: 'DELETE FROM enqueued WHERE seq = ? AND id = ?',
   forgetKeys: FORGET_KEYS,

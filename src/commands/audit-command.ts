@@ -1,9 +1,9 @@
 import { userInfo } from 'node:os';
-import { auditDays } from '../../app/observe/audit.ts';
-import type { Settings } from '../../config/options/options.ts';
-import type { Database } from '../../database/database.ts';
-import { ANONYMOUS, type AuditData } from '../../observability/audit/audit.ts';
-import { boundedEntry } from '../../observability/audit/bounded-entry.ts';
+import { auditDays } from '../app/observe/audit.ts';
+import type { Settings } from '../config/options/options.ts';
+import type { Database } from '../database/database.ts';
+import { ANONYMOUS, type AuditData } from '../observability/audit/audit.ts';
+import { boundedEntry } from '../observability/audit/bounded-entry.ts';
 
 /** Records what a command has done to the database of a service, where the service records such things. */
 export async function auditCommand(

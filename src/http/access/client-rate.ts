@@ -1,0 +1,81 @@
+/** How many requests a client may make. */
+export interface RateRule {
+  /** Requests in a window on average. */
+  readonly limit: number;
+  /** Of a window, in milliseconds. */
+  readonly windowMs: number;
+  /** Requests that may come at once after a pause. */
+  readonly burst: number;
+}
+
+/** What a client has left. */
+export interface Quota {
+  /** Whether the request is within the rate. */
+  readonly isWithin: boolean;
+  /** Requests that may come at once now. */
+  readonly remaining: number;
+  /** The time until the next request may come, in milliseconds; 0 for now. */
+  readonly wait: number;
+  /** The time until all of the burst may come again, in milliseconds. */
+  readonly reset: number;
+}
+
+/** Maximum clients that are told apart. */
+const MAX_CLIENTS = 50_000;
+
+/**
+ * The rate of each client, as a bucket of tokens that is one number: the time at which it would be full (GCRA). A client
+ * whose bucket is full needs no entry, so entries live in two generations, each for as long as a bucket takes to fill; past
+ * the limit of clients the older one is forgotten early, which gives its clients a new burst.
+ */
+export class ClientRate {
+  readonly rule: RateRule;
+  readonly #maxClients: number;
+  readonly #interval: number;
+  readonly #fill: number;
+  #young = new Map<string, number>();
+  #old = new Map<string, number>();
+  #rotateAt = 0;
+
+  constructor(rule: RateRule, maxClients = MAX_CLIENTS) {
+    this.rule = rule;
+    this.#maxClients = maxClients;
+    this.#interval = rule.windowMs / rule.limit;
+    this.#fill = this.#interval * rule.burst;
+  }
+
+  /** Clients that are told apart now. */
+  get clients(): number {
+    return this.#young.size + this.#old.size;
+  }
+
+  /** Counts a request of a client, unless it is beyond the rate; `now` is a monotonic clock in milliseconds. */
+  take(client: string, now: number): Quota {
+    const full = Math.max(this.#fullAt(client, now), now);
+    const next = full + this.#interval;
+    const wait = next - this.#fill - now;
+    // Of times that are divided and added a little is lost.
+    if (wait > 1e-6) return { isWithin: false, remaining: 0, wait, reset: full - now };
+    this.#young.set(client, next);
+    return { isWithin: true, remaining: this.#left(next - now), wait: 0, reset: next - now };
+  }
+
+  /** Takes back a request that was counted, because it will be counted again. */
+  giveBack(client: string): void {
+    const full = this.#young.get(client);
+    if (full !== undefined) this.#young.set(client, full - this.#interval);
+  }
+
+  #left(untilFull: number): number {
+    return Math.max(0, Math.floor((this.#fill - untilFull) / this.#interval + 1e-6));
+  }
+
+  #fullAt(client: string, now: number): number {
+    if (now >= this.#rotateAt || 2 * this.#young.size >= this.#maxClients) {
+      this.#old = this.#young;
+      this.#young = new Map();
+      this.#rotateAt = now + this.#fill;
+    }
+    return this.#young.get(client) ?? this.#old.get(client) ?? 0;
+  }
+}

@@ -61,7 +61,7 @@ const NOT_RUN = [
 
 /** Variables that are none of Portico's options. */
 const OTHER_VARIABLES =
-  /^(?:CONFIG|PATH|NO_COLOR|FORCE_COLOR|OTEL_\w+|NODE_\w+|PGPASSWORD|GITHUB_WEBHOOK_SECRET|PORTICO_\w+)$/;
+  /^(?:CONFIG|PATH|NO_COLOR|FORCE_COLOR|OTEL_\w+|NODE_\w+|PGPASSWORD|GITHUB_WEBHOOK_SECRET|REPORTS_TOKEN|CI_TOKEN|PORTICO_\w+)$/;
 
 const shown = blocks('sh', 'console').flatMap(({ path, line, language, text }) => {
   // Of a block with output only the lines with a prompt are commands.

@@ -26,6 +26,7 @@ const RUN_BY: Readonly<Record<string, string>> = {
   'docs/GRAPHQL.md': 'test/graphql/guide.test.ts',
   'docs/REST.md': 'test/rest/guide.test.ts',
   'docs/SECURITY.md': 'test/access/guide.test.ts',
+  'docs/DELIVERIES.md': 'test/commands/guide.test.ts',
   'docs/WEBHOOKS.md': 'test/commands/guide.test.ts',
   'examples/graphql-plugin/README.md': 'test/graphql/example.test.ts',
   'examples/management-plugin/README.md': 'test/management/example.test.ts',

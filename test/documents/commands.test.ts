@@ -16,7 +16,7 @@ import { startPostgres } from '../support/postgres.ts';
 import { missingPostgres } from '../support/postgres-binaries.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { blocks, ROOT } from './documents.ts';
+import { blocks, documents, ROOT } from './documents.ts';
 import { type ShellCommand, shellCommands } from './shell.ts';
 
 /** The test that runs what a document shows. */
@@ -79,6 +79,11 @@ const variables = optionKeys.flatMap((key) => {
   return secret ? [env, `${env}_FILE`] : [env];
 });
 
+/** Variables that configurations of the documents read secrets from. */
+const secrets = documents().flatMap(({ text }) =>
+  [...text.matchAll(/env"?: ['"](\w+)['"]/g)].map(([, name]) => name),
+);
+
 /** The words behind `portico`, however it is called; undefined for other programs. */
 function porticoWords({ words }: ShellCommand): readonly string[] | undefined {
   const [program, ...rest] = words;
@@ -108,7 +113,8 @@ function readPortico(argv: readonly string[]): void {
 
 function check(command: ShellCommand): void {
   for (const name of Object.keys(command.env)) {
-    assert.ok(variables.includes(name) || OTHER_VARIABLES.test(name), `${name} is no variable of Portico`);
+    const isKnown = variables.includes(name) || secrets.includes(name) || OTHER_VARIABLES.test(name);
+    assert.ok(isKnown, `${name} is no variable of Portico`);
   }
   const argv = porticoWords(command);
   if (argv !== undefined) readPortico(argv);

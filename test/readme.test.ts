@@ -61,7 +61,7 @@ test('a push of GitHub arrives in the way that the README shows', async () => {
   const [, module = ''] = /```ts\n(.*?)```/s.exec(text) ?? [];
   const [send, list] = guideCommands(text) as [GuideCommand, GuideCommand];
   await using folder = await temporaryFolder();
-  await writeFile(join(folder.path, 'portico.config.ts'), module);
+  await writeFile(join(folder.path, 'portico.config.mts'), module);
   const secret = { GITHUB_WEBHOOK_SECRET: 'a secret' };
   await using portico = startPortico({ cwd: folder.path, env: secret });
   await portico.ready();

@@ -12,7 +12,9 @@ import { MAIN, startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const GUIDE = readFileSync(join(import.meta.dirname, '../../docs/WEBHOOKS.md'), 'utf8');
+const GUIDE = ['WEBHOOKS', 'HANDLERS', 'DELIVERIES']
+  .map((name) => readFileSync(join(import.meta.dirname, `../../docs/${name}.md`), 'utf8'))
+  .join('\n');
 const SECRETS = {
   GITHUB_WEBHOOK_SECRET: 'github-secret',
   STRIPE_WEBHOOK_SECRET: 'stripe-secret',

@@ -16,7 +16,7 @@ import { startPostgres } from '../support/postgres.ts';
 import { missingPostgres } from '../support/postgres-binaries.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
-import { blocks, ROOT } from './documents.ts';
+import { blocks, documents, ROOT } from './documents.ts';
 import { type ShellCommand, shellCommands } from './shell.ts';
 
 /** The test that runs what a document shows. */
@@ -26,6 +26,7 @@ const RUN_BY: Readonly<Record<string, string>> = {
   'docs/GRAPHQL.md': 'test/graphql/guide.test.ts',
   'docs/REST.md': 'test/rest/guide.test.ts',
   'docs/SECURITY.md': 'test/access/guide.test.ts',
+  'docs/DELIVERIES.md': 'test/commands/guide.test.ts',
   'docs/WEBHOOKS.md': 'test/commands/guide.test.ts',
   'examples/graphql-plugin/README.md': 'test/graphql/example.test.ts',
   'examples/management-plugin/README.md': 'test/management/example.test.ts',
@@ -61,7 +62,7 @@ const NOT_RUN = [
 
 /** Variables that are none of Portico's options. */
 const OTHER_VARIABLES =
-  /^(?:CONFIG|PATH|NO_COLOR|FORCE_COLOR|OTEL_\w+|NODE_\w+|PGPASSWORD|GITHUB_WEBHOOK_SECRET|REPORTS_TOKEN|CI_TOKEN|PORTICO_\w+)$/;
+  /^(?:CONFIG|PATH|NO_COLOR|FORCE_COLOR|OTEL_\w+|NODE_\w+|PGPASSWORD|GITHUB_WEBHOOK_SECRET|PORTICO_\w+)$/;
 
 const shown = blocks('sh', 'console').flatMap(({ path, line, language, text }) => {
   // Of a block with output only the lines with a prompt are commands.
@@ -77,6 +78,11 @@ const variables = optionKeys.flatMap((key) => {
   const { env, secret } = optionOf(key);
   return secret ? [env, `${env}_FILE`] : [env];
 });
+
+/** Variables that configurations of the documents read secrets from. */
+const secrets = documents().flatMap(({ text }) =>
+  [...text.matchAll(/env"?: ['"](\w+)['"]/g)].map(([, name]) => name),
+);
 
 /** The words behind `portico`, however it is called; undefined for other programs. */
 function porticoWords({ words }: ShellCommand): readonly string[] | undefined {
@@ -107,7 +113,8 @@ function readPortico(argv: readonly string[]): void {
 
 function check(command: ShellCommand): void {
   for (const name of Object.keys(command.env)) {
-    assert.ok(variables.includes(name) || OTHER_VARIABLES.test(name), `${name} is no variable of Portico`);
+    const isKnown = variables.includes(name) || secrets.includes(name) || OTHER_VARIABLES.test(name);
+    assert.ok(isKnown, `${name} is no variable of Portico`);
   }
   const argv = porticoWords(command);
   if (argv !== undefined) readPortico(argv);

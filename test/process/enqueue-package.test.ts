@@ -12,7 +12,7 @@ import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 const ROOT = join(import.meta.dirname, '../..');
 
 /** The programs of the guide, the one for PostgreSQL first; the program below has made the table that they write to. */
-const SNIPPETS = [...readFileSync(join(ROOT, 'docs/WEBHOOKS.md'), 'utf8').matchAll(/```js\n(.*?)```/gs)].map(
+const SNIPPETS = [...readFileSync(join(ROOT, 'docs/HANDLERS.md'), 'utf8').matchAll(/```js\n(.*?)```/gs)].map(
   ([, program = '']) => program,
 );
 

@@ -77,7 +77,7 @@ export default { webhook: { forward: Object.assign({}, ...parts.map(({ webhook }
 
 /** The plan of the first module in a section of the guide of the door. */
 async function planOf(title: string) {
-  const door = readFileSync(join(import.meta.dirname, '../../docs/WEBHOOKS.md'), 'utf8');
+  const door = readFileSync(join(import.meta.dirname, '../../docs/HANDLERS.md'), 'utf8');
   const [, section = ''] = door.split(`\n## ${title}\n`);
   const [, module = ''] = /```ts\n(.*?)```/s.exec(section) ?? [];
   await using folder = await temporaryFolder();

@@ -6,20 +6,13 @@ import {
   type ServerOptions,
   type ServerResponse,
 } from 'node:http';
-import { setImmediate as tick } from 'node:timers/promises';
 import type { TlsOptions } from 'node:tls';
 import type { Connections } from '../connections/connections.ts';
 import { LIMITS } from '../limits.ts';
 import { Handshakes } from '../tls/handshakes.ts';
 import { connectionEvent } from './connection-event.ts';
+import { untilQuiet } from './until-quiet.ts';
 import { mayUpgrade } from './upgrades.ts';
-
-/** How long nobody may have connected before the port is closed, in milliseconds. */
-const QUIET = 20;
-/** How long the port stays open at most when somebody always connects, in milliseconds. */
-const MAX_WAIT = 1_000;
-/** A tick that takes longer says nothing: connections may have come meanwhile, of which one is accepted per tick. */
-const STALL = 2;
 
 /** How often a closing server looks for connections that have become idle, in milliseconds. */
 const SWEEP_INTERVAL = 50;
@@ -167,17 +160,7 @@ const doorServer = (Base: ServerClass) =>
       if (!this.listening) return;
       const held: (() => void)[] = [];
       this.#held = held;
-      const started = performance.now();
-      let accepted = this.#connections.accepted;
-      let lastAt = started;
-      while (lastAt - started < MAX_WAIT) {
-        const before = performance.now();
-        if (before - lastAt >= QUIET) break;
-        await tick();
-        const now = performance.now();
-        if (this.#connections.accepted !== accepted || now - before > STALL) lastAt = now;
-        accepted = this.#connections.accepted;
-      }
+      await untilQuiet(() => this.#connections.accepted);
       this.close();
       this.#held = undefined;
       for (const answer of held) answer();

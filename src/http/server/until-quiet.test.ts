@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as tick } from 'node:timers/promises';
+import { untilQuiet } from './until-quiet.ts';
+
+/** Holds the thread, as a busy machine would, in milliseconds. */
+function stall(milliseconds: number): void {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+}
+
+test('it waits until clients no longer connect', async () => {
+  let accepted = 0;
+  const clients = (async () => {
+    for (; accepted < 50; accepted++) {
+      stall(1);
+      await tick();
+    }
+  })();
+  await untilQuiet(() => accepted);
+  assert.equal(accepted, 50);
+  await clients;
+});
+
+test('a stall proves nothing: those who came meanwhile are accepted in the next ticks', async () => {
+  let accepted = 0;
+  const clients = (async () => {
+    for (let i = 0; i < 5; i++) {
+      stall(60);
+      await tick();
+      await tick();
+      accepted++;
+    }
+  })();
+  await untilQuiet(() => accepted);
+  assert.equal(accepted, 5);
+  await clients;
+});
+
+test('it ends although somebody connects in every tick', { timeout: 30_000 }, async () => {
+  let accepted = 0;
+  await untilQuiet(() => accepted++);
+  assert.ok(accepted > 0);
+});

@@ -28,7 +28,10 @@ export interface Exchange {
   readonly log: FastifyBaseLogger;
   /** Called before another transport runs the request again. */
   onRepeat?: (() => void) | undefined;
-  /** Has the reply carry further header fields, whatever the reply is. Call it before the exchange is handled. */
+  /**
+   * Has the reply carry further header fields, whatever the reply is: such as endpoints do not send themselves, and Vary,
+   * which is joined. Call it before the exchange is handled.
+   */
   addHeaders(headers: Readonly<Record<string, string>>): void;
   /** Calls a listener once the reply is sent or the client is gone. */
   onClose(listener: () => void): void;

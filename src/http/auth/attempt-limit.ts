@@ -63,6 +63,7 @@ const UNKNOWN = 'unknown';
 export function attemptSource(address: string | undefined): string {
   // A client that is gone.
   if (address === undefined) return UNKNOWN;
+  if (isIPv4(address)) return address;
   const host = /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1');
   // A trusted proxy may forward anything.
   if (isIP(host) === 0) return UNKNOWN;

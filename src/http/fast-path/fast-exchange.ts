@@ -140,7 +140,8 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
   }
 
   addHeaders(headers: Readonly<Record<string, string>>): void {
-    this.#added = { ...this.#added, ...withVary(this.#added?.vary, headers) };
+    const added = this.#added;
+    this.#added = added === undefined ? headers : { ...added, ...withVary(added.vary, headers) };
   }
 
   onClose(listener: () => void): void {
@@ -227,8 +228,9 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
       return;
     }
     if (this.#replied) return;
-    const added = this.#added;
-    const headers = added === undefined ? own : { ...added, ...(own && withVary(added.vary, own)) };
+    const hasVaries = own?.vary !== undefined && this.#added?.vary !== undefined;
+    const added = hasVaries ? undefined : this.#added;
+    const headers = hasVaries ? { ...this.#added, ...withVary(this.#added?.vary, own) } : own;
     const { heads, isDraining, replyBudget } = this.#options;
     const connection = this.#connection;
     const closes = isDraining() || connection.isLast;
@@ -241,7 +243,15 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
         cut: () => connection.cut(),
       });
     }
-    const head = heads.head({ status, id: this.id, contentType: type, contentLength, headers, closes });
+    const head = heads.head({
+      status,
+      id: this.id,
+      contentType: type,
+      contentLength,
+      added,
+      headers,
+      closes,
+    });
     this.#replied = true;
     const isLast = closes || headers?.connection === 'close';
     connection.reply(head, body, isLast, () => this.#recordReply(status, head));

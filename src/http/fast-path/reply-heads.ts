@@ -10,6 +10,8 @@ export interface HeadParts {
   readonly contentType: string;
   /** In bytes. */
   readonly contentLength: number;
+  /** What was added before the endpoint answered, by name in lower case; no name that is in `headers` too. */
+  readonly added?: Readonly<Record<string, string>> | undefined;
   /** By name in lower case; they come before the content type. */
   readonly headers: Readonly<Record<string, string>> | undefined;
   /** Whether the connection closes behind the reply. */
@@ -34,13 +36,13 @@ export class ReplyHeads {
   #lastLength = 0;
   #lastContent = '';
   #lastEnd = '';
-  #lastHeaders: HeadParts['headers'];
-  #lastFields = '';
+  readonly #own = new LastFields();
+  readonly #added = new LastFields();
 
   /** The head of one reply, with the blank line behind it. */
   head(parts: HeadParts): string {
     this.#readClock();
-    const { status, id, contentType, contentLength, headers, closes } = parts;
+    const { status, id, contentType, contentLength, added, headers, closes } = parts;
     if (status !== 200 || closes || headers?.connection !== undefined) return this.#unusual(parts);
     if (contentType !== this.#lastType || contentLength !== this.#lastLength) {
       this.#lastType = contentType;
@@ -48,16 +50,14 @@ export class ReplyHeads {
       this.#lastContent = flat(content(contentType, contentLength) + this.#stays);
       this.#lastEnd = flat(AFTER_ID + this.#lastContent);
     }
-    if (headers === undefined) return OK_TO_ID + id + this.#lastEnd;
-    if (headers !== this.#lastHeaders) {
-      // An object that comes again is a constant of its endpoint.
-      this.#lastHeaders = headers;
-      this.#lastFields = fieldsOf(headers);
-    }
-    return OK_TO_ID + id + AFTER_ID + this.#lastFields + this.#lastContent;
+    if (headers === undefined && added === undefined) return OK_TO_ID + id + this.#lastEnd;
+    const fields = added === undefined ? '' : this.#added.textOf(added);
+    const own = headers === undefined ? '' : this.#own.textOf(headers);
+    return OK_TO_ID + id + AFTER_ID + fields + own + this.#lastContent;
   }
 
-  #unusual({ status, id, contentType, contentLength, headers, closes }: HeadParts): string {
+  #unusual({ status, id, contentType, contentLength, added, headers: own, closes }: HeadParts): string {
+    const headers = added === undefined ? own : { ...added, ...own };
     let text = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}`;
     if (closes) text += '\r\nconnection: close';
     text += `\r\nx-request-id: ${id}${AFTER_ID}`;
@@ -89,6 +89,20 @@ export class ReplyHeads {
 /** The text as V8 writes it without putting it together first. */
 function flat(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
+}
+
+/** The text of header fields. An object that comes again is a constant of its endpoint. */
+class LastFields {
+  #headers: HeadParts['headers'];
+  #text = '';
+
+  textOf(headers: Readonly<Record<string, string>>): string {
+    if (headers !== this.#headers) {
+      this.#headers = headers;
+      this.#text = fieldsOf(headers);
+    }
+    return this.#text;
+  }
 }
 
 function fieldsOf(headers: Readonly<Record<string, string>>): string {

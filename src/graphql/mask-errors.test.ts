@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { buildSchema, type ExecutionResult, GraphQLError, graphqlSync } from 'graphql';
+import { OutcomeUnknownError, StoreUnavailableError } from '../core/store-errors.ts';
 import { maskErrors } from './mask-errors.ts';
 
 const schema = buildSchema('type Query { field: String, list: [Item!] } type Item { field: String! }');
@@ -53,6 +54,15 @@ test('what the program threw is hidden and told to the log, its place in the res
       },
     ],
   });
+});
+
+test('clients are told that the database did not answer, and whether a write may be stored', () => {
+  for (const error of [new StoreUnavailableError('secret-33'), new OutcomeUnknownError('secret-34')]) {
+    const { result, hidden } = masked(error);
+    assert.deepEqual(hidden, [error]);
+    assert.equal(result.errors?.[0]?.message, 'Service Unavailable');
+    assert.deepEqual(result.errors?.[0]?.extensions, { code: error.code });
+  }
 });
 
 test('nothing of a thrown error gets out, whatever it is and carries', () => {

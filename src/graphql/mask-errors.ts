@@ -1,10 +1,12 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import type { ErrorCode } from '../core/error-codes.ts';
+import { StoreUnavailableError } from '../core/store-errors.ts';
 import { isKind } from './own-schema/is-kind.ts';
 
 /**
- * Replaces what the program threw by "Internal server error"; what GraphQL itself or a resolver says
- * on purpose (a GraphQLError, of any copy of GraphQL.js) stays. `onMasked` gets the error that is hidden.
+ * Replaces what the program threw by "Internal server error", or by "Service Unavailable" with the code of the 503 that
+ * REST would answer; what GraphQL itself or a resolver says on purpose (a GraphQLError, of any copy of GraphQL.js) stays.
+ * `onMasked` gets the error that is hidden.
  */
 export function maskErrors(result: ExecutionResult, onMasked: (error: Error) => void): ExecutionResult {
   if (result.errors === undefined) return result;
@@ -15,9 +17,13 @@ function mask(error: GraphQLError, onMasked: (error: Error) => void): GraphQLErr
   const { originalError } = error;
   if (originalError == null || isKind<GraphQLError>(originalError, 'Error')) return error;
   onMasked(originalError);
-  return new GraphQLError('Internal server error', {
+  const [message, code]: readonly [string, ErrorCode] =
+    originalError instanceof StoreUnavailableError
+      ? ['Service Unavailable', originalError.code]
+      : ['Internal server error', 'INTERNAL_SERVER_ERROR'];
+  return new GraphQLError(message, {
     ...(error.nodes && { nodes: error.nodes }),
     ...(error.path && { path: error.path }),
-    extensions: { code: 'INTERNAL_SERVER_ERROR' satisfies ErrorCode },
+    extensions: { code },
   });
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { ask } from '../graphql/support/door.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -12,7 +13,10 @@ const FILES = ['portico.db', 'portico.db-wal'] as const;
 const LOOK = 5;
 
 async function start() {
-  const service = await startTestService({ database: 'file', env: { WEBHOOK_LEASE: '60000' } });
+  const service = await startTestService({
+    database: 'file',
+    env: { WEBHOOK_LEASE: '60000', GRAPHQL_USERS: 'database' },
+  });
   await service.listen();
   const send = async () => {
     const reply = await fetch(`${service.urls.webhook}/webhook`, { method: 'POST', body: '{"event":"e"}' });
@@ -28,8 +32,16 @@ async function start() {
     await reply.text();
     return reply.status;
   };
+  /** The code of its error. */
+  const createByGraphql = async () => {
+    const { body } = await ask(
+      `${service.urls.graphql}/graphql`,
+      'mutation { createUser(name: "b", email: "b@c") { id } }',
+    );
+    return body.errors?.[0]?.extensions?.code;
+  };
   const health = async (path = '/actuator/health') => (await fetch(service.urls.management + path)).status;
-  return { service, file: join(service.folder, 'portico.db'), send, create, health };
+  return { service, file: join(service.folder, 'portico.db'), send, create, createByGraphql, health };
 }
 
 /** What the log says of the file; it is logged with each request that failed. */
@@ -39,13 +51,14 @@ function logged({ log }: TestService): string {
 
 for (const name of FILES) {
   test(`${name} is deleted: nothing more is acknowledged, health is DOWN, and the log says what to do`, async () => {
-    const { service, send, create, health } = await start();
+    const { service, send, create, createByGraphql, health } = await start();
     await using _ = service;
     assert.deepEqual([await send(), await create(), await health()], [200, 200, 200]);
     rmSync(join(service.folder, name));
     await sleep(LOOK);
     // The first write finds out, and is not acknowledged.
     for (let i = 0; i < 3; i++) assert.deepEqual([await send(), await create()], [503, 503]);
+    assert.equal(await createByGraphql(), 'STORE_UNAVAILABLE');
     for (const path of ['/actuator/health', '/readyz']) {
       await waitFor(`${path} to be DOWN`, async () => (await health(path)) === 503);
     }

@@ -20,6 +20,7 @@ import { restUser } from './rows/rest-user.ts';
 import { slowDisk } from './rows/slow-disk.ts';
 import { start } from './rows/start.ts';
 import { subscriptions } from './rows/subscriptions.ts';
+import { tracing } from './rows/tracing.ts';
 import { webhook } from './rows/webhook.ts';
 
 /** In the order of the report. */
@@ -38,6 +39,7 @@ export const rows: readonly Row[] = [
   restExport,
   recording,
   access,
+  tracing,
   webhook,
   health,
   prometheus,

@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import { requestFields } from '../../observability/trace/request-fields.ts';
 import type { EventBacklog, UnreadEvents } from './unread-events.ts';
 
 /** A sign of life this often, in milliseconds, keeps proxies from closing a quiet stream and finds readers that are gone. */
@@ -85,7 +86,7 @@ export class EventStreams {
       }
     } catch (error) {
       // The source gave this reader up, or failed: a cut connection says that events are missing.
-      reply.log.warn({ reqId: reply.request.id, err: error }, 'event stream cut');
+      reply.log.warn({ ...requestFields(reply.request), err: error }, 'event stream cut');
       raw.destroy();
     } finally {
       end();

@@ -33,7 +33,7 @@ import { openRestDoor } from './doors/rest-door.ts';
 import { openWebhookDoor } from './doors/webhook-door.ts';
 import { dataFolder } from './health-checks.ts';
 import { linger } from './linger.ts';
-import { auditRefusals, openAudit } from './observe/audit.ts';
+import { auditCertificates, auditRefusals, openAudit } from './observe/audit.ts';
 import type { OpenDoor, Parts } from './parts.ts';
 import { scheduledBackups } from './scheduled-backups.ts';
 import { describeUnfinished, type Unfinished } from './unfinished.ts';
@@ -159,6 +159,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           replyBudget,
           certificate,
           onRefused: auditRefusals(audit, door),
+          onRefusedCertificate: auditCertificates(audit, door),
           tracing: tracing?.requests(door),
           trustProxy: trusted,
         }),

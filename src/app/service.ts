@@ -91,7 +91,10 @@ export async function createService(config: Config, { logStream }: ServiceOption
   opening.use(observeRuntime(metrics));
 
   const openTelemetry = await loadOpenTelemetry((error) =>
-    log.warn({ err: error }, 'an OpenTelemetry SDK is registered, but @opentelemetry/api is not installed'),
+    log.warn(
+      { err: error },
+      'an OpenTelemetry SDK is registered, but no @opentelemetry/api that fits is found',
+    ),
   );
   const telemetry = openTelemetry && (await import('./observe/telemetry.ts'));
   const tracing = openTelemetry && telemetry?.openTracing(openTelemetry, settings['tracing.oneIn']);

@@ -118,6 +118,22 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'src/management/operations.test.ts',
   },
   {
+    promise: 'A client that is refused for its certificate is an audit event',
+    change: 'one whose certificate is not trusted is none',
+    file: 'http/tls/refused-certificate.ts',
+    from: 'return authorizationError == null ? undefined : String(authorizationError);',
+    to: 'return authorizationError === code ? code : undefined;',
+    test: 'test/access/certificates.test.ts',
+  },
+  {
+    promise: 'Each request that is recorded has a span, whenever its client leaves',
+    change: 'only a reply that is complete ends it',
+    file: 'http/server/trace-requests.ts',
+    from: "raw.on('finish', end).on('close', end);",
+    to: "raw.on('finish', end);",
+    test: 'test/telemetry/spans.test.ts',
+  },
+  {
     promise: 'A result of GraphQL has limits',
     change: 'its bytes have none',
     file: 'graphql/execution/result-budget.ts',

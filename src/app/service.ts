@@ -33,7 +33,7 @@ import { openRestDoor } from './doors/rest-door.ts';
 import { openWebhookDoor } from './doors/webhook-door.ts';
 import { dataFolder } from './health-checks.ts';
 import { linger } from './linger.ts';
-import { auditRefusals, openAudit } from './observe/audit.ts';
+import { auditCertificates, auditRefusals, openAudit } from './observe/audit.ts';
 import type { OpenDoor, Parts } from './parts.ts';
 import { scheduledBackups } from './scheduled-backups.ts';
 import { describeUnfinished, type Unfinished } from './unfinished.ts';
@@ -91,7 +91,10 @@ export async function createService(config: Config, { logStream }: ServiceOption
   opening.use(observeRuntime(metrics));
 
   const openTelemetry = await loadOpenTelemetry((error) =>
-    log.warn({ err: error }, 'an OpenTelemetry SDK is registered, but @opentelemetry/api is not installed'),
+    log.warn(
+      { err: error },
+      'an OpenTelemetry SDK is registered, but no @opentelemetry/api that fits is found',
+    ),
   );
   const telemetry = openTelemetry && (await import('./observe/telemetry.ts'));
   const tracing = openTelemetry && telemetry?.openTracing(openTelemetry, settings['tracing.oneIn']);
@@ -159,6 +162,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           replyBudget,
           certificate,
           onRefused: auditRefusals(audit, door),
+          onRefusedCertificate: auditCertificates(audit, door),
           tracing: tracing?.requests(door),
           trustProxy: trusted,
         }),

@@ -7,7 +7,7 @@ import { readRawBodies } from '../http/body/read-bodies.ts';
 import { EventStreams } from '../http/event-stream/event-streams.ts';
 import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import type { FastifyExchange } from '../http/fastify-exchange.ts';
-import { joinVary } from '../http/send-reply.ts';
+import { addFields } from '../http/send-reply.ts';
 import { refuseUnrouted } from '../http/unrouted.ts';
 import { contextWithCaller } from './access/context-with-caller.ts';
 import { createFindOperation } from './executor.ts';
@@ -51,7 +51,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
   };
 
   readRawBodies(app);
-  refuseUnrouted(app, graphqlErrors, { [path]: ALLOW });
+  refuseUnrouted(app, graphqlErrors, { [path]: ALLOW }, cors);
   const sockets = openWebSockets(app, options, run, unread);
   app.addHook('preClose', (done) => {
     streams.end();
@@ -64,7 +64,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
     fast: false,
     streams(request, reply, done) {
       if (sockets?.accept(request, reply)) return;
-      reply.header('vary', joinVary(reply.getHeader('vary') as string | undefined, 'accept'));
+      addFields(reply, { vary: 'accept' });
       stream.call(app, request, reply, done);
     },
   });

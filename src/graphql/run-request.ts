@@ -4,7 +4,7 @@ import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Guards } from '../http/access/guarded.ts';
 import type { Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
-import { traceFields } from '../observability/trace/trace-fields.ts';
+import { requestFields } from '../observability/trace/request-fields.ts';
 import { type Recipient, SharedRecipient } from './execution/recipient.ts';
 import { resultText } from './execution/result-text.ts';
 import type { FindOperation, Refused } from './executor.ts';
@@ -94,9 +94,9 @@ export function refuseWriteByGet({ method }: Pick<Exchange, 'method'>, operation
 }
 
 /** Hides what the program threw, and logs it. */
-export function masked({ id, log, headers }: Exchange, result: ExecutionResult): ExecutionResult {
+export function masked(exchange: Exchange, result: ExecutionResult): ExecutionResult {
   return maskErrors(result, (error) =>
-    log.error({ reqId: id, ...traceFields(headers), err: error }, 'resolver failed'),
+    exchange.log.error({ ...requestFields(exchange), err: error }, 'resolver failed'),
   );
 }
 
@@ -110,11 +110,9 @@ function refuseOperation(exchange: Exchange, refused: Refused, type: ResultType)
   const reply = replyWith({ errors: refused.errors }, type);
   const [first] = refused.errors;
   const code = String(first?.extensions.code ?? ('INVALID_DOCUMENT' satisfies ErrorCode));
-  const { id: reqId, method, log, headers } = exchange;
-  log.debug(
-    { reqId, ...traceFields(headers), method, status: reply.status, code, reason: first?.message },
-    'request refused',
-  );
+  const { method, log } = exchange;
+  const { status } = reply;
+  log.debug({ ...requestFields(exchange), method, status, code, reason: first?.message }, 'request refused');
   return { ...reply, headers: { ...refused.headers, 'x-error-code': code } };
 }
 

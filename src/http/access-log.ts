@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { traceFields } from '../observability/trace/trace-fields.ts';
+import { requestFields } from '../observability/trace/request-fields.ts';
 import type { ExchangeRecorder } from './exchange-log.ts';
 
 /** Logs each exchange once it is over; without the query, which may hold secrets. */
@@ -8,8 +8,8 @@ export function accessLog(log: Pick<FastifyBaseLogger, 'info'>): ExchangeRecorde
     record({ id, client, method, target, status, duration, requestHeaders }) {
       const [path] = target.split('?', 1);
       const durationMs = Math.round(duration * 10) / 10;
-      const trace = traceFields(requestHeaders);
-      log.info({ reqId: id, ...trace, client, method, path, status, durationMs }, 'request');
+      const fields = requestFields({ id, headers: requestHeaders });
+      log.info({ ...fields, client, method, path, status, durationMs }, 'request');
     },
   };
 }

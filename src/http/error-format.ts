@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
-import { traceFields } from '../observability/trace/trace-fields.ts';
+import { requestFields } from '../observability/trace/request-fields.ts';
 import type { Reply } from './endpoint.ts';
 import { handlesStrictly, STRICT_APPLIED } from './prefer.ts';
 import { HttpProblem, toProblem } from './problem.ts';
@@ -53,8 +53,8 @@ export function refusal(format: ErrorFormat, error: unknown, request: RefusedReq
 
 /** Logs a failure as an error and a refusal at debug. */
 function note(error: unknown, problem: HttpProblem, status: number, request: RefusedRequest): void {
-  const { id, method, url, log, headers } = request;
-  const entry = { reqId: id, ...traceFields(headers) };
+  const { method, url, log } = request;
+  const entry = requestFields(request);
   // Under load a refusal is no failure, and an entry for each would be load too.
   const isBusy = error instanceof HttpProblem && error.headers['retry-after'] !== undefined;
   if (status >= 500 && !isBusy) {

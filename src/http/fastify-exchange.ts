@@ -2,6 +2,7 @@ import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { KnownCaller } from './access/caller.ts';
 import { onDeparture } from './client-departure.ts';
 import type { Exchange } from './endpoint.ts';
+import { addFields } from './send-reply.ts';
 
 const NO_BODY = Buffer.alloc(0);
 
@@ -61,7 +62,7 @@ export class FastifyExchange implements Exchange {
   }
 
   addHeaders(headers: Readonly<Record<string, string>>): void {
-    this.#reply.headers(headers);
+    addFields(this.#reply, headers);
   }
 
   onClose(listener: () => void): void {

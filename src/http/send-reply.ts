@@ -8,11 +8,16 @@ function asIs(payload: unknown): string {
 
 /** Sends an endpoint's reply by Fastify. */
 export function send(reply: FastifyReply, { status, type, body, headers }: Reply): FastifyReply {
-  if (headers !== undefined) reply.headers(withVary(reply.getHeader('vary'), headers));
+  if (headers !== undefined) addFields(reply, headers);
   if (type !== '') reply.type(type);
   // A 304 has no body, and a length would be that of the reply without a condition.
   if (status === 304) return reply.code(status).send();
   return reply.code(status).serializer(asIs).send(body);
+}
+
+/** Adds header fields to a reply of Fastify's, whose Vary then names what it named before too. */
+export function addFields(reply: FastifyReply, headers: Readonly<Record<string, string>>): FastifyReply {
+  return reply.headers(withVary(reply.getHeader('vary'), headers));
 }
 
 /** Fields whose Vary names what another Vary does too. */
@@ -24,8 +29,13 @@ export function withVary(
   return { ...headers, vary: joinVary(String(before), headers.vary) };
 }
 
-/** Both lists of a Vary, without what both have. */
-export function joinVary(before: string | undefined, more: string): string {
-  const names = [before ?? '', more].flatMap((list) => list.split(',').map((name) => name.trim()));
-  return [...new Set(names.filter((name) => name !== ''))].join(', ');
+/** Both lists of a Vary, without what both have, in whatever case (RFC 9110 12.5.5). */
+function joinVary(before: string, more: string): string {
+  const names = new Map<string, string>();
+  for (const part of `${before},${more}`.split(',')) {
+    const name = part.trim();
+    const key = name.toLowerCase();
+    if (name !== '' && !names.has(key)) names.set(key, name);
+  }
+  return names.has('*') ? '*' : [...names.values()].join(', ');
 }

@@ -1,6 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { CorsPolicy } from './access/cors.ts';
 import { type ErrorFormat, sendProblem } from './error-format.ts';
 import { HttpProblem, reasonPhrase } from './problem.ts';
+import { addFields } from './send-reply.ts';
 
 type Refuse = (request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 
@@ -23,13 +25,21 @@ export function unroutedHandler(
   };
 }
 
-/** Answers so what no route of a scope takes, and writes the refusals of its routes in the same format. */
+/**
+ * Answers so what no route of a scope takes, and writes the refusals of its routes in the same format. Pages that may use
+ * the door may read that nothing is there.
+ */
 export function refuseUnrouted(
   app: FastifyInstance,
   errors: ErrorFormat,
   methods: Readonly<Record<string, string>> = {},
+  cors?: CorsPolicy,
 ): void {
-  const refuse = unroutedHandler(app, errors, methods);
+  const answer = unroutedHandler(app, errors, methods);
+  const refuse: Refuse = (request, reply) => {
+    if (cors !== undefined) addFields(reply, cors.fieldsFor(request.headers.origin));
+    return answer(request, reply);
+  };
   app.setNotFoundHandler(refuse);
   // Fastify refuses some paths that no route takes before it asks that handler.
   app.setErrorHandler((error, request, reply) =>

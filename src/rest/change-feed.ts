@@ -10,7 +10,7 @@ import {
   type EventStreams,
 } from '../http/event-stream/event-streams.ts';
 import { HttpProblem } from '../http/problem.ts';
-import { withVary } from '../http/send-reply.ts';
+import { addFields } from '../http/send-reply.ts';
 import { type EventPosition, EventsGoneError, type UserEvent } from '../users/user-event.ts';
 import type { UserEventFeed } from '../users/user-event-feed.ts';
 import { JSON_TYPE } from './envelope.ts';
@@ -53,7 +53,7 @@ export function streamChanges({ feed, streams, maxStreams, gate }: ChangeFeedOpt
       const events = await feed.follow(from).catch((error: unknown) => {
         throw error instanceof EventsGoneError ? new HttpProblem(410, error.code, error.message) : error;
       });
-      reply.headers(withVary(reply.getHeader('vary'), CHANGES_HEADERS));
+      addFields(reply, CHANGES_HEADERS);
       const allowed = whileValid(events, gate, exchangeOf(request));
       await streams.send(reply, allowed, formatFrom(events.start));
     } finally {

@@ -13,7 +13,7 @@ import { sendProblem } from '../http/error-format.ts';
 import { EventStreams } from '../http/event-stream/event-streams.ts';
 import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import { FastifyExchange } from '../http/fastify-exchange.ts';
-import { send, withVary } from '../http/send-reply.ts';
+import { addFields, send } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import type { UserEventFeed } from '../users/user-event-feed.ts';
 import { askedExport } from './bulk/export-endpoint.ts';
@@ -100,13 +100,11 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   /** The length of a whole list is not known before it is sent, so HEAD tells none. */
   function headOfList(request: FastifyRequest, reply: FastifyReply): MaybePromise<FastifyReply> {
-    const withFields = (headers: Readonly<Record<string, string>>) =>
-      reply.headers(withVary(reply.getHeader('vary'), headers));
-    if (feed !== undefined && asksForChanges(request)) return withFields(CHANGES_HEADERS).send();
+    if (feed !== undefined && asksForChanges(request)) return addFields(reply, CHANGES_HEADERS).send();
     const isPlain = Object.keys(request.query as object).length === 0 && askedExport(request) === undefined;
     if (isPlain) {
       return whenReady(users.state(), (state) =>
-        withFields(validatorHeaders(listValidators(state)))
+        addFields(reply, validatorHeaders(listValidators(state)))
           .type(JSON_TYPE)
           .send(),
       );
@@ -115,7 +113,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     return whenReady(list.handle(exchange), (answer) => {
       if (!(answer.body instanceof Readable)) return send(reply, answer);
       answer.body.destroy();
-      return withFields(answer.headers ?? {})
+      return addFields(reply, answer.headers ?? {})
         .type(answer.type)
         .send();
     });
@@ -123,7 +121,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 
   function notFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const allow = allowedOf(request.url.slice(app.prefix.length));
-    if (cors !== undefined) reply.headers(cors.fieldsFor(request.headers.origin));
+    if (cors !== undefined) addFields(reply, cors.fieldsFor(request.headers.origin));
     if (allow !== undefined && request.method === 'OPTIONS') return send(reply, json('', 200, { allow }));
     return sendProblem(restErrors, allow === undefined ? NO_ROUTE : methodNotAllowed(allow), request, reply);
   }

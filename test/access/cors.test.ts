@@ -58,6 +58,14 @@ for (const fastPath of ['true', 'false']) {
     const query = await graphql.ask('/graphql?query=%7B__typename%7D', { headers: { origin: PAGE } });
     assert.equal(query.headers['access-control-allow-origin'], '*');
     assert.equal(query.headers.vary, 'accept');
+    for (const [path, method, status] of [
+      ['/nothing', 'GET', 404],
+      ['/graphql', 'PUT', 405],
+    ] as const) {
+      const refused = await graphql.ask(path, { method, headers: { origin: PAGE } });
+      assert.equal(refused.status, status);
+      assert.equal(refused.headers['access-control-allow-origin'], '*', path);
+    }
   });
 }
 

@@ -10,7 +10,12 @@ import { waitFor } from '../support/wait-for.ts';
 test('while writes wait for their commit further ones are refused; reads, health and probes are not', async () => {
   await using service = await startTestService({
     database: 'file',
-    env: { INTERFACES: 'rest,graphql,management', API_MAX_WRITE_DELAY: '100', GRAPHQL_USERS: 'database' },
+    env: {
+      INTERFACES: 'rest,graphql,management',
+      API_MAX_WRITE_DELAY: '100',
+      GRAPHQL_USERS: 'database',
+      MANAGEMENT_INCLUDE: 'auditevents,metrics',
+    },
   });
   await service.listen();
   const { rest, graphql, management } = service.urls;
@@ -37,6 +42,23 @@ test('while writes wait for their commit further ones are refused; reads, health
   db.exec('ROLLBACK');
   assert.equal((await waiting).status, 200);
   await waitFor('the end of it', async () => (await create()).status === 200);
+
+  // What it refuses is counted, and says nothing about its clients.
+  const show = async (path: string) => (await fetch(`${management}/actuator/${path}`)).json();
+  const counted = (await show('metrics/http.server.requests?tag=status:503')) as {
+    readonly measurements: readonly { readonly statistic: string; readonly value: number }[];
+  };
+  const count = counted.measurements.find(({ statistic }) => statistic === 'COUNT');
+  assert.ok(Number(count?.value) >= 2);
+  await fetch(`${rest}/users`, { method: 'POST', headers: { 'sec-fetch-site': 'cross-site' }, body: '{}' });
+  const events = await waitFor('the refusal of another site', async () => {
+    const shown = (await show('auditevents')) as { readonly events: readonly { readonly data: unknown }[] };
+    return shown.events.length > 0 && shown.events;
+  });
+  assert.deepEqual(
+    events.map(({ data }) => Object(data).status),
+    [403],
+  );
 });
 
 test('a late event loop refuses what has arrived meanwhile, until it is in time again', async () => {

@@ -6,6 +6,7 @@ import { request } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { bearer, moduleWith } from '../access/support/tokens.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -13,6 +14,7 @@ import { waitFor } from '../support/wait-for.ts';
 interface Answer {
   readonly status: number | undefined;
   readonly body: string;
+  readonly code: string | undefined;
 }
 
 async function ask(
@@ -25,7 +27,8 @@ async function ask(
   const [response] = await once(call, 'response');
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(chunk);
-  return { status: response.statusCode, body: Buffer.concat(chunks).toString() };
+  const { 'x-error-code': code } = response.headers;
+  return { status: response.statusCode, body: Buffer.concat(chunks).toString(), code };
 }
 
 test('every door answers on a Unix socket, which only its owner and group may use', async () => {
@@ -119,6 +122,39 @@ test('failed log-ins of clients without an address are limited together', async 
   const statuses = [];
   for (let guess = 0; guess < 3; guess++) statuses.push((await ask(path, '/actuator/env', wrong)).status);
   assert.deepEqual(statuses, [401, 401, 429]);
+});
+
+test('clients without an address have one rate and one limit on failures together, unless they are named', async () => {
+  for (const [trusted, outcomes] of [
+    ['10.0.0.0/8', ['USER_NOT_FOUND', 'UNAUTHORIZED', 'UNAUTHORIZED', 'TOO_MANY_ATTEMPTS', 'RATE_LIMITED']],
+    ['unix', ['USER_NOT_FOUND', 'UNAUTHORIZED', 'UNAUTHORIZED', 'UNAUTHORIZED', 'USER_NOT_FOUND']],
+  ] as const) {
+    await using folder = await temporaryFolder();
+    const path = join(folder.path, 'rest');
+    await using service = await startTestService({
+      module: moduleWith(),
+      env: {
+        REST_PORT: `unix:${path}`,
+        INTERFACES: 'rest',
+        TRUST_PROXY: trusted,
+        API_REQUIRED: 'write',
+        API_MAX_FAILURES: '2',
+        API_RATE: '1/h',
+        API_BURST: '4',
+      },
+    });
+    await service.listen();
+    const sent = ['', 'Bearer wrong-1', 'Bearer wrong-2', 'Bearer wrong-3', ''];
+    const got = [];
+    for (const [i, authorization] of sent.entries()) {
+      const headers = { 'x-forwarded-for': `203.0.113.${i}`, ...(authorization && { authorization }) };
+      const { status, code } = await ask(path, '/users/1', { headers });
+      got.push(code ?? String(status));
+    }
+    assert.deepEqual(got, outcomes, trusted);
+    const known = await ask(path, '/users/1', { headers: { authorization: bearer('reader') } });
+    assert.equal(known.status, 200, 'a known token has a rate of its own');
+  }
 });
 
 test('a socket file that nobody listens on is replaced; one that is in use, or no socket, stays', async () => {

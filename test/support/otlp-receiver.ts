@@ -18,6 +18,8 @@ export interface ReceivedSpan {
   readonly links: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly service: unknown;
+  /** 2 for an error. */
+  readonly status: { readonly code: number };
 }
 
 type Scoped<K extends string, T> = { readonly [key in K]?: readonly T[] };

@@ -3,6 +3,7 @@ import type { Settings } from '../../config/options/options.ts';
 import type { Database } from '../../database/database.ts';
 import { parseBasicAuth } from '../../http/auth/basic-auth.ts';
 import type { OnRefused } from '../../http/server/refused-request.ts';
+import type { OnRefusedCertificate } from '../../http/tls/refused-certificate.ts';
 import { isExposed } from '../../management/access/exposure.ts';
 import { ANONYMOUS, type Audit } from '../../observability/audit/audit.ts';
 import { AuditLog } from '../../observability/audit/audit-log.ts';
@@ -58,5 +59,14 @@ export function auditRefusals(audit: Audit | undefined, door: Door): OnRefused |
       data: { door, method, path, status, code, client, request: id },
       isAction: false,
     });
+  };
+}
+
+/** Records the client certificates that a door refuses. */
+export function auditCertificates(audit: Audit | undefined, door: Door): OnRefusedCertificate | undefined {
+  if (audit === undefined) return undefined;
+  return ({ client, code }) => {
+    const data = { door, code, client };
+    audit.record({ principal: ANONYMOUS, type: 'AUTHENTICATION_FAILURE', data, isAction: false });
   };
 }

@@ -1,5 +1,6 @@
 import type { ApiGate } from '../../http/access/api-gate.ts';
 import { toProblem } from '../../http/problem.ts';
+import { requestFields } from '../../observability/trace/request-fields.ts';
 import type { GraphqlSocket } from './graphql-socket.ts';
 
 /** A service that cannot tell now may be able to soon (RFC 6455 7.4.1, "Try Again Later"). */
@@ -21,7 +22,7 @@ export async function admitSocket(
   } catch (error) {
     gate.noteRefusal(exchange, error);
     const { status, code } = toProblem(error);
-    exchange.log.debug({ reqId: exchange.id, status, code }, 'WebSocket refused');
+    exchange.log.debug({ ...requestFields(exchange), status, code }, 'WebSocket refused');
     if (status >= 500) socket.close(TRY_AGAIN, 'Try again later');
     return false;
   }

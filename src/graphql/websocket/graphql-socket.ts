@@ -4,6 +4,7 @@ import type { RawData, WebSocket } from 'ws';
 import { parseJsonText } from '../../http/body/json-body.ts';
 import type { Exchange } from '../../http/endpoint.ts';
 import { toProblem } from '../../http/problem.ts';
+import { requestFields } from '../../observability/trace/request-fields.ts';
 import { Departure } from '../execution/departure.ts';
 import { resultText } from '../execution/result-text.ts';
 import { Inlet } from './inlet.ts';
@@ -78,8 +79,7 @@ export class GraphqlSocket implements ProtocolSocket {
     this.#messageBytes = data.length;
     // graphql-ws reads a parsed message as well, and only ours is read strictly.
     take(message as string).catch((error: unknown) => {
-      const { id: reqId, log } = this.exchange;
-      log.error({ reqId, err: error }, 'WebSocket failed');
+      this.exchange.log.error({ ...requestFields(this.exchange), err: error }, 'WebSocket failed');
       this.close(CloseCode.InternalServerError, 'Internal server error');
     });
   }

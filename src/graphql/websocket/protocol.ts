@@ -3,6 +3,7 @@ import { type Context, makeServer, type Server, type SubscribePayload } from 'gr
 import type { ErrorCode } from '../../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import { toProblem } from '../../http/problem.ts';
+import { requestFields } from '../../observability/trace/request-fields.ts';
 import { SlowSubscriberError } from '../../users/local-user-feed.ts';
 import { resultsWhileValid } from '../access/results-while-valid.ts';
 import type { Operation } from '../operation.ts';
@@ -110,19 +111,19 @@ function open(socket: GraphqlSocket, source: AsyncIterable<ExecutionResult>): Su
 }
 
 /** What the making of a context threw: a refusal of the user's own is shown. */
-function failed({ exchange: { id: reqId, log } }: GraphqlSocket, error: unknown): ExecutionResult {
+function failed({ exchange }: GraphqlSocket, error: unknown): ExecutionResult {
   if (error instanceof GraphQLError) return { errors: [error] };
   const { status, code, message } = toProblem(error);
-  if (status >= 500) log.error({ reqId, err: error }, 'operation failed');
+  if (status >= 500) exchange.log.error({ ...requestFields(exchange), err: error }, 'operation failed');
   return { errors: [new GraphQLError(message, { extensions: { code } })] };
 }
 
 /** The error of a document as it is; of a source that failed only what clients may know. */
-function shown({ exchange: { id: reqId, log } }: GraphqlSocket, error: GraphQLError): GraphQLError {
+function shown({ exchange }: GraphqlSocket, error: GraphQLError): GraphQLError {
   const { cause } = error;
   if (cause === undefined || error.extensions.code !== undefined) return error;
   if (cause instanceof GraphQLError) return cause;
   if (cause instanceof SlowSubscriberError) return refusal(cause.code as ErrorCode, cause.message);
-  log.warn({ reqId, err: cause }, 'subscription failed');
+  exchange.log.warn({ ...requestFields(exchange), err: cause }, 'subscription failed');
   return refusal('INTERNAL_SERVER_ERROR', 'Internal server error');
 }

@@ -8,6 +8,7 @@ import type { UnreadEvents } from '../../http/event-stream/unread-events.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { replyBudgetOf } from '../../http/server/limit-unread.ts';
 import { noteSwitch, type Upgrade } from '../../http/server/upgrades.ts';
+import { requestFields } from '../../observability/trace/request-fields.ts';
 import type { RunOptions } from '../run-request.ts';
 import { GraphqlSocket } from './graphql-socket.ts';
 import { judgeHandshake } from './handshake.ts';
@@ -87,17 +88,18 @@ export class WebSockets {
   }
 
   #add(client: WebSocket, opened: GraphqlSocket): void {
-    const { id: reqId, log } = opened.exchange;
+    const { log } = opened.exchange;
+    const fields = requestFields(opened.exchange);
     this.#open.add(opened);
     const closed = this.#protocol.opened(opened, opened);
     // The client broke the rules of WebSockets; it is told, and the connection closed.
-    client.on('error', (error) => log.debug({ reqId, err: error }, 'WebSocket refused'));
+    client.on('error', (error) => log.debug({ ...fields, err: error }, 'WebSocket refused'));
     client.once('close', (code, reason) => {
       this.#open.delete(opened);
       this.#heartbeat.delete(client);
       opened.release();
       closed(code, String(reason)).catch((error: unknown) => {
-        log.error({ reqId, err: error }, 'WebSocket not closed cleanly');
+        log.error({ ...fields, err: error }, 'WebSocket not closed cleanly');
       });
     });
   }

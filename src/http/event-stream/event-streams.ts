@@ -1,5 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
+import { requestFields } from '../../observability/trace/request-fields.ts';
+import { cutEndless, noteEndless } from '../server/endless-reply.ts';
 import type { EventBacklog, UnreadEvents } from './unread-events.ts';
 
 /** A sign of life this often, in milliseconds, keeps proxies from closing a quiet stream and finds readers that are gone. */
@@ -55,7 +57,7 @@ export class EventStreams {
     }, KEEP_ALIVE);
     const send = (text: string) => {
       if (raw.destroyed) return;
-      if (format.waits !== true && backlog.isTooLong) raw.destroy();
+      if (format.waits !== true && backlog.isTooLong) cutEndless(raw);
       else write(raw, backlog, text);
     };
     // Does not wait for the source: that may be in the middle of something that takes forever.
@@ -68,6 +70,7 @@ export class EventStreams {
     this.#open.add(end);
     raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...EVENT_STREAM_HEADERS });
     raw.flushHeaders();
+    noteEndless(raw);
     raw.on('close', end);
     // A client that closes its half waits for the reply to a request, which a stream is not.
     raw.socket?.once('end', () => raw.destroy());
@@ -85,8 +88,8 @@ export class EventStreams {
       }
     } catch (error) {
       // The source gave this reader up, or failed: a cut connection says that events are missing.
-      reply.log.warn({ reqId: reply.request.id, err: error }, 'event stream cut');
-      raw.destroy();
+      reply.log.warn({ ...requestFields(reply.request), err: error }, 'event stream cut');
+      cutEndless(raw);
     } finally {
       end();
     }

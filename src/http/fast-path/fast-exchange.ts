@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
+import { requestFields } from '../../observability/trace/request-fields.ts';
 import type {
   RequestSpan,
   RequestTracing,
@@ -285,7 +286,7 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
       this.#send(refusal(this.#options.errors, error, { id, log, method, headers, url: this.#request.url }));
     } catch (cause) {
       // Nobody above could answer any more.
-      log.error({ reqId: id, err: cause }, 'refusal failed, connection cut');
+      log.error({ ...requestFields(this), err: cause }, 'refusal failed, connection cut');
       this.#connection.cut();
     }
   }

@@ -22,6 +22,11 @@ import { type ExchangeRecorder, recordOf } from '../exchange-log.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
 import { LIMITS } from '../limits.ts';
 import type { LiveCertificate } from '../tls/live-certificate.ts';
+import {
+  type OnRefusedCertificate,
+  type RefusedCertificate,
+  watchCertificates,
+} from '../tls/refused-certificate.ts';
 import { clientErrorHandler, refuseConnect } from './client-error.ts';
 import { createDoorServer, type DoorServer } from './door-server.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
@@ -51,6 +56,8 @@ export interface ListenerOptions extends ListenerAddress {
   readonly certificate?: LiveCertificate | undefined;
   /** Called for each request that is refused for who sent it, or how often. */
   readonly onRefused?: OnRefused | undefined;
+  /** Called for each client that is refused for its certificate. */
+  readonly onRefusedCertificate?: OnRefusedCertificate | undefined;
   /** Records requests as spans; default none. */
   readonly tracing?: RequestTracing | undefined;
   /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
@@ -94,13 +101,10 @@ export function createListener(options: ListenerOptions): Listener {
   });
   const servers: DoorServer[] = [];
   const createServer = (handle: RequestListener) => {
-    const server = createDoorServer({
-      handle,
-      connections,
-      main: servers[0],
-      tls: certificate?.optionsOf(options.door),
-    });
+    const tls = certificate?.optionsOf(options.door);
+    const server = createDoorServer({ handle, connections, main: servers[0], tls });
     certificate?.serve(server as unknown as SecureServer, options.door);
+    if (tls?.requestCert) watchCertificates(server, noteCertificate);
     server.on('connect', ({ socket }) => {
       const connection = connections.of(socket);
       if (connection !== undefined) refuseConnect(errors, connection);
@@ -181,6 +185,11 @@ export function createListener(options: ListenerOptions): Listener {
     const code = String(reply.getHeader('x-error-code') ?? '');
     const caller = callerOf(request)?.name;
     options.onRefused?.({ id, client, method, target, headers, status: reply.statusCode, code, caller });
+  }
+
+  function noteCertificate(refused: RefusedCertificate) {
+    options.log.debug(refused, 'client certificate refused');
+    options.onRefusedCertificate?.(refused);
   }
 
   function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {

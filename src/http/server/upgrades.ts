@@ -1,6 +1,7 @@
 import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { HttpProblem } from '../problem.ts';
+import { noteEndless } from './endless-reply.ts';
 import { originForm } from './request-guard.ts';
 
 /** The connection of a client that asks for a WebSocket, and the first bytes behind its request. */
@@ -124,6 +125,7 @@ export function offeredUpgrade(request: IncomingMessage): Upgrade | undefined {
 /** Tells whoever waits for a reply that there is none: the connection has become a WebSocket. */
 export function noteSwitch(response: ServerResponse): void {
   response.statusCode = 101;
+  noteEndless(response);
   response.emit('finish');
 }
 

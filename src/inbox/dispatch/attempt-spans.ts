@@ -41,17 +41,19 @@ export function attemptSpans(api: OpenTelemetryApi, isChosen: () => boolean): Tr
     async run(job, signal, answered) {
       if (job.delivery.trace == null && !isChosen()) return target.run(job, signal, answered);
       const { span, active } = begin(job, about);
+      let status = 0;
       const own = withTrace(job, storedTrace(traceContextOf(span.spanContext())));
       try {
         await api.context.with(active, () =>
           target.run(own, signal, (answer) => {
-            if (answer.status > 0) span.setAttribute('http.response.status_code', answer.status);
+            ({ status } = answer);
+            if (status > 0) span.setAttribute('http.response.status_code', status);
             answered(answer);
           }),
         );
         span.end();
       } catch (error) {
-        endWithError(api, span, error);
+        endWithError(api, span, status >= 300 ? { code: status } : error);
         throw error;
       }
     },

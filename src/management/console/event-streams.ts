@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { HttpProblem } from '../../http/problem.ts';
+import { cutEndless, noteEndless } from '../../http/server/endless-reply.ts';
 
 /** A sign of life this often, in milliseconds, keeps proxies from closing a quiet stream. */
 const KEEP_ALIVE = 12_000;
@@ -37,7 +38,7 @@ export class EventStreams {
     const { raw } = reply;
     let source: Disposable | undefined;
     const write = (text: string) => {
-      if (raw.writableLength > MAX_WAITING) raw.destroy();
+      if (raw.writableLength > MAX_WAITING) cutEndless(raw);
       else if (!raw.destroyed) raw.write(text);
     };
     const keepAlive = setInterval(() => write(':\n\n'), KEEP_ALIVE);
@@ -49,6 +50,7 @@ export class EventStreams {
     };
     this.#open.add(end);
     raw.writeHead(200, HEADERS);
+    noteEndless(raw);
     raw.on('close', end);
     raw.socket?.once('end', () => raw.destroy());
     write('retry: 2000\n\n');

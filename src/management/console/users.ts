@@ -1,5 +1,6 @@
 import type { Exchange } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
+import { requestFields } from '../../observability/trace/request-fields.ts';
 import { accepted } from '../../users/accepted-write.ts';
 import type { DatabaseUserStore } from '../../users/database-user-store.ts';
 import { readListParameters } from '../../users/lists/parameters.ts';
@@ -26,7 +27,7 @@ export function userRoutes(users: DatabaseUserStore, readOnly: boolean): Routes 
       },
       post: whenMayWrite(async (exchange, body) => {
         const id = await accepted(users.create(readUser(body)));
-        exchange.log.info({ reqId: exchange.id, user: id }, 'user created on request');
+        exchange.log.info({ ...requestFields(exchange), user: id }, 'user created on request');
         return jsonReply(exchange, { id });
       }),
     },
@@ -40,13 +41,13 @@ export function userRoutes(users: DatabaseUserStore, readOnly: boolean): Routes 
       post: whenMayWrite(async (exchange, body) => {
         const id = readId(exchange.param);
         if (!(await accepted(users.update(id, readUser(body))))) throw NO_USER;
-        exchange.log.info({ reqId: exchange.id, user: id }, 'user changed on request');
+        exchange.log.info({ ...requestFields(exchange), user: id }, 'user changed on request');
         return NO_CONTENT;
       }),
       delete: whenMayWrite(async (exchange) => {
         const id = readId(exchange.param);
         if (!(await users.remove(id))) throw NO_USER;
-        exchange.log.info({ reqId: exchange.id, user: id }, 'user removed on request');
+        exchange.log.info({ ...requestFields(exchange), user: id }, 'user removed on request');
         return NO_CONTENT;
       }),
     },

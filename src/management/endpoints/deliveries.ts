@@ -4,7 +4,7 @@ import { detailJson, summaryJson } from '../../inbox/delivery-json.ts';
 import type { DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
 import { discardDelivery, type ReplayPlan, replayDelivery } from '../../inbox/replay-delivery.ts';
-import { traceFields } from '../../observability/trace/trace-fields.ts';
+import { requestFields } from '../../observability/trace/request-fields.ts';
 import { maskText } from '../access/masking.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import type { DoorOptions } from '../options.ts';
@@ -60,10 +60,7 @@ export function deliveriesEndpoint(
         : await discardDelivery(log, id, Date.now());
     if (result === 'not-found') throw NO_DELIVERY;
     if (result !== 'replayed' && result !== 'discarded') throw CONFLICTS[result];
-    exchange.log.info(
-      { reqId: exchange.id, ...traceFields(exchange.headers), delivery: id },
-      `delivery ${result} on request`,
-    );
+    exchange.log.info({ ...requestFields(exchange), delivery: id }, `delivery ${result} on request`);
     return NO_CONTENT;
   }
 

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { getHeapSnapshot, getHeapStatistics } from 'node:v8';
 import type { Exchange, Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
-import { traceFields } from '../../observability/trace/trace-fields.ts';
+import { requestFields } from '../../observability/trace/request-fields.ts';
 import { fileHead, fileReply, neverIdle } from '../dumps/file-reply.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 
@@ -44,7 +44,7 @@ export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP)
       const message = `A heap dump may take ${inMebibytes(needed)} of memory, and ${inMebibytes(free)} are free`;
       throw new HttpProblem(503, 'HEAP_DUMP_MEMORY', message);
     }
-    exchange.log.warn({ reqId: exchange.id, ...traceFields(exchange.headers) }, 'heap dump started');
+    exchange.log.warn(requestFields(exchange), 'heap dump started');
     // The socket's timer runs on while the snapshot stops the process.
     neverIdle(exchange);
     const stream = snapshot();

@@ -1,4 +1,4 @@
-import { traceFields } from '../../observability/trace/trace-fields.ts';
+import { requestFields } from '../../observability/trace/request-fields.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply } from '../replies.ts';
 
@@ -11,7 +11,7 @@ export function shutdownEndpoint(shutDown: () => void): ManagementEndpoint {
     routes: () => ({
       '/shutdown': {
         post(exchange) {
-          exchange.log.warn({ reqId: exchange.id, ...traceFields(exchange.headers) }, 'shutdown requested');
+          exchange.log.warn(requestFields(exchange), 'shutdown requested');
           // A client that is gone before its reply wanted the stop too.
           exchange.onClose(shutDown);
           const reply = jsonReply(exchange, { message: 'Shutting down, bye...' });

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { StoreUnavailableError } from '../../core/store-errors.ts';
 import type { Exchange, Reply, StreamedBodies } from '../../http/endpoint.ts';
 import { HttpProblem, reasonPhrase } from '../../http/problem.ts';
+import { requestFields } from '../../observability/trace/request-fields.ts';
 import type { BadLine } from '../../users/import/import-entry.ts';
 import { ImportError } from '../../users/import/import-error.ts';
 import { importTransaction } from '../../users/import/import-transaction.ts';
@@ -119,9 +120,9 @@ function problemOf(error: unknown): unknown {
 }
 
 /** What a reply that has begun says of an import that cannot go on. */
-function stopOf(error: unknown, { id, log }: Exchange): string {
+function stopOf(error: unknown, exchange: Exchange): string {
   if (error instanceof ImportError) return stopLine(error.code, error.message, error.line);
   if (!(error instanceof StoreUnavailableError)) throw error;
-  log.error({ reqId: id, err: error }, 'import stopped');
+  exchange.log.error({ ...requestFields(exchange), err: error }, 'import stopped');
   return stopLine(error.code, reasonPhrase(503));
 }

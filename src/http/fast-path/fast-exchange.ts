@@ -223,15 +223,12 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
     }
   }
 
-  #send({ status, type, body, headers: own }: Reply): void {
+  #send({ status, type, body, headers }: Reply): void {
     if (body instanceof Readable) {
       this.#leaveToFastify(body);
       return;
     }
     if (this.#replied) return;
-    const hasVaries = own?.vary !== undefined && this.#added?.vary !== undefined;
-    const added = hasVaries ? undefined : this.#added;
-    const headers = hasVaries ? { ...this.#added, ...withVary(this.#added?.vary, own) } : own;
     const { heads, isDraining, replyBudget } = this.#options;
     const connection = this.#connection;
     const closes = isDraining() || connection.isLast;
@@ -244,15 +241,9 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
         cut: () => connection.cut(),
       });
     }
-    const head = heads.head({
-      status,
-      id: this.id,
-      contentType: type,
-      contentLength,
-      added,
-      headers,
-      closes,
-    });
+    const { id } = this;
+    const added = this.#added;
+    const head = heads.head({ status, id, contentType: type, contentLength, added, headers, closes });
     this.#replied = true;
     const isLast = closes || headers?.connection === 'close';
     connection.reply(head, body, isLast, () => this.#recordReply(status, head));

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { LIMITS } from '../limits.ts';
+import { withVary } from '../send-reply.ts';
 
 /** What a head says. */
 export interface HeadParts {
@@ -10,7 +11,7 @@ export interface HeadParts {
   readonly contentType: string;
   /** In bytes. */
   readonly contentLength: number;
-  /** What was added before the endpoint answered, by name in lower case; no name that is in `headers` too. */
+  /** What was added before the endpoint answered, by name in lower case; no name of `headers` but Vary. */
   readonly added?: Readonly<Record<string, string>> | undefined;
   /** By name in lower case; they come before the content type. */
   readonly headers: Readonly<Record<string, string>> | undefined;
@@ -44,6 +45,7 @@ export class ReplyHeads {
     this.#readClock();
     const { status, id, contentType, contentLength, added, headers, closes } = parts;
     if (status !== 200 || closes || headers?.connection !== undefined) return this.#unusual(parts);
+    if (headers?.vary !== undefined && added?.vary !== undefined) return this.#unusual(parts);
     if (contentType !== this.#lastType || contentLength !== this.#lastLength) {
       this.#lastType = contentType;
       this.#lastLength = contentLength;
@@ -57,7 +59,7 @@ export class ReplyHeads {
   }
 
   #unusual({ status, id, contentType, contentLength, added, headers: own, closes }: HeadParts): string {
-    const headers = added === undefined ? own : { ...added, ...own };
+    const headers = added === undefined ? own : { ...added, ...(own && withVary(added.vary, own)) };
     let text = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}`;
     if (closes) text += '\r\nconnection: close';
     text += `\r\nx-request-id: ${id}${AFTER_ID}`;

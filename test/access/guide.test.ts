@@ -39,6 +39,16 @@ test('every request of the guide prints what it shows, in this order', async () 
   }
 });
 
+test('what openssl makes as the guide says is good as the secret of a token', async () => {
+  const [, command = ''] = /`(openssl rand [^`]*)`/.exec(GUIDE) ?? [];
+  const { stdout, stderr } = await runShown({ ...SERVE, command }, { cwd: import.meta.dirname });
+  const secret = stdout.trim();
+  assert.equal(secret.length, 64, stderr);
+  const [, config = ''] = /```json\n(.*?)```/s.exec(GUIDE) ?? [];
+  await using service = await start({ ...settingsOf(SERVE), CI_TOKEN: secret }, `export default ${config};`);
+  assert.equal((await users(service, { authorization: `Bearer ${secret}` })).status, 200);
+});
+
 test('a token of the database is made, listed and revoked as the guide says', async () => {
   await using service = await start({ API_REQUIRED: 'all' });
   const env = { DATABASE_URL: service.databaseUrl };

@@ -7,6 +7,7 @@ import { loadConfig } from '../../src/config/load.ts';
 import { readWebhookSettings } from '../../src/webhook/settings.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { runShown, runShownUntil } from '../support/run-shown.ts';
+import { startTestService } from '../support/service.ts';
 import { settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -15,6 +16,7 @@ const GUIDE = ['WEBHOOKS', 'HANDLERS', 'DELIVERIES']
   .map((name) => readFileSync(join(import.meta.dirname, `../../docs/${name}.md`), 'utf8'))
   .join('\n');
 const SHOWN = [...shownCommands('docs/WEBHOOKS.md'), ...shownCommands('docs/DELIVERIES.md')];
+const SHOW = shownCommand('docs/DELIVERIES.md', /^portico deliveries show <id>$/);
 const SERVE = shownCommand('docs/DELIVERIES.md', /npm start$/);
 const SECRETS = {
   GITHUB_WEBHOOK_SECRET: 'github-secret',
@@ -38,6 +40,40 @@ test('every configuration of the guide can be used', async () => {
     await writeFile(join(folder.path, 'portico.config.ts'), module);
     await loadConfig({ argv: [], env: SECRETS, cwd: folder.path, check: readWebhookSettings });
   }
+});
+
+/** Without what differs from run to run: times, durations and processes. */
+const steady = (text: string) =>
+  text
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replaceAll(/[\d,]+ ms\b(?= )/g, 'DURATION')
+    .replaceAll(/ \S+:\d+:[\da-f]{12}$/gm, ' PROCESS')
+    .replaceAll(/ +/g, ' ');
+
+test('isolated handlers that end or never do so are shown as in the guide', async () => {
+  const [, module = '', , shown = ''] =
+    /\n## Isolated handlers\n.*?```ts\n(.*?)```(.*?)```\n(.*?)```/s.exec(GUIDE) ?? [];
+  await using service = await startTestService({ module, database: 'file' });
+  await service.listen();
+  const env = { DATABASE_URL: service.databaseUrl, PORT: new URL(service.urls.webhook ?? '').port };
+  const said = [];
+  for (const event of ['crash', 'loop']) {
+    const command = `portico send --event ${event}`;
+    assert.ok(GUIDE.includes(`\`${command}\``));
+    const sent = await runShown({ ...SHOW, command }, { cwd: service.folder, env });
+    const [, id = ''] = /portico deliveries show (\S+)/.exec(sent.stderr) ?? [];
+    const place = { cwd: service.folder, env, names: { '<id>': id } };
+    const text = await waitFor(
+      `${event} to be dead`,
+      async () => {
+        const { stdout } = await runShown(SHOW, place);
+        return stdout.includes('Status    dead') && stdout;
+      },
+      60_000,
+    );
+    said.push(/\nJobs\n(.*?)\n\n/s.exec(text)?.[1]);
+  }
+  assert.equal(steady(said.join('\n')), steady(shown.trimEnd()));
 });
 
 /** The configurations of the guide as one, but for the addresses, with handlers that end at once. */
@@ -68,14 +104,15 @@ test('every command of the guide does what it is shown for', async () => {
   await service.ready();
   const env = { ...SECRETS, PORT: new URL(service.urls.webhook ?? '').port };
 
-  /** The newest delivery of a status; the guide's commands find one of each. */
-  async function newest(status: string): Promise<string | undefined> {
-    const url = `${service.urls.management}/actuator/deliveries?limit=1&status=${status}`;
+  async function find(query: string): Promise<readonly { readonly id: string }[]> {
+    const url = `${service.urls.management}/actuator/deliveries?limit=1&${query}`;
     const { items } = (await (await fetch(url)).json()) as {
       readonly items: readonly { readonly id: string }[];
     };
-    return items[0]?.id;
+    return items;
   }
+  /** The newest delivery of a status; the guide's commands find one of each. */
+  const newest = async (status: string) => (await find(`status=${status}`))[0]?.id;
   async function send(event: string): Promise<void> {
     const body = JSON.stringify({ event });
     const { status } = await fetch(`${service.urls.webhook}/webhook`, { method: 'POST', body });
@@ -103,4 +140,10 @@ test('every command of the guide does what it is shown for', async () => {
       assert.equal(code, 0, `${command}\n${stdout}${stderr}`);
     }
   }
+
+  const [pushed] = await find('source=github');
+  const place = { cwd: folder.path, env, names: { '<id>': pushed?.id ?? '' } };
+  const labelsOf = (text: string) => text.match(/^[A-Z][a-z]+(?: at)?(?= {2}|$)/gm);
+  const [, sample = ''] = /\n```\n(Delivery {2}.*?)```/s.exec(GUIDE) ?? [];
+  assert.deepEqual(labelsOf((await runShown(SHOW, place)).stdout), labelsOf(sample));
 });

@@ -182,4 +182,8 @@ test('npx finds what is installed, writes its configuration and starts it', asyn
   const start = byNpx(shownCommand('docs/PACKAGE.md', /^npx portico$/));
   const said = await runShownUntil(start, place, (text) => text.includes('"msg":"ready"'));
   assert.match(said, /"msg":"stopped"/);
+  const [, line = ''] =
+    /\n```\n( +Console .*)\n```\n/.exec(readFileSync(join(ROOT, 'docs/CONSOLE.md'), 'utf8')) ?? [];
+  assert.match(line, /8080/);
+  assert.match(said, new RegExp(`^${line.replace('8080', '\\d+')}$`, 'm'));
 });

@@ -3,9 +3,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { runShown } from '../support/run-shown.ts';
+import { startTestService } from '../support/service.ts';
 import { settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { open } from './support/rest-door.ts';
 
+const GUIDE = join(import.meta.dirname, '../../docs/REST.md');
 const SERVE = shownCommand('docs/REST.md', /^REST_SEARCH=.* npm start$/);
 const REQUESTS = shownCommands('docs/REST.md', /\bcurl /);
 const TABLES = shownCommands('docs/REST.md', /^portico users /);
@@ -47,6 +49,28 @@ test('every request of the guide prints what it shows, in this order', async () 
   const expected = REQUESTS.map(({ output }) => output);
   assert.ok(expected.length > 5);
   assert.equal(steady(printed.join('\n---\n')), steady(expected.join('\n---\n')));
+});
+
+test('the start fails with what the guide shows where users share an email', async () => {
+  await using door = await open({}, 'file');
+  const { folder, databaseUrl, current } = door.service;
+  const ids = [];
+  for (const email of [
+    'ada@example.com',
+    'b@example.com',
+    'c@example.com',
+    'd@example.com',
+    'ada@example.com',
+  ])
+    ids.push(await door.create('Ada', email));
+  assert.deepEqual([ids[0], ids[4]], [1, 5]);
+  await current.stop();
+  const shown = /\n```\n(The database .*)\n```\n/.exec(await readFile(GUIDE, 'utf8'))?.[1];
+  const env = { DATABASE_URL: databaseUrl, USERS_UNIQUE_EMAIL: 'true' };
+  await assert.rejects(startTestService({ env }), ({ message }: Error) => {
+    assert.equal(message.replace(`${folder}/`, ''), shown);
+    return true;
+  });
 });
 
 test('users are imported, exported and listed by the commands of the guide', async () => {

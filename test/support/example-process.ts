@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { CHILD_ENVIRONMENT } from './child-environment.ts';
 import { runShown } from './run-shown.ts';
 import type { ShownCommand } from './shown-commands.ts';
 import { waitFor } from './wait-for.ts';
@@ -29,7 +30,7 @@ export async function startExample(
 ): Promise<Example> {
   const child = spawn(process.execPath, [join(ROOT, command.split(' ').at(-1) ?? '')], {
     cwd,
-    env: { PATH: process.env.PATH, PORT: '0', ...env },
+    env: { ...CHILD_ENVIRONMENT, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const closed = once(child, 'close');

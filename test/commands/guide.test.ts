@@ -1,20 +1,23 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';
 import { readWebhookSettings } from '../../src/webhook/settings.ts';
-import { runPortico } from '../support/portico-command.ts';
-import { MAIN, startPortico } from '../support/portico-process.ts';
+import { startPortico } from '../support/portico-process.ts';
+import { runShown, runShownUntil } from '../support/run-shown.ts';
+import { startTestService } from '../support/service.ts';
+import { settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const GUIDE = ['WEBHOOKS', 'HANDLERS', 'DELIVERIES']
   .map((name) => readFileSync(join(import.meta.dirname, `../../docs/${name}.md`), 'utf8'))
   .join('\n');
+const SHOWN = [...shownCommands('docs/WEBHOOKS.md'), ...shownCommands('docs/DELIVERIES.md')];
+const SHOW = shownCommand('docs/DELIVERIES.md', /^portico deliveries show <id>$/);
+const SERVE = shownCommand('docs/DELIVERIES.md', /npm start$/);
 const SECRETS = {
   GITHUB_WEBHOOK_SECRET: 'github-secret',
   STRIPE_WEBHOOK_SECRET: 'stripe-secret',
@@ -37,6 +40,40 @@ test('every configuration of the guide can be used', async () => {
     await writeFile(join(folder.path, 'portico.config.ts'), module);
     await loadConfig({ argv: [], env: SECRETS, cwd: folder.path, check: readWebhookSettings });
   }
+});
+
+/** Without what differs from run to run: times, durations and processes. */
+const steady = (text: string) =>
+  text
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replaceAll(/[\d,]+ ms\b(?= )/g, 'DURATION')
+    .replaceAll(/ \S+:\d+:[\da-f]{12}$/gm, ' PROCESS')
+    .replaceAll(/ +/g, ' ');
+
+test('isolated handlers that end or never do so are shown as in the guide', async () => {
+  const [, module = '', , shown = ''] =
+    /\n## Isolated handlers\n.*?```ts\n(.*?)```(.*?)```\n(.*?)```/s.exec(GUIDE) ?? [];
+  await using service = await startTestService({ module, database: 'file' });
+  await service.listen();
+  const env = { DATABASE_URL: service.databaseUrl, PORT: new URL(service.urls.webhook ?? '').port };
+  const said = [];
+  for (const event of ['crash', 'loop']) {
+    const command = `portico send --event ${event}`;
+    assert.ok(GUIDE.includes(`\`${command}\``));
+    const sent = await runShown({ ...SHOW, command }, { cwd: service.folder, env });
+    const [, id = ''] = /portico deliveries show (\S+)/.exec(sent.stderr) ?? [];
+    const place = { cwd: service.folder, env, names: { '<id>': id } };
+    const text = await waitFor(
+      `${event} to be dead`,
+      async () => {
+        const { stdout } = await runShown(SHOW, place);
+        return stdout.includes('Status    dead') && stdout;
+      },
+      60_000,
+    );
+    said.push(/\nJobs\n(.*?)\n\n/s.exec(text)?.[1]);
+  }
+  assert.equal(steady(said.join('\n')), steady(shown.trimEnd()));
 });
 
 /** The configurations of the guide as one, but for the addresses, with handlers that end at once. */
@@ -62,61 +99,51 @@ test('every command of the guide does what it is shown for', async () => {
   await writeFile(config, together(BROKEN));
   await using service = startPortico({
     cwd: folder.path,
-    env: {
-      ...SECRETS,
-      MANAGEMENT_INCLUDE: 'health,deliveries',
-      MANAGEMENT_ENDPOINT_ACCESS: 'deliveries=unrestricted',
-    },
+    env: { ...SECRETS, ...settingsOf(SERVE) },
   });
   await service.ready();
   const env = { ...SECRETS, PORT: new URL(service.urls.webhook ?? '').port };
-  const portico = (...args: readonly string[]) => runPortico(args, { cwd: folder.path, env });
 
+  async function find(query: string): Promise<readonly { readonly id: string }[]> {
+    const url = `${service.urls.management}/actuator/deliveries?limit=1&${query}`;
+    const { items } = (await (await fetch(url)).json()) as {
+      readonly items: readonly { readonly id: string }[];
+    };
+    return items;
+  }
   /** The newest delivery of a status; the guide's commands find one of each. */
-  async function newest(status: string): Promise<string | undefined> {
-    const { stdout } = await portico('deliveries', 'list', '--json', '--limit', '1', '--status', status);
-    return JSON.parse(stdout).items[0]?.id;
+  const newest = async (status: string) => (await find(`status=${status}`))[0]?.id;
+  async function send(event: string): Promise<void> {
+    const body = JSON.stringify({ event });
+    const { status } = await fetch(`${service.urls.webhook}/webhook`, { method: 'POST', body });
+    assert.equal(status, 200);
   }
   async function deadOne(): Promise<string> {
-    await portico('send', '--event', 'broken');
+    await send('broken');
     return waitFor('a dead delivery', () => newest('dead'), 20_000);
   }
-  await portico('send', '--event', 'invoice');
+  await send('invoice');
 
-  const lines = blocks('sh').flatMap((block) => block.trimEnd().split('\n'));
-  const commands = lines.filter((line) => !line.endsWith('npm start'));
+  const commands = SHOWN.filter(({ command }) => !command.endsWith('npm start'));
   assert.ok(commands.length > 20);
-  for (const command of commands) {
-    const id = await deadOne();
+  for (const shown of commands) {
+    const { command } = shown;
+    const id = /<id>|dead/.test(command) ? await deadOne() : '';
     if (command.includes('--event invoice')) await waitFor('it to be done', () => newest('done'), 20_000);
     // What nothing handled when it came has a handler by then.
     if (command.includes('unhandled')) await writeFile(config, together(`${BROKEN}, order: () => {}`));
-    const here = command
-      .replaceAll('<id>', id)
-      .replace('http://127.0.0.1:3000', service.urls.webhook ?? '')
-      .replace('http://127.0.0.1:8080', service.urls.management ?? '');
-    const program = `'${process.execPath}' '${MAIN}'`;
-    const isTail = command.includes(' tail');
-    const script = isTail
-      ? here.replace('portico', `exec ${program}`)
-      : `portico() { ${program} "$@"; }\n${here}`;
-    const child = spawn('sh', ['-c', script], {
-      cwd: folder.path,
-      env: { PATH: process.env.PATH, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    let said = '';
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text: string) => {
-        said += text;
-      });
+    const place = { cwd: folder.path, env, urls: service.urls, names: { '<id>': id } };
+    if (command.includes(' tail')) {
+      await runShownUntil(shown, place, (said) => said.includes('Waiting for deliveries'));
+    } else {
+      const { code, stdout, stderr } = await runShown(shown, place);
+      assert.equal(code, 0, `${command}\n${stdout}${stderr}`);
     }
-    const closed = once(child, 'close');
-    if (isTail) {
-      await waitFor('tail to begin', () => said.includes('Waiting for deliveries'), 20_000);
-      child.kill('SIGINT');
-    }
-    const [code] = await closed;
-    assert.equal(code, 0, `${here}\n${said}`);
   }
+
+  const [pushed] = await find('source=github');
+  const place = { cwd: folder.path, env, names: { '<id>': pushed?.id ?? '' } };
+  const labelsOf = (text: string) => text.match(/^[A-Z][a-z]+(?: at)?(?= {2}|$)/gm);
+  const [, sample = ''] = /\n```\n(Delivery {2}.*?)```/s.exec(GUIDE) ?? [];
+  assert.deepEqual(labelsOf((await runShown(SHOW, place)).stdout), labelsOf(sample));
 });

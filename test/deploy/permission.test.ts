@@ -1,20 +1,27 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
 import { mkdir, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { buildPackage } from '../support/built-package.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { shownCommand } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const { built, ...cleanup } = await buildPackage();
 after(() => cleanup[Symbol.asyncDispose]());
 
-const flags = readFileSync(join(import.meta.dirname, '../../deploy/node/permission.args'), 'utf8')
-  .split('\n')
-  .filter((line) => line.startsWith('--'));
+const ROOT = join(import.meta.dirname, '../..');
+const { command } = shownCommand('docs/DEPLOYMENT.md', /^node \$\(/);
+
+/** The words that the command of the guide gives to node, with its paths replaced. */
+function wordsFor(data: string): readonly string[] {
+  const script = `node() { printf '%s\\n' "$@"; }\n${command}`;
+  const words = execFileSync('sh', ['-c', script], { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
+  return words.map((word) => word.replace(/=\/data$/, `=${data}`).replace('/node_modules/portico', built));
+}
 
 /** Handlers that try what the profile takes away, in the thread of the service and in one of their own. */
 const MODULE = `import type { PorticoConfig } from 'portico';
@@ -45,14 +52,15 @@ for (const [engine, { url, skip }] of Object.entries(engines)) {
     await using folder = await temporaryFolder();
     const data = join(await realpath(folder.path), 'data');
     await mkdir(data);
-    const here = flags.map((flag) =>
-      flag.replace(/=\/data$/, `=${data}`).replace('=/node_modules/portico', `=${built}`),
-    );
+    const words = wordsFor(data);
+    const flags = words.filter((word) => word.startsWith('--'));
+    const [main = '', ...args] = words.filter((word) => !word.startsWith('--'));
     await writeFile(join(data, 'portico.config.mts'), MODULE);
     await using portico = startPortico({
       cwd: data,
-      nodeArgs: here,
-      main: join(built, 'bin/portico.js'),
+      nodeArgs: flags,
+      main,
+      args,
       env: { DATABASE_URL: await url(data), NODE_DISABLE_COMPILE_CACHE: '1' },
     });
     await portico.ready();

@@ -1,76 +1,40 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
-import { promisify } from 'node:util';
+import { test } from 'node:test';
 import { readArguments } from '../../src/commands/argv/command-arguments.ts';
 import { parseCommandLine } from '../../src/commands/argv/command-line.ts';
 import type { CommandUsage } from '../../src/commands/help/command-usage.ts';
 import { usages } from '../../src/commands/help/usages.ts';
 import { optionKeys, optionOf } from '../../src/config/options/options.ts';
 import { readFlags } from '../../src/config/sources/flags.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { runPortico } from '../support/portico-command.ts';
-import { startPostgres } from '../support/postgres.ts';
-import { missingPostgres } from '../support/postgres-binaries.ts';
-import { startTestService } from '../support/service.ts';
-import { temporaryFolder } from '../support/temporary-folder.ts';
-import { blocks, documents, ROOT } from './documents.ts';
+import { allShownCommands } from '../support/shown-commands.ts';
+import { documents, ROOT } from './documents.ts';
+import { NOT_RUN } from './not-run.ts';
 import { type ShellCommand, shellCommands } from './shell.ts';
 
-/** The test that runs what a document shows. */
-const RUN_BY: Readonly<Record<string, string>> = {
-  'README.md': 'test/readme.test.ts',
-  'docs/ERRORS.md': 'test/http/problem-details.test.ts',
-  'docs/GRAPHQL.md': 'test/graphql/guide.test.ts',
-  'docs/REST.md': 'test/rest/guide.test.ts',
-  'docs/SECURITY.md': 'test/access/guide.test.ts',
-  'docs/DELIVERIES.md': 'test/commands/guide.test.ts',
-  'docs/WEBHOOKS.md': 'test/commands/guide.test.ts',
-  'examples/graphql-plugin/README.md': 'test/graphql/example.test.ts',
-  'examples/management-plugin/README.md': 'test/management/example.test.ts',
-  'examples/own-routes/README.md': 'test/http/door-setup.test.ts',
-  'examples/own-schema/README.md': 'test/graphql/own-schema.test.ts',
-  'examples/rest-plugin/README.md': 'test/rest/example.test.ts',
-  'examples/webhook-plugin/README.md': 'test/webhook/example.test.ts',
-};
-
-/** Programs that are somebody else's, or need another machine; pg_dump has to be as new as its server. */
-const NOT_RUN = [
-  'pg_dump',
-  'pg_restore',
-  'for',
-  'printf',
-  'tail',
-  'docker',
-  'helm',
-  'kubectl',
-  'systemctl',
-  'systemd-analyze',
-  'zcat',
-  'createuser',
-  'createdb',
-  'litestream',
-  'npx',
-  'openssl',
-  'echo',
-  'export',
-  'grep',
-  'wc',
+/** Programs that are somebody else's; the tests that run them find a wrong option. */
+const OTHERS = [
+  ...['cd', 'curl', 'echo', 'export', 'for', 'grep', 'mkdir', 'printf', 'tail', 'openssl', 'promtool'],
+  ...[
+    'createdb',
+    'createuser',
+    'pg_dump',
+    'pg_restore',
+    'psql',
+    'docker',
+    'helm',
+    'kubectl',
+    'litestream',
+    'npx',
+  ],
 ];
 
 /** Variables that are none of Portico's options. */
 const OTHER_VARIABLES =
   /^(?:CONFIG|PATH|NO_COLOR|FORCE_COLOR|OTEL_\w+|NODE_\w+|PGPASSWORD|GITHUB_WEBHOOK_SECRET|PORTICO_\w+)$/;
 
-const shown = blocks('sh', 'console').flatMap(({ path, line, language, text }) => {
-  // Of a block with output only the lines with a prompt are commands.
-  const script =
-    language === 'sh' ? text : [...text.matchAll(/^\$ (.*)$/gm)].map(([, each]) => each).join('\n');
-  return shellCommands(script).map((command) => ({ where: `${path}:${line}`, path, ...command }));
-});
-
+const shown = allShownCommands();
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   readonly scripts: Readonly<Record<string, string>>;
 };
@@ -90,7 +54,7 @@ function porticoWords({ words }: ShellCommand): readonly string[] | undefined {
   if (program === 'portico') return rest;
   const line = words.join(' ');
   const call =
-    /^(?:npx portico|npm exec -- portico|node dist\/bin\/portico\.js|npm run (?:-s )?portico --|npm start --)/;
+    /^(?:npx portico|npm exec -- portico|node (?:dist|node_modules\/portico)\/bin\/portico\.js|npm run (?:-s )?portico --|npm start --)/;
   const found = call.exec(line)?.[0];
   return found === undefined ? undefined : words.slice(found.split(' ').length);
 }
@@ -102,10 +66,12 @@ function readPortico(argv: readonly string[]): void {
     const { problems } = readFlags(rest);
     assert.deepEqual(problems, []);
   } else if (command !== 'help' && command !== 'version') {
-    const [topic, words] = ['deliveries', 'users', 'tokens'].includes(command)
-      ? [`${command} ${rest[0]}`, rest.slice(1)]
-      : [command, rest];
-    const usage = Object.values<CommandUsage>(usages).find((each) => each.topic === topic);
+    const known = Object.values<CommandUsage>(usages);
+    const isGroup = known.some(({ topic }) => topic.startsWith(`${command} `));
+    // A group is named without one of its commands.
+    if (isGroup && rest.length === 0) return;
+    const [topic, words] = isGroup ? [`${command} ${rest[0]}`, rest.slice(1)] : [command, rest];
+    const usage = known.find((each) => each.topic === topic);
     assert.ok(usage !== undefined, topic);
     readArguments(usage, words);
   }
@@ -123,7 +89,6 @@ function check(command: ShellCommand): void {
 
 function checkProgram(command: ShellCommand): void {
   const [program = '', ...rest] = command.words;
-  if (program === '' || NOT_RUN.includes(program)) return;
   if (program === 'npm') {
     const [verb = '', name = ''] = rest.filter((word) => word !== '-s');
     const isScript = verb === 'run' ? name in scripts : verb in scripts;
@@ -134,91 +99,60 @@ function checkProgram(command: ShellCommand): void {
     );
     if (file !== undefined) assert.ok(existsSync(join(ROOT, file)), file);
   } else {
-    const known = ['curl', 'psql', 'promtool', 'wget', 'cd', 'mkdir'];
-    assert.ok(known.includes(program), `no test knows the program ${program}`);
+    assert.ok(program === '' || OTHERS.includes(program), `no test knows the program ${program}`);
+  }
+}
+
+function checkAll(commands: readonly { readonly where: string; readonly command: string }[]): void {
+  for (const { where, command } of commands) {
+    for (const each of shellCommands(command)) {
+      assert.doesNotThrow(
+        () => check(each),
+        (error: Error) => {
+          assert.fail(`${where}: ${command}\n${error.message}`);
+        },
+      );
+    }
   }
 }
 
 test('every command in the documents exists, with its options and variables', () => {
   assert.ok(shown.length > 80, `${shown.length} commands were found`);
-  for (const command of shown) {
-    assert.doesNotThrow(
-      () => check(command),
-      (error: Error) => {
-        assert.fail(`${command.where}: ${command.text}\n${error.message}`);
-      },
-    );
-  }
+  checkAll(shown);
 });
 
-test('each document with commands is run by the test that says so, or here', () => {
-  for (const [path, file] of Object.entries(RUN_BY)) {
-    assert.ok(existsSync(join(ROOT, path)), path);
-    assert.ok(existsSync(join(ROOT, file)), file);
-  }
+test('every command in a sentence of the documents exists, with its options', () => {
+  const own = documents().filter(({ path }) => path !== 'CHANGELOG.md');
+  const named = own.flatMap(({ path, text }) =>
+    [...text.replaceAll(/^ *```.*?^ *```$/gms, '').matchAll(/`((?:portico|npm|npx|node) [^`]+)`/g)].map(
+      ([, command = '']) => ({ where: path, command }),
+    ),
+  );
+  assert.ok(named.length > 60, `${named.length} commands were found`);
+  checkAll(named.filter(({ command }) => !command.includes('<command>')));
 });
 
-const elsewhere = shown.filter(({ path }) => RUN_BY[path] === undefined);
+/** What the tests ask for of documents, in the words of their sources. */
+const CALL = /\bshownCommands?\(\s*'([^']+)'(?:,\s*\/((?:[^/\\\n]|\\.)+)\/([a-z]*))?,?\s*\)/g;
+const asked = globSync('test/**/*.test.ts', { cwd: ROOT }).flatMap((file) =>
+  [...readFileSync(join(ROOT, file), 'utf8').matchAll(CALL)].map(
+    ([, path = '', pattern = '(?:)', flags]) => ({ file, path, pattern: new RegExp(pattern, flags) }),
+  ),
+);
 
-test('every curl of the other documents is answered', async () => {
-  await using service = await startTestService({
-    env: { MANAGEMENT_INCLUDE: '*', MANAGEMENT_DEFAULT_ACCESS: 'unrestricted' },
+test('every command in the documents is run by a test, or is listed with a reason why not', () => {
+  const left = shown.filter(({ path, command }) => {
+    const isRun = asked.some((each) => each.path === path && each.pattern.test(command));
+    return !isRun && !NOT_RUN.some((each) => each.command.test(command));
   });
-  await service.listen();
-  const ports = { graphql: 4000, rest: 8000, management: 8080, webhook: 3000 } as const;
-  // Sockets and certificates are those of tls.test.ts and unix-socket.test.ts.
-  const isPlain = (words: readonly string[]) => !words.some((word) => /^--unix-socket|^https:/.test(word));
-  const curls = elsewhere.filter(({ words }) => words[0] === 'curl' && isPlain(words));
-  assert.ok(curls.length > 2);
-  await using folder = await temporaryFolder();
-  for (const { where, words } of curls) {
-    const here = words.map((word) =>
-      Object.entries(ports).reduce(
-        (text, [door, port]) =>
-          text.replace(
-            new RegExp(`(?:http://)?(?:127\\.0\\.0\\.1|localhost):${port}`),
-            service.urls[door] ?? '',
-          ),
-        word,
-      ),
+  assert.deepEqual(
+    left.map(({ where, command }) => `${where}: ${command}`),
+    [],
+  );
+  for (const { command } of NOT_RUN) {
+    assert.ok(
+      shown.some((each) => command.test(each.command)),
+      `no document shows ${command}`,
     );
-    const { stdout } = await promisify(execFile)(
-      'curl',
-      [...here.slice(1), '-w', '\n%{http_code}', '-m', '20'],
-      {
-        cwd: folder.path,
-      },
-    );
-    assert.match(stdout.split('\n').at(-1) ?? '', /^2\d\d$/, `${where}: ${words.join(' ')}\n${stdout}`);
   }
-});
-
-const missing =
-  (await missingPostgres()) ??
-  (existsSync('/usr/bin/psql') ? false : 'needs psql (Debian package postgresql-client)');
-
-describe('PostgreSQL', { skip: missing }, () => {
-  test('what the documents run by psql works on a database of a service', async () => {
-    await using server = await startPostgres();
-    const url = await server.createDatabase();
-    await using folder = await temporaryFolder();
-    await (await openDatabase(url))[Symbol.asyncDispose]();
-    const scripts = new Set(
-      elsewhere.filter(({ words: [program] }) => program === 'psql').map(({ text }) => text),
-    );
-    assert.ok(scripts.size > 4);
-    for (const script of scripts) {
-      await assert.doesNotReject(
-        promisify(execFile)('sh', ['-c', script], {
-          cwd: folder.path,
-          env: { PATH: process.env.PATH, DATABASE_URL: url },
-        }),
-        script,
-      );
-    }
-    assert.equal(
-      (await runPortico(['migrate', '--check'], { cwd: folder.path, env: { DATABASE_URL: url } })).code,
-      0,
-    );
-  });
 });

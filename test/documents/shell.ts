@@ -10,7 +10,12 @@ export interface ShellCommand {
  * `&&` or `|`. Comments, variables that are exported and prompts are left out.
  */
 export function shellCommands(script: string): readonly ShellCommand[] {
-  return statements(script).flatMap((text) => split(text));
+  return shellStatements(script).flatMap((text) => split(text));
+}
+
+/** The script as what a shell runs at once: a line, or several that belong together; comments of their own left out. */
+export function shellStatements(script: string): readonly string[] {
+  return statements(script).filter((text) => !text.startsWith('#'));
 }
 
 /** Lines that belong together as one. */

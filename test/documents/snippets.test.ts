@@ -4,6 +4,7 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load.ts';
 import { readWebhookSettings } from '../../src/webhook/settings.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -101,6 +102,11 @@ test('every configuration in the documents can be used', async () => {
     });
     await assert.doesNotReject(loaded, `${block.path}:${block.line}`);
   }
+});
+
+test('every YAML in the documents is YAML', () => {
+  for (const { path, line, text } of blocks('yaml'))
+    assert.doesNotThrow(() => parse(text, { strict: true }), `${path}:${line}`);
 });
 
 test('every JSON in the documents is JSON', () => {

@@ -2,17 +2,28 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createClient } from 'graphql-sse';
 import { checkShownRequests, startExample } from '../support/example-process.ts';
+import { runShownUntil } from '../support/run-shown.ts';
+import { shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { ask } from './support/door.ts';
 
-const EXAMPLE = 'graphql-plugin';
+const SERVE = shownCommand('examples/graphql-plugin/README.md', /^npm exec -- node /);
+const REQUESTS = shownCommands('examples/graphql-plugin/README.md', /^curl -s /);
+const SUBSCRIBE = shownCommand('examples/graphql-plugin/README.md', /^curl -N /);
 
 test('what the README of the example shows is what comes back', async () => {
-  await using example = await startExample(EXAMPLE);
-  await checkShownRequests(EXAMPLE, { 'http://127.0.0.1:4000': example.origin }, 3);
+  await using example = await startExample(SERVE);
+  const urls = { graphql: example.origin };
+  await checkShownRequests(REQUESTS, urls);
+  const add = 'mutation { addBook(title: "Emil", author: "Kästner") { title } }';
+  const said = await runShownUntil(SUBSCRIBE, { cwd: import.meta.dirname, urls }, async (text) => {
+    await ask(`${example.origin}/graphql`, add, { 'x-reader': 'Ada' });
+    return text.includes('bookAdded');
+  });
+  assert.match(said, /^data: ?{"data":{"bookAdded":{"title":"Emil"}}}$/m);
 });
 
 test('the example answers beside its own route, shows GraphiQL, and tells of new books until it stops', async () => {
-  await using example = await startExample(EXAMPLE);
+  await using example = await startExample(SERVE);
   assert.deepEqual(await (await fetch(example.origin)).json(), { hello: 'world' });
   const url = `${example.origin}/graphql`;
   const page = await fetch(url, { headers: { accept: 'text/html' } });

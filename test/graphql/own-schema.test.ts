@@ -7,16 +7,23 @@ import { createClient } from 'graphql-sse';
 import { startConfigExample } from '../support/config-example.ts';
 import { checkShownRequests } from '../support/example-process.ts';
 import { runPortico } from '../support/portico-command.ts';
+import { runShown } from '../support/run-shown.ts';
 import { startTestService } from '../support/service.ts';
+import { shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { ask, openDoor } from './support/door.ts';
 
-const EXAMPLE = 'own-schema';
+const SERVE = shownCommand('examples/own-schema/README.md', /^npm start -- /);
+const REQUESTS = shownCommands('examples/own-schema/README.md', /^curl -s /);
+const SUBSCRIBE = shownCommand('examples/own-schema/README.md', /^curl -N /);
 
 test('the command finds the schema of the example, whose README shows what comes back', async () => {
-  await using portico = await startConfigExample(EXAMPLE, { INTERFACES: 'graphql' });
+  await using portico = await startConfigExample(SERVE, { INTERFACES: 'graphql' });
   const origin = portico.urls.graphql ?? '';
-  await checkShownRequests(EXAMPLE, { 'http://127.0.0.1:4000': origin }, 2);
+  const urls = { graphql: origin };
+  await checkShownRequests(REQUESTS, urls);
+  const { stdout } = await runShown(SUBSCRIBE, { cwd: import.meta.dirname, urls });
+  assert.equal(stdout.match(/"countdown":\d/g)?.length, 4);
   const client = createClient({ url: `${origin}/graphql`, fetchFn: fetch, retryAttempts: 0 });
   const results: unknown[] = [];
   for await (const { data } of client.iterate({ query: 'subscription { countdown(from: 2) }' })) {

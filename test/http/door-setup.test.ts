@@ -7,14 +7,16 @@ import { checkShownRequests } from '../support/example-process.ts';
 import { type Asked, keepConnection } from '../support/kept-connection.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { startTestService } from '../support/service.ts';
+import { shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const EXAMPLE = 'own-routes';
+const SERVE = shownCommand('examples/own-routes/README.md', /^npm start -- /);
+const REQUESTS = shownCommands('examples/own-routes/README.md', /^curl /);
 
 test('the command runs the setups of the example, whose README shows what comes back', async () => {
-  await using portico = await startConfigExample(EXAMPLE);
+  await using portico = await startConfigExample(SERVE);
   const { rest = '', webhook = '' } = portico.urls;
-  await checkShownRequests(EXAMPLE, { 'http://127.0.0.1:8000': rest, 'http://127.0.0.1:3000': webhook }, 4);
+  await checkShownRequests(REQUESTS, { rest, webhook });
   using connection = await keepConnection(rest);
   // The key is asked for however often a connection is used.
   for (let i = 0; i < 5; i++) {

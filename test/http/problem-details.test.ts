@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ERROR_CODES } from '../../src/core/error-codes.ts';
+import { runShown } from '../support/run-shown.ts';
 import { startTestService, type TestService } from '../support/service.ts';
+import { shownCommand } from '../support/shown-commands.ts';
 
+const SHOWN = shownCommand('docs/ERRORS.md', /^curl /);
 const TYPES = 'application/json, application/problem+json';
 const WRONG = '{"name":7,"email":"ada"}';
 let service: TestService;
@@ -40,6 +43,18 @@ test('problem details have each reason with its place, and the code of the heade
   const entry = service.log.entries.find(({ reqId }) => reqId === id);
   assert.equal(entry?.code, 'INVALID_USER');
   assert.match(String(entry?.reason), /"name" is no string; "email" needs/);
+});
+
+test('the reply is the one that the guide shows, which leaves out what it marks', async () => {
+  const { stdout } = await runShown(SHOWN, { cwd: service.folder, urls: service.urls });
+  const [head = '', body = ''] = stdout.replaceAll('\r', '').split('\n\n');
+  const [shownHead = '', shownBody = ''] = (SHOWN.output ?? '').split('\n\n');
+  for (const line of shownHead.split('\n')) assert.ok(head.split('\n').includes(line), `${line}\n${head}`);
+  const parts = shownBody.replaceAll('\n ', '').split('…');
+  const pattern = new RegExp(
+    `^${parts.map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('.*')}$`,
+  );
+  assert.match(body, pattern);
 });
 
 test('a client that does not name problem details gets the bytes of the contract', async () => {

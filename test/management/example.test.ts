@@ -2,15 +2,17 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { readmeOf, startExample } from '../support/example-process.ts';
+import { checkShownRequests, startExample } from '../support/example-process.ts';
+import { shownCommand, shownCommands } from '../support/shown-commands.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const EXAMPLE = 'management-plugin';
+const SERVE = shownCommand('examples/management-plugin/README.md', /^npm exec -- node /);
+const REQUESTS = shownCommands('examples/management-plugin/README.md', /^curl /);
 const ENV = { NODE_ENV: 'demo', SHOP_TOKEN: 'zq7secret' };
 const V3 = 'application/vnd.spring-boot.actuator.v3+json';
 
 test('the example serves health, info, metrics, environment and their index, with no option given', async () => {
-  await using example = await startExample(EXAMPLE, { env: ENV });
+  await using example = await startExample(SERVE, { env: ENV });
   const get = async (path: string) => {
     const response = await fetch(example.origin + path);
     assert.equal(response.status, 200, path);
@@ -59,12 +61,6 @@ test('the example serves health, info, metrics, environment and their index, wit
 });
 
 test('what the README of the example shows is what comes back', async () => {
-  await using example = await startExample(EXAMPLE, { env: ENV });
-  const text = readmeOf(EXAMPLE);
-  const shown = [...text.matchAll(/^\$ curl -s (http:\S+)\n(.+)$/gm)];
-  assert.ok(shown.length >= 2);
-  for (const [, url = '', answer] of shown) {
-    const response = await fetch(example.origin + new URL(url).pathname);
-    assert.equal(await response.text(), answer, url);
-  }
+  await using example = await startExample(SERVE, { env: ENV });
+  await checkShownRequests(REQUESTS, { webhook: example.origin });
 });

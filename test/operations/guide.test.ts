@@ -7,9 +7,10 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { options } from '../../src/config/options/options.ts';
 import { withoutPostgres } from '../support/databases.ts';
-import { guideCommands } from '../support/guide-commands.ts';
-import { MAIN, startPortico } from '../support/portico-process.ts';
+import { startPortico } from '../support/portico-process.ts';
 import { prometheusMissing } from '../support/prometheus.ts';
+import { runShown } from '../support/run-shown.ts';
+import { settingsOf, shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -18,11 +19,10 @@ const FILE = join(ROOT, 'docs/OPERATIONS.md');
 const GUIDE = readFileSync(FILE, 'utf8');
 const run = promisify(execFile);
 
-/** The lines of all shell blocks, without comments. */
-const LINES = [...GUIDE.matchAll(/```sh\n(.*?)```/gs)]
-  .flatMap(([, block = '']) => block.trimEnd().split('\n'))
-  .map((line) => line.replace(/ *#.*$/, ''))
-  .filter((line) => line !== '');
+const SERVE = shownCommand('docs/OPERATIONS.md', /^MANAGEMENT_INCLUDE=.* npm start$/);
+const LOOKS = shownCommands('docs/OPERATIONS.md', /^(?:curl|promtool) /);
+const COMMANDS = shownCommands('docs/OPERATIONS.md', /\bportico /);
+const SOAKS = shownCommands('docs/OPERATIONS.md', /^npm run soak -- /);
 
 /** The anchors of a page's headings, as GitHub makes them. */
 function anchorsOf(page: string): ReadonlySet<string> {
@@ -65,37 +65,31 @@ test('every command of the guide does what it is shown for', async () => {
     config,
     `export default { webhook: { handlers: { bad: { attempts: 1, handler: () => { throw new Error('x'); } } } } };`,
   );
-  const [start = ''] = LINES.filter((line) => line.endsWith(' npm start'));
-  const [, name = '', value = ''] = /^(\w+)=(\S+) /.exec(start) ?? [];
-  await using service = startPortico({ cwd: folder.path, env: { [name]: value, CONFIG: config } });
+  await using service = startPortico({ cwd: folder.path, env: { ...settingsOf(SERVE), CONFIG: config } });
   await service.ready();
 
-  for (const { command, output } of guideCommands(GUIDE)) {
-    if (command.startsWith('promtool') && prometheusMissing() !== false) continue;
-    const here = command.replace('http://127.0.0.1:8080', service.urls.management ?? '');
-    const { stdout } = await run('sh', ['-c', here], { cwd: ROOT });
-    assert.equal(stdout.trimEnd(), output, command);
+  for (const look of LOOKS) {
+    if (look.command.startsWith('promtool') && prometheusMissing() !== false) continue;
+    const { stdout } = await runShown(look, { cwd: ROOT, urls: service.urls });
+    assert.equal(stdout.trimEnd(), look.output, look.command);
   }
 
   await fetch(`${service.urls.webhook}/webhook`, { method: 'POST', body: '{"event":"bad"}' });
   const meter = `${service.urls.management}/actuator/prometheus?includedNames=webhook_dead`;
   await waitFor('a dead delivery', async () => /_dead 1$/m.test(await (await fetch(meter)).text()), 20_000);
-  const commands = LINES.filter((line) => line.includes('portico '));
-  assert.ok(commands.length >= 8);
-  for (const command of commands) {
-    const script = `portico() { '${process.execPath}' '${MAIN}' "$@"; }\n${command}`;
-    const env = { PATH: process.env.PATH, CONFIG: config };
-    const { stdout } = await run('sh', ['-c', script], { cwd: folder.path, env });
-    if (command.includes('--dead')) assert.match(stdout, /^1 deliver/m);
+  assert.ok(COMMANDS.length >= 8);
+  for (const each of COMMANDS) {
+    const { code, stdout, stderr } = await runShown(each, { cwd: folder.path, env: { CONFIG: config } });
+    assert.equal(code, 0, `${each.command}\n${stderr}`);
+    if (each.command.includes('--dead')) assert.match(stdout, /^1 deliver/m);
   }
   assert.ok(existsSync(join(folder.path, 'restored.db')));
 });
 
 test('the soak runs, and finds that nothing is lost', { timeout: 120_000 }, async () => {
   await using folder = await temporaryFolder();
-  const soaks = LINES.filter((line) => line.startsWith('npm run soak -- '));
-  assert.equal(soaks.length, 2);
-  const reports = soaks.map(async (command) => {
+  assert.equal(SOAKS.length, 2);
+  const reports = SOAKS.map(async ({ command }) => {
     if (command.includes('--postgres') && withoutPostgres !== undefined) return;
     const words = command
       .slice('npm run soak -- '.length)

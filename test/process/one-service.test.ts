@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -11,8 +12,12 @@ import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const NEXT =
-  'Stop that one first, or give this one another database; several services can share one on PostgreSQL.';
+/** What the guide shows: who has the database, and what to do. */
+const [, SHOWN_HOLDER = '', NEXT = ''] =
+  /^portico: The database portico\.db cannot be opened: another service runs on it(.*?)\. (Stop .*)$/m.exec(
+    readFileSync(join(import.meta.dirname, '../../docs/SCALING.md'), 'utf8'),
+  ) ?? [];
+const HOLDER = /^: process (\d+) on (\S+), started at (\S+)$/;
 
 /** Words that run a command in namespaces of its own, as a container does. */
 const container = (host: string) => [
@@ -51,6 +56,7 @@ test('a second service on a file is refused and told which process has it, howev
   await using folder = await temporaryFolder();
   await using first = startPortico({ cwd: folder.path });
   await first.ready();
+  assert.match(SHOWN_HOLDER, HOLDER);
   const began = Date.now();
   const file = join(folder.path, 'portico.db');
   await symlink(file, join(folder.path, 'link.db'));
@@ -62,8 +68,7 @@ test('a second service on a file is refused and told which process has it, howev
     'sqlite:link.db',
     `sqlite:file://${file}`,
   ]) {
-    const [, pid, host, at = ''] =
-      /^: process (\d+) on (\S+), started at (\S+)$/.exec(await refusal(folder.path, url)) ?? [];
+    const [, pid, host, at = ''] = HOLDER.exec(await refusal(folder.path, url)) ?? [];
     assert.deepEqual([Number(pid), host], [first.child.pid, hostname()], url);
     assert.ok(Math.abs(began - Date.parse(at)) < 60_000, at);
   }

@@ -10,6 +10,8 @@ import { freePort } from '../support/free-port.ts';
 import { packPackage } from '../support/installed-package.ts';
 import { PRINTED, PROGRAM } from '../support/package-program.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { runShown, runShownUntil } from '../support/run-shown.ts';
+import { type ShownCommand, shownCommand } from '../support/shown-commands.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -167,4 +169,21 @@ test('its bill of materials lists every package that is inside, with licence and
     assert.equal(licenses.length, 1, purl);
     assert.match(hashes[0]?.content ?? '', /^[\da-f]{128}$/, purl);
   }
+});
+
+test('npx finds what is installed, writes its configuration and starts it', async () => {
+  const ports = { GRAPHQL_PORT: '0', REST_PORT: '0', MANAGEMENT_PORT: '0', PORT: '0', SHUTDOWN_LINGER: '0' };
+  const place = { cwd: folder, env: ports };
+  // npx itself, which finds the package.
+  const byNpx = (shown: ShownCommand) => ({ ...shown, command: `command ${shown.command}` });
+  const init = await runShown(byNpx(shownCommand('docs/PACKAGE.md', /^npx portico init --yes$/)), place);
+  assert.equal(init.code, 0, init.stderr);
+  assert.ok(existsSync(join(folder, 'portico.config.mts')));
+  const start = byNpx(shownCommand('docs/PACKAGE.md', /^npx portico$/));
+  const said = await runShownUntil(start, place, (text) => text.includes('"msg":"ready"'));
+  assert.match(said, /"msg":"stopped"/);
+  const [, line = ''] =
+    /\n```\n( +Console .*)\n```\n/.exec(readFileSync(join(ROOT, 'docs/CONSOLE.md'), 'utf8')) ?? [];
+  assert.match(line, /8080/);
+  assert.match(said, new RegExp(`^${line.replace('8080', '\\d+')}$`, 'm'));
 });

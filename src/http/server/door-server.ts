@@ -6,7 +6,7 @@ import {
   type ServerOptions,
   type ServerResponse,
 } from 'node:http';
-import { setImmediate as tick } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { TlsOptions } from 'node:tls';
 import type { Connections } from '../connections/connections.ts';
 import { LIMITS } from '../limits.ts';
@@ -18,8 +18,10 @@ import { mayUpgrade } from './upgrades.ts';
 const QUIET = 20;
 /** How long the port stays open at most when somebody always connects, in milliseconds. */
 const MAX_WAIT = 1_000;
-/** A tick that takes longer says nothing: connections may have come meanwhile, of which one is accepted per tick. */
-const STALL = 2;
+/** Between two looks; each accepts a connection that waits, which ends the pause too. In milliseconds. */
+const PAUSE = 1;
+/** A pause that takes longer says nothing: connections may have come meanwhile, of which one is accepted per tick. */
+const STALL = 10;
 
 /** How often a closing server looks for connections that have become idle, in milliseconds. */
 const SWEEP_INTERVAL = 50;
@@ -173,7 +175,7 @@ const doorServer = (Base: ServerClass) =>
       while (lastAt - started < MAX_WAIT) {
         const before = performance.now();
         if (before - lastAt >= QUIET) break;
-        await tick();
+        await sleep(PAUSE);
         const now = performance.now();
         if (this.#connections.accepted !== accepted || now - before > STALL) lastAt = now;
         accepted = this.#connections.accepted;

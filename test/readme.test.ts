@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { createService } from '../src/app/service.ts';
 import { loadConfig } from '../src/config/load.ts';
+import { CHILD_ENVIRONMENT } from './support/child-environment.ts';
 import { type GuideCommand, guideCommands } from './support/guide-commands.ts';
 import { captureLog } from './support/log-capture.ts';
 import { MAIN, startPortico } from './support/portico-process.ts';
@@ -69,7 +70,7 @@ test('a push of GitHub arrives in the way that the README shows', async () => {
     command.replace('npm run -s portico --', `'${process.execPath}' '${MAIN}'`);
   const port = { PORT: new URL(portico.urls.webhook ?? '').port };
   const answer = (of: GuideCommand) =>
-    run(here(of), { PATH: process.env.PATH, ...secret, ...port }, folder.path);
+    run(here(of), { ...CHILD_ENVIRONMENT, ...secret, ...port }, folder.path);
 
   assert.equal((await answer(send)).stdout.trimEnd(), send.output);
   const said = /The terminal of the service says `(.+?)`/.exec(text)?.[1];

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';
 import { readWebhookSettings } from '../../src/webhook/settings.ts';
+import { CHILD_ENVIRONMENT } from '../support/child-environment.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { MAIN, startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -102,7 +103,7 @@ test('every command of the guide does what it is shown for', async () => {
       : `portico() { ${program} "$@"; }\n${here}`;
     const child = spawn('sh', ['-c', script], {
       cwd: folder.path,
-      env: { PATH: process.env.PATH, ...env },
+      env: { ...CHILD_ENVIRONMENT, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let said = '';

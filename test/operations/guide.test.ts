@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { options } from '../../src/config/options/options.ts';
+import { CHILD_ENVIRONMENT } from '../support/child-environment.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { guideCommands } from '../support/guide-commands.ts';
 import { MAIN, startPortico } from '../support/portico-process.ts';
@@ -84,7 +85,7 @@ test('every command of the guide does what it is shown for', async () => {
   assert.ok(commands.length >= 8);
   for (const command of commands) {
     const script = `portico() { '${process.execPath}' '${MAIN}' "$@"; }\n${command}`;
-    const env = { PATH: process.env.PATH, CONFIG: config };
+    const env = { ...CHILD_ENVIRONMENT, CONFIG: config };
     const { stdout } = await run('sh', ['-c', script], { cwd: folder.path, env });
     if (command.includes('--dead')) assert.match(stdout, /^1 deliver/m);
   }

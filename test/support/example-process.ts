@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { CHILD_ENVIRONMENT } from './child-environment.ts';
 import { waitFor } from './wait-for.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
@@ -26,7 +27,7 @@ interface ExampleOptions {
 export async function startExample(name: string, { cwd, env }: ExampleOptions = {}): Promise<Example> {
   const child = spawn(process.execPath, [join(EXAMPLES, name, 'server.ts')], {
     cwd,
-    env: { PATH: process.env.PATH, PORT: '0', ...env },
+    env: { ...CHILD_ENVIRONMENT, PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const closed = once(child, 'close');

@@ -101,7 +101,7 @@ export function startPortico({
           if (end !== null) throw new Error(`ended with ${end}: ${stderr}`);
           return logs().find(({ msg }) => msg === 'ready');
         },
-        20_000,
+        60_000,
       ).catch((error: Error) => {
         throw new Error(`${error.message}; it said: ${stderr}${stdout.slice(-2_000)}`, { cause: error });
       });

@@ -13,7 +13,7 @@ import { waitFor } from './wait-for.ts';
 
 /** The user that a server runs as when the tests run as root, which PostgreSQL refuses. */
 const NOBODY = 65_534;
-const START_TIMEOUT = 20_000;
+const START_TIMEOUT = 60_000;
 
 /** A PostgreSQL server of its own, in a temporary folder. */
 export interface PostgresServer extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
-import { MAIN } from '../support/portico-process.ts';
+import { SOURCE_MAIN } from '../support/portico-process.ts';
 
 /** Writes the URL of every module that is loaded to standard error. */
 const RECORD = `
@@ -17,7 +17,7 @@ registerHooks({
 /** The sources that a command loads, as paths below src. */
 function loadedBy(...args: readonly string[]): readonly string[] {
   const hooks = `data:text/javascript,${encodeURIComponent(RECORD)}`;
-  const run = spawnSync(process.execPath, ['--import', hooks, MAIN, ...args], { encoding: 'utf8' });
+  const run = spawnSync(process.execPath, ['--import', hooks, SOURCE_MAIN, ...args], { encoding: 'utf8' });
   assert.equal(run.status, 0, run.stderr);
   const files = run.stderr.split('\n').flatMap((url) => url.split('/src/').slice(1));
   assert.ok(files.includes('main.ts'), run.stderr);

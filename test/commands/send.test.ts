@@ -4,6 +4,8 @@ import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import type { Database } from '../../src/database/database.ts';
+import { openDatabase } from '../../src/database/open-database.ts';
 import { type CommandResult, runPortico } from '../support/portico-command.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { type TemporaryFolder, temporaryFolder } from '../support/temporary-folder.ts';
@@ -32,14 +34,16 @@ export default {
 `;
 
 interface Stored {
+  readonly seq: number;
   readonly source: string;
-  readonly event: string;
+  readonly event: string | null;
   readonly body: unknown;
 }
 
 describe('send', () => {
   let folder: TemporaryFolder;
   let service: PorticoProcess;
+  let database: Database;
   let port: string;
   before(async () => {
     folder = await temporaryFolder();
@@ -47,8 +51,10 @@ describe('send', () => {
     service = startPortico({ cwd: folder.path, env: { WEBHOOK_SECRET: 'door-secret,old-secret' } });
     await service.ready();
     port = new URL(service.urls.webhook ?? '').port;
+    database = await openDatabase(`sqlite:${join(folder.path, 'portico.db')}`);
   });
   after(async () => {
+    await database[Symbol.asyncDispose]();
     await service[Symbol.asyncDispose]();
     await folder[Symbol.asyncDispose]();
   });
@@ -60,11 +66,12 @@ describe('send', () => {
       input,
     });
   /** What the service stored last. */
-  const newest = async (): Promise<Stored & { readonly seq: number }> => {
-    const run = (args: readonly string[]) =>
-      runPortico(['deliveries', ...args, '--json'], { cwd: folder.path });
-    const { items } = JSON.parse((await run(['list', '--limit', '1'])).stdout);
-    return JSON.parse((await run(['show', items[0].id])).stdout);
+  const newest = async (): Promise<Stored> => {
+    const { items } = await database.deliveries.list({}, 1);
+    const found = await database.deliveries.find(items[0]?.id ?? '');
+    assert.ok(found);
+    const { seq, source, event, body } = found;
+    return { seq, source, event, body: JSON.parse(Buffer.from(body).toString()) };
   };
   const accepted: CommandResult = { code: 0, stdout: '200 OK\nWebhook received\n', stderr: '' };
   const assertAccepted = ({ stderr, ...result }: CommandResult, args: readonly string[]) => {
@@ -142,13 +149,9 @@ describe('send', () => {
     assertAccepted(await send(['--data', '-'], '"text"'), []);
     assert.deepEqual((await newest()).body, { event: 'test', data: 'text' });
     assertAccepted(await send(['--source', 'github', '--body', '-'], '{"a": 12345678901234567890}'), []);
-    const { stdout } = await runPortico(['deliveries', 'list', '--limit', '1', '--json'], {
-      cwd: folder.path,
-    });
-    const raw = await runPortico(['deliveries', 'show', JSON.parse(stdout).items[0].id, '--raw'], {
-      cwd: folder.path,
-    });
-    assert.equal(raw.stdout, '{"a": 12345678901234567890}');
+    const [last] = (await database.deliveries.list({}, 1)).items;
+    const found = await database.deliveries.find(last?.id ?? '');
+    assert.equal(Buffer.from(found?.body ?? []).toString(), '{"a": 12345678901234567890}');
   });
 
   test('many, each an id of its own, or all the same one', async () => {

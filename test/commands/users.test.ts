@@ -5,6 +5,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { CHILD_ENVIRONMENT } from '../support/child-environment.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { MAIN } from '../support/portico-process.ts';
@@ -63,7 +64,7 @@ for (const engine of Object.keys(engines)) {
       await place.write('users.csv', csvOf(count));
       const child = spawn(process.execPath, [MAIN, 'users', 'import', 'users.csv'], {
         cwd: place.path('.'),
-        env: { PATH: process.env.PATH, ...place.env },
+        env: { ...CHILD_ENVIRONMENT, ...place.env },
         stdio: 'ignore',
       });
       {

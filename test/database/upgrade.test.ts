@@ -28,6 +28,8 @@ async function sqliteClient(): Promise<Client> {
   const file = join(folder.path, 'old.db');
   const withDb = async <T>(work: (db: DatabaseSync) => T) => {
     using db = new DatabaseSync(file, { timeout: 5_000 });
+    // An earlier schema is made in hundreds of transactions.
+    db.exec('PRAGMA synchronous=OFF');
     return work(db);
   };
   const rest = cleanup.move();

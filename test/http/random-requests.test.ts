@@ -13,8 +13,8 @@ import {
 import { ADMIN, guarded, secured, users } from './management-requests.ts';
 import { addContents, configModule, doorSamples, env, managementSamples, type Sample } from './samples.ts';
 
-/** Per request that a connection of a sample may have. */
-const RUNS = 70;
+/** Connections of each sample, per request that one may have. */
+const RUNS = Number(process.env.PORTICO_RANDOM_REQUESTS ?? 35);
 /** The log of exchanges keeps those of so many connections: each has three requests at most, one before and one behind them. */
 const RUNS_RECORDED = 20;
 

@@ -6,7 +6,7 @@ import { fuzz } from './fuzz/fuzz.ts';
 import { startServiceTwins } from './fuzz/service-twins.ts';
 
 const number = (name: string, otherwise: number) => Number(process.env[name] ?? otherwise);
-const COUNT = number('PORTICO_FUZZ', 5_000);
+const COUNT = number('PORTICO_FUZZ', 2_500);
 const SEED = number('PORTICO_FUZZ_SEED', Math.floor(Math.random() * 2 ** 31));
 const FIRST = number('PORTICO_FUZZ_FIRST', 0);
 const TIMEOUT = 60_000 + COUNT * 20;
@@ -28,7 +28,7 @@ test(`${COUNT} conversations end by the fast path as they do without it`, { time
   assert.equal(fastify.fast, 0);
 });
 
-const SHARE = Math.ceil(COUNT / 20);
+const SHARE = Math.ceil(COUNT / 10);
 
 for (const door of ['rest', 'graphql', 'webhook'] as const) {
   test(`${SHARE} conversations with the ${door} door store by the fast path what they store without it`, {

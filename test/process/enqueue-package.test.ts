@@ -76,7 +76,7 @@ if (url !== undefined) {
 `;
 
 test('a program enqueues in its own transactions with the built package', async () => {
-  await using packed = await buildPackage();
+  await using packed = await buildPackage({ types: true });
   const { folder } = packed;
   const modules = join(folder, 'node_modules');
   for (const name of await readdir(join(ROOT, 'node_modules'))) {

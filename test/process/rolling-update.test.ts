@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
 import { openDatabase } from '../../src/database/open-database.ts';
+import { CHILD_ENVIRONMENT } from '../support/child-environment.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { MAIN, type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { copySource, type SourceCopy } from '../support/source-copy.ts';
@@ -105,7 +106,7 @@ test('an upgrade and a rollback on SQLite: the old version refuses the new schem
   const portico = (...words: readonly string[]) =>
     spawnSync(process.execPath, [MAIN, ...words], {
       cwd: folder.path,
-      env: { PATH: process.env.PATH, ...env },
+      env: { ...CHILD_ENVIRONMENT, ...env },
       encoding: 'utf8',
     });
   const stop = async (running: PorticoProcess) => {

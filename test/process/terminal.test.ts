@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { CHILD_ENVIRONMENT } from '../support/child-environment.ts';
 import { MAIN } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -21,7 +22,7 @@ async function onTerminal(
 ): Promise<string> {
   const child = spawn('script', ['-qec', `'${process.execPath}' '${MAIN}' ${command}`, '/dev/null'], {
     cwd,
-    env: { PATH: process.env.PATH, TERM: 'xterm', ...FREE, ...env },
+    env: { ...CHILD_ENVIRONMENT, TERM: 'xterm', ...FREE, ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   let text = '';

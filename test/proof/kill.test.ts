@@ -8,7 +8,7 @@ import { killFirstStart } from './kill/first-start.ts';
 import { killRound } from './kill/round.ts';
 
 // PORTICO_PROOF_KILLS: how many kills under load.
-const KILLS = proofCount('PORTICO_PROOF_KILLS', 40);
+const KILLS = proofCount('PORTICO_PROOF_KILLS', 20);
 const SEED = proofSeed();
 /** So many more hit a process that is about to make its database. */
 const FIRST_STARTS = Math.ceil(KILLS / 5);

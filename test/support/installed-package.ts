@@ -17,7 +17,7 @@ export interface PackedPackage extends AsyncDisposable {
 /** Builds and packs the package. It is installed with the packages of this checkout, without a network. */
 export async function packPackage(): Promise<PackedPackage> {
   await using cleanup = new AsyncDisposableStack();
-  const { built } = cleanup.use(await buildPackage());
+  const { built } = cleanup.use(await buildPackage({ types: true }));
   const { path } = cleanup.use(await temporaryFolder());
   const { url } = cleanup.use(await npmRegistry());
   const npm = (cwd: string, ...args: readonly string[]) =>

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { CHILD_ENVIRONMENT } from './child-environment.ts';
 import { MAIN } from './portico-process.ts';
 
 export interface CommandOptions {
@@ -22,7 +23,7 @@ export async function runPortico(
   args: readonly string[],
   { cwd, env = {}, input = '' }: CommandOptions,
 ): Promise<CommandResult> {
-  const child = spawn(process.execPath, [MAIN, ...args], { cwd, env: { PATH: process.env.PATH, ...env } });
+  const child = spawn(process.execPath, [MAIN, ...args], { cwd, env: { ...CHILD_ENVIRONMENT, ...env } });
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -7,12 +7,13 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { freePort } from './free-port.ts';
 import { postgresBinaries, reachableBinaries } from './postgres-binaries.ts';
+import { fillCluster } from './postgres-template.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { waitFor } from './wait-for.ts';
 
 /** The user that a server runs as when the tests run as root, which PostgreSQL refuses. */
 const NOBODY = 65_534;
-const START_TIMEOUT = 20_000;
+const START_TIMEOUT = 60_000;
 
 /** A PostgreSQL server of its own, in a temporary folder. */
 export interface PostgresServer extends AsyncDisposable {
@@ -68,8 +69,7 @@ export async function startPostgres({
     await chown(data, asUser.uid, asUser.gid);
   }
   if (replicaOf === undefined) {
-    const words = ['--no-sync', '--no-locale', '--encoding=UTF8', '--username=portico', '--auth=trust'];
-    await promisify(execFile)(initdb, ['-D', data, ...words], { cwd: '/', ...asUser });
+    await fillCluster(data, { initdb, server: found.postgres, asUser });
   } else {
     await replicaOf.stop('fast');
     await promisify(execFile)('cp', ['-a', `${replicaOf.data}/.`, data]);

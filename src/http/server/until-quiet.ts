@@ -1,14 +1,16 @@
-import { setImmediate as tick } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as tick } from 'node:timers/promises';
 
 /** For how long nobody may have connected, in milliseconds. */
 const QUIET = 20;
-/** What one tick counts at most: in a longer one the process, and its clients with it, may not have run. In milliseconds. */
-const TICK = 2;
-/** In a longer tick the process may have been stopped behind its look at the port, in milliseconds; one that does nothing takes microseconds. */
+/** Between two looks; a connection that waits ends it. In milliseconds. */
+const PAUSE = 1;
+/** What one pause counts at most: in a longer one the process, and its clients with it, may not have run. In milliseconds. */
+const COUNTED = 2;
+/** After a longer last look the process may have been stopped behind it, in milliseconds; one that finds nothing takes microseconds. */
 const IMMEDIATE = 0.1;
-/** After this one tick in which nobody connects is enough, in milliseconds. */
+/** After this one look that finds nobody is enough, in milliseconds. */
 const PATIENCE = 1_500;
-/** The longest wait where somebody connects in every tick, in milliseconds. */
+/** The longest wait where every look finds somebody, in milliseconds. */
 const MAX_WAIT = 2_000;
 
 /**
@@ -19,18 +21,19 @@ const MAX_WAIT = 2_000;
  */
 export async function untilQuiet(accepted: () => number): Promise<void> {
   const started = performance.now();
-  let before = started;
   let count = accepted();
   let quiet = 0;
-  while (before - started < MAX_WAIT) {
-    await tick();
-    const now = performance.now();
+  for (;;) {
+    const before = performance.now();
+    const waited = before - started;
+    const isEnough = quiet >= QUIET || (quiet > 0 && waited >= PATIENCE);
+    await (isEnough ? tick() : sleep(PAUSE));
+    const took = performance.now() - before;
     const next = accepted();
-    const took = now - before;
-    quiet = next === count ? quiet + Math.min(took, TICK) : 0;
-    const isEnough = quiet >= QUIET || (quiet > 0 && now - started >= PATIENCE);
-    if (isEnough && took < IMMEDIATE) return;
+    if (next !== count) quiet = 0;
+    else if (isEnough && took < IMMEDIATE) return;
+    else quiet += Math.min(took, COUNTED);
+    if (waited >= MAX_WAIT) return;
     count = next;
-    before = now;
   }
 }

@@ -16,7 +16,7 @@ const CLIENTS = 20;
 const REQUESTS = 100;
 const USERS = 50;
 /** Clients that say what they like. */
-const ODD = Math.ceil(Number(process.env.PORTICO_FUZZ ?? 10_000) / 30);
+const ODD = Math.ceil(Number(process.env.PORTICO_FUZZ ?? 2_500) / 15);
 const ODD_AT_ONCE = 16;
 
 interface Asked {

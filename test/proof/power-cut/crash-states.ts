@@ -10,6 +10,7 @@ import { checkHistory, type History } from './history.ts';
 import type { Recording } from './recording.ts';
 
 export interface CrashReport {
+  /** How many were tried. */
   readonly states: number;
   /** Acknowledgements that were looked for, in all states together. */
   readonly acknowledgements: number;
@@ -19,12 +20,13 @@ export interface CrashReport {
 
 /**
  * Cuts the power at `count` random places of a recording and opens what a disk may hold then, as the program would.
- * What had been acknowledged before the cut must be found.
+ * What had been acknowledged before the cut must be found. A problem that is `enough` is the last one.
  */
 export async function crashStates(
   { steps, history }: Recording,
   count: number,
   random: Random,
+  enough: (problem: string) => boolean = () => false,
 ): Promise<CrashReport> {
   const cuts = Array.from({ length: count }, () => random.below(steps.length + 1)).sort((a, b) => a - b);
   await using folder = await temporaryFolder();
@@ -33,6 +35,7 @@ export async function crashStates(
   const problems: string[] = [];
   let acknowledgements = 0;
   let at = 0;
+  let states = 0;
   for (const cut of cuts) {
     for (; at < cut; at++) {
       const step = steps[at];
@@ -43,9 +46,12 @@ export async function crashStates(
     }
     acknowledgements += replies.size;
     const problem = await problemOf(join(folder.path, 'state'), disk.crash(random), history, replies);
-    if (problem !== undefined) problems.push(`at step ${cut} of ${steps.length}: ${problem}`);
+    states++;
+    if (problem === undefined) continue;
+    problems.push(`at step ${cut} of ${steps.length}: ${problem}`);
+    if (enough(problem)) break;
   }
-  return { states: count, acknowledgements, problems };
+  return { states, acknowledgements, problems };
 }
 
 /** What is wrong with these files, if anything is. */

@@ -80,6 +80,7 @@ export interface LogSql {
 
 /** The delivery log of a database. The engines share the statements that read. */
 export abstract class DatabaseDeliveryLog implements DeliveryLog {
+  abstract readonly maxChanges: number;
   readonly #find: string;
   readonly #exact: string;
   readonly #range: string;

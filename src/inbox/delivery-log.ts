@@ -73,6 +73,8 @@ export interface DeliveryPage {
 
 /** Lists, shows, replays and discards deliveries, for operators and tools. */
 export interface DeliveryLog {
+  /** How many changes may be under way at once; more may wait for a connection in vain. */
+  readonly maxChanges: number;
   /** Up to `limit` deliveries; without a cursor from the newest. */
   list(filter: DeliveryFilter, limit: number, cursor?: DeliveryCursor): MaybePromise<DeliveryPage>;
   find(id: string): MaybePromise<DeliveryDetail | undefined>;

@@ -60,23 +60,29 @@ for (const [engine, open] of Object.entries(restDoors)) {
       await using door = await open();
       const { request, reply } = openImport(door.url, { ...NDJSON, prefer: 'return=minimal' });
       const part = lines(5_000);
+      const ids: number[] = [];
+      let sent = 0;
       let isDone = false;
       const sending = (async () => {
-        for (let i = 0; i < 6; i++) if (!request.write(part)) await once(request, 'drain');
+        // A slow machine may be long about the first one.
+        const isBetween = () => ids.some((id) => id < sent);
+        for (let i = 0; i < 6 || (!isBetween() && i < 200); i++) {
+          sent += 5_000;
+          if (!request.write(part)) await once(request, 'drain');
+        }
         request.end();
         let text = '';
         for await (const chunk of (await reply).setEncoding('utf8')) text += chunk;
         isDone = true;
         return text;
       })();
-      const ids: number[] = [];
       while (!isDone) ids.push(await door.create('Ada', 'ada@x'));
-      assert.deepEqual(linesOf(await sending), [{ created: 30_000, refused: 0 }]);
-      assert.ok(ids.filter((id) => id < 30_000).length > 0);
+      assert.deepEqual(linesOf(await sending), [{ created: sent, refused: 0 }]);
+      assert.ok(ids.some((id) => id < sent));
       // A busy server may refuse one.
       const stored = ids.filter((id) => !Number.isNaN(id)).length;
       const found = await count(door);
-      assert.ok(found >= 30_000 + stored && found <= 30_000 + ids.length, `${found} of ${stored}`);
+      assert.ok(found >= sent + stored && found <= sent + ids.length, `${found} of ${stored}`);
     });
 
     test('what cannot be read at all is refused before anything is stored, and says why', async () => {

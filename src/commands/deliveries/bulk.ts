@@ -25,7 +25,7 @@ export interface BulkAction {
   act(log: DeliveryLog, id: string): Promise<BulkAction['done'] | Refusal>;
 }
 
-/** Lists of ids, one transaction each. */
+/** Lists of ids; on SQLite each is one transaction. */
 export type Batches = Iterable<readonly string[]> | AsyncIterable<readonly string[]>;
 
 /** The result of a bulk operation. */
@@ -58,7 +58,11 @@ export async function runBulk(
 
   const run = async (batch: readonly string[]) => {
     const began = performance.now();
-    const results = await Promise.allSettled(batch.map((id) => action.act(log, id)));
+    const results: PromiseSettledResult<Awaited<ReturnType<BulkAction['act']>>>[] = [];
+    while (results.length < batch.length) {
+      const ids = batch.slice(results.length, results.length + log.maxChanges);
+      results.push(...(await Promise.allSettled(ids.map((id) => action.act(log, id)))));
+    }
     for (const [i, result] of results.entries()) {
       if (result.status === 'rejected') {
         if (!(result.reason instanceof StoreUnavailableError)) throw result.reason;

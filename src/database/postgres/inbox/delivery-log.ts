@@ -38,6 +38,8 @@ const DISCARD = {
 
 /** The delivery log in PostgreSQL. */
 export class PostgresDeliveryLog extends DatabaseDeliveryLog {
+  /** Each takes a connection for itself. */
+  readonly maxChanges = 12;
   protected override readonly encode = storable;
   protected override readonly encodeKey = storableKey<string>;
   protected override readonly decode = stored;

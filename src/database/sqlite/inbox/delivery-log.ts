@@ -11,6 +11,8 @@ const CONTAINS = 'instr(d.body, CAST($9 AS blob)) > 0';
 
 /** The delivery log in SQLite. */
 export class SqliteDeliveryLog extends DatabaseDeliveryLog {
+  /** They share one commit. */
+  readonly maxChanges = Number.POSITIVE_INFINITY;
   readonly #reads: DatabaseSync;
   readonly #writes: WriteQueue;
   /** By their text, prepared when they are first used. */

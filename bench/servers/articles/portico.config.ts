@@ -1,0 +1,3 @@
+import { resolvers, typeDefs } from '../../peers/articles.ts';
+
+export default { graphql: { typeDefs, resolvers } };

@@ -9,7 +9,7 @@ const COUNTED = 2;
 /** After a longer last look the process may have been stopped behind it, in milliseconds; one that finds nothing takes microseconds. */
 const IMMEDIATE = 0.1;
 /** After this one look that finds nobody is enough, in milliseconds. */
-const PATIENCE = 1_500;
+const FIRST_LIMIT = 1_500;
 /** The longest wait where every look finds somebody, in milliseconds. */
 const MAX_WAIT = 2_000;
 
@@ -26,7 +26,7 @@ export async function untilQuiet(accepted: () => number): Promise<void> {
   for (;;) {
     const before = performance.now();
     const waited = before - started;
-    const isEnough = quiet >= QUIET || (quiet > 0 && waited >= PATIENCE);
+    const isEnough = quiet >= QUIET || (quiet > 0 && waited >= FIRST_LIMIT);
     await (isEnough ? tick() : sleep(PAUSE));
     const took = performance.now() - before;
     const next = accepted();

@@ -60,6 +60,12 @@ export const CASES: Readonly<Record<string, AlertCase>> = {
     20,
     5,
   ),
+  PorticoFailedOperations: share(
+    'graphql_operations_seconds_count{job="portico",name="Users",type="query",outcome="error"}',
+    'graphql_operations_seconds_count{job="portico",name="Users",type="query",outcome="success"}',
+    100,
+    10,
+  ),
   PorticoSlowRequests: slow('http_server_requests_seconds', 'door="rest",'),
   PorticoRefusedSenders: one(
     'webhook_refused_total{job="portico",source="github",reason="signature"}',

@@ -26,7 +26,7 @@ async function follow(
     secret,
     told,
     /** Waits until so many changes were noticed. */
-    changes: (count: number) => waitFor(`${count} changes`, () => told.length >= count, 10_000),
+    changes: (count: number) => waitFor(`${count} changes`, () => told.length >= count),
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
   };
 }

@@ -101,7 +101,7 @@ test('a long list ends when its reader has enough', async () => {
     await storeDeliveries(database, 'paid', 20_000);
   });
   const list = startPortico({ cwd: folder.path, args: ['deliveries', 'list', '--limit', '20000'] });
-  await waitFor('the first rows', () => list.stdout.includes('paid'), 20_000);
+  await waitFor('the first rows', () => list.stdout.includes('paid'));
   list.child.stdout?.destroy();
   assert.equal(await list.exited(), 0);
   assert.equal(list.stderr, '');

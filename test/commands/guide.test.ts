@@ -63,14 +63,10 @@ test('isolated handlers that end or never do so are shown as in the guide', asyn
     const sent = await runShown({ ...SHOW, command }, { cwd: service.folder, env });
     const [, id = ''] = /portico deliveries show (\S+)/.exec(sent.stderr) ?? [];
     const place = { cwd: service.folder, env, names: { '<id>': id } };
-    const text = await waitFor(
-      `${event} to be dead`,
-      async () => {
-        const { stdout } = await runShown(SHOW, place);
-        return stdout.includes('Status    dead') && stdout;
-      },
-      60_000,
-    );
+    const text = await waitFor(`${event} to be dead`, async () => {
+      const { stdout } = await runShown(SHOW, place);
+      return stdout.includes('Status    dead') && stdout;
+    });
     said.push(/\nJobs\n(.*?)\n\n/s.exec(text)?.[1]);
   }
   assert.equal(steady(said.join('\n')), steady(shown.trimEnd()));
@@ -120,7 +116,7 @@ test('every command of the guide does what it is shown for', async () => {
   }
   async function deadOne(): Promise<string> {
     await send('broken');
-    return waitFor('a dead delivery', () => newest('dead'), 20_000);
+    return waitFor('a dead delivery', () => newest('dead'));
   }
   await send('invoice');
 
@@ -129,7 +125,7 @@ test('every command of the guide does what it is shown for', async () => {
   for (const shown of commands) {
     const { command } = shown;
     const id = /<id>|dead/.test(command) ? await deadOne() : '';
-    if (command.includes('--event invoice')) await waitFor('it to be done', () => newest('done'), 20_000);
+    if (command.includes('--event invoice')) await waitFor('it to be done', () => newest('done'));
     // What nothing handled when it came has a handler by then.
     if (command.includes('unhandled')) await writeFile(config, together(`${BROKEN}, order: () => {}`));
     const place = { cwd: folder.path, env, urls: service.urls, names: { '<id>': id } };

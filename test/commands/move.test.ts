@@ -37,7 +37,7 @@ describe('portico move', { skip: withoutPostgres ?? false }, () => {
       stderr += text;
     });
     const closed = once(child, 'close') as Promise<[number | null, string | null]>;
-    await waitFor('the move to be far enough', async () => child.exitCode !== null || (await far()), 30_000);
+    await waitFor('the move to be far enough', async () => child.exitCode !== null || (await far()));
     child.kill(signal);
     const [code, killedBy] = await closed;
     return { end: code ?? killedBy, stderr };

@@ -24,9 +24,9 @@ test('the same commands on PostgreSQL', { skip: withoutPostgres ?? false }, asyn
     dead.toReversed().map((id) => [id, 'dead']),
   );
   await using tail = startPortico({ ...options, args: ['deliveries', 'tail', '--json'] });
-  await waitFor('tail to begin', () => tail.stderr.includes('Waiting for deliveries'), 20_000);
+  await waitFor('tail to begin', () => tail.stderr.includes('Waiting for deliveries'));
   const [first = '', ...rest] = await storeDeliveries(database, 'late', 200);
-  await waitFor('all new ones', () => tail.logs().length === 200, 20_000);
+  await waitFor('all new ones', () => tail.logs().length === 200);
   assert.deepEqual(
     tail
       .logs()
@@ -76,22 +76,18 @@ test('tail passes over nothing that is committed late, and waits for who is in i
       args: ['deliveries', 'tail', '--json'],
     });
     const begun = () => tail.stderr.includes('Waiting for deliveries');
-    await waitFor('tail to look', async () => begun() || (await looks()), 20_000);
+    await waitFor('tail to look', async () => begun() || (await looks()));
     assert.ok(!begun(), 'what is being stored may come below the newest one');
     await hand.query('COMMIT');
-    await waitFor('tail to begin', begun, 20_000);
+    await waitFor('tail to begin', begun);
 
     await hand.query('BEGIN');
     await store('late');
     const [other = ''] = await storeDeliveries(database, 'early', 1);
-    await waitFor(
-      'tail to say what it waits for',
-      () => tail.stderr.includes('has been open for 6 s'),
-      20_000,
-    );
+    await waitFor('tail to say what it waits for', () => tail.stderr.includes('has been open for 6 s'));
     assert.deepEqual(tail.logs(), []);
     await hand.query('COMMIT');
-    await waitFor('both', () => tail.logs().length === 2, 20_000);
+    await waitFor('both', () => tail.logs().length === 2);
     assert.deepEqual(
       tail.logs().map(({ id }) => id),
       ['late', other],

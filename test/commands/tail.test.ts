@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 async function waiting(tail: PorticoProcess): Promise<void> {
-  await waitFor('tail to begin', () => tail.stderr.includes('Waiting for deliveries'), 20_000);
+  await waitFor('tail to begin', () => tail.stderr.includes('Waiting for deliveries'));
 }
 
 test('tail shows what is new, each once and in order, until Ctrl+C', async () => {

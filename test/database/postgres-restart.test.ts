@@ -135,7 +135,7 @@ test(`nothing acknowledged is lost through ${RESTARTS} crashes of the server, an
   stop.abort();
   await working;
   const { users, deliveries, unknown, refused } = ledger;
-  await waitFor('all jobs to be done', async () => (await database.inbox.backlog()).open === 0, 30_000);
+  await waitFor('all jobs to be done', async () => (await database.inbox.backlog()).open === 0);
   await dispatcher.stop(AbortSignal.timeout(5_000));
   const repeated = [...handled.values()].filter((times) => times > 1).length;
   t.diagnostic(

@@ -71,7 +71,7 @@ for (const [engine, { url, skip }] of Object.entries(engines)) {
       await fetch(`${webhook}/webhook`, { method: 'POST', body: JSON.stringify({ event }) });
     }
     const found = () => portico.logs().filter(({ msg }) => msg === 'tried');
-    await waitFor('both handlers', () => found().length === 2, 20_000);
+    await waitFor('both handlers', () => found().length === 2);
     for (const { tried } of found()) assert.deepEqual(tried, DENIED);
     const page = await fetch(`${graphql}/graphql`, { headers: { accept: 'text/html' } });
     assert.equal(page.status, 200);

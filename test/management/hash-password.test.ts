@@ -66,7 +66,7 @@ async function type(...answers: readonly string[]): Promise<{ screen: string; co
   const closed = once(child, 'close');
   for (const [i, answer] of answers.entries()) {
     const question = i === 0 ? 'Password: ' : 'Again: ';
-    await waitFor(`the question "${question}"`, () => screen.includes(question), 20_000);
+    await waitFor(`the question "${question}"`, () => screen.includes(question));
     child.stdin.write(answer);
   }
   const [code] = await closed;

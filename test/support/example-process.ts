@@ -38,14 +38,10 @@ export async function startExample(
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text;
   });
-  const origin = await waitFor(
-    'the example to listen',
-    () => {
-      assert.equal(child.exitCode, null, output);
-      return /Server listening at (http:\/\/[\w.:]+)/.exec(output)?.[1];
-    },
-    20_000,
-  );
+  const origin = await waitFor('the example to listen', () => {
+    assert.equal(child.exitCode, null, output);
+    return /Server listening at (http:\/\/[\w.:]+)/.exec(output)?.[1];
+  });
   return {
     origin,
     count: (text) => output.split(text).length - 1,

@@ -94,15 +94,11 @@ export function startPortico({
     },
     logs,
     async ready() {
-      const entry = await waitFor(
-        'the process to be ready',
-        () => {
-          const end = child.exitCode ?? child.signalCode;
-          if (end !== null) throw new Error(`ended with ${end}: ${stderr}`);
-          return logs().find(({ msg }) => msg === 'ready');
-        },
-        60_000,
-      ).catch((error: Error) => {
+      const entry = await waitFor('the process to be ready', () => {
+        const end = child.exitCode ?? child.signalCode;
+        if (end !== null) throw new Error(`ended with ${end}: ${stderr}`);
+        return logs().find(({ msg }) => msg === 'ready');
+      }).catch((error: Error) => {
         throw new Error(`${error.message}; it said: ${stderr}${stdout.slice(-2_000)}`, { cause: error });
       });
       urls = Object.fromEntries(

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { Silence } from './silence.ts';
 
 /** What came back over a raw connection before it ended. */
 export interface RawReply {
@@ -13,27 +14,27 @@ export interface RawReply {
 /**
  * Writes `parts` to `url`'s host and port exactly as they are and reads until the peer closes the connection,
  * or until it has been silent for `silence` milliseconds after the first byte (default 300), or for `within`
- * milliseconds altogether (default 5,000). A reset counts as a close: what was read until then is the reply.
+ * milliseconds altogether (default 15,000). A reset counts as a close: what was read until then is the reply.
  */
 export function rawHttp(
   url: string,
   parts: readonly (string | Uint8Array)[],
-  { silence = 300, within = 5_000 }: { silence?: number; within?: number } = {},
+  { silence = 300, within = 15_000 }: { silence?: number; within?: number } = {},
 ): Promise<RawReply> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect({ host: hostname, port: Number(port) });
     const chunks: Buffer[] = [];
-    let pause: NodeJS.Timeout | undefined;
+    let pause: Silence | undefined;
     const limit = setTimeout(() => socket.destroy(), within);
     socket.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
-      clearTimeout(pause);
-      pause = setTimeout(() => socket.destroy(), silence);
+      pause ??= new Silence(silence, () => socket.destroy());
+      pause.broken();
     });
     socket.on('error', () => socket.destroy());
     socket.on('close', () => {
-      clearTimeout(pause);
+      pause?.stop();
       clearTimeout(limit);
       resolve(read(Buffer.concat(chunks).toString('latin1')));
     });

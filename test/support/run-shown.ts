@@ -90,7 +90,7 @@ export async function runShownUntil(
       if (!isDone && child.exitCode !== null) throw new Error(`${shown.command} ended: ${said}`);
       return isDone;
     };
-    await waitFor(shown.command, check, 30_000);
+    await waitFor(shown.command, check);
   } finally {
     // The shell and what it has started are a group of their own.
     if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGINT');

@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { connect as connectSecurely } from 'node:tls';
 import type { Door } from '../../src/config/options/door.ts';
 import { type Setup, startTestService, type TestService } from './service.ts';
+import { Silence } from './silence.ts';
 import { withoutMoment } from './volatile-replies.ts';
 import { WARM_UP_PATH, warmUp } from './warm-up.ts';
 
@@ -103,19 +104,19 @@ function talk(url: string, pieces: readonly Piece[], options: AskOptions = {}): 
     const place = { host: hostname, port: Number(port), allowHalfOpen: true };
     const socket = secure ? connectSecurely({ ...place, rejectUnauthorized: false }) : connect(place);
     const chunks: Buffer[] = [];
-    let pause = setTimeout(() => socket.destroy(), 5_000);
+    let pause = new Silence(10_000, () => socket.destroy());
     socket.on('error', () => socket.destroy());
     socket.on('end', () => socket.destroy());
     socket.on('close', () => {
-      clearTimeout(pause);
+      pause.stop();
       resolve(alike(Buffer.concat(chunks).toString('latin1'), host));
     });
     socket.on(secure ? 'secureConnect' : 'connect', async () => {
       await warmUp(socket);
       socket.on('data', (chunk: Buffer) => {
         chunks.push(chunk);
-        clearTimeout(pause);
-        pause = setTimeout(() => socket.destroy(), silence);
+        pause.stop();
+        pause = new Silence(silence, () => socket.destroy());
       });
       for (const piece of pieces) {
         if (!socket.writable) return;

@@ -62,14 +62,10 @@ export async function startWebhooks(url: string, module: string, env: Readonly<R
     },
     /** The delivery, once it has that status. */
     until: (id: string, status: string) =>
-      waitFor(
-        `${id} to be ${status}`,
-        async () => {
-          const shown = await show(id);
-          return shown.status === status && shown;
-        },
-        20_000,
-      ),
+      waitFor(`${id} to be ${status}`, async () => {
+        const shown = await show(id);
+        return shown.status === status && shown;
+      }),
     async replay(id: string): Promise<number> {
       const headers = { 'content-type': 'application/json' };
       const init = { method: 'POST', headers, body: '{"action":"replay"}' };

@@ -125,7 +125,7 @@ for (const [engine, urlOf] of Object.entries(engineUrls)) {
     assert.equal(followed.status, 200);
     leaving.abort();
     await leaveEarly(urls.webhook ?? '');
-    await waitFor('the spans', () => service.spans.length >= EXPECTED.length, 20_000);
+    await waitFor('the spans', () => service.spans.length >= EXPECTED.length);
 
     const spans = await service.stop();
     const byId = new Map(spans.map((span) => [span.spanId, span]));

@@ -30,7 +30,6 @@ async function startForwarding(forward: object, env: Readonly<Record<string, str
       const found = await waitFor(
         `it to be ${status}`,
         async () => (await get(`?status=${status}`)).items[0],
-        10_000,
       );
       return (await get(`/${found.id}`)).jobs;
     },

@@ -68,20 +68,12 @@ async function get<T = Shown>(path: string): Promise<T> {
 }
 
 const dead = (event: string) =>
-  waitFor(
-    `${event} to be dead`,
-    async () => (await get(`/deliveries?status=dead&event=${event}`)).items[0],
-    10_000,
-  );
+  waitFor(`${event} to be dead`, async () => (await get(`/deliveries?status=dead&event=${event}`)).items[0]);
 const done = (event: string, count: number) =>
-  waitFor(
-    `${event} to be done`,
-    async () => {
-      const { items } = await get(`/deliveries?status=done&limit=200&event=${event}`);
-      return items.length === count && items;
-    },
-    20_000,
-  );
+  waitFor(`${event} to be done`, async () => {
+    const { items } = await get(`/deliveries?status=done&limit=200&event=${event}`);
+    return items.length === count && items;
+  });
 const logged = (msg: string, event: string) =>
   service.log.entries.filter((entry) => entry.msg === msg && entry.event === event);
 
@@ -161,7 +153,7 @@ test('meters: acknowledgements, batches, backlog, attempts and what is dead', as
   assert.equal(await value('webhook.attempts', 'COUNT', '?tag=outcome:retry'), 3);
   assert.equal(await value('webhook.deliveries', 'COUNT', '?tag=result:revived'), 1);
   assert.equal(await value('webhook.deliveries', 'COUNT', '?tag=result:duplicate'), 1);
-  await waitFor('the gauges to be current', async () => (await value('webhook.dead', 'VALUE')) === 3, 10_000);
+  await waitFor('the gauges to be current', async () => (await value('webhook.dead', 'VALUE')) === 3);
   assert.equal(await value('webhook.backlog', 'VALUE'), 0);
   assert.equal(await value('webhook.backlog.age', 'VALUE'), 0);
   // Writes by commits are the size of a batch.

@@ -67,7 +67,7 @@ for (const [engine, urlOf] of Object.entries(urls)) {
       assert.deepEqual([said.target, said.jobs, said.level], ['handler:paid', 1, 'error']);
       const [dead] = await list('dead');
       assert.ok(dead);
-      await waitFor('the backlog to be well', async () => (await health()).status === 'UP', 10_000);
+      await waitFor('the backlog to be well', async () => (await health()).status === 'UP');
       assert.equal((await health()).details.dead, 1);
       const shown = await runPortico(['deliveries', 'show', dead.id], { cwd, env });
       assert.match(shown.stdout, /put it back and replay/);
@@ -80,7 +80,7 @@ for (const [engine, urlOf] of Object.entries(urls)) {
         third.logs().find(({ msg }) => msg === 'paid at last'),
       );
       assert.equal(handled.data, 7);
-      await waitFor('it to be done', async () => (await list('done'))[0]?.id === dead.id, 10_000);
+      await waitFor('it to be done', async () => (await list('done'))[0]?.id === dead.id);
       await stop(third);
     });
   });

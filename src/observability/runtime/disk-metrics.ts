@@ -1,7 +1,6 @@
 import { type StatsFs, statfsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import type { Metrics } from '../metrics/metrics.ts';
-import { sharedReading } from '../metrics/shared-reading.ts';
 
 /** A reading is used for so long, in milliseconds. */
 const MAX_AGE = 5_000;
@@ -17,27 +16,19 @@ export function addDiskMetrics(metrics: Metrics, folder: string): void {
   } catch {
     // A missing folder is the health check's to tell.
   }
+  let askedAt = performance.now();
   let asking = false;
-  const refresh = sharedReading(() => {
-    if (asking) return;
+  const refresh = async () => {
+    if (asking || performance.now() - askedAt < MAX_AGE) return;
+    askedAt = performance.now();
     asking = true;
-    statfs(folder)
-      .then(
-        (answer) => {
-          last = answer;
-        },
-        () => {
-          last = undefined;
-        },
-      )
-      .finally(() => {
-        asking = false;
-      });
-  }, MAX_AGE);
+    last = await statfs(folder).catch(() => undefined);
+    asking = false;
+  };
 
   const gauge = (name: string, description: string, blocks: (answer: StatsFs) => number) =>
     metrics.gauge(name, { unit: 'bytes', description }, () => {
-      refresh();
+      void refresh();
       return last === undefined ? Number.NaN : last.bsize * blocks(last);
     });
   // What only root may use is left out, as in the health check.

@@ -100,7 +100,7 @@ export async function killRound({ seed, kills, main }: RoundOptions): Promise<Ro
   await last.ready();
   {
     using store = readStore(file);
-    await waitFor('all deliveries to be handled', () => store.openJobs() === 0, 60_000);
+    await waitFor('all deliveries to be handled', () => store.openJobs() === 0);
   }
   last.child.kill('SIGTERM');
   assert.equal(await last.exited(), 0, last.stderr);

@@ -52,10 +52,10 @@ export async function record(lives: readonly Life[], random: Random, main?: stri
     if (end === 'SIGKILL') {
       // Nothing may be under way: what a kill leaves of a call cannot be seen in the trace.
       using store = readStore(join(folder.path, 'portico.db'));
-      await waitFor('all deliveries to be handled', () => store.openJobs() === 0, 20_000);
+      await waitFor('all deliveries to be handled', () => store.openJobs() === 0);
     }
     if (end !== 'failure') process.kill(tracedProcess(portico.child.pid ?? 0), end);
-    else await waitFor('the process to end by itself', () => portico.child.exitCode !== null, 30_000);
+    else await waitFor('the process to end by itself', () => portico.child.exitCode !== null);
     assert.equal(await portico.exited(), EXITS[end], portico.stderr);
     recorded.push(readTrace(await readFile(trace, 'latin1'), folder.path));
   }

@@ -66,7 +66,6 @@ export class Audit {
     await waitFor(
       'all jobs to be done',
       async () => (await this.#sql(`SELECT 1 FROM jobs WHERE status = 'open' LIMIT 1`)).length === 0,
-      30_000,
     );
     await this.jobs();
     const content = await readContent(this.#sql);

@@ -32,6 +32,9 @@ export interface Round extends LoadResult {
  */
 const PAUSE = 3;
 
+/** Nearly equal figures need many short rounds to be told apart, and two cores are noisier than one; in all they take as long as the others. */
+export const MANY_ROUNDS = { rounds: 13, seconds: 2 } as const;
+
 export interface CompareOptions {
   readonly connections: number;
   /** Length of a round in seconds; default that of the pace. */

@@ -1,19 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HttpRequest } from '../load/load.ts';
-import { compare, type Measured } from '../measure/compare.ts';
+import { compare, MANY_ROUNDS, type Measured } from '../measure/compare.ts';
 import { cpuFinding, rateTable, ratioTable } from '../measure/comparison.ts';
 import { disturbance, ratePlot } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
-import { startPorticoUsers } from '../servers/rest.ts';
+import { startPorticoUsers, userRequests } from '../servers/rest.ts';
 import type { Workbench } from '../workbench.ts';
 
 const USERS = 100;
 const TOKEN = 'benchmark-token-0123456789';
 const ORIGIN = 'https://app.example.com';
-
-/** Nearly equal figures need many short rounds to be told apart. */
-const ROUNDS = { rounds: 13, seconds: 2 } as const;
 
 /** What is on, and what clients send for it. */
 const CASES: Readonly<
@@ -34,7 +30,7 @@ export const access: Row = {
   title: 'Tokens, rates and pages of other origins',
   about:
     "REST's `/users/<id>` of services that ask for a token, count the requests of each client, or let pages of another origin in, and of one with nothing of it, " +
-    `interleaved: 64 connections, ${ROUNDS.rounds} rounds of ${ROUNDS.seconds} s.`,
+    `interleaved: 64 connections, ${MANY_ROUNDS.rounds} rounds of ${MANY_ROUNDS.seconds} s.`,
   async run(bench) {
     const measured = await measureAll(bench);
     const plain = find(measured, PLAIN);
@@ -58,15 +54,10 @@ async function measureAll(bench: Workbench): Promise<readonly Measured[]> {
     [PLAIN]: { env: {}, headers: {} },
     ...CASES,
   })) {
-    const requests: readonly HttpRequest[] = Array.from({ length: USERS }, (_, i) => ({
-      method: 'GET',
-      path: `/users/${i + 1}`,
-      headers,
-    }));
     const server = await startPorticoUsers(bench, USERS, { env: { CONFIG: config, ...env } });
-    contenders.push({ label, server, requests });
+    contenders.push({ label, server, requests: userRequests(USERS, headers) });
   }
-  return compare(bench, contenders, { connections: 64, ...(bench.pace.quick ? {} : ROUNDS) });
+  return compare(bench, contenders, { connections: 64, ...(bench.pace.quick ? {} : MANY_ROUNDS) });
 }
 
 function find(measured: readonly Measured[], label: string): Measured {

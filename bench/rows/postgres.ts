@@ -8,6 +8,7 @@ import { startDatabaseServer } from '../servers/database-server.ts';
 import { startPeer } from '../servers/peer.ts';
 import { pgbench } from '../servers/pgbench.ts';
 import { startPortico } from '../servers/portico.ts';
+import { userRequests } from '../servers/rest.ts';
 
 const USERS = 1_000;
 const creates: readonly HttpRequest[] = Array.from({ length: 100 }, (_, i) => ({
@@ -16,10 +17,7 @@ const creates: readonly HttpRequest[] = Array.from({ length: 100 }, (_, i) => ({
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ name: `Grace Hopper ${i}`, email: `grace${i}@example.com` }),
 }));
-const reads: readonly HttpRequest[] = Array.from({ length: USERS }, (_, i) => ({
-  method: 'GET',
-  path: `/users/${i + 1}`,
-}));
+const reads = userRequests(USERS);
 const INSERT = `INSERT INTO users (name, email) VALUES ('Grace Hopper', 'grace@example.com');`;
 const SELECT = `\\set id random(1, ${USERS})\nSELECT id, name, email FROM users WHERE id = :id;`;
 

@@ -1,24 +1,17 @@
-import type { HttpRequest } from '../load/load.ts';
-import { compare, type Measured } from '../measure/compare.ts';
+import { compare, MANY_ROUNDS, type Measured } from '../measure/compare.ts';
 import { cpuFinding, rateTable, ratioTable } from '../measure/comparison.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { disturbance, ratePlot } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
 import { graphqlPost } from '../servers/graphql.ts';
 import { ALL_DOORS, startPortico } from '../servers/portico.ts';
-import { startPorticoUsers } from '../servers/rest.ts';
+import { startPorticoUsers, userRequests } from '../servers/rest.ts';
 import type { Workbench } from '../workbench.ts';
 
 const USERS = 100;
 const QUERY = 'query ($id: ID!) { user(id: $id) { id name email } }';
 const graphql = [graphqlPost(QUERY, { id: '1' }), graphqlPost(QUERY, { id: '2' })];
-const rest: readonly HttpRequest[] = Array.from({ length: USERS }, (_, i) => ({
-  method: 'GET',
-  path: `/users/${i + 1}`,
-}));
-
-/** Nearly equal figures need many short rounds to be told apart. */
-const ROUNDS = { rounds: 13, seconds: 2 } as const;
+const rest = userRequests(USERS);
 
 const PLAIN = { doors: ALL_DOORS };
 const RECORDING = { doors: ALL_DOORS, env: { MANAGEMENT_INCLUDE: '*' } };
@@ -28,7 +21,7 @@ export const recording: Row = {
   title: 'All management endpoints exposed',
   about:
     `GraphQL's \`user(id)\` and REST's \`/users/<id>\` of a service with \`MANAGEMENT_INCLUDE=*\`, where \`httpexchanges\` records each exchange, and of the same service ` +
-    `without, interleaved: 64 connections, ${ROUNDS.rounds} rounds of ${ROUNDS.seconds} s. ` +
+    `without, interleaved: 64 connections, ${MANY_ROUNDS.rounds} rounds of ${MANY_ROUNDS.seconds} s. ` +
     'All doors are open in both.',
   async run(bench) {
     const measured = await measureAll(bench);
@@ -63,7 +56,7 @@ async function measureAll(bench: Workbench): Promise<readonly Measured[]> {
     { label: door, server: plain, requests },
     { label: `${door}, all exposed`, server: all, requests },
   ]);
-  return compare(bench, contenders, { connections: 64, ...(bench.pace.quick ? {} : ROUNDS) });
+  return compare(bench, contenders, { connections: 64, ...(bench.pace.quick ? {} : MANY_ROUNDS) });
 }
 
 function missing(label: string): never {

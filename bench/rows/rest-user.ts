@@ -1,16 +1,12 @@
-import type { HttpRequest } from '../load/load.ts';
 import { compare, contendersOf } from '../measure/compare.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
 import { BARE, startBare } from '../servers/bare.ts';
-import { startUsersServers } from '../servers/rest.ts';
+import { startUsersServers, userRequests } from '../servers/rest.ts';
 
 const USERS = 1_000;
-const requests: readonly HttpRequest[] = Array.from({ length: USERS }, (_, i) => ({
-  method: 'GET',
-  path: `/users/${i + 1}`,
-}));
+const requests = userRequests(USERS);
 
 export const restUser: Row = {
   name: 'rest-user',

@@ -5,7 +5,7 @@ import { hasTool } from '../machine/tools.ts';
 import { range } from '../measure/figures.ts';
 import { median, percentile, ratio } from '../measure/statistics.ts';
 import type { Row } from '../row.ts';
-import { fill } from '../servers/rest.ts';
+import { fill, userRequests } from '../servers/rest.ts';
 import type { Server } from '../servers/server.ts';
 import { startTracedPortico } from '../servers/traced-portico.ts';
 import type { Workbench } from '../workbench.ts';
@@ -13,10 +13,7 @@ import type { Workbench } from '../workbench.ts';
 const USERS = 1_000;
 /** Delay of each sync, in milliseconds. */
 const DELAY = 20;
-const reads: readonly HttpRequest[] = Array.from({ length: USERS }, (_, i) => ({
-  method: 'GET',
-  path: `/users/${i + 1}`,
-}));
+const reads = userRequests(USERS);
 const create: HttpRequest = {
   method: 'POST',
   path: '/users',

@@ -1,20 +1,13 @@
-import type { HttpRequest } from '../load/load.ts';
-import { compare, type Measured } from '../measure/compare.ts';
+import { compare, MANY_ROUNDS, type Measured } from '../measure/compare.ts';
 import { rateFinding, rateTable, ratioTable } from '../measure/comparison.ts';
 import { disturbance, ratePlot } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
-import { startPorticoUsers } from '../servers/rest.ts';
+import { startPorticoUsers, userRequests } from '../servers/rest.ts';
 import { startTracedUsers } from '../servers/traced-users.ts';
 import type { Workbench } from '../workbench.ts';
 
 const USERS = 100;
-const requests: readonly HttpRequest[] = Array.from({ length: USERS }, (_, i) => ({
-  method: 'GET',
-  path: `/users/${i + 1}`,
-}));
-
-/** Nearly equal figures need many short rounds to be told apart. */
-const ROUNDS = { rounds: 13, seconds: 2 } as const;
+const requests = userRequests(USERS);
 
 const PLAIN = 'no SDK';
 /** How one request in a hundred is recorded. */
@@ -28,7 +21,7 @@ export const tracing: Row = {
   title: 'One request in a hundred is traced',
   about:
     "REST's `/users/<id>` of a service with an SDK of OpenTelemetry that exports spans and meters, and of one without, " +
-    `interleaved: 64 connections, ${ROUNDS.rounds} rounds of ${ROUNDS.seconds} s.`,
+    `interleaved: 64 connections, ${MANY_ROUNDS.rounds} rounds of ${MANY_ROUNDS.seconds} s.`,
   async run(bench) {
     const [plain, ...others] = await measureAll(bench);
     const [chosen] = others;
@@ -47,5 +40,5 @@ async function measureAll(bench: Workbench): Promise<readonly Measured[]> {
   for (const [label, env] of Object.entries(CASES)) {
     contenders.push({ label, server: await startTracedUsers(bench, USERS, env), requests });
   }
-  return compare(bench, contenders, { connections: 64, ...(bench.pace.quick ? {} : ROUNDS) });
+  return compare(bench, contenders, { connections: 64, ...(bench.pace.quick ? {} : MANY_ROUNDS) });
 }

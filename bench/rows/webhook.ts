@@ -1,5 +1,5 @@
 import type { HttpRequest } from '../load/load.ts';
-import { compare, contendersOf, type Measured } from '../measure/compare.ts';
+import { compare, contendersOf, MANY_ROUNDS, type Measured } from '../measure/compare.ts';
 import { checkSameAnswers } from '../measure/same-answers.ts';
 import { ratePlot, summarise } from '../measure/summary.ts';
 import type { Row } from '../row.ts';
@@ -21,9 +21,6 @@ const PLAIN = delivery('invoice.paid');
 /** An event with a handler, which runs after the answer on the same core. */
 const HANDLED = delivery('payment_received');
 
-/** Two cores are noisier than one: many short rounds, in total as long as those of the other rows. */
-const ROUNDS = { rounds: 13, seconds: 2 } as const;
-
 const FREE = 'Portico, not bound';
 const EXPRESS_FREE = 'Express, not bound';
 const DEFAULTS = 'Express with its defaults, not bound';
@@ -32,7 +29,7 @@ export const webhook: Row = {
   name: 'webhook',
   title: 'Webhook: acknowledgements',
   about:
-    `POST \`/webhook\` of ${PLAIN[0]?.body?.length} bytes, 64 connections, ${ROUNDS.rounds} rounds of ${ROUNDS.seconds} s. Portico answers when the delivery is synced to the disk; Express ` +
+    `POST \`/webhook\` of ${PLAIN[0]?.body?.length} bytes, 64 connections, ${MANY_ROUNDS.rounds} rounds of ${MANY_ROUNDS.seconds} s. Portico answers when the delivery is synced to the disk; Express ` +
     'parses it and stores nothing. Both are measured bound to one core, and not bound, where the thread that writes to ' +
     "the disk can have a core of its own. ETags and X-Powered-By of Express are off, except in the variant with its defaults. Debian's `webhook` (Go) must start a program for each delivery, here `/bin/true`.",
   async run(bench) {
@@ -81,7 +78,7 @@ async function compareAll(
   await checkSameAnswers(servers, PLAIN);
   return compare(bench, contendersOf(servers, PLAIN), {
     connections: 64,
-    ...(bench.pace.quick ? {} : ROUNDS),
+    ...(bench.pace.quick ? {} : MANY_ROUNDS),
   });
 }
 
@@ -93,7 +90,7 @@ interface Others {
 /** Servers that go on working after their round, on the core of the others: each is measured alone, at the end. */
 async function othersAlone(bench: Workbench): Promise<Others> {
   const alone = (label: string, server: Server, requests: readonly HttpRequest[]) =>
-    compare(bench, [{ label, server, requests }], { connections: 64, ...ROUNDS });
+    compare(bench, [{ label, server, requests }], { connections: 64, ...MANY_ROUNDS });
   const handling = await startPortico(bench, 'webhook');
   const measured = await alone('Portico, with a handler', handling, HANDLED);
   const go = await startGoWebhook(bench);

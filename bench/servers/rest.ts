@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { HttpRequest } from '../load/load.ts';
 import type { Workbench } from '../workbench.ts';
 import { startPeer } from './peer.ts';
 import { type PorticoOptions, startPortico } from './portico.ts';
@@ -38,6 +39,14 @@ export async function startUsersServers(
     Express: await startUsersPeer(bench, 'express-users', users),
     ...(bench.pace.quick ? {} : { Fastify: await startUsersPeer(bench, 'fastify-users', users) }),
   };
+}
+
+/** A request for each of the users up to this id. */
+export function userRequests(
+  users: number,
+  headers: Readonly<Record<string, string>> = {},
+): readonly HttpRequest[] {
+  return Array.from({ length: users }, (_, i) => ({ method: 'GET', path: `/users/${i + 1}`, headers }));
 }
 
 /** Inserts users into the table that a server has created, up to this id. */

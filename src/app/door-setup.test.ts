@@ -9,8 +9,8 @@ import { addSetup, DoorSetupError } from './door-setup.ts';
 const FILE = join(process.cwd(), 'portico.config.ts');
 
 /** A door with GET /users/:id and, in a plugin, a handler of unknown paths; what a setup makes of it. */
-async function build(setup: DoorSetup, ownPath?: string): Promise<FastifyInstance> {
-  const app = Fastify({ pluginTimeout: 200 });
+async function build(setup: DoorSetup, ownPath?: string, pluginTimeout = 60_000): Promise<FastifyInstance> {
+  const app = Fastify({ pluginTimeout });
   const routes = listRoutes(app);
   const secrets = { texts: ['secret-77'] };
   const explain = addSetup(app, { door: 'rest', setup, file: FILE, secrets, ownPath, routes });
@@ -24,8 +24,8 @@ async function build(setup: DoorSetup, ownPath?: string): Promise<FastifyInstanc
   return app;
 }
 
-const refused = (setup: DoorSetup, message: string | RegExp, ownPath?: string) =>
-  assert.rejects(build(setup, ownPath), (error) => {
+const refused = (setup: DoorSetup, message: string | RegExp, ownPath?: string, pluginTimeout?: number) =>
+  assert.rejects(build(setup, ownPath, pluginTimeout), (error) => {
     assert.ok(error instanceof DoorSetupError, String(error));
     if (typeof message === 'string') assert.equal(error.message, `portico.config.ts: rest.setup ${message}`);
     else assert.match(error.message, message);
@@ -73,11 +73,10 @@ test('its place in the configuration module is told', async () => {
 });
 
 test('a setup that never ends, or whose plugins do not, ends the start', async () => {
-  await refused(() => new Promise(() => {}), 'did not end in time; a promise in it is never settled');
-  await refused(
-    (app) => void app.register(() => new Promise(() => {})),
-    /rest\.setup failed: .*did not start in time/,
-  );
+  const never = () => new Promise<void>(() => {});
+  await refused(never, 'did not end in time; a promise in it is never settled', undefined, 200);
+  const message = /rest\.setup failed: .*did not start in time/;
+  await refused((app) => void app.register(never), message, undefined, 200);
 });
 
 test('a route that the door has already is named', async () => {

@@ -37,7 +37,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 test('a stop turns readiness first, finishes the running request, and the management door closes last', async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, 'portico.config.ts'), SLOW_MODULE);
-  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_LINGER: '200' } });
+  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_LINGER: '2000' } });
   await portico.ready();
   const { management, rest } = portico.urls;
   const running = fetch(`${management}/actuator/slow`);

@@ -40,6 +40,16 @@ async function stopAndGoOn(main?: string): Promise<Outcome> {
     using db = new DatabaseSync(join(folder.path, 'portico.db'), { readOnly: true, timeout: 5_000 });
     return db.prepare('SELECT * FROM jobs ORDER BY seq').all();
   };
+  const canWrite = () => {
+    using db = new DatabaseSync(join(folder.path, 'portico.db'), { timeout: 1_000 });
+    try {
+      db.exec('BEGIN IMMEDIATE; ROLLBACK');
+      return true;
+    } catch (error) {
+      assert.match(String(error), /database is locked/);
+      return false;
+    }
+  };
 
   await using first = start('first');
   await first.ready();
@@ -47,7 +57,13 @@ async function stopAndGoOn(main?: string): Promise<Outcome> {
     await fetch(`${first.urls.webhook}/webhook`, { method: 'POST', body: JSON.stringify({ event }) });
   }
   await waitFor('both attempts to begin', () => effects().length === 2);
-  first.child.kill('SIGSTOP');
+  // Stopped in the middle of a write it would hold the lock of the file.
+  await waitFor('it to be stopped outside of a write', () => {
+    first.child.kill('SIGSTOP');
+    if (canWrite()) return true;
+    first.child.kill('SIGCONT');
+    return false;
+  });
 
   // The lock of the stopped service would refuse a second one.
   rmSync(join(folder.path, 'portico.db-service'));

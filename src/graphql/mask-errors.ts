@@ -17,13 +17,17 @@ function mask(error: GraphQLError, onMasked: (error: Error) => void): GraphQLErr
   const { originalError } = error;
   if (originalError == null || isKind<GraphQLError>(originalError, 'Error')) return error;
   onMasked(originalError);
-  const [message, code]: readonly [string, ErrorCode] =
-    originalError instanceof StoreUnavailableError
-      ? ['Service Unavailable', originalError.code]
-      : ['Internal server error', 'INTERNAL_SERVER_ERROR'];
+  const [message, code] = maskOf(originalError);
   return new GraphQLError(message, {
     ...(error.nodes && { nodes: error.nodes }),
     ...(error.path && { path: error.path }),
     extensions: { code },
   });
+}
+
+/** What clients are told in the place of an error of the program. */
+export function maskOf(error: unknown): readonly [message: string, code: ErrorCode] {
+  return error instanceof StoreUnavailableError
+    ? ['Service Unavailable', error.code]
+    : ['Internal server error', 'INTERNAL_SERVER_ERROR'];
 }

@@ -6,6 +6,7 @@ import { toProblem } from '../../http/problem.ts';
 import { requestFields } from '../../observability/trace/request-fields.ts';
 import { SlowSubscriberError } from '../../users/local-user-feed.ts';
 import { resultsWhileValid } from '../access/results-while-valid.ts';
+import { maskOf } from '../mask-errors.ts';
 import type { Operation } from '../operation.ts';
 import { authorize, masked, type RunOptions } from '../run-request.ts';
 import { admitSocket } from './admit-socket.ts';
@@ -125,5 +126,6 @@ function shown({ exchange }: GraphqlSocket, error: GraphQLError): GraphQLError {
   if (cause instanceof GraphQLError) return cause;
   if (cause instanceof SlowSubscriberError) return refusal(cause.code as ErrorCode, cause.message);
   exchange.log.warn({ ...requestFields(exchange), err: cause }, 'subscription failed');
-  return refusal('INTERNAL_SERVER_ERROR', 'Internal server error');
+  const [message, code] = maskOf(cause);
+  return refusal(code, message);
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GraphQLError, GraphQLList, GraphQLObjectType, GraphQLSchema, GraphQLString } from 'graphql';
+import { StoreUnavailableError } from '../../../src/core/store-errors.ts';
 import { SlowSubscriberError } from '../../../src/users/local-user-feed.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openDoor } from '../support/door.ts';
@@ -148,28 +149,31 @@ describe('the protocol graphql-transport-ws, by hand', () => {
           broken: { ...text, subscribe: source(new Error('secret')) },
           refused: { ...text, subscribe: source(new GraphQLError('open')) },
           slow: { ...text, subscribe: source(new SlowSubscriberError('slow')) },
+          noStore: { ...text, subscribe: source(new StoreUnavailableError('secret')) },
         },
       }),
     });
     await using app = await startFeedApp({ schema });
     const client = await connectSocket(app.url);
     const answers: Record<string, unknown> = {};
-    for (const field of ['secret', 'open', 'noSource', 'broken', 'refused', 'slow']) {
+    for (const field of ['secret', 'open', 'noSource', 'broken', 'refused', 'slow', 'noStore']) {
       client.subscribe(
         field,
         `${field === 'secret' || field === 'open' ? 'query' : 'subscription'} { ${field} }`,
       );
       const { type, payload } = await client.next();
-      answers[field] = [type, (type === 'error' ? payload : payload.errors)[0].message];
+      const [{ message, extensions }] = type === 'error' ? payload : payload.errors;
+      answers[field] = [type, message, extensions?.code];
       if (type === 'next') assert.equal((await client.next()).type, 'complete');
     }
     assert.deepEqual(answers, {
-      secret: ['next', 'Internal server error'],
-      open: ['next', 'open'],
-      noSource: ['next', 'Internal server error'],
-      broken: ['error', 'Internal server error'],
-      refused: ['error', 'open'],
-      slow: ['error', 'slow'],
+      secret: ['next', 'Internal server error', 'INTERNAL_SERVER_ERROR'],
+      open: ['next', 'open', undefined],
+      noSource: ['next', 'Internal server error', 'INTERNAL_SERVER_ERROR'],
+      broken: ['error', 'Internal server error', 'INTERNAL_SERVER_ERROR'],
+      refused: ['error', 'open', undefined],
+      slow: ['error', 'slow', 'SLOW_SUBSCRIBER'],
+      noStore: ['error', 'Service Unavailable', 'STORE_UNAVAILABLE'],
     });
     client.socket.terminate();
   });

@@ -28,7 +28,8 @@ const DELIVERIES = 60;
 const send = (url: string | undefined, path: string, body: unknown) =>
   fetch(`${url}${path}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    // A connection that has been idle may be closed at the moment in which a busy machine uses it again.
+    headers: { 'content-type': 'application/json', connection: 'close' },
     body: JSON.stringify(body),
   });
 

@@ -34,7 +34,8 @@ export class ResultBudget {
   readonly #turns: Turns;
   /** Bytes of text that lists of the result hold. */
   #held = 0;
-  /** When the slice ends; 0 until the first look at the clock. */
+  /** The first look at the clock, and when the slice ends; 0 before it. */
+  #began = 0;
   #until = 0;
   #turn: Promise<void> | undefined;
 
@@ -67,15 +68,18 @@ export class ResultBudget {
   isSpent(): boolean {
     if (!this.isWithin()) throw this.exceeded;
     const now = performance.now();
-    if (this.#until === 0) this.#until = now + this.#turns.slice;
-    if (now >= this.#until) return true;
+    if (this.#began === 0) {
+      this.#began = now;
+      // What begins while there is too much text waits for its turn at the next look.
+      this.#until = this.#turns.isFull ? now : now + this.#turns.slice;
+    } else if (now >= this.#until) return true;
     this.checkAt = this.bytes + STEP;
     return false;
   }
 
   /** Resolves when the run may go on, after others had their turn. Rejects once the run has finished. */
   turn(): Promise<void> {
-    this.#turn ??= this.#turns.next(this.#until).then(() => {
+    this.#turn ??= this.#turns.next(this.#began).then(() => {
       this.#turn = undefined;
       if (this.isClosed) throw new Error('The run has finished');
       this.#until = performance.now() + this.#turns.slice;

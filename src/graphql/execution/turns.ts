@@ -30,6 +30,11 @@ export class Turns {
     return this.#held;
   }
 
+  /** Whether that is more than they may, so that only the eldest goes on. */
+  get isFull(): boolean {
+    return this.#held > this.#maxHeld;
+  }
+
   /** Resolves when the caller may go on; `since` tells who came first. */
   next(since: number): Promise<void> {
     return new Promise((go) => {
@@ -51,7 +56,7 @@ export class Turns {
     this.#isScheduled = true;
     setImmediate(() => {
       this.#isScheduled = false;
-      const index = this.#held <= this.#maxHeld ? 0 : this.#eldest();
+      const index = this.isFull ? this.#eldest() : 0;
       const [chosen] = this.#waiting.splice(index, 1);
       chosen?.go();
       this.#schedule();

@@ -22,10 +22,16 @@ export async function startWithDatabase(cwd: string, users: number): Promise<Por
 const AT_ONCE = 8;
 const PER_DOCUMENT = 30;
 
-/** A service with so many users in memory. */
-export async function startWithMemory(cwd: string, users: number): Promise<PorticoProcess> {
-  const env = { INTERFACES: 'graphql', GRAPHQL_MAX_USERS: String(users + 2) };
-  const portico = startPortico({ cwd, env });
+/** A service with so many users in memory, with more in its environment. */
+export async function startWithMemory(
+  cwd: string,
+  users: number,
+  env: Readonly<Record<string, string>> = {},
+): Promise<PorticoProcess> {
+  const portico = startPortico({
+    cwd,
+    env: { INTERFACES: 'graphql', GRAPHQL_MAX_USERS: String(users + 2), ...env },
+  });
   await portico.ready();
   let created = 0;
   const create = async () => {

@@ -142,6 +142,14 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/graphql/execution/lists.test.ts',
   },
   {
+    promise: 'Long results that wait hold bounded memory, however many there are',
+    change: 'a result that begins while there is too much text makes a whole slice first',
+    file: 'graphql/execution/result-budget.ts',
+    from: 'this.#turns.isFull ? now : now + this.#turns.slice',
+    to: 'now + this.#turns.slice',
+    test: 'test/graphql/slow-readers.test.ts',
+  },
+  {
     promise: 'A cursor that was changed is refused',
     change: 'its signature is not compared',
     file: 'users/lists/cursor.ts',

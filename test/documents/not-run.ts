@@ -5,6 +5,10 @@ export const NOT_RUN: readonly { readonly command: RegExp; readonly why: string 
   { command: /^litestream /, why: 'needs the program, which Debian has no package of' },
   { command: /^npm ci(?: && npm (?:start|test))?(?: |$)/, why: 'CI itself runs it, and then the tests' },
   { command: /^npm (?:test|run check)(?: |$)/, why: 'CI itself runs it' },
+  {
+    command: /^NODE_OPTIONS=\S+stalls\.ts" npm test$/,
+    why: 'takes as long as all tests, which CI runs without it',
+  },
   { command: /^npm (?:start|run build)(?: +#|$)/, why: 'test/process/npm-start.test.ts runs both' },
   { command: /^npm (?:ci --prefix|run) bench(?: |$)/, why: 'takes minutes, and programs that only it needs' },
   {

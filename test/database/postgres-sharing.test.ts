@@ -290,7 +290,7 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
       for (let i = 0; i < 5; i++) {
         const next = delivery(null, { receivedAt: Date.now() });
         await a.inbox.append(next);
-        await waitFor('the other process to handle it', () => handled.includes(next.id), 20_000);
+        await waitFor('the other process to handle it', () => handled.includes(next.id), 2_000);
       }
       assert.equal(handled.length, 5);
       await server.sql(

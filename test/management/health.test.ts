@@ -56,8 +56,8 @@ test('a writer that hangs shows within its time to live and its timeout, and no 
       return health.components?.writer?.status === 'DOWN' && health;
     });
     const took = performance.now() - began;
-    // A second to live, two seconds of timeout, and what a busy machine adds to them.
-    assert.ok(took > 1_900 && took < 15_000, `${took} ms`);
+    // A second to live, two seconds of timeout.
+    assert.ok(took > 1_900 && took < 4_500, `${took} ms`);
     assert.ok(replies > 5, `only ${replies} replies in ${took} ms: they waited for the writer`);
     assert.equal(down.code, 503);
     assert.match(String(down.components?.writer?.details?.error), /^TimeoutError: /);

@@ -19,8 +19,8 @@ const SEED = proofSeed();
 const CONNECTIONS = 12;
 /** Users that are acknowledged before anything happens. */
 const LOAD = 50;
-/** From the moment in which the replica takes writes to the first one that is acknowledged, in milliseconds; on a quiet machine a twentieth of it is enough. */
-const RECOVERY = 10_000;
+/** From the moment in which the replica takes writes to the first one that is acknowledged, in milliseconds; on a quiet machine a tenth of it is enough. */
+const RECOVERY = 5_000;
 
 type Way = 'a URL with two hosts' | 'one address in front';
 
@@ -57,13 +57,13 @@ async function failOver({ way, random, synchronous }: FailoverOptions): Promise<
   const acknowledged = () => result.created.length;
 
   const work = (async () => {
-    await waitFor('the load', () => acknowledged() > LOAD);
+    await waitFor('the load', () => acknowledged() > LOAD, 20_000);
     await delay(random.below(1_000));
     // What the primary commits from now on the replica does not have.
     await replica.stop('immediate');
     const alone = acknowledged();
     if (synchronous) await delay(random.below(300));
-    else await waitFor('more load', () => acknowledged() > alone + LOAD);
+    else await waitFor('more load', () => acknowledged() > alone + LOAD, 20_000);
     await primary.stop('immediate');
     const before = acknowledged();
     await replica.start();
@@ -71,7 +71,7 @@ async function failOver({ way, random, synchronous }: FailoverOptions): Promise<
     await replica.promote();
     forwarder.switchTo(replica.port);
     const began = performance.now();
-    await waitFor('a write to be acknowledged', () => stop.signal.aborted || acknowledged() > before);
+    await waitFor('a write to be acknowledged', () => stop.signal.aborted || acknowledged() > before, 20_000);
     const took = performance.now() - began;
     await waitFor('both processes to serve', async () => {
       const replies = group.running.map(({ portico: { urls } }) =>

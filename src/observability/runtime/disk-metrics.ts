@@ -16,14 +16,13 @@ export function addDiskMetrics(metrics: Metrics, folder: string): void {
   } catch {
     // A missing folder is the health check's to tell.
   }
-  let askedAt = performance.now();
-  let asking = false;
+  /** Infinity while the system is asked. */
+  let readAt = performance.now();
   const refresh = async () => {
-    if (asking || performance.now() - askedAt < MAX_AGE) return;
-    askedAt = performance.now();
-    asking = true;
+    if (performance.now() - readAt < MAX_AGE) return;
+    readAt = Infinity;
     last = await statfs(folder).catch(() => undefined);
-    asking = false;
+    readAt = performance.now();
   };
 
   const gauge = (name: string, description: string, blocks: (answer: StatsFs) => number) =>

@@ -8,8 +8,7 @@ const ROOMS = ['graphql', 'rest', 'management', 'webhook'];
 const SHARED = ['core', 'http', 'observability', 'users', 'inbox', 'database', 'config'];
 /** Folders that see everything; nothing but main.ts, index.ts and they themselves import them. */
 const WIRING = ['app', 'commands'];
-const MAX_LINES = 300;
-const MAX_MEDIAN_LINES = 60;
+const MAX_LINES = 500;
 /** Sources that one folder may hold, not counting its subfolders. */
 const MAX_SOURCES = 21;
 
@@ -123,7 +122,7 @@ test('every folder below src is a room, a shared folder or wiring', () => {
   assert.deepEqual([...folders].sort(), [...ROOMS, ...SHARED, ...WIRING].sort());
 });
 
-test(`no source is longer than ${MAX_LINES} lines, half of them at most ${MAX_MEDIAN_LINES}`, () => {
+test(`no source is longer than ${MAX_LINES} lines`, () => {
   const lengths = sources.map((file) => ({
     file,
     lines: readFileSync(join(ROOT, file), 'utf8').split('\n').length - 1,
@@ -132,8 +131,6 @@ test(`no source is longer than ${MAX_LINES} lines, half of them at most ${MAX_ME
     lengths.filter(({ lines }) => lines > MAX_LINES),
     [],
   );
-  const sorted = lengths.map(({ lines }) => lines).sort((a, b) => a - b);
-  assert.ok((sorted[Math.floor(sorted.length / 2)] ?? 0) <= MAX_MEDIAN_LINES);
 });
 
 test('each engine has migrations of the same names', () => {

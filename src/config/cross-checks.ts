@@ -1,8 +1,9 @@
 import { didYouMean } from '../core/suggest.ts';
 import { socketPathOf } from '../core/unix-address.ts';
+import { knownScopes, unknownScopes } from './options/access/api-options.ts';
 import { type Door, doors } from './options/door.ts';
 import { comparableEndpointId, takenEndpoints } from './options/endpoint-id.ts';
-import { type OptionKey, optionOf, type Settings } from './options/options.ts';
+import { type OptionKey, optionOf, type Settings, settingsOf } from './options/options.ts';
 import type { ConfigCode } from './schema/code.ts';
 
 /** The input of the checks across settings. */
@@ -31,6 +32,7 @@ export function crossCheck(input: CrossCheckInput): readonly string[] {
     ...partitions(input),
     ...backups(input),
     ...origins(input),
+    ...basicScopes(input),
   ];
 }
 
@@ -181,4 +183,10 @@ function backups({ settings, broken }: CrossCheckInput): readonly string[] {
     ];
   }
   return url === 'sqlite::memory:' ? ['backup.every is set but the database is in memory only'] : [];
+}
+
+function basicScopes({ settings, broken }: CrossCheckInput): readonly string[] {
+  const keys = ['api.basic', 'api.readScope', 'api.writeScope', 'api.scopes'] as const;
+  if (keys.some((key) => broken.has(key))) return [];
+  return unknownScopes('api.basic', settings['api.basic'], knownScopes(settingsOf(settings, 'api')));
 }

@@ -30,6 +30,8 @@ export type ModuleCheck = (
   name: string,
   resolveSecret: SecretResolver,
   problems: string[],
+  /** The settings; those of `broken` have a value that was refused, and are not to be relied on. */
+  options: { readonly settings: Settings; readonly broken: ReadonlySet<OptionKey> },
 ) => void;
 
 /** The whole configuration of a process. */
@@ -60,9 +62,11 @@ export async function loadConfig({ argv, env, cwd, check }: ConfigSource): Promi
   const settings = merge(readings);
   const problems = readings.flatMap((reading) => reading.problems);
   const resolveSecret = createSecretResolver(env, cwd);
-  if (module.file !== undefined) check?.(module.code, module.file.name, resolveSecret, problems);
+  const broken = new Set(readings.flatMap((reading) => [...reading.broken]));
+  if (module.file !== undefined) {
+    check?.(module.code, module.file.name, resolveSecret, problems, { settings, broken });
+  }
   if (module.complete) {
-    const broken = new Set(readings.flatMap((reading) => [...reading.broken]));
     problems.push(...crossCheck({ settings, broken, ...module }));
   }
   if (problems.length > 0) {

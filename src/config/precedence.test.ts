@@ -46,6 +46,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'api.required': fc.constantFrom('none', 'write', 'all'),
   'api.readScope': fc.constantFrom('users:read', 'read'),
   'api.writeScope': fc.constantFrom('users:write', 'write'),
+  'api.scopes': fc.subarray(['orders:read', 'orders:write']),
   'api.basic': fc.subarray(['users:read', 'users:write']),
   'api.maxFailures': fc.nat(),
   'api.rate': fc.constantFrom('1/s', '1000/m'),
@@ -158,11 +159,13 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
 
 type Values = Readonly<Record<string, unknown>>;
 
-// A replica and partitions make sense only where the database is not a file and backups where it is one, whichever source names that.
+// A replica and partitions make sense only where the database is not a file and backups where it is one, whichever source names that;
+// and Basic has only scopes that exist.
 const {
   'database.readUrl': _replica,
   'backup.every': _every,
   'webhook.partitions': _partitions,
+  'api.basic': _basic,
   ...mixable
 } = values;
 const some = fc.record(mixable, { requiredKeys: [] }) as fc.Arbitrary<Values>;

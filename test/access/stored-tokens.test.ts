@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
@@ -74,5 +75,43 @@ test('a wrong call says what is wrong', async () => {
     const { code, stderr } = await runPortico(['tokens', ...args], { cwd: folder.path });
     assert.equal(code, 2, args.join(' '));
     assert.match(stderr, problem);
+  }
+});
+
+test('a scope that does not exist is refused, and named with those that do', async () => {
+  await using folder = await temporaryFolder();
+  const create = (scopes: string, env: Readonly<Record<string, string>> = {}) =>
+    runPortico(['tokens', 'create', 'ci', '--scopes', scopes], { cwd: folder.path, env });
+  const refused = await create('users:read,users:wirte');
+  assert.equal(refused.code, 2);
+  assert.equal(
+    refused.stderr.split('\n')[0],
+    'portico: --scopes names users:wirte, which is no scope (there are users:read, users:write; API_SCOPES adds your own); did you mean users:write?',
+  );
+  const renamed = { API_READ_SCOPE: 'crm.read', API_WRITE_SCOPE: 'crm.write', API_SCOPES: 'orders:read' };
+  assert.match((await create('users:read', renamed)).stderr, /there are crm\.read, crm\.write, orders:read;/);
+  // What follows is only that there is no database.
+  assert.match((await create('crm.read,orders:read', renamed)).stderr, /There is no database/);
+});
+
+test('a start refuses tokens and passwords with a scope that does not exist', async () => {
+  const tokens = { ci: { secret: 'ci-token-of-the-tests', scopes: ['users:wirte'] } };
+  for (const [env, lines] of [
+    [
+      {},
+      [/^ {2}- portico\.config\.json: api\.tokens\.ci\.scopes names users:wirte, .* mean users:write\?$/m],
+    ],
+    [
+      { API_SCOPES: 'users:wirte', API_BASIC: 'usres:read' },
+      [/^ {2}- api\.basic names usres:read, .*did you mean users:read\?$/m],
+    ],
+    // Nothing can be said of scopes while an option that names them is wrong.
+    [{ API_READ_SCOPE: 'a b' }, [/^(?!.*which is no scope).*API_READ_SCOPE/s]],
+  ] as const) {
+    await using folder = await temporaryFolder();
+    await writeFile(join(folder.path, 'portico.config.json'), JSON.stringify({ api: { tokens } }));
+    const { code, stderr } = await runPortico(['serve'], { cwd: folder.path, env });
+    assert.equal(code, 2, stderr);
+    for (const line of lines) assert.match(stderr, line);
   }
 });

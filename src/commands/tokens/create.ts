@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { SCOPE } from '../../config/options/access/api-options.ts';
+import { knownScopes, SCOPE, unknownScopes } from '../../config/options/access/api-options.ts';
+import { settingsOf } from '../../config/options/options.ts';
 import { MAX_TOKENS } from '../../database/api-tokens.ts';
 import { tokenDigest } from '../../http/access/bearer-token.ts';
 import { TOKEN_PREFIX } from '../../http/access/stored-tokens.ts';
@@ -31,8 +32,10 @@ export async function createToken(argv: readonly string[]): Promise<number> {
   ];
   if (expiresAt === undefined || problems.length > 0) throw args.misuse(...problems);
 
-  const token = TOKEN_PREFIX + randomBytes(32).toString('base64url');
   const config = await args.configuration();
+  const unknown = unknownScopes('--scopes', scopes, knownScopes(settingsOf(config.settings, 'api')));
+  if (unknown.length > 0) throw args.misuse(...unknown);
+  const token = TOKEN_PREFIX + randomBytes(32).toString('base64url');
   await using database = await openExisting(config, 'tokens create');
   const made = await database.apiTokens.create({
     name,

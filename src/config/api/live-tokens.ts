@@ -13,10 +13,11 @@ export interface LiveTokens extends Disposable {
 export function liveTokens(
   value: unknown,
   { resolve, name, log, onSecrets }: Pick<GateSetting, 'resolve' | 'name' | 'log' | 'onSecrets'>,
+  scopes: readonly string[],
 ): LiveTokens {
   const read = (): ReadTokens => {
     const problems: string[] = [];
-    const found = readApiTokens(value, `${name}: api.tokens`, resolve, problems);
+    const found = readApiTokens(value, { path: `${name}: api.tokens`, resolve, scopes }, problems);
     if (problems.length > 0) throw new ConfigError(problems);
     return found;
   };

@@ -7,7 +7,7 @@ import type { TokenSource } from '../../http/access/token-source.ts';
 import type { BasicUser } from '../../http/auth/basic-auth.ts';
 import type { OnRefused } from '../../http/server/refused-request.ts';
 import { ConfigError } from '../config-error.ts';
-import { apiOptions, RATE } from '../options/access/api-options.ts';
+import { apiOptions, knownScopes, RATE, unknownScopes } from '../options/access/api-options.ts';
 import type { ApiTokensConfig } from '../schema/api-tokens.ts';
 import type { SecretResolver } from '../sources/secret-resolver.ts';
 import { liveTokens } from './live-tokens.ts';
@@ -23,6 +23,8 @@ export interface ApiOptions {
   readonly readScope?: string;
   /** Default `users:write`. */
   readonly writeScope?: string;
+  /** Scopes of your own, which tokens may have beside these two; default none. */
+  readonly scopes?: readonly string[];
   /** Scopes of each of `users`, by Basic; default none, and no Basic. */
   readonly basic?: readonly string[];
   readonly users?: readonly BasicUser[];
@@ -81,6 +83,8 @@ export async function openGate(options: ApiOptions, setting: GateSetting): Promi
   if (rate !== undefined && !RATE.test(rate)) {
     throw new ConfigError([`${setting.name}: api.rate must be a rate like 100/s`]);
   }
+  const wrong = unknownScopes(`${setting.name}: api.basic`, options.basic ?? [], knownScopes(options));
+  if (wrong.length > 0) throw new ConfigError(wrong);
   const { log, onRefused } = setting;
   await using opening = new AsyncDisposableStack();
   if (load !== undefined) opening.use(load);
@@ -106,11 +110,12 @@ export async function openGate(options: ApiOptions, setting: GateSetting): Promi
 
 /** Opens where tokens are known from, as resources of `opening`. */
 async function openSources(
-  { tokens, stored, jwt = {} }: ApiOptions,
+  options: ApiOptions,
   setting: GateSetting,
   opening: AsyncDisposableStack,
 ): Promise<readonly TokenSource[]> {
-  const sources: TokenSource[] = [opening.use(liveTokens(tokens, setting)).source];
+  const { tokens, stored, jwt = {} } = options;
+  const sources: TokenSource[] = [opening.use(liveTokens(tokens, setting, knownScopes(options))).source];
   if (stored !== undefined) sources.push(opening.use(new StoredTokens(stored, setting)));
   if (hasProvider(jwt)) {
     // Loaded only where it is used.

@@ -11,9 +11,15 @@ const resolve: SecretResolver = {
     path === 'token' ? { text: SECRET, path: '/run/token' } : { problem: `${at} names no file` },
 };
 
+const SCOPES = ['users:read', 'users:write', 'orders:read'];
+
 function read(value: unknown) {
   const problems: string[] = [];
-  const { tokens, files } = readApiTokens(value, 'f: api.tokens', resolve, problems);
+  const { tokens, files } = readApiTokens(
+    value,
+    { path: 'f: api.tokens', resolve, scopes: SCOPES },
+    problems,
+  );
   return { tokens, files, problems };
 }
 
@@ -46,6 +52,10 @@ test('each mistake has its line, and no line has a secret', () => {
     [{ ci: { scopes: [] } }, 'f: api.tokens.ci.secret must be a secret'],
     [{ ci: { secret: SECRET } }, 'f: api.tokens.ci.scopes must be an array of scopes'],
     [{ ci: { secret: SECRET, scopes: ['a b'] } }, 'f: api.tokens.ci.scopes must be an array of scopes'],
+    [
+      { ci: { secret: SECRET, scopes: ['orders:read', 'users:wirte'] } },
+      'f: api.tokens.ci.scopes names users:wirte, which is no scope (there are users:read, users:write, orders:read; API_SCOPES adds your own); did you mean users:write?',
+    ],
     [
       { ci: { secret: SECRET, scopes: [], expires: '2027-02-31' } },
       'f: api.tokens.ci.expires must be a date',

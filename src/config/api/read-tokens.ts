@@ -1,6 +1,7 @@
 import type { InferOutput } from 'valibot';
 import { isToken } from '../../http/access/bearer-token.ts';
 import type { FixedToken } from '../../http/access/fixed-tokens.ts';
+import { unknownScopes } from '../options/access/api-options.ts';
 import { apiTokenSchema } from '../schema/api-tokens.ts';
 import { sluggedOf } from '../schema/given.ts';
 import { readObject } from '../schema/read-object.ts';
@@ -17,14 +18,22 @@ export interface ReadTokens {
   readonly files: readonly string[];
 }
 
+/** What tokens are read with. */
+export interface TokenReading {
+  /** What messages call them. */
+  readonly path: string;
+  readonly resolve: SecretResolver;
+  /** The scopes that exist; undefined where that is not known, and then any scope may be. */
+  readonly scopes: readonly string[] | undefined;
+}
+
 /**
- * Reads `api.tokens`, which messages call `path`. Appends one line per problem to `problems`, never with a secret in it;
- * with problems the result is incomplete.
+ * Reads `api.tokens`. Appends one line per problem to `problems`, never with a secret in it; with problems the result is
+ * incomplete.
  */
 export function readApiTokens(
   value: unknown,
-  path: string,
-  resolve: SecretResolver,
+  { path, resolve, scopes: known }: TokenReading,
   problems: string[],
 ): ReadTokens {
   const files: string[] = [];
@@ -33,6 +42,7 @@ export function readApiTokens(
     const token = readObject(apiTokenSchema, entry, problems);
     if (token === undefined) return [];
     const { scopes, expires } = token;
+    if (known !== undefined) problems.push(...unknownScopes(`${entry.path}.scopes`, scopes, known));
     const secrets = secretsOf(token, `${entry.path}.secret`, { resolve, problems, files });
     for (const secret of secrets) {
       const owner = owners.get(secret);

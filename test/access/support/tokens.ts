@@ -13,7 +13,7 @@ const SCOPES: Readonly<Record<TokenName, readonly string[]>> = {
   reader: ['users:read'],
   writer: ['users:write'],
   both: ['users:read', 'users:write'],
-  neither: ['other'],
+  neither: [],
   expired: ['users:read', 'users:write'],
 };
 

@@ -1,9 +1,42 @@
+import { didYouMean } from '../../../core/suggest.ts';
 import { choice, count, duration, list, text } from '../option.ts';
 
 /** A scope (RFC 6749 3.3). */
 export const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
+/** What scopes are configured with. */
+export interface ScopeOptions {
+  readonly readScope?: string;
+  readonly writeScope?: string;
+  readonly scopes?: readonly string[];
+}
+
+/** The scopes that exist: those that operations need, and those that the configuration adds. */
+export function knownScopes({ readScope, writeScope, scopes }: ScopeOptions): readonly string[] {
+  return [
+    readScope ?? apiOptions['api.readScope'].default,
+    writeScope ?? apiOptions['api.writeScope'].default,
+    ...(scopes ?? apiOptions['api.scopes'].default),
+  ];
+}
+
+/** One line for each scope that does not exist: whoever has it by a typing error could do nothing with it. */
+export function unknownScopes(
+  where: string,
+  scopes: Iterable<string>,
+  known: readonly string[],
+): readonly string[] {
+  const exist = `there are ${[...new Set(known)].join(', ')}; API_SCOPES adds your own`;
+  return Array.from(scopes)
+    .filter((scope) => !known.includes(scope))
+    .map((scope) => `${where} names ${scope}, which is no scope (${exist})${didYouMean(scope, known)}`);
+}
+
 const scope = { expected: 'a scope: visible ASCII characters without ", \\ and spaces', pattern: SCOPE };
+const scopeList = {
+  expected: `a list of scopes: ${scope.expected.slice('a scope: '.length)}`,
+  pattern: SCOPE,
+};
 
 /** A rate. */
 export const RATE = /^[1-9]\d{0,6}\/[smh]$/;
@@ -31,9 +64,15 @@ export const apiOptions = {
     placeholder: 'scope',
     description: 'Scope that writes and mutations need where they need credentials.',
   }),
+  'api.scopes': list({
+    ...scopeList,
+    env: 'API_SCOPES',
+    default: [],
+    description:
+      'Scopes of your own, which your resolvers look for in caller.scopes. Tokens may have these and the two above; any other scope is refused as a mistake.',
+  }),
   'api.basic': list({
-    expected: `a list of scopes: ${scope.expected.slice('a scope: '.length)}`,
-    pattern: SCOPE,
+    ...scopeList,
     env: 'API_BASIC',
     default: [],
     description:

@@ -110,6 +110,22 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'src/http/body/json-body.test.ts',
   },
   {
+    promise: 'A reply shows users only to callers who may read',
+    change: 'whoever may write may read',
+    file: 'http/access/api-gate.ts',
+    from: 'return caller !== undefined && authentication.isValid(caller) && caller.scopes.has(scopes[need]);',
+    to: 'return caller !== undefined && authentication.isValid(caller);',
+    test: 'test/access/representations.test.ts',
+  },
+  {
+    promise: 'A mutation that can show what was stored needs the scope to read',
+    change: 'fields of objects are taken for what was given',
+    file: 'graphql/documents/shows-stored.ts',
+    from: 'field.extensions.given === true',
+    to: 'field.extensions.given !== false',
+    test: 'test/access/representations.test.ts',
+  },
+  {
     promise: 'A page of another site cannot write',
     change: 'Sec-Fetch-Site is not looked at',
     file: 'http/cross-site.ts',

@@ -9,7 +9,7 @@ import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import type { FastifyExchange } from '../http/fastify-exchange.ts';
 import { addFields } from '../http/send-reply.ts';
 import { refuseUnrouted } from '../http/unrouted.ts';
-import { contextWithCaller } from './access/context-with-caller.ts';
+import { contextWithCaller } from './access.ts';
 import { createFindOperation } from './executor.ts';
 import { openGraphiql } from './graphiql/graphiql.ts';
 import { graphqlErrors } from './graphql-errors.ts';

@@ -9,6 +9,7 @@ import {
   validateSubscriptionArgs,
 } from 'graphql';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { showsStored } from './documents/shows-stored.ts';
 import { execute } from './execution/execute.ts';
 import { Plans } from './execution/plans.ts';
 import { ABANDONED, type Recipient, SharedRecipient } from './execution/recipient.ts';
@@ -52,6 +53,7 @@ export class Operation {
   /** Made by the first run. */
   #plans: Plans | undefined;
   #meter: OperationMeter | undefined;
+  #showsStored: boolean | undefined;
 
   constructor(document: DocumentNode, definition: OperationDefinitionNode, options: OperationOptions) {
     const { schema, suggestions } = options;
@@ -59,6 +61,12 @@ export class Operation {
     this.definition = definition;
     this.#options = options;
     this.#readVariables = variableReader(schema, definition.variableDefinitions ?? [], !suggestions);
+  }
+
+  /** Whether the result of a mutation can show what was stored before. */
+  get showsStored(): boolean {
+    this.#showsStored ??= showsStored(this.#options.schema, this.#document, this.definition);
+    return this.#showsStored;
   }
 
   /**

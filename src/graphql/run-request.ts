@@ -5,6 +5,7 @@ import type { Guards } from '../http/access/guarded.ts';
 import type { Exchange, Reply } from '../http/endpoint.ts';
 import { HttpProblem } from '../http/problem.ts';
 import { requestFields } from '../observability/trace/request-fields.ts';
+import { authorize } from './access.ts';
 import { type Recipient, SharedRecipient } from './execution/recipient.ts';
 import { resultText } from './execution/result-text.ts';
 import type { FindOperation, Refused } from './executor.ts';
@@ -41,7 +42,7 @@ export function runRequest(exchange: Exchange, options: RunOptions): MaybePromis
   if ('errors' in operation) return refuseOperation(exchange, operation, type);
   refuseSubscription(operation);
   refuseWriteByGet(exchange, operation);
-  authorize(options, exchange, operation);
+  authorize(options.gate, exchange, operation);
   return whenReady(operation.run(params.variables, options.contextOf(exchange), exchange), (result) =>
     replyWith(masked(exchange, result), type),
   );
@@ -63,7 +64,7 @@ function runAll(
     const operation = findOperation(params);
     if ('errors' in operation) return resultText({ errors: operation.errors });
     refuseSubscription(operation);
-    authorize(options, exchange, operation);
+    authorize(gate, exchange, operation);
     const context = contextOf(exchange, { recipient });
     return whenReady(operation.run(params.variables, context, recipient), (result) =>
       resultText(masked(exchange, result)),
@@ -71,15 +72,6 @@ function runAll(
   };
   const texts = runBatch(batch, maxBatch, run, (refusal) => gate?.noteRefusal(exchange, refusal));
   return whenReady(texts, (body) => ({ status: 200, type: `${type}; charset=utf-8`, body }));
-}
-
-/** Judges whether the caller may run an operation: mutations write, all others read. Throws HttpProblem. */
-export function authorize(
-  { gate }: Pick<RunOptions, 'gate'>,
-  exchange: Exchange,
-  { definition }: Operation,
-): void {
-  gate?.authorize(exchange, definition.operation === 'mutation' ? 'write' : 'read');
 }
 
 function refuseSubscription({ definition }: Operation): void {

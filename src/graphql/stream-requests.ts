@@ -4,13 +4,13 @@ import { parseAccept, takesEventStream } from '../http/accept.ts';
 import { exchangeOf } from '../http/add-endpoint.ts';
 import type { Exchange } from '../http/endpoint.ts';
 import type { EventStreams } from '../http/event-stream/event-streams.ts';
-import { resultsWhileValid } from './access/results-while-valid.ts';
+import { authorize, resultsWhileValid } from './access.ts';
 import { resultText } from './execution/result-text.ts';
 import type { Refused } from './executor.ts';
 import { EVENT_STREAM, negotiateResultType } from './media-type.ts';
 import type { Operation } from './operation.ts';
 import { paramsOf, type RequestParams } from './request-params.ts';
-import { authorize, masked, type RunOptions, refuseWriteByGet } from './run-request.ts';
+import { masked, type RunOptions, refuseWriteByGet } from './run-request.ts';
 
 /**
  * Answers requests that take an event stream with one (GraphQL over SSE, distinct connections mode): subscriptions, and whatever runs for a client that takes
@@ -29,7 +29,7 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
       if (!subscribes && negotiateResultType(accept) !== undefined) return done();
       if (!('errors' in operation)) {
         refuseWriteByGet(exchange, operation);
-        authorize(options, exchange, operation);
+        authorize(options.gate, exchange, operation);
       }
       stream(reply, exchange, () => eventsOf(operation, params, options, exchange)).catch(done);
     } catch (error) {

@@ -17,6 +17,8 @@ import { UserRefusedError, type UserStore } from '../users/user-store.ts';
 const ONCE = { once: true } as const;
 /** Nobody has to look through all users for promises. */
 const ONCE_PLAIN = { ...ONCE, plain: true } as const;
+/** Of a user that was just created it shows what the caller has sent, and the new id. */
+const GIVEN = { given: true } as const;
 
 /** The schema of contract 4.1 over a store of users and the feed of what is done to them. */
 export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
@@ -26,9 +28,17 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
     name: 'User',
     description: 'A person with a name and an email address.',
     fields: {
-      id: { type: required.id, description: 'The id that the service gave to the user. It never changes.' },
-      name: { type: required.text, description: 'The name, exactly as it was sent.' },
-      email: { type: required.text, description: 'The email address, exactly as it was sent.' },
+      id: {
+        type: required.id,
+        description: 'The id that the service gave to the user. It never changes.',
+        extensions: GIVEN,
+      },
+      name: { type: required.text, description: 'The name, exactly as it was sent.', extensions: GIVEN },
+      email: {
+        type: required.text,
+        description: 'The email address, exactly as it was sent.',
+        extensions: GIVEN,
+      },
     },
   });
   const query = new GraphQLObjectType({
@@ -68,6 +78,7 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
           name: { type: required.text, description: 'The name of the new user.' },
           email: { type: required.text, description: 'The email address of the new user.' },
         },
+        extensions: GIVEN,
         resolve: (_root, newUser: NewUser) => showErrors(() => users.add(newUser)),
       },
     },

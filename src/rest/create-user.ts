@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
+import type { ApiGate } from '../http/access/api-gate.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { handlesStrictly, preferences, STRICT_APPLIED } from '../http/prefer.ts';
 import { accepted } from '../users/accepted-write.ts';
@@ -10,13 +11,18 @@ import type { UserEndpointOptions } from './user-endpoints.ts';
 import { userValidators } from './validators.ts';
 
 /** POST /users. */
-export function createUser({ users, prefix, idempotencyHours }: UserEndpointOptions): Endpoint['handle'] {
+export function createUser({
+  users,
+  prefix,
+  idempotencyHours,
+  gate,
+}: UserEndpointOptions): Endpoint['handle'] {
   const created = (exchange: Exchange, user: NewUser, id: number, version: number): Reply => {
     const headers = { location: `${prefix}/users/${id}`, etag: userValidators(version).etag };
     const reply = handlesStrictly(exchange)
       ? json(CREATED, 201, { ...headers, ...STRICT_APPLIED })
       : json(CREATED, 200, headers);
-    return prefersRepresentation(exchange) ? withData(reply, JSON.stringify({ id, ...user })) : reply;
+    return showsUser(exchange, gate) ? withData(reply, JSON.stringify({ id, ...user })) : reply;
   };
 
   return (exchange): MaybePromise<Reply> => {
@@ -33,7 +39,12 @@ export function createUser({ users, prefix, idempotencyHours }: UserEndpointOpti
   };
 }
 
-/** Whether the reply of a write is to have the user. */
-export function prefersRepresentation(exchange: Exchange): boolean {
-  return exchange.headers.prefer !== undefined && preferences(exchange).get('return') === 'representation';
+/**
+ * Whether the reply of a write has the user: the client prefers that, and its caller may read. A preference that cannot
+ * be followed is no error (RFC 7240 2).
+ */
+export function showsUser(exchange: Exchange, gate: ApiGate | undefined): boolean {
+  if (exchange.headers.prefer === undefined) return false;
+  if (preferences(exchange).get('return') !== 'representation') return false;
+  return gate === undefined || gate.allows(exchange, 'read');
 }

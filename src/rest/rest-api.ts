@@ -133,7 +133,7 @@ export function restApi(prefix = '', gate?: ApiGate): DoorApi {
             'A body of NDJSON or CSV is an import, and so is a JSON array with `Prefer: transaction=`. It is read as it comes, and the reply is a report on each line.',
           parameters: [
             prefer(
-              '`handling=strict` gives 201; `return=representation` adds the user to the reply. Of an import `transaction=all` stores all lines or none, `transaction=line` each alone, and `return=minimal` leaves the lines that were stored out of the report.',
+              '`handling=strict` gives 201; `return=representation` adds the user to the reply, for callers who may read. Of an import `transaction=all` stores all lines or none, `transaction=line` each alone, and `return=minimal` leaves the lines that were stored out of the report.',
               'handling=strict',
               'return=representation',
               'transaction=all',
@@ -182,7 +182,10 @@ export function restApi(prefix = '', gate?: ApiGate): DoorApi {
           parameters: [
             ID,
             ...WRITE_CONDITIONS,
-            prefer('`return=representation` adds the user to the reply.', 'return=representation'),
+            prefer(
+              '`return=representation` adds the user to the reply, for callers who may read.',
+              'return=representation',
+            ),
           ],
           body: {
             required: true,

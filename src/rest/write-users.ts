@@ -4,7 +4,7 @@ import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { accepted } from '../users/accepted-write.ts';
 import type { ChangeOutcome, WriteCondition } from '../users/user-change.ts';
 import { readUserId } from '../users/user-id.ts';
-import { prefersRepresentation } from './create-user.ts';
+import { showsUser } from './create-user.ts';
 import { done, json, withData } from './envelope.ts';
 import { methodNotAllowed, NO_SUCH_USER } from './rest-errors.ts';
 import { isMergePatch, readUserBody, readUserPatch } from './user-body.ts';
@@ -18,11 +18,11 @@ const DELETED = json(done('User deleted successfully'));
 const ANY: WriteCondition = { versions: undefined, before: undefined };
 
 /** PUT /update/<id>: a whole user, or as a merge patch some of its fields. */
-export function updateUser({ users, requireIfMatch }: UserEndpointOptions): Endpoint['handle'] {
+export function updateUser({ users, requireIfMatch, gate }: UserEndpointOptions): Endpoint['handle'] {
   return (exchange) =>
     written(exchange, () => {
       const isPatch = isMergePatch(exchange);
-      const shows = prefersRepresentation(exchange);
+      const shows = showsUser(exchange, gate);
       const condition = conditionOf(exchange, requireIfMatch);
       if (!isPatch && !shows && condition === undefined) {
         const user = readUserBody(exchange);

@@ -5,10 +5,10 @@ import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import { toProblem } from '../../http/problem.ts';
 import { requestFields } from '../../observability/trace/request-fields.ts';
 import { SlowSubscriberError } from '../../users/local-user-feed.ts';
-import { resultsWhileValid } from '../access/results-while-valid.ts';
+import { authorize, resultsWhileValid } from '../access.ts';
 import { maskOf } from '../mask-errors.ts';
 import type { Operation } from '../operation.ts';
-import { authorize, masked, type RunOptions } from '../run-request.ts';
+import { masked, type RunOptions } from '../run-request.ts';
 import { admitSocket } from './admit-socket.ts';
 import type { GraphqlSocket } from './graphql-socket.ts';
 import { refusal } from './operation-slots.ts';
@@ -96,7 +96,7 @@ function forbiddenBy(
 ): GraphQLError | undefined {
   try {
     options.gate?.countOperation(exchange);
-    authorize(options, exchange, operation);
+    authorize(options.gate, exchange, operation);
     return undefined;
   } catch (error) {
     options.gate?.noteRefusal(exchange, error);

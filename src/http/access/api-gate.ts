@@ -99,6 +99,13 @@ export class ApiGate implements AsyncDisposable {
     if (!caller.scopes.has(scope)) throw challenges.lacksScope(scope);
   }
 
+  /** Whether the caller of a request that was admitted may also do this; unlike `authorize` it refuses nothing. */
+  allows({ caller }: Pick<Exchange, 'caller'>, need: Need): boolean {
+    const { required, scopes, authentication } = this.#options;
+    if (!isRequired(required, need)) return true;
+    return caller !== undefined && authentication.isValid(caller) && caller.scopes.has(scopes[need]);
+  }
+
   /** Whether what a request has opened may go on: its credentials may have expired or been revoked since. */
   mayGoOn({ caller }: Pick<Exchange, 'caller'>): boolean {
     return caller === undefined || this.#options.authentication.isValid(caller);

@@ -182,6 +182,22 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/rest/idempotency.test.ts',
   },
   {
+    promise: 'An Idempotency-Key belongs to its caller',
+    change: 'all callers share their keys',
+    file: 'rest/idempotency.ts',
+    from: 'return caller === undefined ? key',
+    to: 'return caller !== null ? key',
+    test: 'test/access/idempotency.test.ts',
+  },
+  {
+    promise: 'An import passes over no line that another has stored',
+    change: 'its beginning is not compared',
+    file: 'users/import/import-position.ts',
+    from: "if (this.#hash.copy().digest('hex') !== digest) {",
+    to: "if (digest === '') {",
+    test: 'test/access/idempotency.test.ts',
+  },
+  {
     promise: 'Secrets are masked',
     change: 'names like those of secrets are shown',
     file: 'management/access/masking.ts',

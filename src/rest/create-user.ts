@@ -5,7 +5,7 @@ import { handlesStrictly, preferences, STRICT_APPLIED } from '../http/prefer.ts'
 import { accepted } from '../users/accepted-write.ts';
 import type { NewUser } from '../users/user.ts';
 import { CREATED, json, withData } from './envelope.ts';
-import { createdOf, idempotencyKey } from './idempotency.ts';
+import { createdOf, createKey } from './idempotency.ts';
 import { readUserBody } from './user-body.ts';
 import type { UserEndpointOptions } from './user-endpoints.ts';
 import { userValidators } from './validators.ts';
@@ -26,7 +26,7 @@ export function createUser({
   };
 
   return (exchange): MaybePromise<Reply> => {
-    const key = idempotencyKey(exchange, idempotencyHours);
+    const key = createKey(exchange, idempotencyHours);
     const user = readUserBody(exchange);
     if (key !== undefined) {
       return accepted(users.createOnce(user, key)).then((outcome) => {

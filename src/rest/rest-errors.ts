@@ -36,6 +36,7 @@ const EXPLAINED_IMPORTS: ReadonlySet<string> = new Set([
   'INVALID_IMPORT',
   'IMPORT_TOO_LARGE',
   'IMPORT_IN_PROGRESS',
+  'IMPORT_KEY_REUSED',
   'LINE_TOO_LONG',
 ]);
 

@@ -1,7 +1,7 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { ExportFormat, UserRows } from './export-users.ts';
 import type { IdempotencyKey, IdempotentOutcome } from './idempotent-create.ts';
-import type { ImportMark } from './import/import-batch.ts';
+import type { ImportMark, ImportPosition } from './import/import-position.ts';
 import { readNewUser, userProblem } from './new-user.ts';
 import type { NewUser, User } from './user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from './user-change.ts';
@@ -57,8 +57,8 @@ export abstract class DatabaseUserStore implements UserStore {
   ): Promise<readonly (number | undefined)[]>;
   /** The same, but all of them or none: `taken` is the first one whose email another user has. */
   abstract importAll(users: readonly NewUser[], mark?: ImportMark): Promise<WholeImport>;
-  /** Begins an import with a name, or goes on with it; resolves to its position, 0 for a new one. */
-  abstract beginImport(key: string): Promise<number>;
+  /** Begins an import with a key, or goes on with it; resolves to its position. */
+  abstract beginImport(key: string): Promise<ImportPosition>;
   /** Up to `limit` users in id order with `after` < id <= `upTo`, as lines of a format. */
   abstract rows(format: ExportFormat, after: number, upTo: number, limit: number): MaybePromise<UserRows>;
   /** Replaces name and email durably; resolves to false when no user has that id. */

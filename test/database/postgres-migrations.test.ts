@@ -58,6 +58,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '020-api-tokens.sql',
       '021-audit.sql',
       '022-trace.sql',
+      '023-import-digests.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

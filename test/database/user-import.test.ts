@@ -28,8 +28,8 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { users, userFeed } = database.current;
       const { start } = await userFeed.follow();
-      await users.importUsers(usersOf(3), { key: await begun(users, 'k'), from: 0, to: 3 });
-      const late = { key: 'k', from: 0, to: 7 };
+      await users.importUsers(usersOf(3), { key: await begun(users, 'k'), from: 0, to: 3, digest: 'd' });
+      const late = { key: 'k', from: 0, to: 7, digest: 'd' };
       await assert.rejects(users.importUsers(usersOf(2), late));
       await assert.rejects(users.importAll(usersOf(2), late));
       await users.importAll(usersOf(2));
@@ -58,21 +58,21 @@ for (const [engine, open] of Object.entries(engines)) {
     test('a position moves with the users; from another one nothing is stored', async () => {
       await using database = await open();
       const { users } = database.current;
-      assert.equal(await users.beginImport('k'), 0);
-      await users.importUsers(usersOf(2), { key: 'k', from: 0, to: 5 });
-      assert.equal(await users.beginImport('k'), 5);
+      assert.equal((await users.beginImport('k')).line, 0);
+      await users.importUsers(usersOf(2), { key: 'k', from: 0, to: 5, digest: 'd' });
+      assert.equal((await users.beginImport('k')).line, 5);
       const moved = (error: unknown) => error instanceof ImportError && error.code === 'IMPORT_IN_PROGRESS';
-      const late = { key: 'k', from: 0, to: 7 };
+      const late = { key: 'k', from: 0, to: 7, digest: 'd' };
       await assert.rejects(users.importUsers(usersOf(2), late), moved);
       await assert.rejects(users.importAll(usersOf(2), late), moved);
-      assert.equal(await users.beginImport('k'), 5);
-      assert.deepEqual(await users.importAll(usersOf(1), { key: 'k', from: 5, to: 9 }), {
+      assert.equal((await users.beginImport('k')).line, 5);
+      assert.deepEqual(await users.importAll(usersOf(1), { key: 'k', from: 5, to: 9, digest: 'd' }), {
         ids: [await users.lastId()],
       });
-      assert.equal(await users.beginImport('k'), 9);
+      assert.equal((await users.beginImport('k')).line, 9);
       // Lines that are all refused move it too.
-      assert.deepEqual(await users.importUsers([], { key: 'k', from: 9, to: 12 }), []);
-      assert.equal(await users.beginImport('k'), 12);
+      assert.deepEqual(await users.importUsers([], { key: 'k', from: 9, to: 12, digest: 'd' }), []);
+      assert.equal((await users.beginImport('k')).line, 12);
       assert.equal((await users.page(0, 1_000, 100)).count, 3);
     });
   });

@@ -77,7 +77,8 @@ async function positionOf(
     return undefined;
   }
   const key = args.value('--key') ?? (size === undefined ? undefined : await digestOf(file));
-  return key === undefined ? undefined : { key, line: await users.beginImport(key) };
+  // No key of a request has a space.
+  return key === undefined ? undefined : { key: `cli ${key}`, ...(await users.beginImport(`cli ${key}`)) };
 }
 
 /** Leaves the file to a service's writes for as long as each batch took; the next one is read meanwhile. */

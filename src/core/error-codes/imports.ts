@@ -14,6 +14,10 @@ export const IMPORT_CODES = {
     status: 409,
     text: 'Another import under the same key is in progress and has gone on; wait until it has ended and send it again.',
   },
+  IMPORT_KEY_REUSED: {
+    status: 422,
+    text: 'The key came with another import before, and what that has stored is not what this one begins with; send each import with a key of its own.',
+  },
   LINE_TOO_LONG: { status: 400, text: 'A line of an import is longer than any user may be; shorten it.' },
   MALFORMED_CSV: {
     status: 400,

@@ -2,7 +2,7 @@
  * Moves the recorded position of an import; fails unless it is the expected one, because the column takes no NULL.
  */
 const MOVE =
-  'UPDATE imports SET line = CASE WHEN line = $2 THEN $3::bigint END, moved_at = $4::bigint WHERE key = $1';
+  'UPDATE imports SET line = CASE WHEN line = $2 THEN $3::bigint END, moved_at = $4::bigint, digest = $5 WHERE key = $1';
 export const MOVE_IMPORT = { name: 'import-move', text: MOVE };
 /** Stores users in order and gives their ids, with commas between; nothing for one whose email another user has. */
 export const IMPORT = {
@@ -19,7 +19,7 @@ export const IMPORT = {
 };
 export const BEGIN_IMPORT = {
   name: 'import-begin',
-  text: 'INSERT INTO imports (key, line, moved_at) VALUES ($1, 0, $2) ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING line',
+  text: 'INSERT INTO imports (key, line, moved_at) VALUES ($1, 0, $2) ON CONFLICT (key) DO UPDATE SET key = excluded.key RETURNING line, digest',
 };
 export const EXPIRE_IMPORTS = { name: 'import-expire', text: 'DELETE FROM imports WHERE moved_at < $1' };
 /** The first of some emails that a user has, from 1 on. */

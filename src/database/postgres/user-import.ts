@@ -1,6 +1,12 @@
 import type { WholeImport } from '../../users/database-user-store.ts';
-import { IMPORT_KEPT, type ImportMark } from '../../users/import/import-batch.ts';
+import { IMPORT_KEPT } from '../../users/import/import-batch.ts';
 import { importInProgress } from '../../users/import/import-error.ts';
+import {
+  type ImportMark,
+  type ImportPosition,
+  recordedPosition,
+  writtenDigest,
+} from '../../users/import/import-position.ts';
 import type { NewUser } from '../../users/user.ts';
 import { earlier, firstDuplicate } from '../first-duplicate.ts';
 import type { DatabaseObserver } from '../observer.ts';
@@ -56,13 +62,14 @@ export class PostgresUserImport {
     }
   }
 
-  async begin(key: string): Promise<number> {
+  async begin(key: string): Promise<ImportPosition> {
     const now = Date.now();
     const [row] = await this.#write([
       [EXPIRE_IMPORTS, [now - IMPORT_KEPT]],
       [BEGIN_IMPORT, [storedKey(key), now]],
     ]);
-    return Number(row?.[0] ?? 0);
+    const [line = 0, digest = null] = row ?? [];
+    return recordedPosition(Number(line), digest === null ? null : String(digest));
   }
 
   /** Runs statements in one transaction; resolves to the rows of the last one. */
@@ -85,7 +92,7 @@ export class PostgresUserImport {
 
 function movedBy(mark: ImportMark | undefined): Steps {
   if (mark === undefined) return [];
-  return [[MOVE_IMPORT, [storedKey(mark.key), mark.from, mark.to, Date.now()]]];
+  return [[MOVE_IMPORT, [storedKey(mark.key), mark.from, mark.to, Date.now(), writtenDigest(mark)]]];
 }
 
 function constraintOf(error: unknown): unknown {

@@ -1,7 +1,7 @@
 import { DatabaseUserStore, type UserPage, type WholeImport } from '../../users/database-user-store.ts';
 import type { ExportFormat, UserRows } from '../../users/export-users.ts';
 import type { IdempotencyKey, IdempotentOutcome } from '../../users/idempotent-create.ts';
-import type { ImportMark } from '../../users/import/import-batch.ts';
+import type { ImportMark, ImportPosition } from '../../users/import/import-position.ts';
 import type { SearchLevel } from '../../users/search-level.ts';
 import type { NewUser } from '../../users/user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from '../../users/user-change.ts';
@@ -134,7 +134,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     return this.#imports.storeAll(users, mark);
   }
 
-  beginImport(key: string): Promise<number> {
+  beginImport(key: string): Promise<ImportPosition> {
     return this.#imports.begin(key);
   }
 

@@ -1,7 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { WholeImport } from '../../users/database-user-store.ts';
-import { IMPORT_KEPT, type ImportMark } from '../../users/import/import-batch.ts';
+import { IMPORT_KEPT } from '../../users/import/import-batch.ts';
 import { importInProgress } from '../../users/import/import-error.ts';
+import {
+  type ImportMark,
+  type ImportPosition,
+  recordedPosition,
+  writtenDigest,
+} from '../../users/import/import-position.ts';
 import type { NewUser } from '../../users/user.ts';
 import { earlier, firstDuplicate } from '../first-duplicate.ts';
 import { storedKey } from '../stored-key.ts';
@@ -45,15 +51,16 @@ export class SqliteUserImport {
     }
   }
 
-  async begin(key: string): Promise<number> {
+  async begin(key: string): Promise<ImportPosition> {
     const { reads, writes } = this.#options;
     const now = Date.now();
     await writes.submit([
       { statement: 'expireImports', values: [now - IMPORT_KEPT] },
       { statement: 'beginImport', values: [storedKey(key), now] },
     ]);
-    const statement = reads.prepare('SELECT line FROM imports WHERE key = ?');
-    return readRow<{ line: number }>(statement, storedKey(key))?.line ?? 0;
+    const statement = reads.prepare('SELECT line, digest FROM imports WHERE key = ?');
+    const row = readRow<{ line: number; digest: string | null }>(statement, storedKey(key));
+    return recordedPosition(row?.line ?? 0, row?.digest ?? null);
   }
 
   /** Writes users in one commit; resolves to the rows of each. */
@@ -65,7 +72,7 @@ export class SqliteUserImport {
     const version = Date.now();
     const steps: Step[] = users.map(({ name, email }) => ({ statement, values: [name, email, version] }));
     if (mark === undefined) return this.#inTurn(steps);
-    const values = [storedKey(mark.key), mark.from, mark.to, version];
+    const values = [storedKey(mark.key), mark.from, mark.to, version, writtenDigest(mark)];
     const [, ...rows] = await this.#inTurn([{ statement: 'moveImport', values }, ...steps]);
     return rows;
   }

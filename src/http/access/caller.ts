@@ -15,7 +15,7 @@ export class KnownCaller implements Caller {
   readonly name: string;
   readonly scopes: ReadonlySet<string>;
   declare readonly claims?: NonNullable<Caller['claims']>;
-  /** Names the caller among all kinds. */
+  /** Names the caller among all kinds; credentials that replace others of the same name have the same. */
   readonly id: string;
   /** In milliseconds since the epoch. */
   readonly expiresAt: number;
@@ -23,12 +23,16 @@ export class KnownCaller implements Caller {
   usedAt = 0;
   #isRevoked = false;
 
-  constructor({ kind, name, scopes, claims }: Caller, expiresAt = Number.POSITIVE_INFINITY) {
+  constructor(
+    { kind, name, scopes, claims }: Caller,
+    expiresAt = Number.POSITIVE_INFINITY,
+    id = `${kind}:${name}`,
+  ) {
     this.kind = kind;
     this.name = name;
     this.scopes = scopes;
     if (claims !== undefined) this.claims = claims;
-    this.id = `${kind}:${name}`;
+    this.id = id;
     this.expiresAt = expiresAt;
   }
 

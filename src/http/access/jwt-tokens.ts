@@ -109,9 +109,9 @@ export class JwtTokens implements TokenSource {
   #remember(token: string, digest: string, claims: JWTPayload): KnownCaller {
     const now = Date.now();
     const expiresAt = (claims.exp ?? 0) * 1_000 + this.#options.clockSkew;
-    const name = [claims.sub, claims.client_id, claims.azp].find((each) => typeof each === 'string') ?? '';
-    const found = { kind: 'jwt', name: String(name), scopes: this.#scopesOf(claims), claims } as const;
-    const caller = new KnownCaller(found, expiresAt);
+    const { name, id } = identityOf(claims, digest);
+    const found = { kind: 'jwt', name, scopes: this.#scopesOf(claims), claims } as const;
+    const caller = new KnownCaller(found, expiresAt, id);
     const until = Math.min(expiresAt, now + KNOWN_FOR);
     const known = this.#verified.get(digest);
     if (known === undefined) this.#verified.set(digest, { caller, until }, 2 * token.length + ENTRY_BYTES);
@@ -140,4 +140,17 @@ export class JwtTokens implements TokenSource {
       cause: error,
     });
   }
+}
+
+/** Whom a token names: its subject, or else its client; one that names nobody is a caller by itself. */
+function identityOf({ sub, client_id, azp }: JWTPayload, digest: string) {
+  if (isName(sub)) return { name: sub, id: `jwt:${sub}` };
+  const client = [client_id, azp].find(isName);
+  return client === undefined
+    ? { name: '', id: `jwt-token:${digest}` }
+    : { name: client, id: `jwt-client:${client}` };
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
 }

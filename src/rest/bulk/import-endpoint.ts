@@ -20,14 +20,11 @@ const STATUS: Readonly<Record<ImportError['code'], number>> = {
   LINE_TOO_LONG: 400,
   IMPORT_TOO_LARGE: 413,
   IMPORT_IN_PROGRESS: 409,
+  IMPORT_KEY_REUSED: 422,
 };
 
 /** POST /users of many users, which the request brings line by line; the reply reports on each. */
-export function importEndpoint({
-  users,
-  maxImportBytes,
-  idempotencyHours,
-}: UserEndpointOptions): StreamedBodies {
+export function importEndpoint({ users, maxImportBytes }: UserEndpointOptions): StreamedBodies {
   let running = 0;
 
   async function handle(exchange: Exchange, body: Readable): Promise<Reply> {
@@ -43,8 +40,8 @@ export function importEndpoint({
     }
     running++;
     exchange.onClose(() => running--);
-    const key = idempotencyKey({ headers: exchange.headers, body: NO_BODY }, idempotencyHours)?.key;
-    const position = key === undefined ? undefined : { key, line: await users.beginImport(key) };
+    const key = idempotencyKey(exchange);
+    const position = key === undefined ? undefined : { key, ...(await users.beginImport(key)) };
     const { format } = asked;
     const chunks = chunksOf(body);
     const request = { users, chunks, format, maxBytes: maxImportBytes, position };
@@ -53,8 +50,6 @@ export function importEndpoint({
 
   return { takes: (request) => askedImport(request) !== undefined, handle };
 }
-
-const NO_BODY = Buffer.alloc(0);
 
 /** The bytes of a body. Throws HttpProblem where the client leaves. */
 async function* chunksOf(body: Readable): AsyncGenerator<Uint8Array> {

@@ -1,12 +1,3 @@
-/** Moves the recorded position of an import, in the commit that stores its users. */
-export interface ImportMark {
-  /** The name of the import. */
-  readonly key: string;
-  /** The line up to which it was recorded; a move from another one stores nothing and fails with ImportError. */
-  readonly from: number;
-  readonly to: number;
-}
-
 /** How many users one commit of an import stores: a few milliseconds in which SQLite's only writer is held. */
 export const IMPORT_BATCH = 2_000;
 

@@ -4,6 +4,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import type { NewUser } from '../user.ts';
 import { IMPORT_BATCH } from './import-batch.ts';
 import { ImportError } from './import-error.ts';
+import { ImportBeginning, recordedPosition, writtenDigest } from './import-position.ts';
 import { type ImportOutcome, type ImportRequest, importUsers } from './import-users.ts';
 
 const LINES = 500;
@@ -85,4 +86,27 @@ test('what came before a source failed is stored, in order, and then it is told'
     stored,
     Array.from({ length: 7 * LINES }, (_, i) => ({ line: i + 1, id: i + 1 })),
   );
+});
+
+test('a beginning is the same however its lines come in batches, and one that an older version moved is not compared', () => {
+  const entries = Array.from({ length: 9 }, (_, i) => ({
+    line: i + 1,
+    user: { name: `n${i}`, email: 'e@x' },
+  }));
+  const whole = new ImportBeginning(recordedPosition(0, null));
+  const digest = whole.extend(entries);
+  const inParts = new ImportBeginning(recordedPosition(0, null));
+  inParts.extend(entries.slice(0, 4));
+  assert.equal(inParts.extend(entries.slice(4)), digest);
+
+  const written = writtenDigest({ key: 'k', from: 0, to: 9, digest });
+  assert.deepEqual(recordedPosition(9, written), { line: 9, digest });
+  const other = { line: 1, user: { name: 'other', email: 'e@x' } };
+  const again = new ImportBeginning(recordedPosition(9, written));
+  assert.ok(again.passes(other));
+  assert.throws(() => again.requireSame(), { code: 'IMPORT_KEY_REUSED' });
+  // It moves the line and leaves the digest as it was.
+  const older = new ImportBeginning(recordedPosition(12, written));
+  assert.ok(older.passes(other));
+  older.requireSame();
 });

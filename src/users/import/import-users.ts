@@ -1,8 +1,9 @@
 import type { DatabaseUserStore } from '../database-user-store.ts';
 import { EntrySource } from './entry-source.ts';
 import type { ImportFormat } from './formats.ts';
-import { IMPORT_BATCH, type ImportMark } from './import-batch.ts';
+import { IMPORT_BATCH } from './import-batch.ts';
 import type { BadLine, GoodLine, ImportEntry } from './import-entry.ts';
+import { ImportBeginning, type ImportMark, type ImportPosition } from './import-position.ts';
 
 /** What became of a line: the id of its user, or why it was refused. */
 export type ImportOutcome = { readonly line: number; readonly id: number } | BadLine;
@@ -14,8 +15,8 @@ export interface ImportRequest {
   readonly format: ImportFormat;
   /** Maximum number of bytes; default no limit. */
   readonly maxBytes?: number | undefined;
-  /** The recorded position of an import that has a name: lines up to it are passed over. */
-  readonly position?: { readonly key: string; readonly line: number } | undefined;
+  /** The recorded position of an import that has a key: lines up to it are passed over. */
+  readonly position?: ({ readonly key: string } & ImportPosition) | undefined;
 }
 
 /**
@@ -28,12 +29,12 @@ export async function* importUsers(request: ImportRequest): AsyncGenerator<reado
   const { users, chunks, format, maxBytes = Number.POSITIVE_INFINITY, position } = request;
   const source = new EntrySource(format, maxBytes);
   const iterator = chunks[Symbol.asyncIterator]();
-  const skipped = position?.line ?? 0;
-  let from = skipped;
+  const beginning = position && new ImportBeginning(position);
+  let from = position?.line ?? 0;
   let waiting: ImportEntry[] = [];
   let failure: unknown;
   const take = (entry: ImportEntry) => {
-    if (entry.line > skipped) waiting.push(entry);
+    if (beginning?.passes(entry) !== true) waiting.push(entry);
   };
 
   /** Stores what waits, up to a batch. */
@@ -42,7 +43,7 @@ export async function* importUsers(request: ImportRequest): AsyncGenerator<reado
     const batch = waiting.slice(0, IMPORT_BATCH);
     waiting = waiting.slice(IMPORT_BATCH);
     const to = batch.at(-1)?.line ?? from;
-    const mark = position && { key: position.key, from, to };
+    const mark = position && beginning && { key: position.key, from, to, digest: beginning.extend(batch) };
     from = to;
     return handled(storeBatch(users, batch, mark));
   }
@@ -50,8 +51,11 @@ export async function* importUsers(request: ImportRequest): AsyncGenerator<reado
   /** Reads one chunk; resolves to whether there was one. */
   async function readNext(): Promise<boolean> {
     const { value, done } = await iterator.next();
-    if (done === true) source.end(take);
-    else source.push(value, take);
+    if (done !== true) source.push(value, take);
+    else {
+      source.end(take);
+      beginning?.requireSame();
+    }
     return done !== true;
   }
 

@@ -96,7 +96,8 @@ export const WRITES = {
   importUser: 'INSERT INTO users (name, email, version) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
   beginImport: 'INSERT INTO imports (key, line, moved_at) VALUES (?, 0, ?) ON CONFLICT (key) DO NOTHING',
   // Fails unless the position is the expected one, and its whole write with it: the column takes no NULL.
-  moveImport: 'UPDATE imports SET line = CASE WHEN line = ?2 THEN ?3 END, moved_at = ?4 WHERE key = ?1',
+  moveImport:
+    'UPDATE imports SET line = CASE WHEN line = ?2 THEN ?3 END, moved_at = ?4, digest = ?5 WHERE key = ?1',
   expireImports: 'DELETE FROM imports WHERE moved_at < ?',
   findUser: 'SELECT id FROM users WHERE id = ?',
   ...EVENT_WRITES,

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { keepConnection } from '../support/kept-connection.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -123,3 +124,45 @@ test('keys in a file are followed, and those of a new issuer are asked for by th
   await write(issuer);
   await waitFor('the new keys', async () => (await status(service, next)) === 200);
 });
+
+for (const fastPath of ['true', 'false']) {
+  test(`fast path ${fastPath}: forged tokens are failures of their address, whatever key they name`, async () => {
+    await using issuer = await startIssuer();
+    await using stranger = await startIssuer();
+    await using service = await startWith(issuer.url, {
+      API_MAX_FAILURES: '4',
+      TRUST_PROXY: 'loopback',
+      HTTP_FAST_PATH: fastPath,
+    });
+    using connection = await keepConnection(service.urls.rest ?? '');
+    const ask = async (client: string, token: string) => {
+      const headers = { authorization: `Bearer ${token}`, 'x-forwarded-for': client };
+      return (await connection.ask('/users/9', { headers })).status;
+    };
+    const known = await issuer.sign();
+    assert.equal(await ask('203.0.113.1', known), 200);
+    const forge = async (i: number) => {
+      // A key that nobody knows, no name of a key, the name of a key that there is, an algorithm that it is not for.
+      const other = i % 4 === 3 ? await startIssuer('EdDSA') : undefined;
+      const kid = ['unknown', '', 'key-1', 'key-1'][i % 4];
+      const token = await (other ?? stranger).sign({ jti: String(i) }, { kid });
+      await other?.[Symbol.asyncDispose]();
+      return token;
+    };
+    for (let i = 0; i < 40; i++) {
+      assert.equal(await ask('203.0.113.1', await forge(i)), i < 4 ? 401 : 429, `guess ${i}`);
+    }
+    assert.equal(await ask('203.0.113.1', known), 200, 'what is known comes in');
+    // One kind alone, of which none was counted once.
+    for (let i = 0; i < 8; i++) {
+      const unknown = await stranger.sign({ jti: `u${i}` }, { kid: `unknown-${i}` });
+      assert.equal(await ask('203.0.113.2', unknown), i < 4 ? 401 : 429, `unknown key ${i}`);
+    }
+    // What the issuer has signed is no guess.
+    for (let i = 0; i < 8; i++) {
+      const expired = await issuer.sign({ jti: `e${i}` }, { expires: '-2m' });
+      assert.equal(await ask('203.0.113.3', expired), 401);
+    }
+    assert.equal(await ask('203.0.113.3', await issuer.sign({ sub: 'bob' })), 200);
+  });
+}

@@ -121,14 +121,10 @@ export class JwtTokens implements TokenSource {
 
   /** What a failure says of a token. Throws HttpProblem when the keys could not be read. */
   #judge(error: unknown): 'stale' | undefined {
-    // Signed by the issuer, but expired or meant for somebody else; or by a key that is not known yet.
-    if (
-      error instanceof errors.JWTExpired ||
-      error instanceof errors.JWTClaimValidationFailed ||
-      error instanceof errors.JWKSNoMatchingKey
-    ) {
+    // The issuer has signed it, but it has expired or is meant for somebody else. Of a key that is not known nobody can
+    // tell that the issuer has it: such a token is a guess.
+    if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed)
       return 'stale';
-    }
     const areKeysMissing = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid;
     if (error instanceof errors.JOSEError && error.code !== 'ERR_JOSE_GENERIC' && !areKeysMissing) {
       return undefined;

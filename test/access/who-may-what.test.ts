@@ -186,7 +186,8 @@ test('a WebSocket has the credentials of its payload, or of the request that ope
       else assert.equal(read.payload[0].extensions.code, 'LACKS_SCOPE');
     }
   }
-  for (const payload of [undefined, {}, { authorization: 'Bearer wrong' }, { authorization: 7 }]) {
+  const both = { authorization: bearer('reader'), Authorization: bearer('reader') };
+  for (const payload of [undefined, {}, { authorization: 'Bearer wrong' }, { authorization: 7 }, both]) {
     const client = await openSocket(url);
     client.send({ type: 'connection_init', payload });
     assert.equal((await client.closed).code, 4403, JSON.stringify(payload));

@@ -15,6 +15,10 @@ export const DOOR_CODES = {
     status: 403,
     text: 'A browser sent a write, or opened a WebSocket, from another site; do it from the same origin.',
   },
+  DUPLICATE_FIELD: {
+    status: 400,
+    text: 'The request has a header field twice that may come once, such as Authorization or Content-Type; send one.',
+  },
   DUPLICATE_HOST: { status: 400, text: 'The request has several Host headers; send one.' },
   INTERNAL: { status: 500, text: 'An unexpected error; find its cause in the log by the id of the request.' },
   INVALID_UTF8: { status: 400, text: 'The body is not valid UTF-8; encode it as UTF-8.' },

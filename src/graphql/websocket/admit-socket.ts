@@ -1,5 +1,5 @@
 import type { ApiGate } from '../../http/access/api-gate.ts';
-import { toProblem } from '../../http/problem.ts';
+import { HttpProblem, toProblem } from '../../http/problem.ts';
 import { requestFields } from '../../observability/trace/request-fields.ts';
 import type { GraphqlSocket } from './graphql-socket.ts';
 
@@ -28,9 +28,15 @@ export async function admitSocket(
   }
 }
 
-/** The entry `Authorization` of the payload, in any case; browsers can send no header with a WebSocket. */
+/**
+ * The entry `Authorization` of the payload, in any case; browsers can send no header with a WebSocket. Throws HttpProblem
+ * for two, as for two header fields.
+ */
 function authorizationOf(params: Readonly<Record<string, unknown>> | undefined): string | undefined {
-  const [, value] =
-    Object.entries(params ?? {}).find(([name]) => name.toLowerCase() === 'authorization') ?? [];
+  const entries = Object.entries(params ?? {}).filter(([name]) => name.toLowerCase() === 'authorization');
+  if (entries.length > 1) {
+    throw new HttpProblem(400, 'DUPLICATE_FIELD', 'connection_init has more than one Authorization');
+  }
+  const [[, value] = []] = entries;
   return typeof value === 'string' ? value : undefined;
 }

@@ -8,6 +8,7 @@ import { SharedResponses } from './shared-responses.ts';
 /** Why a request to any door may be refused. */
 const ANYWHERE = [
   'BAD_REQUEST',
+  'DUPLICATE_FIELD',
   'DUPLICATE_HOST',
   'MISSING_HOST',
   'NO_WEBSOCKET',

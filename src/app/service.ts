@@ -31,6 +31,7 @@ import { openGraphqlDoor } from './doors/graphql-door.ts';
 import { openManagementDoor } from './doors/management-door.ts';
 import { openRestDoor } from './doors/rest-door.ts';
 import { openWebhookDoor } from './doors/webhook-door.ts';
+import { warnOfExposedFiles } from './exposed-files.ts';
 import { dataFolder } from './health-checks.ts';
 import { linger } from './linger.ts';
 import { auditCertificates, auditRefusals, openAudit } from './observe/audit.ts';
@@ -111,6 +112,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
         }),
       )
     : undefined;
+  if (opened !== undefined) warnOfExposedFiles(settings, loggers.child('database'));
   const database = opened && (tracing?.database(opened, settings['database.url']) ?? opened);
   addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));
   const backups = database && scheduledBackups(settings, { loggers, metrics });

@@ -1,6 +1,9 @@
 import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import type { ExportFormat } from '../../users/export-users.ts';
 
+/** Users are personal data: the file is its owner's alone, whatever the umask lets. */
+const PRIVATE = 0o600;
+
 /** How far an export came. */
 export interface ExportPosition {
   readonly format: ExportFormat;
@@ -31,7 +34,8 @@ export class ExportFile implements AsyncDisposable {
   static async open(path: string, fresh: ExportPosition, restart: boolean): Promise<ExportFile> {
     const found = restart ? undefined : await positionOf(path);
     const position = found?.format === fresh.format ? found : fresh;
-    const file = await open(partOf(path), position === fresh ? 'w' : 'r+');
+    const file = await open(partOf(path), position === fresh ? 'w' : 'r+', PRIVATE);
+    await file.chmod(PRIVATE);
     await file.truncate(position.bytes);
     return new ExportFile(path, file, position);
   }
@@ -55,7 +59,7 @@ export class ExportFile implements AsyncDisposable {
   async record(): Promise<void> {
     await this.#file.sync();
     const beside = `${partOf(this.#path)}.json`;
-    await writeFile(`${beside}.new`, `${JSON.stringify(this.#position)}\n`, { flush: true });
+    await writeFile(`${beside}.new`, `${JSON.stringify(this.#position)}\n`, { flush: true, mode: PRIVATE });
     await rename(`${beside}.new`, beside);
   }
 

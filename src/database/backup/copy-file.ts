@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { openReadConnection, openWriteConnection } from '../sqlite/connection.ts';
+import { createPrivate } from '../sqlite/private-files.ts';
 import { BackupError } from './backup-error.ts';
 import type { CopiedFile, CopyJob, OnCopy } from './copied-file.ts';
 
@@ -16,6 +17,7 @@ const MAX_PAUSE = 100;
  */
 export async function copyFile({ from, to, live }: CopyJob, onCopy: OnCopy): Promise<CopiedFile> {
   for (const path of [to, `${to}-wal`, `${to}-shm`, `${to}-journal`]) rmSync(path, { force: true });
+  createPrivate(to);
   const rows = await copyPages(from, to, live, (done, total) => onCopy('copy', done, total));
   if (live) checkpoint(from);
   check(to, rows, (done, total) => onCopy('check', done, total));

@@ -1,11 +1,9 @@
 import {
   chmodSync,
   chownSync,
-  closeSync,
   copyFileSync,
   existsSync,
   linkSync,
-  openSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -18,6 +16,7 @@ import { isBusy } from '../sqlite/busy.ts';
 import { openExclusiveConnection, openReadConnection } from '../sqlite/connection.ts';
 import { appliedTo, pendingMigrations } from '../sqlite/migrate.ts';
 import { opening } from '../sqlite/open-failure.ts';
+import { createPrivate, modeOfCopy } from '../sqlite/private-files.ts';
 import { isServed, lockForService, runningService } from '../sqlite/service-lock.ts';
 import { BackupError } from './backup-error.ts';
 import type { CopiedFile, OnCopy } from './copied-file.ts';
@@ -46,7 +45,7 @@ export async function restoreBackup(
   using held = new DisposableStack();
   const isNew = !existsSync(to);
   // The lock of a service belongs to a file.
-  if (isNew) closeSync(openSync(to, 'a'));
+  if (isNew) createPrivate(resolve(to));
   const file = realpathSync(to);
   const draft = `${file}.restoring`;
   held.defer(() => rmSync(draft, { force: true }));
@@ -57,7 +56,7 @@ export async function restoreBackup(
   if (old !== undefined) held.defer(() => old.isOpen && old.close());
 
   const copied = await runCopy({ from, to: draft, live: false }, onCopy, signal);
-  giveTo(draft, isNew ? { ...statSync(dirname(file)), mode: statSync(from).mode } : statSync(file));
+  giveTo(draft, isNew ? { ...statSync(dirname(file)), mode: modeOfCopy(from) } : statSync(file));
   // Checkpoints and removes the WAL.
   old?.close();
   const kept = isNew ? undefined : keep(file);

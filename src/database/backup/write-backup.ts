@@ -1,6 +1,7 @@
-import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { accessProblem } from '../sqlite/access-problem.ts';
+import { modeOfCopy } from '../sqlite/private-files.ts';
 import { BackupError } from './backup-error.ts';
 import type { CopiedFile, OnCopy } from './copied-file.ts';
 import { runCopy } from './run-copy.ts';
@@ -23,7 +24,7 @@ export async function writeBackup(
   try {
     const copied = await runCopy({ from, to: partial, live }, onCopy, signal);
     // It holds what the database holds, so nobody else may read it.
-    chmodSync(partial, statSync(from).mode);
+    chmodSync(partial, modeOfCopy(from));
     renameSync(partial, to);
     syncFolder(dirname(to));
     return copied;

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { retryWhileBusy } from './busy.ts';
+import { createPrivate } from './private-files.ts';
 
 /** How long a connection waits for the lock of another process, in milliseconds. */
 const BUSY_TIMEOUT = 5_000;
@@ -12,8 +13,9 @@ const EXCLUSIVE_TIMEOUT = 2_000;
  */
 const DURABLE = 'PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0';
 
-/** Opens a connection that writes, in WAL mode. */
+/** Opens a connection that writes, in WAL mode; creates the file if need be. */
 export function openWriteConnection(file: string): DatabaseSync {
+  createPrivate(file);
   return prepared(new DatabaseSync(file, { timeout: BUSY_TIMEOUT }), (db) => {
     // This pragma ignores the busy timeout, and two processes may start on a new file together.
     retryWhileBusy(BUSY_TIMEOUT, () => db.exec('PRAGMA journal_mode=WAL'));
@@ -28,10 +30,11 @@ export function openReadConnection(file: string): DatabaseSync {
 }
 
 /**
- * Opens a connection that excludes all others: it fails while another one is open, and others fail while it is. Throws
- * SQLite's error, SQLITE_BUSY while others stay.
+ * Opens a connection that excludes all others: it fails while another one is open, and others fail while it is. It
+ * creates the file if need be. Throws SQLite's error, SQLITE_BUSY while others stay.
  */
 export function openExclusiveConnection(file: string): DatabaseSync {
+  createPrivate(file);
   return retryWhileBusy(EXCLUSIVE_TIMEOUT, () =>
     prepared(new DatabaseSync(file), (db) => {
       // In WAL mode every open connection holds a shared lock on the file.

@@ -40,7 +40,7 @@ export function lockForService(file: string): Disposable {
   for (;;) {
     using opened = new DisposableStack();
     // While it is open its number is that of no other file.
-    const fd = opened.adopt(openSync(path, 'a'), closeSync);
+    const fd = opened.adopt(openSync(path, 'a', 0o600), closeSync);
     opened.use(lockOn(path, note));
     // A service that ends removes the file, and a lock on a removed file excludes nobody.
     const { ino } = fstatSync(fd);
@@ -104,7 +104,8 @@ function inodeOf(path: string): number | undefined {
 
 function writeNote(path: string): void {
   const startedAt = new Date(performance.timeOrigin).toISOString();
-  writeFileSync(path, `${JSON.stringify({ pid: process.pid, host: hostname(), startedAt })}\n`);
+  const note = { pid: process.pid, host: hostname(), startedAt };
+  writeFileSync(path, `${JSON.stringify(note)}\n`, { mode: 0o600 });
 }
 
 function inUse(note: string): string {

@@ -1,4 +1,5 @@
 import { type CommandName, parseCommandLine } from './commands/argv/command-line.ts';
+import { note } from './commands/terminal/output.ts';
 import { isExpected } from './core/expected-error.ts';
 
 type Command = (rest: readonly string[]) => Promise<number>;
@@ -34,10 +35,10 @@ async function main(argv: readonly string[]): Promise<number> {
 /** What the user can mend is one clear text; anything else is a bug and shows its stack. */
 function explain(error: unknown): number {
   if (isExpected(error)) {
-    process.stderr.write(`portico: ${error.message}\n`);
+    note(`portico: ${error.message}`);
     return error.code === 'USAGE' || error.code === 'CONFIG_INVALID' ? 2 : 1;
   }
-  process.stderr.write(`portico: ${error instanceof Error ? error.stack : String(error)}\n`);
+  note(`portico: ${error instanceof Error ? error.stack : String(error)}`);
   return 1;
 }
 

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Settings } from '../config/options/options.ts';
+import { shellWord } from '../core/quote.ts';
 import { backupsIn } from '../database/backup/backup-names.ts';
 import { databaseAt } from '../database/database-url.ts';
 import { pathOf } from '../database/sqlite/open-failure.ts';
@@ -24,15 +25,10 @@ export function warnOfExposedFiles(
   );
   if (exposed.length === 0) return;
   const files = exposed.slice(0, MAX_NAMED);
-  const run = `chmod 600 ${files.map(inShell).join(' ')}`;
+  const run = `chmod 600 ${files.map(shellWord).join(' ')}`;
   const more = exposed.length - files.length;
   log.warn(
     { files, ...(more > 0 && { more }), run },
     'others on this machine may read the data in these files',
   );
-}
-
-/** A path as a word of a shell. */
-function inShell(path: string): string {
-  return /^[\w./+:@%-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

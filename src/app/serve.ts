@@ -1,6 +1,7 @@
 import { type Config, loadConfig } from '../config/load.ts';
 import { describeError } from '../core/describe-error.ts';
-import { paintFor } from '../core/paint.ts';
+import { paintedLines, paintFor } from '../core/paint.ts';
+import { printableLines } from '../core/quote.ts';
 import { MAX_LINGER } from '../observability/health/readiness.ts';
 import { terminalLog } from '../observability/log/terminal-log.ts';
 import { banner, doorAddresses, networkAddress } from './banner.ts';
@@ -30,7 +31,7 @@ export async function serve(argv: readonly string[]): Promise<number> {
     check: checkModule,
   });
   // Where the banner and the log meet, the banner comes first.
-  const terminal = process.stdout.isTTY && process.stderr.isTTY ? await terminalLog() : undefined;
+  const terminal = process.stdout.isTTY && process.stderr.isTTY ? terminalLog() : undefined;
   await using service = await createService(config, { logStream: terminal });
   const stopped = stopReason(service, config);
   endOnUnexpectedErrors(service);
@@ -43,7 +44,7 @@ export async function serve(argv: readonly string[]): Promise<number> {
     network: networkAddress(),
     console: consoleAddress(addresses, config),
   };
-  process.stderr.write(`\n${banner(version, performance.now(), addresses, look)}\n`);
+  process.stderr.write(paintedLines(`\n${banner(version, performance.now(), addresses, look)}\n`));
   service.log.info({ version, doors: Object.fromEntries(addresses) }, 'ready');
   terminal?.begin();
   const exposed = exposedDoors(config);
@@ -105,7 +106,7 @@ const FORCE: Readonly<Partial<Record<StopReason, string>>> = {
 
 /** Says in one sentence why the process ends with 1. */
 function explain(why: string): void {
-  process.stderr.write(`portico: ${why} Exit code 1.\n`);
+  process.stderr.write(`${printableLines(`portico: ${why} Exit code 1.`)}\n`);
 }
 
 /** Resolves when the process is asked to stop or has to; a second signal ends it at once. */

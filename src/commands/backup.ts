@@ -9,7 +9,7 @@ import { readArguments } from './argv/command-arguments.ts';
 import { usages } from './help/usages.ts';
 import { showCopy } from './terminal/copy-progress.ts';
 import { INTERRUPTED, interruption } from './terminal/interruption.ts';
-import { counted, endWithReader, note, print } from './terminal/output.ts';
+import { counted, endWithReader, note, print, printJson } from './terminal/output.ts';
 
 /**
  * `portico backup`. Resolves to the exit code: 0 when the backup is written and checked, 130 when interrupted. Rejects
@@ -35,7 +35,7 @@ export async function backupCommand(argv: readonly string[]): Promise<number> {
       onCopy: shown.onCopy,
       signal,
     });
-    if (args.has('--json')) await print(`${JSON.stringify({ path: to, bytes, rows })}\n`);
+    if (args.has('--json')) await printJson({ path: to, bytes, rows });
     else await print(`Wrote ${to}: ${describeCopy(bytes, rows)}.\n`);
     return 0;
   } catch (error) {

@@ -3,11 +3,11 @@ import { parseCommandLine } from './argv/command-line.ts';
 import { commandHelp } from './help/command-help.ts';
 import { renderHelp } from './help/render-help.ts';
 import { serviceHelp } from './help/service-help.ts';
-import { print } from './terminal/output.ts';
+import { printPainted } from './terminal/output.ts';
 
 /** `portico help [command]` and `--help`. Rejects with UsageError for a command that does not exist. */
 export async function helpCommand(words: readonly string[]): Promise<number> {
-  await print(help(words, process.stdout.columns ?? 100, paintFor(process.stdout)));
+  await printPainted(help(words, process.stdout.columns ?? 100, paintFor(process.stdout)));
   return 0;
 }
 

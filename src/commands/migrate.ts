@@ -1,7 +1,7 @@
 import { migrateDatabase, pendingMigrations } from '../database/migrate-database.ts';
 import { readArguments } from './argv/command-arguments.ts';
 import { usages } from './help/usages.ts';
-import { counted, endWithReader, print } from './terminal/output.ts';
+import { counted, endWithReader, print, printJson } from './terminal/output.ts';
 
 /** The exit code of --check when migrations are missing; 1 means that the check failed. */
 const PENDING = 3;
@@ -21,7 +21,7 @@ export async function migrateCommand(argv: readonly string[]): Promise<number> {
   const check = args.has('--check');
   const applied = check ? [] : await migrateDatabase(url);
   const pending = check ? await pendingMigrations(url) : [];
-  await print(args.has('--json') ? `${JSON.stringify({ applied, pending })}\n` : describe(applied, pending));
+  await (args.has('--json') ? printJson({ applied, pending }) : print(describe(applied, pending)));
   return pending.length > 0 ? PENDING : 0;
 }
 

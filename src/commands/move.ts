@@ -4,7 +4,7 @@ import { openMoveSource, openMoveTarget } from '../database/move/open-ends.ts';
 import { type CommandArguments, readArguments } from './argv/command-arguments.ts';
 import { usages } from './help/usages.ts';
 import { INTERRUPTED, interruption } from './terminal/interruption.ts';
-import { counted, endWithReader, note, print } from './terminal/output.ts';
+import { counted, endWithReader, note, print, printJson } from './terminal/output.ts';
 import { type Progress, showProgress } from './terminal/progress.ts';
 
 /**
@@ -20,7 +20,7 @@ export async function moveCommand(argv: readonly string[]): Promise<number> {
   const { resumed, alreadyComplete, tables } = report;
   if (args.has('--json')) {
     const complete = tables !== undefined;
-    await print(`${JSON.stringify({ complete, resumed, alreadyComplete, tables: tables ?? null })}\n`);
+    await printJson({ complete, resumed, alreadyComplete, tables: tables ?? null });
   } else if (tables === undefined) {
     note(
       'Interrupted. Run it again with the same arguments to go on; until then no service starts on the target.',

@@ -7,7 +7,7 @@ import { usages } from './help/usages.ts';
 import { confirmed } from './terminal/confirm.ts';
 import { showCopy } from './terminal/copy-progress.ts';
 import { INTERRUPTED, interruption } from './terminal/interruption.ts';
-import { endWithReader, note, print } from './terminal/output.ts';
+import { endWithReader, note, print, printJson } from './terminal/output.ts';
 
 /**
  * `portico restore`. Resolves to the exit code: 0 when the database is that of the backup, 1 when it was not confirmed,
@@ -33,7 +33,7 @@ export async function restoreCommand(argv: readonly string[]): Promise<number> {
     using shown = showCopy();
     const { bytes, rows, kept } = await restoreBackup(from, file, { onCopy: shown.onCopy, signal });
     if (args.has('--json')) {
-      await print(`${JSON.stringify({ path: file, bytes, rows, kept: kept ?? null })}\n`);
+      await printJson({ path: file, bytes, rows, kept: kept ?? null });
     } else {
       const before = kept === undefined ? '' : `The database that was there is ${kept}.\n`;
       await print(`Restored ${file}: ${describeCopy(bytes, rows)}.\n${before}`);

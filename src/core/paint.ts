@@ -1,7 +1,8 @@
 import { styleText } from 'node:util';
+import { printableLines } from './quote.ts';
 
 /** The styles that Portico writes. */
-export type Style = 'bold' | 'dim' | 'cyan';
+export type Style = 'bold' | 'dim' | 'cyan' | 'gray' | 'blue' | 'green' | 'yellow' | 'red' | 'bgRed';
 
 /** Puts a style around a text, or leaves it plain. */
 export type Paint = (style: Style, text: string) => string;
@@ -27,4 +28,12 @@ export function isColoured(
 export function paintFor(stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv = process.env): Paint {
   if (!isColoured(stream, env)) return plainly;
   return (style, text) => styleText(style, text, { validateStream: false });
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: what styleText writes
+const STYLES = /\x1b\[\d{1,3}m/;
+
+/** A text for a terminal in which this program has painted; all else that a terminal obeys is escaped. */
+export function paintedLines(text: string): string {
+  return printableLines(text, STYLES);
 }

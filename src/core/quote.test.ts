@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { describeKind, describeValue, oneLine, quote } from './quote.ts';
+import { describeKind, describeValue, oneLine, printable, printableLines, quote } from './quote.ts';
 
 test('a quoted text is one short line without control characters', () => {
   fc.assert(
@@ -12,7 +12,7 @@ test('a quoted text is one short line without control characters', () => {
     }),
   );
   assert.equal(quote('a"b\n'), '"a\\"b\\n"');
-  assert.equal(quote('\u009b31m\u202e'), '"?31m?"');
+  assert.equal(quote('\u009b31m\u202e'), '"\\u009b31m\\u202e"');
 });
 
 test('values are named by what they are', () => {
@@ -33,4 +33,47 @@ test('values are named by what they are', () => {
 
 test('a message of several lines becomes one', () => {
   assert.equal(oneLine(' a\n\tb\r\nc\u2028d '), 'a b c d');
+});
+
+/** What must not reach a terminal: controls, marks of direction, separators, what has no width. */
+const HOSTILE = [
+  ...['\0', '\u0007', '\b', '\u001b', '\u007f', '\u0080', '\u0085', '\u0090', '\u009b', '\u009d', '\u009f'],
+  ...['\u061c', '\u200e', '\u200f', '\u202a', '\u202b', '\u202c', '\u202d', '\u202e'],
+  ...['\u2066', '\u2067', '\u2068', '\u2069', '\u2028', '\u2029'],
+  ...['\u00ad', '\u034f', '\u115f', '\u180e', '\u200b', '\u200c', '\u200d', '\u2060', '\u3164', '\ufeff'],
+  ...['\ufff9', '\u{1d173}', '\u{e0001}', '\u{e0041}', '\ud800', '\udc00'],
+];
+
+test('nothing that a terminal obeys or that hides text is printable, and what people write is', () => {
+  for (const character of HOSTILE) {
+    const shown = printable(`a${character}b`);
+    assert.match(shown, /^a(?:\\u[0-9a-f]{4}){1,2}b$/, shown);
+    assert.equal(JSON.parse(`"${shown}"`), `a${character}b`);
+    assert.equal(printableLines(`a${character}b`), shown);
+  }
+  assert.equal(printable('a\r\n\tb'), 'a\\r\\n\\tb');
+  for (const text of [
+    'Zoë',
+    'Łódź',
+    '李小龍',
+    'עברית',
+    'العربية',
+    'हिन्दी',
+    '❤️ 😀 👍🏽',
+    'a\\u009bb',
+    '„“ – … €',
+  ]) {
+    assert.equal(printable(text), text);
+  }
+});
+
+test('a text of several lines keeps its line ends and tabs, and no lone return', () => {
+  assert.equal(printableLines('a\n\tb\r\nc\rd\u202e\n'), 'a\n\tb\r\nc\\rd\\u202e\n');
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      assert.doesNotMatch(printableLines(text), /(?![\r\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]|\r(?!\n)/u);
+      const json = JSON.stringify({ [text]: text });
+      assert.deepEqual(JSON.parse(printableLines(json)), JSON.parse(json));
+    }),
+  );
 });

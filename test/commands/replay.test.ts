@@ -69,7 +69,7 @@ test('by id: what can be replayed is, the rest is said', async () => {
     '0 deliveries replayed.',
     `${open[0]}: it is still open; wait for its end, or discard it first.`,
     `${gone[0]}: nothing handles it now.`,
-    'no\ufffdsuch: there is no such delivery.',
+    'no\\u001bsuch: there is no such delivery.',
     '',
   ]);
   const json = await folder.portico('deliveries', 'replay', '--json', ...open, ...open);

@@ -54,7 +54,7 @@ test('tail sees what a running service takes', async () => {
     assert.equal((await fetch(`${service.urls.webhook}/webhook`, { method: 'POST', body })).status, 200);
   }
   await waitFor('the line', () => tail.stdout.endsWith('\n'));
-  assert.match(tail.stdout, /^2\S+Z {2}unhandled {3}[0-9a-f-]{36} {2}new\ufffdcommit\n$/);
+  assert.match(tail.stdout, /^2\S+Z {2}unhandled {3}[0-9a-f-]{36} {2}new\\u001bcommit\n$/);
 });
 
 test('tail --status shows a delivery once it has that status, and again when it has it again', async () => {

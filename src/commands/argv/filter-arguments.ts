@@ -1,3 +1,4 @@
+import { shellWord } from '../../core/quote.ts';
 import type { DeliveryFilter } from '../../inbox/delivery-log.ts';
 import { FILTER_FIELDS, type QueryTexts, readCount, readFilter } from '../../inbox/delivery-query.ts';
 import type { CommandArguments } from './command-arguments.ts';
@@ -32,8 +33,4 @@ export function filterWords(args: CommandArguments): string {
 
 function texts<F extends string>(args: CommandArguments, problems: string[]): QueryTexts<F> {
   return { text: (field) => args.value(`--${field}`), name: (field) => `--${field}`, problems };
-}
-
-function shellWord(text: string): string {
-  return /^[\w.:+/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,5 +1,5 @@
+import { printable } from '../../core/quote.ts';
 import type { AttemptEntry } from '../../inbox/attempts.ts';
-import { plain } from '../terminal/output.ts';
 import { cell, pad } from './cells.ts';
 
 /** Longer answers are cut; --json has the kept kilobyte. */
@@ -25,12 +25,12 @@ export function describeAttempts(history: readonly AttemptEntry[]): readonly str
       new Date(startedAt).toISOString(),
       pad(tookOf(entry), times, true),
       pad(OUTCOMES[outcome], OUTCOME_WIDTH),
-      plain(process),
+      printable(process),
     ].join('  ');
     const indent = ' '.repeat(6 + numbers);
     const said = answer === null || answer.body === '' ? [] : [`answer: ${cell(answer.body, MAX_ANSWER)}`];
     const status = answer === null ? [] : [`status ${answer.status}`];
-    const failed = error === null ? [] : [plain(error)];
+    const failed = error === null ? [] : [printable(error)];
     const more = [...(failed.length > 0 ? failed : status), ...said];
     return [`    ${head}`, ...more.map((line) => indent + line)];
   });

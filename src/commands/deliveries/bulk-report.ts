@@ -1,5 +1,6 @@
+import { printable } from '../../core/quote.ts';
 import { INTERRUPTED } from '../terminal/interruption.ts';
-import { counted, note, plain, print } from '../terminal/output.ts';
+import { counted, note, print, printJson } from '../terminal/output.ts';
 import { type BulkAction, type BulkResult, REFUSALS } from './bulk.ts';
 
 /** The outcome of a bulk operation, and how to print it. */
@@ -17,7 +18,7 @@ export interface BulkReport {
 export async function reportBulk(report: BulkReport): Promise<number> {
   const { result, matched, named, json } = report;
   const { done, stopped } = result;
-  await print(json ? `${JSON.stringify(summaryOf(report))}\n` : `${describe(report).join('\n')}\n`);
+  await (json ? printJson(summaryOf(report)) : print(`${describe(report).join('\n')}\n`));
   if (stopped === 'interrupted') return INTERRUPTED;
   if (stopped !== undefined) {
     note(`portico: ${stopped.message}`);
@@ -44,7 +45,7 @@ function describe({ action, matched, result, named }: BulkReport): readonly stri
   for (const [reason, count] of named ? [] : refused) {
     lines.push(`${counted(count, 'delivery was', 'deliveries were')} left: ${REFUSALS[reason]}.`);
   }
-  if (named) lines.push(...examples.map(({ id, reason }) => `${plain(id)}: ${REFUSALS[reason]}.`));
+  if (named) lines.push(...examples.map(({ id, reason }) => `${printable(id)}: ${REFUSALS[reason]}.`));
   if (stopped !== undefined) {
     const seen = done + [...refused.values()].reduce((sum, count) => sum + count, 0);
     lines.push(

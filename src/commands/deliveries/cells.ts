@@ -1,4 +1,4 @@
-import { plain } from '../terminal/output.ts';
+import { printable } from '../../core/quote.ts';
 
 // Characters that terminals draw two columns wide (Unicode Standard Annex 11, roughly).
 const WIDE = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{Emoji_Presentation}\uff01-\uff60]/u;
@@ -21,7 +21,7 @@ export function widthOf(text: string): number {
 
 /** Untrusted text as the cell of a table, cut to a width in columns. */
 export function cell(text: string, width = Number.POSITIVE_INFINITY): string {
-  const shown = plain(text);
+  const shown = printable(text);
   if (widthOf(shown) <= width) return shown;
   let cut = '';
   let taken = 1;

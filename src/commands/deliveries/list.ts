@@ -7,7 +7,7 @@ import { readArguments } from '../argv/command-arguments.ts';
 import { countOf, filterOf, filterWords } from '../argv/filter-arguments.ts';
 import { usages } from '../help/usages.ts';
 import { openExisting } from '../open-existing.ts';
-import { note, print } from '../terminal/output.ts';
+import { note, print, printPainted } from '../terminal/output.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** `portico deliveries list`. Resolves to the exit code. */
@@ -46,7 +46,7 @@ async function printTable(pages: AsyncIterable<DeliveryPage>) {
     if (block.length === 0) return;
     const lines = renderTable(columns, block, process.stdout.isTTY ? process.stdout.columns : undefined);
     const [title = '', ...rows] = lines;
-    await print(
+    await printPainted(
       `${[...(shown === 0 ? [paintFor(process.stdout)('bold', title)] : []), ...rows].join('\n')}\n`,
     );
     shown += block.length;

@@ -1,6 +1,6 @@
+import { printable } from '../../core/quote.ts';
 import type { DeliveryLog } from '../../inbox/delivery-log.ts';
 import { UsageError } from '../argv/usage-error.ts';
-import { plain } from '../terminal/output.ts';
 
 /** Maximum number of deliveries that the error for an ambiguous name lists. */
 const MAX_LISTED = 10;
@@ -16,8 +16,10 @@ export async function idNamed(log: DeliveryLog, word: string): Promise<string | 
   const lines = listed.flatMap((found) =>
     found === undefined
       ? []
-      : [`  ${found.id}  ${new Date(found.receivedAt).toISOString()}  ${plain(found.event ?? '')}`.trimEnd()],
+      : [
+          `  ${found.id}  ${new Date(found.receivedAt).toISOString()}  ${printable(found.event ?? '')}`.trimEnd(),
+        ],
   );
   const more = ids.length > MAX_LISTED ? ['  and more'] : [];
-  throw new UsageError([`"${plain(word)}" names more than one delivery:`, ...lines, ...more]);
+  throw new UsageError([`"${printable(word)}" names more than one delivery:`, ...lines, ...more]);
 }

@@ -1,11 +1,12 @@
+import { printable } from '../../core/quote.ts';
 import { headersOf } from '../../inbox/delivery-headers.ts';
 import { detailJson, jsonText } from '../../inbox/delivery-json.ts';
 import type { DeliveryDetail, JobDetail } from '../../inbox/delivery-log.ts';
 import { formatSpan } from '../../inbox/moment.ts';
-import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
+import { readArguments } from '../argv/command-arguments.ts';
 import { usages } from '../help/usages.ts';
 import { openExisting } from '../open-existing.ts';
-import { counted, note, plain, print } from '../terminal/output.ts';
+import { counted, note, print, printData } from '../terminal/output.ts';
 import { describeAttempts } from './attempts.ts';
 import { pad } from './cells.ts';
 import { idNamed } from './named.ts';
@@ -21,20 +22,16 @@ export async function showDelivery(argv: readonly string[]): Promise<number> {
   const id = await idNamed(database.deliveries, word);
   const found = id === undefined ? undefined : await database.deliveries.find(id);
   if (found === undefined) {
-    note(`There is no delivery ${plain(word)}; it may have been deleted at the end of its retention.`);
+    note(`There is no delivery ${printable(word)}; it may have been deleted at the end of its retention.`);
     return 1;
   }
-  await print(output(found, args));
+  if (args.has('--raw')) await printData(found.body);
+  else await print(`${args.has('--json') ? jsonOf(found) : describe(found, Date.now()).join('\n')}\n`);
   return 0;
 }
 
-function output(found: DeliveryDetail, args: CommandArguments): string | Uint8Array {
-  if (args.has('--raw')) return found.body;
-  if (args.has('--json')) {
-    const view = { shown: true, maxBodyBytes: Number.MAX_SAFE_INTEGER, mask: (text: string) => text };
-    return `${detailJson(found, view)}\n`;
-  }
-  return `${describe(found, Date.now()).join('\n')}\n`;
+function jsonOf(found: DeliveryDetail): string {
+  return detailJson(found, { shown: true, maxBodyBytes: Number.MAX_SAFE_INTEGER, mask: (text) => text });
 }
 
 function describe(found: DeliveryDetail, now: number): readonly string[] {
@@ -53,7 +50,7 @@ function describe(found: DeliveryDetail, now: number): readonly string[] {
     ['Jobs', jobs.length === 0 ? 'none: its event had no handler when it arrived' : ''],
   ];
   return [
-    ...fields.map(([name, value]) => `${pad(name, 10)}${plain(value)}`.trimEnd()),
+    ...fields.map(([name, value]) => `${pad(name, 10)}${printable(value)}`.trimEnd()),
     ...jobs.flatMap((job) => describeJob(job, now)),
     '',
     shownBody(found.body),
@@ -63,9 +60,9 @@ function describe(found: DeliveryDetail, now: number): readonly string[] {
 function describeJob(job: JobDetail, now: number): readonly string[] {
   const { target, status, attempts, deaths, error, history } = job;
   const died = deaths === 0 ? '' : `, ${counted(deaths, 'death', 'deaths')}`;
-  const line = `  ${plain(target)}: ${status}, ${counted(attempts, 'attempt', 'attempts')}${died}${timeOf(job, now)}`;
+  const line = `  ${printable(target)}: ${status}, ${counted(attempts, 'attempt', 'attempts')}${died}${timeOf(job, now)}`;
   const hasError = history.some((entry) => entry.error === error);
-  const last = error === null || hasError ? [] : [`    last error: ${plain(error)}`];
+  const last = error === null || hasError ? [] : [`    last error: ${printable(error)}`];
   return [line, ...last, ...describeAttempts(history)];
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { printable } from '../../core/quote.ts';
 import { StoreUnavailableError } from '../../core/store-errors.ts';
 import { summaryJson } from '../../inbox/delivery-json.ts';
 import type { DeliveryFilter, DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
@@ -8,7 +9,7 @@ import { filterOf } from '../argv/filter-arguments.ts';
 import { usages } from '../help/usages.ts';
 import { openExisting } from '../open-existing.ts';
 import { interruption } from '../terminal/interruption.ts';
-import { note, plain, print } from '../terminal/output.ts';
+import { note, print } from '../terminal/output.ts';
 import { pad } from './cells.ts';
 
 /** Time between two polls, in milliseconds. */
@@ -91,5 +92,5 @@ function jsonLine(item: DeliverySummary): string {
 
 function textLine({ id, status, event, source, receivedAt }: DeliverySummary): string {
   const from = source === '' ? '' : ` from ${source}`;
-  return `${new Date(receivedAt).toISOString()}  ${pad(status, 10)}  ${id}  ${plain(`${event ?? '-'}${from}`)}\n`;
+  return `${new Date(receivedAt).toISOString()}  ${pad(status, 10)}  ${id}  ${printable(`${event ?? '-'}${from}`)}\n`;
 }

@@ -1,4 +1,5 @@
-import { counted, note, plain, print } from '../terminal/output.ts';
+import { printable } from '../../core/quote.ts';
+import { counted, note, print, printJson } from '../terminal/output.ts';
 import type { Sending, Sent } from './send-all.ts';
 
 /** Prints the answers of the receiver; resolves to the exit code. */
@@ -9,14 +10,15 @@ export async function reportSent(
 ): Promise<number> {
   const { statuses, last, problem } = sent;
   const { receiver, count } = sending;
-  if (json) await print(`${JSON.stringify(summaryOf(sent, sending))}\n`);
+  if (json) await printJson(summaryOf(sent, sending));
   else if (count > 1) {
     for (const [status, times] of statuses)
       await print(`${status}: ${counted(times, 'delivery', 'deliveries')}\n`);
   } else if (last !== undefined) {
     const { reply } = last;
     note(`${receiver.url}, id ${last.id}, ${Math.round(reply.took)} ms`);
-    await print(`${reply.status} ${plain(reply.statusText)}\n${shown(reply.body)}`);
+    const body = reply.body === '' ? '' : `${reply.body.trimEnd()}\n`;
+    await print(`${reply.status} ${printable(reply.statusText)}\n${body}`);
     if (reply.delivery !== undefined) note(`Next: portico deliveries show ${reply.delivery}`);
   }
   if (problem !== undefined) note(`portico: ${problem}`);
@@ -52,14 +54,4 @@ function summaryOf(
     body,
     took: Math.round(took),
   };
-}
-
-/** A reply's text without control characters, except for its line breaks. */
-function shown(body: string): string {
-  if (body === '') return '';
-  return `${body
-    .split(/\r?\n/)
-    .map((line) => plain(line))
-    .join('\n')
-    .trimEnd()}\n`;
 }

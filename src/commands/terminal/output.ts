@@ -1,8 +1,30 @@
 import { once } from 'node:events';
+import { paintedLines } from '../../core/paint.ts';
+import { printableLines } from '../../core/quote.ts';
 
-/** Writes to standard output; resolves when more can be written. */
-export async function print(text: string | Uint8Array): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+/** Writes lines for people, or JSON, to standard output; resolves when more can be written. */
+export function print(text: string): Promise<void> {
+  return write(printableLines(text));
+}
+
+/** Writes lines for people in which something is painted. */
+export function printPainted(text: string): Promise<void> {
+  return write(paintedLines(text));
+}
+
+/** Writes a value as one line of JSON. */
+export function printJson(value: unknown): Promise<void> {
+  return print(`${JSON.stringify(value)}\n`);
+}
+
+/** Writes data as they are; a terminal gets them escaped. */
+export function printData(data: string | Uint8Array): Promise<void> {
+  if (!process.stdout.isTTY) return write(data);
+  return write(printableLines(typeof data === 'string' ? data : Buffer.from(data).toString()));
+}
+
+async function write(data: string | Uint8Array): Promise<void> {
+  if (!process.stdout.write(data)) await once(process.stdout, 'drain');
 }
 
 /** From now on ends the process when standard output fails; with code 0 when its reader has closed it (`| head`). */
@@ -16,15 +38,10 @@ export function endWithReader(): void {
 
 /** Writes a line for people to standard error. */
 export function note(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${printableLines(text)}\n`);
 }
 
 /** `1 delivery`, `5,000 deliveries`. */
 export function counted(count: number, one: string, many: string): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
-}
-
-/** Untrusted text on one line, its control characters replaced. */
-export function plain(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\u{fffd}');
 }

@@ -1,4 +1,4 @@
-import { type Paint, paintFor } from '../../core/paint.ts';
+import { type Paint, paintedLines, paintFor } from '../../core/paint.ts';
 import { formatSpan } from '../../inbox/moment.ts';
 
 /** The stream that progress is written to. */
@@ -36,7 +36,7 @@ export function showProgress(
       const at = now();
       if (at - last < (terminal ? REFRESH : REPORT)) return;
       last = at;
-      const line = `${paint('dim', doing)} ${progressText(done, total, at - began)}`;
+      const line = paintedLines(`${paint('dim', doing)} ${progressText(done, total, at - began)}`);
       screen.write(terminal ? `\r\x1b[K${line}` : `${line}\n`);
     },
     [Symbol.dispose]() {

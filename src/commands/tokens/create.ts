@@ -9,7 +9,7 @@ import { readArguments } from '../argv/command-arguments.ts';
 import { auditCommand } from '../audit-command.ts';
 import { usages } from '../help/usages.ts';
 import { openExisting } from '../open-existing.ts';
-import { note, print } from '../terminal/output.ts';
+import { note, print, printJson } from '../terminal/output.ts';
 
 const DAY = 86_400_000;
 
@@ -53,7 +53,7 @@ export async function createToken(argv: readonly string[]): Promise<number> {
     scopes: scopes.join(' '),
     expires: expiresAt === null ? undefined : new Date(expiresAt).toISOString(),
   });
-  await print(args.has('--json') ? `${JSON.stringify({ name, token, scopes, expiresAt })}\n` : `${token}\n`);
+  await (args.has('--json') ? printJson({ name, token, scopes, expiresAt }) : print(`${token}\n`));
   note('Keep it: it is not shown again.');
   return 0;
 }

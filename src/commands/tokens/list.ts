@@ -4,7 +4,7 @@ import { readArguments } from '../argv/command-arguments.ts';
 import { type Column, renderTable } from '../deliveries/table.ts';
 import { usages } from '../help/usages.ts';
 import { openExisting } from '../open-existing.ts';
-import { note, print } from '../terminal/output.ts';
+import { note, print, printJson } from '../terminal/output.ts';
 
 /** `portico tokens list`. Resolves to the exit code. */
 export async function listTokens(argv: readonly string[]): Promise<number> {
@@ -13,7 +13,7 @@ export async function listTokens(argv: readonly string[]): Promise<number> {
   const { apiTokens } = database;
   const tokens = await (args.has('--all') ? apiTokens.list() : apiTokens.live());
   if (args.has('--json')) {
-    await print(`${JSON.stringify(tokens.map(({ digest: _, ...token }) => token))}\n`);
+    await printJson(tokens.map(({ digest: _, ...token }) => token));
   } else if (tokens.length === 0) {
     note('There are no tokens.');
   } else {

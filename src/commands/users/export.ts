@@ -5,7 +5,7 @@ import { type CommandArguments, readArguments } from '../argv/command-arguments.
 import { usages } from '../help/usages.ts';
 import { openExisting } from '../open-existing.ts';
 import { INTERRUPTED, interruption } from '../terminal/interruption.ts';
-import { counted, note, print } from '../terminal/output.ts';
+import { counted, note, print, printData, printJson } from '../terminal/output.ts';
 import { showProgress } from '../terminal/progress.ts';
 import { ExportFile } from './export-file.ts';
 
@@ -26,7 +26,7 @@ export async function exportCommand(argv: readonly string[]): Promise<number> {
     { path: file, format, restart: args.has('--restart') },
     signal,
   );
-  if (args.has('--json')) await print(`${JSON.stringify({ complete: isComplete, users, resumed })}\n`);
+  if (args.has('--json')) await printJson({ complete: isComplete, users, resumed });
   else if (isComplete) await print(`Exported ${counted(users, 'user', 'users')}.\n`);
   if (isComplete) return 0;
   note('Interrupted. Run it again to go on.');
@@ -44,10 +44,10 @@ async function toOutput(
   format: ExportFormat,
   signal: AbortSignal,
 ): Promise<number> {
-  await print(exportHead(format));
+  await printData(exportHead(format));
   for await (const { text } of exportUsers(users, format, { after: 0, upTo: await users.lastId() })) {
     if (signal.aborted) return INTERRUPTED;
-    await print(text);
+    await printData(text);
   }
   return 0;
 }

@@ -1,5 +1,6 @@
+import { printable } from '../../core/quote.ts';
 import type { ImportOutcome } from '../../users/import/import-users.ts';
-import { counted, note, plain, print } from '../terminal/output.ts';
+import { counted, note, print, printJson } from '../terminal/output.ts';
 
 /** Maximum number of refused lines that are named: in text, and in JSON. */
 const NAMED = 20;
@@ -41,10 +42,11 @@ export class ImportTally {
         skipped: this.#skipped,
         examples: this.#examples,
       };
-      await print(`${JSON.stringify({ complete: !isInterrupted, created, refused, skipped, examples })}\n`);
+      await printJson({ complete: !isInterrupted, created, refused, skipped, examples });
       return;
     }
-    for (const { line, reason } of this.#examples.slice(0, NAMED)) note(`Line ${line}: ${plain(reason)}.`);
+    for (const { line, reason } of this.#examples.slice(0, NAMED))
+      note(`Line ${line}: ${printable(reason)}.`);
     if (this.#refused > NAMED) note(`And ${(this.#refused - NAMED).toLocaleString('en-US')} more.`);
     if (this.#skipped > 0) {
       note(

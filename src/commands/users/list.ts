@@ -5,7 +5,7 @@ import { countOf } from '../argv/filter-arguments.ts';
 import { type Column, renderTable } from '../deliveries/table.ts';
 import { usages } from '../help/usages.ts';
 import { openExisting } from '../open-existing.ts';
-import { note, print } from '../terminal/output.ts';
+import { note, printJson, printPainted } from '../terminal/output.ts';
 
 const MAX_LIMIT = 1_000;
 
@@ -41,14 +41,14 @@ export async function listUsers(argv: readonly string[]): Promise<number> {
   const users = page.users.map(({ json }) => JSON.parse(json) as ListedUser);
   const last = page.more ? (users.at(-1)?.id ?? null) : null;
   if (args.has('--json')) {
-    await print(`${JSON.stringify({ users, next: last })}\n`);
+    await printJson({ users, next: last });
     return 0;
   }
   if (users.length === 0) note('No user matches.');
   else {
     const lines = renderTable(COLUMNS, users, process.stdout.isTTY ? process.stdout.columns : undefined);
     const [title = '', ...rows] = lines;
-    await print(`${[paintFor(process.stdout)('bold', title), ...rows].join('\n')}\n`);
+    await printPainted(`${[paintFor(process.stdout)('bold', title), ...rows].join('\n')}\n`);
   }
   if (last !== null) note(`More: add --after ${last}`);
   return 0;

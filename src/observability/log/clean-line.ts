@@ -1,3 +1,4 @@
+import { printableLines } from '../../core/quote.ts';
 import { hideSecrets, type SecretTexts } from '../../core/redaction.ts';
 
 const NAMES = '(?:proxy-)?authorization|(?:set-)?cookie|x-webhook-token';
@@ -11,9 +12,12 @@ const SUSPICIOUS = /authorization|cookie|x-webhook-token/i;
 const LITERALS = new RegExp(TEXT, 'g');
 const NUMBER = /^[\d.eE+-]+$/;
 
+/** Few lines have anything else. */
+const PLAIN = /^[\x20-\x7e]*\n?$/;
+
 /**
  * Creates the function that redacts a log line, which is one JSON object: the values of header fields with credentials,
- * at any depth, and the known secrets.
+ * at any depth, and the known secrets. What a terminal obeys is escaped in it, since people look at logs on one.
  */
 export function lineCleaner(secrets: SecretTexts): (line: string) => string {
   let known: readonly string[] | undefined;
@@ -23,8 +27,10 @@ export function lineCleaner(secrets: SecretTexts): (line: string) => string {
       known = secrets.texts;
       hide = hiderOf(known);
     }
-    if (!SUSPICIOUS.test(line)) return hide(line);
-    return hide(line.replace(FIELD, '$1"******"').replace(HEAD, '$1: ******'));
+    const clean = SUSPICIOUS.test(line)
+      ? hide(line.replace(FIELD, '$1"******"').replace(HEAD, '$1: ******'))
+      : hide(line);
+    return PLAIN.test(clean) ? clean : printableLines(clean);
   };
 }
 

@@ -43,7 +43,7 @@ function stackOf(error: Error): string {
 /** Opens the process's log. */
 export async function openLog(options: LogOptions): Promise<Logger> {
   const { level, secrets = { texts: [] }, tail } = options;
-  const destination = options.stream ?? (await standardOutput());
+  const destination = options.stream ?? standardOutput();
   const clean = lineCleaner(secrets);
   const streamWrite = tail === undefined ? clean : (line: string) => tail.add(clean(line));
   return pino(
@@ -54,7 +54,7 @@ export async function openLog(options: LogOptions): Promise<Logger> {
 
 let gathering: GatheringStream | undefined;
 
-async function standardOutput(): Promise<DestinationStream> {
+function standardOutput(): DestinationStream {
   if (!process.stdout.isTTY) {
     if (gathering === undefined) {
       gathering = gatherWrites(pino.destination({ dest: 1, sync: true }));
@@ -63,7 +63,7 @@ async function standardOutput(): Promise<DestinationStream> {
     }
     return gathering;
   }
-  const terminal = await terminalLog();
+  const terminal = terminalLog();
   terminal.begin();
   return terminal;
 }

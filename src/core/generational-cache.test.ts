@@ -54,6 +54,16 @@ test('with no room nothing is remembered', () => {
   assert.equal(cache.bytes, 0);
 });
 
+test('a generation that grew past its half leaves no room for another half', () => {
+  const cache = new GenerationalCache<number>(36);
+  cache.set('a', 1, 5);
+  cache.set('b', 2, 3);
+  cache.grow('a', 11);
+  cache.set('c', 3, 18);
+  assert.ok(cache.bytes <= 36, `${cache.bytes}`);
+  assert.equal(cache.get('c'), 3);
+});
+
 test('its bound holds however entries grow, and it never tells a wrong value', () => {
   const step = fc.record({
     what: fc.constantFrom('get', 'set', 'grow'),

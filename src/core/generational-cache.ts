@@ -44,6 +44,7 @@ export class GenerationalCache<V> {
     if (2 * (this.#young.bytes + bytes) > this.#maxBytes) this.#age();
     this.#young.entries.set(key, { value, bytes });
     this.#young.bytes += bytes;
+    this.#bound();
   }
 
   /** Counts what an entry has grown by; one that takes half of the room is forgotten. */
@@ -58,6 +59,11 @@ export class GenerationalCache<V> {
       generation.bytes -= entry.bytes;
     }
     if (2 * this.#young.bytes > this.#maxBytes) this.#age();
+    this.#bound();
+  }
+
+  /** A generation that grew past its half before it became the old one leaves less room for the young one. */
+  #bound(): void {
     if (this.bytes > this.#maxBytes) this.#old = { entries: new Map(), bytes: 0 };
   }
 

@@ -112,7 +112,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
         }),
       )
     : undefined;
-  if (opened !== undefined) warnOfExposedFiles(settings, loggers.child('database'));
+  if (opened !== undefined) warnOfExposedFiles(settings, log);
   const database = opened && (tracing?.database(opened, settings['database.url']) ?? opened);
   addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));
   const backups = database && scheduledBackups(settings, { loggers, metrics });

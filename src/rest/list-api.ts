@@ -29,7 +29,7 @@ export const WRITE_CONDITIONS: readonly ApiParameter[] = [
 
 export const IDEMPOTENCY_KEY = header(
   'idempotency-key',
-  'A name for this create: repeated with the same body it gives the same reply and creates nothing. An import goes on behind the line up to which it was stored.',
+  'A name for this create, known for its caller alone: repeated with the same body it gives the same reply and creates nothing. An import goes on behind the line up to which it was stored.',
   '6f1c1d5e-7b7a-4c8e-9a35-0d2f6f6f2b0e',
 );
 

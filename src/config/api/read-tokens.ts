@@ -19,7 +19,7 @@ export interface ReadTokens {
 }
 
 /** What tokens are read with. */
-export interface TokenReading {
+interface TokenReading {
   /** What messages call them. */
   readonly path: string;
   readonly resolve: SecretResolver;

@@ -5,7 +5,7 @@ import { choice, count, duration, list, text } from '../option.ts';
 export const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /** What scopes are configured with. */
-export interface ScopeOptions {
+interface ScopeOptions {
   readonly readScope?: string;
   readonly writeScope?: string;
   readonly scopes?: readonly string[];

@@ -39,7 +39,9 @@ test('portico init overwrites nothing and asks nobody who is not there', async (
   assert.deepEqual(await readdir(join(folder.path, 'new')), ['package.json', 'portico.config.mts']);
 
   await writeFile(join(folder.path, 'package.json'), COMMONJS);
-  assert.match((await init('--package', '--yes')).stdout, /package\.json is already there and stays/);
+  const kept = await init('--package', '--yes');
+  assert.match(kept.stdout, /package\.json is already there and stays/);
+  assert.match(kept.stderr, /^Run "npm install portico@file:\S+" and then "npx portico" there\.$/m);
   assert.equal(await readFile(join(folder.path, 'package.json'), 'utf8'), COMMONJS);
   const again = await init('--yes');
   assert.equal(again.code, 2);

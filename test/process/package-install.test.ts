@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { cp, mkdir, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { noticedPackages } from '../../scripts/license-notices.ts';
@@ -15,11 +15,19 @@ import { type ShownCommand, shownCommand } from '../support/shown-commands.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-const { built, install, ...cleanup } = await packPackage();
+const { built, tarball, env, install, ...cleanup } = await packPackage();
 after(() => cleanup[Symbol.asyncDispose]());
 const folder = await install('empty');
 const installed = join(folder, 'node_modules/portico');
 const readJson = (path: string) => JSON.parse(readFileSync(join(installed, path), 'utf8'));
+
+const PORTS = { GRAPHQL_PORT: '0', REST_PORT: '0', MANAGEMENT_PORT: '0', PORT: '0', SHUTDOWN_LINGER: '0' };
+
+/** npm and npx themselves, in a command of a document. */
+const byNpm = (shown: ShownCommand) => ({
+  ...shown,
+  command: shown.command.replaceAll(/\bnp[mx] /g, 'command $&'),
+});
 
 /** This Node, and the one that PORTICO_OTHER_NODE names. */
 const nodes = [process.execPath, process.env.PORTICO_OTHER_NODE ?? ''];
@@ -172,18 +180,85 @@ test('its bill of materials lists every package that is inside, with licence and
 });
 
 test('npx finds what is installed, writes its configuration and starts it', async () => {
-  const ports = { GRAPHQL_PORT: '0', REST_PORT: '0', MANAGEMENT_PORT: '0', PORT: '0', SHUTDOWN_LINGER: '0' };
-  const place = { cwd: folder, env: ports };
+  const place = { cwd: folder, env: PORTS };
   // npx itself, which finds the package.
-  const byNpx = (shown: ShownCommand) => ({ ...shown, command: `command ${shown.command}` });
-  const init = await runShown(byNpx(shownCommand('docs/PACKAGE.md', /^npx portico init --yes$/)), place);
+  const init = await runShown(byNpm(shownCommand('docs/PACKAGE.md', /^npx portico init --yes$/)), place);
   assert.equal(init.code, 0, init.stderr);
   assert.ok(existsSync(join(folder, 'portico.config.mts')));
-  const start = byNpx(shownCommand('docs/PACKAGE.md', /^npx portico$/));
+  const start = byNpm(shownCommand('docs/PACKAGE.md', /^npx portico$/));
   const said = await runShownUntil(start, place, (text) => text.includes('"msg":"ready"'));
   assert.match(said, /"msg":"stopped"/);
   const [, line = ''] =
     /\n```\n( +Console .*)\n```\n/.exec(readFileSync(join(ROOT, 'docs/CONSOLE.md'), 'utf8')) ?? [];
   assert.match(line, /8080/);
   assert.match(said, new RegExp(`^${line.replace('8080', '\\d+')}$`, 'm'));
+});
+
+/** What the package.json in a folder says that the service depends on. */
+const dependencyIn = (place: string): string =>
+  JSON.parse(readFileSync(join(place, 'my-service/package.json'), 'utf8')).dependencies.portico;
+
+/** The command of the document, by a `portico` of any installation. */
+function initBy(portico: string): ShownCommand {
+  const shown = byNpm(shownCommand('docs/PACKAGE.md', /init my-service/));
+  return { ...shown, command: shown.command.replace('command npx portico', portico) };
+}
+
+test('portico init --package depends on the tarball that the package in the folder was installed from', async () => {
+  const init = await runShown(initBy('command npx portico'), { cwd: folder });
+  assert.equal(init.code, 0, init.stderr);
+  assert.match(init.stderr, /Run "npm install" and then "npm start" there\.$/m);
+  assert.equal(dependencyIn(folder), `file:../../${basename(tarball)}`);
+});
+
+// Nothing is installed around these, so a service can only start by what its own package.json names.
+const ELSEWHERE: Readonly<Record<string, { portico(place: string): Promise<string>; from: string }>> = {
+  'the tarball alone': {
+    portico: async () => `command npx --yes --package='${tarball}' -- portico`,
+    from: `file:../../${basename(tarball)}`,
+  },
+  // npm notes nothing about it: the folder is linked, which needs no registry.
+  'a global installation': {
+    portico: async (place) => {
+      const words = ['install', '--silent', '--global', '--prefix', join(place, 'global'), tarball];
+      await promisify(execFile)('npm', words, { cwd: place, env: { ...process.env, ...env } });
+      return `'${join(place, 'global/bin/portico')}'`;
+    },
+    from: 'file:../global/lib/node_modules/portico',
+  },
+};
+for (const [what, { portico, from }] of Object.entries(ELSEWHERE)) {
+  test(`portico init --package from ${what}: npm install and npm start start the service`, async () => {
+    const place = join(folder, '..', what.replaceAll(' ', '-'));
+    await mkdir(place);
+    const there = { cwd: place, env: { ...PORTS, ...env } };
+    const init = await runShown(initBy(await portico(place)), there);
+    assert.equal(init.code, 0, init.stderr);
+    assert.equal(dependencyIn(place), from);
+    const start = byNpm(shownCommand('docs/PACKAGE.md', /^cd my-service/));
+    const said = await runShownUntil(start, there, (text) => text.includes('"msg":"ready"'));
+    assert.match(said, /"msg":"stopped"/);
+    assert.ok(existsSync(join(place, 'my-service/node_modules/.bin/portico')));
+  });
+}
+
+test('portico init --package depends on what npm has noted about the installation', async () => {
+  const { version } = readJson('package.json');
+  const notes: Readonly<Record<string, string>> = {
+    'https://registry.example.com/portico/-/portico-0.1.0.tgz': `^${version}`,
+    'git+ssh://git@git.example.com/portico.git#c0ffee': 'git+ssh://git@git.example.com/portico.git#c0ffee',
+    'https://example.com/portico.tgz': 'https://example.com/portico.tgz',
+    // The tarball is gone.
+    'file:../gone.tgz': 'file:../node_modules/portico',
+    '': 'file:../node_modules/portico',
+  };
+  for (const [i, [resolved, expected]] of Object.entries(notes).entries()) {
+    const place = join(folder, `noted-${i}`);
+    await cp(built, join(place, 'node_modules/portico'), { recursive: true });
+    const packages = { 'node_modules/portico': { resolved } };
+    await writeFile(join(place, 'node_modules/.package-lock.json'), JSON.stringify({ packages }));
+    const words = ['node_modules/portico/bin/portico.js', 'init', 'my-service', '--package', '--yes'];
+    execFileSync(process.execPath, words, { cwd: place, stdio: 'pipe' });
+    assert.equal(dependencyIn(place), expected);
+  }
 });

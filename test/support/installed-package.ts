@@ -10,6 +10,9 @@ import { temporaryFolder } from './temporary-folder.ts';
 export interface PackedPackage extends AsyncDisposable {
   /** A folder with what the package is packed from. */
   readonly built: string;
+  readonly tarball: string;
+  /** What has npm take packages from those of this checkout. */
+  readonly env: NodeJS.ProcessEnv;
   /** Installs it into a new folder, after `prepare` has run there; with npm's own output when it fails. */
   install(name: string, prepare?: (folder: string) => Promise<void>): Promise<string>;
 }
@@ -20,21 +23,21 @@ export async function packPackage(): Promise<PackedPackage> {
   const { built } = cleanup.use(await buildPackage({ types: true }));
   const { path } = cleanup.use(await temporaryFolder());
   const { url } = cleanup.use(await npmRegistry());
+  const env = { npm_config_cache: join(path, 'cache'), npm_config_registry: url };
   const npm = (cwd: string, ...args: readonly string[]) =>
-    promisify(execFile)('npm', args, {
-      cwd,
-      env: { ...process.env, npm_config_cache: join(path, 'cache'), npm_config_registry: url },
-    });
+    promisify(execFile)('npm', args, { cwd, env: { ...process.env, ...env } });
   await npm(built, 'pack', '--silent', '--pack-destination', path);
-  const tarball = (await readdir(path)).find((name) => name.endsWith('.tgz')) ?? 'no tarball';
+  const tarball = join(path, (await readdir(path)).find((name) => name.endsWith('.tgz')) ?? 'no tarball');
   const rest = cleanup.move();
   return {
     built,
+    tarball,
+    env,
     async install(name, prepare) {
       const folder = join(path, name);
       await mkdir(folder);
       await prepare?.(folder);
-      await npm(folder, 'install', '--no-audit', '--no-fund', '--silent', join(path, tarball));
+      await npm(folder, 'install', '--no-audit', '--no-fund', '--silent', tarball);
       return folder;
     },
     [Symbol.asyncDispose]: () => rest.disposeAsync(),

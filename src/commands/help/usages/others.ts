@@ -10,7 +10,15 @@ export const otherUsages = {
     about:
       'Writes portico.config.mts with a handler, a health check and an endpoint into a folder, the current one by ' +
       'default. It overwrites nothing.',
-    options: [{ flag: '--package', description: 'Writes a package.json too, where there is none.' }, yes],
+    options: [
+      {
+        flag: '--package',
+        description:
+          'Writes a package.json too, where there is none: it depends on this package, so "npm install" and "npm start" ' +
+          'start the service.',
+      },
+      yes,
+    ],
     examples: ['portico init --yes', 'portico init my-service --package --yes'],
     standalone: true,
   },

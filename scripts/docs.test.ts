@@ -19,6 +19,8 @@ async function project(configuration: string) {
     join(folder.path, 'docs/ERRORS.md'),
     '<!-- error-codes:start -->\n<!-- error-codes:end -->\n',
   );
+  const webhooks = '<!-- renamed-events:start -->\n<!-- renamed-events:end -->\n';
+  await writeFile(join(folder.path, 'docs/WEBHOOKS.md'), webhooks);
   await writeFile(join(folder.path, 'docs/OPERATIONS.md'), '<!-- meters:start -->\n<!-- meters:end -->\n');
   await mkdir(join(folder.path, 'deploy/grafana'), { recursive: true });
   await writeFile(join(folder.path, 'TESTING.md'), '<!-- sabotages:start -->\n<!-- sabotages:end -->\n');
@@ -43,6 +45,8 @@ test('the tables are written between their marks, and only there', async () => {
   const written = await readFile(file, 'utf8');
   assert.equal(written, `# Title\n\n${start}\n\n${renderOptions()}\n\n${end}\n\nafter $& $1\n`);
   assert.match(await readFile(join(folder.path, 'docs/ERRORS.md'), 'utf8'), /\n\| `NO_ROUTE` \| 404 \| /);
+  const renamed = /\n\| `github` \| `push` \| `new_commit` \|\n/;
+  assert.match(await readFile(join(folder.path, 'docs/WEBHOOKS.md'), 'utf8'), renamed);
   if (onLinux) {
     assert.match(
       await readFile(join(folder.path, 'docs/OPERATIONS.md'), 'utf8'),

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { renderOptions } from '../src/config/options-table.ts';
 import { ERROR_CODES } from '../src/core/error-codes.ts';
+import { renamedEvents } from '../src/webhook/sources/defaults.ts';
 import { dashboard } from './ops/dashboard.ts';
 import { meterTable } from './ops/meter-table.ts';
 import { listMeters } from './ops/meters.ts';
@@ -55,6 +56,14 @@ writeSection(
   'docs/ERRORS.md',
   'error-codes',
   ['| Code | Status | Meaning and remedy |', '| --- | --- | --- |', ...codes].join('\n'),
+);
+const renamed = renamedEvents().flatMap(({ scheme, event, names }) =>
+  names.map((name) => `| \`${scheme}\` | \`${name}\` | \`${event}\` |`),
+);
+writeSection(
+  'docs/WEBHOOKS.md',
+  'renamed-events',
+  ["| Scheme | Sender's own name | Name in Portico |", '| --- | --- | --- |', ...renamed].join('\n'),
 );
 writeSection(
   'TESTING.md',

@@ -5,7 +5,7 @@ import { type ExposureRules, isExposed } from '../management/access/exposure.ts'
 import type { ApiSources } from '../management/api/api-sources.ts';
 import type { DeliveriesView } from '../management/endpoints/deliveries.ts';
 import { openHistory } from './console/console-parts.ts';
-import { jobPlanOf } from './doors/webhook-door.ts';
+import { replayPlanOf } from './doors/webhook-door.ts';
 import { accessOf } from './exposure-rules.ts';
 import type { Parts } from './parts.ts';
 
@@ -54,5 +54,5 @@ function recordExchanges({ doors }: Parts): ExchangeLog {
 /** Undefined when no door has opened the database. */
 function viewDeliveries({ config, openedDatabase }: Parts): DeliveriesView | undefined {
   const database = openedDatabase();
-  return database && { log: database.deliveries, plan: jobPlanOf(config) };
+  return database && { log: database.deliveries, plan: replayPlanOf(config) };
 }

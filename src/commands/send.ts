@@ -1,3 +1,5 @@
+import { printable } from '../core/quote.ts';
+import { sentName } from '../webhook/event-names.ts';
 import { readArguments } from './argv/command-arguments.ts';
 import { countOf } from './argv/filter-arguments.ts';
 import { usages } from './help/usages.ts';
@@ -23,11 +25,16 @@ export async function sendCommand(argv: readonly string[]): Promise<number> {
   const config = await args.configuration();
   const sendAs = senderOf(args, config);
   const receiver = receiverOf(args.value('--url'), config, sendAs);
-  const event = args.value('--event') ?? 'test';
+  const named = args.value('--event') ?? 'test';
+  const event = sentName(sendAs.layout, named);
   const data = await readJson('--data', args.value('--data') ?? '{}');
   const given = args.value('--body');
   const body = given === undefined ? undefined : await readContent('--body', given);
   endWithReader();
+  // A body of one's own names its event itself, unless a header does.
+  const isNamed = body === undefined || sendAs.layout.event.kind === 'header';
+  if (event !== named && isNamed)
+    note(`Sent as ${printable(event)}, the sender's own name for ${printable(named)}.`);
 
   using signal = interruption();
   const sending = { receiver, sendAs, event, data, body, headers, id: args.value('--id'), count };

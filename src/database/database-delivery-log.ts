@@ -1,6 +1,5 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { AttemptEntry } from '../inbox/attempts.ts';
-import type { NewJob } from '../inbox/delivery.ts';
 import type {
   DeliveryCursor,
   DeliveryDetail,
@@ -9,6 +8,7 @@ import type {
   DeliveryPage,
   DeliverySummary,
   JobDetail,
+  ReplayedJob,
 } from '../inbox/delivery-log.ts';
 import { ATTEMPTS, entriesByJob, SUCCESS, successEntry } from './attempt-rows.ts';
 import { JOB_STATUS, PLANNED_AT, STATUS } from './inbox-sql.ts';
@@ -18,13 +18,13 @@ import { storedKey } from './stored-key.ts';
 type Row = readonly unknown[];
 
 const summary = (size: string) => `
-  d.seq, d.id, d.source, d.event, d.received_at, ${size}, ${STATUS},
+  d.seq, d.id, d.source, d.event, d.sender_event, d.received_at, ${size}, ${STATUS},
   (SELECT CAST(coalesce(sum(attempts), 0) AS int) FROM jobs WHERE delivery = d.seq),
   (SELECT min(${PLANNED_AT}) FROM jobs WHERE delivery = d.seq)`;
 
 /** The condition of a filter; null parameters match everything. `contains` is that of a text in the body. */
 const matches = (contains: string) => `
-  (CAST($4 AS text) IS NULL OR event = $4) AND (CAST($5 AS text) IS NULL OR source = $5)
+  (CAST($4 AS text) IS NULL OR event = $4 OR sender_event = $4) AND (CAST($5 AS text) IS NULL OR source = $5)
   AND (CAST($6 AS bigint) IS NULL OR received_at >= $6) AND (CAST($7 AS bigint) IS NULL OR received_at < $7)
   AND (CAST($8 AS text) IS NULL OR ${STATUS} = $8) AND (CAST($9 AS text) IS NULL OR ${contains})`;
 
@@ -123,7 +123,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
   /** Waits until every `seq` below one that was seen before is visible, or will never be. */
   protected awaitEarlier(): MaybePromise<void> {}
 
-  abstract replay(id: string, jobs: readonly NewJob[], now: number): Promise<boolean>;
+  abstract replay(id: string, jobs: readonly ReplayedJob[], now: number): Promise<boolean>;
   abstract discard(id: string, now: number): Promise<boolean>;
 
   list(
@@ -155,7 +155,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
       if (row === undefined) return undefined;
       const summary = this.#summary(row);
       type Columns = [string, string | null, string | null, string | null, Uint8Array];
-      const [dataPointer, contentType, headers, trace, body] = row.slice(9) as Columns;
+      const [dataPointer, contentType, headers, trace, body] = row.slice(10) as Columns;
       const texts = { dataPointer: this.decode(dataPointer), contentType: this.decode(contentType) };
       return whenReady(this.read(JOBS, [summary.seq]), (jobRows) =>
         whenReady(this.read(ATTEMPTS, [summary.seq]), (rows) => {
@@ -198,15 +198,17 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
       string,
       string,
       string | null,
+      string | null,
       number,
       number,
       DeliverySummary['status'],
       number,
       number | null,
     ];
-    const [seq, id, source, event, receivedAt, size, status, attempts, plannedAt] = row as Columns & Row;
-    const texts = { source: this.decode(source), event: this.decode(event) };
-    return { seq, id, ...texts, status, receivedAt, attempts, size, plannedAt };
+    const columns = row as Columns & Row;
+    const [seq, id, source, event, senderEvent, receivedAt, size, status, attempts, plannedAt] = columns;
+    const names = { event: this.decode(event), senderEvent: this.decode(senderEvent) };
+    return { seq, id, source: this.decode(source), ...names, status, receivedAt, attempts, size, plannedAt };
   }
 
   #job(row: Row, receivedAt: number, entries: ReadonlyMap<number, readonly AttemptEntry[]>): JobDetail {

@@ -18,8 +18,9 @@ export interface DetailView {
 /** A delivery in a list, as a JSON value. */
 export function summaryJson(summary: DeliverySummary) {
   const { seq, id, source, event, status, receivedAt, attempts, size, plannedAt } = summary;
+  const names = { event, senderEvent: summary.senderEvent ?? event };
   const times = { receivedAt: iso(receivedAt), plannedAt: isoOrNull(plannedAt) };
-  return { seq, id, source, event, status, ...times, attempts, size };
+  return { seq, id, source, ...names, status, ...times, attempts, size };
 }
 
 /**

@@ -16,6 +16,8 @@ export interface DeliverySummary {
   readonly id: string;
   readonly source: string;
   readonly event: string | null;
+  /** The sender's own name of the event where its source renames it; null otherwise. */
+  readonly senderEvent: string | null;
   readonly status: DeliveryStatus;
   readonly receivedAt: number;
   /** Sum over all its jobs. */
@@ -42,13 +44,14 @@ export interface JobDetail {
   readonly history: readonly AttemptEntry[];
 }
 
-export interface DeliveryDetail extends DeliverySummary, StoredDelivery {
+export interface DeliveryDetail extends DeliverySummary, Omit<StoredDelivery, 'senderEvent'> {
   readonly jobs: readonly JobDetail[];
 }
 
 /** Selects deliveries; all given conditions must hold. */
 export interface DeliveryFilter {
   readonly status?: DeliveryStatus;
+  /** By either name, the sender's own or Portico's. */
   readonly event?: string;
   readonly source?: string;
   /** Received at or after, in milliseconds since the epoch. */
@@ -71,6 +74,12 @@ export interface DeliveryPage {
   readonly next: number | undefined;
 }
 
+/** A job to open again. */
+export interface ReplayedJob extends NewJob {
+  /** The target whose job it takes over; default its own. */
+  readonly replaces?: string;
+}
+
 /** Lists, shows, replays and discards deliveries, for operators and tools. */
 export interface DeliveryLog {
   /** How many changes may be under way at once; more may wait for a connection in vain. */
@@ -84,11 +93,11 @@ export interface DeliveryLog {
    */
   resolve(name: string, limit: number): MaybePromise<readonly string[]>;
   /**
-   * Reopens the jobs of a delivery that have a target of `jobs`, each with its attempts reset; an unhandled delivery
-   * gets `jobs` as new ones. Resolves to false when nothing was reopened: there is no such delivery, one of its jobs is
+   * Reopens the jobs of a delivery that have a target of `jobs`, or one that a job of `jobs` replaces, each with its
+   * attempts reset; an unhandled delivery gets `jobs` as new ones. Resolves to false when nothing was reopened: there is no such delivery, one of its jobs is
    * already open, or none has such a target.
    */
-  replay(id: string, jobs: readonly NewJob[], now: number): Promise<boolean>;
+  replay(id: string, jobs: readonly ReplayedJob[], now: number): Promise<boolean>;
   /** Discards the open and dead jobs of a delivery; resolves to false when it has none. */
   discard(id: string, now: number): Promise<boolean>;
 }

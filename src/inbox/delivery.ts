@@ -6,15 +6,31 @@ export interface Delivery {
   readonly id: string;
   /** The name of the signed source that sent it; empty for /webhook itself. */
   readonly source: string;
-  /** The kind of event (contract 2.5). */
+  /** The kind of event (contract 2.5), by the name that its handler has. */
   readonly event: string;
+  /** The kind of event by the sender's own name; the same as `event`, unless the source renames it. */
+  readonly senderEvent: string;
   /** The event's own payload, not validated (contract 2.5). */
   readonly data: unknown;
+  /** The whole parsed body, with what the sender says around the payload: an id, an account, a time. */
+  readonly body: unknown;
   readonly receivedAt: Date;
   /** The headers of the request that its source keeps, by name in lower case. */
   readonly headers: DeliveryHeaders;
   /** 1 for the first attempt. */
   readonly attempt: number;
+}
+
+const HANDLER_PREFIX = 'handler:';
+
+/** The target of the handler with a name. */
+export function handlerTargetName(event: string): string {
+  return `${HANDLER_PREFIX}${event}`;
+}
+
+/** Whether a target is a handler; the others are addresses. */
+export function isHandlerTarget(target: string): boolean {
+  return target.startsWith(HANDLER_PREFIX);
 }
 
 /** A job to create: one target for one delivery. */
@@ -33,8 +49,10 @@ export interface NewJob {
 export interface StoredDelivery {
   readonly id: string;
   readonly source: string;
-  /** Null when the body names none. */
+  /** The name that the event has here; null when the request names none. */
   readonly event: string | null;
+  /** The sender's own name of the event where its source renames it; null or absent where that is `event`. */
+  readonly senderEvent?: string | null | undefined;
   /** JSON pointer (RFC 6901) to the handler's data in the body. */
   readonly dataPointer: string;
   readonly contentType: string | null;
@@ -46,6 +64,25 @@ export interface StoredDelivery {
   readonly body: Uint8Array;
   /** Milliseconds since the epoch. */
   readonly receivedAt: number;
+}
+
+/** The names of an event: Portico's, and the sender's own where that is another one. */
+export type EventNames = Pick<StoredDelivery, 'event' | 'senderEvent'>;
+
+/** Whether an event goes by a name, be it Portico's or the sender's own. */
+export function isCalled({ event, senderEvent }: EventNames, name: string): boolean {
+  return event === name || senderEvent === name;
+}
+
+/** Senders choose the names of events; the log cuts longer ones, in characters. */
+const MAX_LOGGED_NAME = 200;
+
+/** The names of an event as fields of a log entry. */
+export function eventFields({ event, senderEvent }: EventNames): Readonly<Record<string, string | null>> {
+  return {
+    event: event?.slice(0, MAX_LOGGED_NAME) ?? null,
+    ...(senderEvent != null && { senderEvent: senderEvent.slice(0, MAX_LOGGED_NAME) }),
+  };
 }
 
 /** A delivery to store. */

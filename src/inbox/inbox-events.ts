@@ -3,7 +3,7 @@ import { describeError } from '../core/describe-error.ts';
 import { limitedEntry } from '../observability/log/limited-entry.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import { storedTraceFields } from '../observability/trace/trace-fields.ts';
-import type { ClaimedJob, NewDelivery } from './delivery.ts';
+import { type ClaimedJob, eventFields, type NewDelivery } from './delivery.ts';
 import type { WorkerEvents } from './dispatch/worker.ts';
 import type { Appended } from './inbox.ts';
 import { isOwnSource } from './own-sources.ts';
@@ -21,8 +21,8 @@ export interface Events extends WorkerEvents, Disposable {
   refused(source: string, reason: string): void;
 }
 
-/** Senders choose event names; longer ones are cut in the log, in characters. */
-const MAX_NAME = 200;
+/** The name of a target has that of its event in it; the log cuts longer ones, in characters. */
+const MAX_TARGET = 200;
 
 /** Longer error messages are cut in the log, in characters. */
 const MAX_ERROR = 1_000;
@@ -74,38 +74,44 @@ export function createEvents(
     released: attempts.with('outcome', 'released'),
     died: attempts.with('outcome', 'died'),
   };
-  const about = ({ delivery: { id, event, trace }, target, attempt }: ClaimedJob) => ({
-    delivery: id,
-    event: event?.slice(0, MAX_NAME) ?? null,
-    target: target.slice(0, MAX_NAME),
+  const about = ({ delivery, target, attempt }: ClaimedJob) => ({
+    delivery: delivery.id,
+    ...eventFields(delivery),
+    target: target.slice(0, MAX_TARGET),
     attempt,
-    ...storedTraceFields(trace),
+    ...storedTraceFields(delivery.trace),
+  });
+  const received = (delivery: NewDelivery) => ({
+    delivery: delivery.id,
+    source: delivery.source,
+    ...eventFields(delivery),
+    ...storedTraceFields(delivery.trace),
   });
 
   const resources = entries.move();
   return {
-    appended({ id, source, event, jobs, receivedAt, trace }, appended, filtered = false) {
+    appended(delivery, appended, filtered = false) {
+      const { source, jobs, receivedAt } = delivery;
       result[appended].increment();
       if (!isOwnSource(source)) acknowledgements.record((Date.now() - receivedAt) / 1_000);
-      const fields = { source, event: event?.slice(0, MAX_NAME) ?? null, ...storedTraceFields(trace) };
       if (appended === 'revived') {
-        log.info({ delivery: id, ...fields }, 'dead delivery received again, retrying');
+        log.info(received(delivery), 'dead delivery received again, retrying');
       } else if (appended === 'stored' && filtered) {
         filteredCount.increment();
-        filteredEntry.write({ delivery: id, ...fields });
+        filteredEntry.write(received(delivery));
       } else if (appended === 'stored' && jobs.length === 0) {
         // contract 6: any other event is logged as unhandled
         unhandled.increment();
-        unhandledEntry.write({ delivery: id, ...fields });
+        unhandledEntry.write(received(delivery));
       }
     },
-    ruleFailed({ id, event }, target, error) {
-      const fields = { delivery: id, event: event?.slice(0, MAX_NAME) ?? null, target };
+    ruleFailed(delivery, target, error) {
+      const fields = { delivery: delivery.id, ...eventFields(delivery), target };
       // Whatever it threw, the delivery is acknowledged.
       ruleEntry.write({ ...fields, error: describeError(error).slice(0, MAX_ERROR) });
     },
-    ruleIgnored({ id, event }, target, problem) {
-      const fields = { delivery: id, event: event?.slice(0, MAX_NAME) ?? null, target };
+    ruleIgnored(delivery, target, problem) {
+      const fields = { delivery: delivery.id, ...eventFields(delivery), target };
       ignoredEntry.write({ ...fields, error: problem.message });
     },
     refused(source, reason) {

@@ -1,10 +1,13 @@
-import type { NewJob } from './delivery.ts';
+import { isHandlerTarget, type NewJob, type StoredDelivery } from './delivery.ts';
 import { parseDeliveryBody } from './delivery-body.ts';
-import type { DeliveryDetail, DeliveryLog, DeliveryStatus } from './delivery-log.ts';
+import type { DeliveryDetail, DeliveryLog, DeliveryStatus, ReplayedJob } from './delivery-log.ts';
 import type { DeliveryFacts } from './rules/received-delivery.ts';
 
 /** Decides which jobs a delivery gets with the current handlers; `body` is the parsed one. */
-export type ReplayPlan = (delivery: DeliveryFacts, body: unknown) => readonly NewJob[];
+export type ReplayPlan = (
+  delivery: DeliveryFacts & Pick<StoredDelivery, 'headers'>,
+  body: unknown,
+) => readonly NewJob[];
 
 /** `open`: a job is still open; `no-handler`: none of its targets exists any more. */
 export type ReplayResult = 'replayed' | 'not-found' | 'open' | 'no-handler';
@@ -47,14 +50,22 @@ export async function discardDelivery(
   return (await log.find(id)) === undefined ? 'not-found' : 'settled';
 }
 
-/** Jobs of removed handlers and forward addresses are left out, because nothing would run them. */
-function jobsToOpen(delivery: DeliveryDetail, plan: ReplayPlan): readonly NewJob[] {
+/**
+ * Jobs of removed handlers and forward addresses are left out, because nothing would run them. A delivery has one handler:
+ * where that is another one now, under the other name of the event, it takes over the job of the one before.
+ */
+function jobsToOpen(delivery: DeliveryDetail, plan: ReplayPlan): readonly ReplayedJob[] {
   const { jobs } = delivery;
   const planned = plan(delivery, parsed(delivery));
   if (jobs.length === 0) return planned;
   const dead = jobs.filter(({ status }) => status === 'dead');
   const targets = new Set((dead.length > 0 ? dead : jobs).map(({ target }) => target));
-  return planned.filter(({ target }) => targets.has(target));
+  const former = jobs.findLast(({ target }) => isHandlerTarget(target))?.target;
+  return planned.flatMap((job) => {
+    if (targets.has(job.target)) return [job];
+    const takesOver = isHandlerTarget(job.target) && former !== undefined && targets.has(former);
+    return takesOver ? [{ ...job, replaces: former }] : [];
+  });
 }
 
 function parsed(delivery: DeliveryDetail): unknown {

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { ALERT_TARGET } from '../inbox/alerts/alert-delivery.ts';
-import type { ClaimedJob, NewDelivery } from '../inbox/delivery.ts';
+import { type ClaimedJob, eventFields, type NewDelivery } from '../inbox/delivery.ts';
 import { Dispatcher } from '../inbox/dispatch/dispatcher.ts';
 import { Heartbeat } from '../inbox/dispatch/heartbeat.ts';
 import { retention } from '../inbox/dispatch/retention.ts';
@@ -84,8 +84,11 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
   };
   const network = building.use(new Network());
   const threads = isolation && new ThreadPool({ ...isolation, log });
-  const onFiltered = ({ target, delivery: { id, event } }: ClaimedJob) =>
-    log.info({ delivery: id, event, target }, 'delivery filtered before its attempt');
+  const onFiltered = ({ target, delivery }: ClaimedJob) =>
+    log.info(
+      { delivery: delivery.id, ...eventFields(delivery), target },
+      'delivery filtered before its attempt',
+    );
   const forwardTo = (forward: ForwardSettings): Target => {
     const { secrets, allowPrivate } = forward;
     const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
@@ -99,11 +102,12 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
   };
   const targets = [
     ...[...handlers].map(([event, spec]) => {
-      const target = handlerTarget(event, spec, defaults, ({ delivery: { id, trace }, attempt }) =>
-        log.child({ delivery: id, event, attempt, ...storedTraceFields(trace) }),
-      );
+      const target = handlerTarget(event, spec, defaults, ({ delivery, attempt }) => {
+        const trace = storedTraceFields(delivery.trace);
+        return log.child({ delivery: delivery.id, ...eventFields(delivery), attempt, ...trace });
+      });
       const runs = threads !== undefined && spec.isolate ? isolatedTarget(target, event, threads) : target;
-      return guardedTarget(trace(runs, {}), spec, onFiltered);
+      return guardedTarget(trace(runs, {}), spec, onFiltered, event);
     }),
     ...forwards.map(forwardTo),
     ...(deadAlert.address === undefined ? [] : [{ ...forwardTo(deadAlert.address), name: ALERT_TARGET }]),
@@ -131,8 +135,8 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
   });
   const plan = createJobPlan(handlers, forwards, events.ruleFailed, events.ruleIgnored);
   const onAppended = (delivery: NewDelivery, appended: Appended) => {
-    const { event, jobs } = delivery;
-    const filtered = jobs.length === 0 && hasTarget(event, handlers, forwards);
+    const { jobs } = delivery;
+    const filtered = jobs.length === 0 && hasTarget(delivery, handlers, forwards);
     events.appended(delivery, appended, filtered);
     for (const { target } of jobs) dispatcher.wake(target);
   };

@@ -39,11 +39,14 @@ test('a handler has the limits that it names, and those of the door for the rest
   assert.deepEqual([own.concurrency, own.timeout, own.maxAttempts], [2, 5, 1]);
 });
 
-test('it gets its delivery under our name for the event, with the data that the pointer finds', async () => {
-  const { data, ...rest } = await given(job('{"data":{"a/b":[1,{"n":7}]}}', '/data/a~1b/1'));
-  assert.deepEqual(data, { n: 7 });
+test('it gets its delivery under its own name for the event, with the data that the pointer finds and the whole body', async () => {
+  const { data, body, ...rest } = await given(job('{"data":{"a/b":[1,{"n":7}]}}', '/data/a~1b/1'));
+  assert.deepEqual([data, body], [{ n: 7 }, { data: { 'a/b': [1, { n: 7 }] } }]);
   const receivedAt = new Date(1_700_000_000_000);
-  assert.deepEqual(rest, { id: 'id-1', source: 'shop', event: 'paid', headers: {}, receivedAt, attempt: 3 });
+  const names = { event: 'paid', senderEvent: 'paid' };
+  assert.deepEqual(rest, { id: 'id-1', source: 'shop', ...names, headers: {}, receivedAt, attempt: 3 });
+  const sent = await given(job('{}', '', { event: 'paid', senderEvent: 'orders/paid' }));
+  assert.deepEqual([sent.event, sent.senderEvent], ['paid', 'orders/paid']);
   const headers = '{"x-event":"paid"}';
   assert.deepEqual((await given(job('{}', '', { headers }))).headers, { 'x-event': 'paid' });
   assert.deepEqual((await given(job('[1]', ''))).data, [1]);

@@ -1,6 +1,6 @@
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
 import { parsePointer, valueAt } from '../core/json-pointer.ts';
-import type { ClaimedJob, Delivery } from '../inbox/delivery.ts';
+import { type ClaimedJob, type Delivery, handlerTargetName } from '../inbox/delivery.ts';
 import { parseDeliveryBody } from '../inbox/delivery-body.ts';
 import { headersOf } from '../inbox/delivery-headers.ts';
 import type { Target } from '../inbox/dispatch/target.ts';
@@ -28,11 +28,6 @@ export function limitsOf(
   };
 }
 
-/** The target name of an event's handler. */
-export function handlerTargetName(event: string): string {
-  return `handler:${event}`;
-}
-
 /** The handler of one event as a target of the dispatcher. `logOf` returns the log of one delivery. */
 export function handlerTarget(
   event: string,
@@ -50,10 +45,12 @@ export function handlerTarget(
   };
 }
 
-/** What the handler of an event gets of a job. */
+/** What the handler of an event gets of a job; docs/HANDLERS.md lists the members. */
 export function deliveryOf({ attempt, delivery }: ClaimedJob, event: string): Delivery {
-  const { id, source, dataPointer, receivedAt } = delivery;
-  const data = valueAt(parseDeliveryBody(delivery), parsePointer(dataPointer) ?? []);
+  const { id, source, senderEvent, dataPointer, receivedAt } = delivery;
+  const body = parseDeliveryBody(delivery);
+  const data = valueAt(body, parsePointer(dataPointer) ?? []);
+  const names = { event, senderEvent: senderEvent ?? event };
   const headers = headersOf(delivery);
-  return { id, source, event, data, headers, receivedAt: new Date(receivedAt), attempt };
+  return { id, source, ...names, data, body, headers, receivedAt: new Date(receivedAt), attempt };
 }

@@ -87,8 +87,43 @@ test('functions get the whole delivery, made once', () => {
   const body = { data: { n: 1 } };
   plan(facts('e'), body);
   const receivedAt = new Date(1_700_000_000_000);
-  assert.deepEqual(got[0], { id: 'id-1', source: 'shop', event: 'e', body, data: { n: 1 }, receivedAt });
+  const names = { event: 'e', senderEvent: 'e' };
+  assert.deepEqual(got[0], { id: 'id-1', source: 'shop', ...names, body, data: { n: 1 }, receivedAt });
   assert.deepEqual([got.length, new Set(got).size], [3, 1]);
+});
+
+test("a handler is found by either name, the sender's own first, and its rules get the delivery by its name", () => {
+  const got: unknown[] = [];
+  const see = ({ event, senderEvent }: { event: string | null; senderEvent: string | null }) =>
+    void got.push(`${event} of ${senderEvent}`);
+  const rules = {
+    when: (...[delivery]: Parameters<typeof see>) => {
+      see(delivery);
+      return true;
+    },
+    order: see,
+    runAt: see,
+    priority: see,
+  };
+  const both = new Map<string, HandlerSpec>([
+    ['new_commit', { handler }],
+    ['push', { handler, ...rules }],
+  ]);
+  const jobsOf = (handlers: ReadonlyMap<string, HandlerSpec>, senderEvent?: string | null) =>
+    createJobPlan(handlers, [
+      { ...forward('f', ['push']), when: rules.when },
+      forward('g', ['new_commit', 'push']),
+    ])({ ...facts('new_commit'), senderEvent }, {}).map(({ target }) => target);
+  assert.deepEqual(jobsOf(both, 'push'), ['handler:push', 'forward:f', 'forward:g']);
+  assert.deepEqual(got, [...Array(4).fill('push of push'), 'new_commit of push']);
+  assert.deepEqual(jobsOf(both), ['handler:new_commit', 'forward:g']);
+  assert.deepEqual(jobsOf(both, 'tag'), ['handler:new_commit', 'forward:g']);
+  both.delete('new_commit');
+  assert.deepEqual(jobsOf(both), ['forward:g']);
+  assert.deepEqual(jobsOf(new Map(), 'push'), ['forward:f', 'forward:g']);
+  const known = (senderEvent: string | null, ...forwards: readonly ForwardSettings[]) =>
+    hasTarget({ event: 'new_commit', senderEvent }, both, forwards);
+  assert.deepEqual([known('push'), known('tag'), known('tag', forward('f', ['tag']))], [true, false, true]);
 });
 
 test('forward addresses have an order as handlers do, by pointer or function', () => {
@@ -172,7 +207,7 @@ test('when a function throws or is asynchronous, the delivery gets its job and t
 test('an event with a target is told from one without, whatever the filters say', () => {
   const never = { when: () => false };
   const known = (event: string | null, ...forwards: readonly ForwardSettings[]) =>
-    hasTarget(event, new Map([['e', { handler, ...never }]]), forwards);
+    hasTarget({ event }, new Map([['e', { handler, ...never }]]), forwards);
   assert.deepEqual([known('e'), known('x'), known(null)], [true, false, false]);
   assert.deepEqual([known('x', forward('f', ['x'])), known('y', forward('f', ['x']))], [true, false]);
   assert.equal(known(null, { ...forward('f'), ...never }), true);

@@ -1,16 +1,16 @@
 import type { HandlerSpec } from '../config/schema/module-handlers.ts';
-import type { NewJob } from '../inbox/delivery.ts';
+import { type EventNames, handlerTargetName, isCalled, type NewJob } from '../inbox/delivery.ts';
 import { USERS_SOURCE } from '../inbox/own-sources.ts';
 import type { DeliveryFacts } from '../inbox/rules/received-delivery.ts';
+import { handlerOf } from './event-names.ts';
 import { forwardTargetName } from './forward/forward-target.ts';
 import type { ForwardSettings } from './forward/read-forwards.ts';
-import { handlerTargetName } from './handler-target.ts';
 import { AskedDelivery } from './rules/asked-delivery.ts';
 import { type DeliveryRules, deliveryRules } from './rules/delivery-rules.ts';
 
 /**
  * Decides which jobs a delivery gets: one for its event's handler, if any, and one for each forward address of the event,
- * unless their filters do not want it. `body` is the parsed one. Never throws.
+ * by either name of the event, unless their filters do not want it. `body` is the parsed one. Never throws.
  */
 export type JobPlan = (delivery: DeliveryFacts, body: unknown) => readonly NewJob[];
 
@@ -22,6 +22,8 @@ export type RuleIgnored = (delivery: DeliveryFacts, target: string, problem: Typ
 
 interface Route extends DeliveryRules {
   readonly target: string;
+  /** The name of a handler, by which its rules get the delivery. */
+  readonly event?: string;
   /** The events; undefined: all, or none where `users` names changes. */
   readonly events?: readonly string[] | undefined;
   /** The changes of users. */
@@ -38,7 +40,7 @@ export function createJobPlan(
   const ofHandlers = new Map<string, Route>(
     [...handlers].map(([event, spec]) => [
       event,
-      { target: handlerTargetName(event), ...deliveryRules(spec) },
+      { target: handlerTargetName(event), event, ...deliveryRules(spec) },
     ]),
   );
   const ofForwards = forwards.map((forward): Route => {
@@ -72,11 +74,11 @@ export function createJobPlan(
     const { event, source } = delivery;
     const asked = new AskedDelivery(delivery, body);
     const jobs: NewJob[] = [];
-    const handler = event === null || source === USERS_SOURCE ? undefined : ofHandlers.get(event);
-    const handled = handler && jobOf(handler, delivery, asked);
+    const handler = source === USERS_SOURCE ? undefined : handlerOf(delivery, ofHandlers);
+    const handled = handler && jobOf(handler, delivery, asked.calledBy(handler.event ?? event));
     if (handled !== undefined) jobs.push(handled);
     for (const route of ofForwards) {
-      if (!isOf(route, event, source)) continue;
+      if (!isOf(route, delivery, source)) continue;
       const job = jobOf(route, delivery, asked);
       if (job !== undefined) jobs.push(job);
     }
@@ -86,11 +88,11 @@ export function createJobPlan(
 
 /** Whether an event has a handler or forward address, whatever their filters say of a delivery. */
 export function hasTarget(
-  event: string | null,
+  names: EventNames,
   handlers: ReadonlyMap<string, HandlerSpec>,
   forwards: readonly ForwardSettings[],
 ): boolean {
-  return (event !== null && handlers.has(event)) || forwards.some((forward) => isOf(forward, event, ''));
+  return handlerOf(names, handlers) !== undefined || forwards.some((forward) => isOf(forward, names, ''));
 }
 
 const isTimed = ({ priority, runAt }: Route) => priority !== undefined || runAt !== undefined;
@@ -98,9 +100,9 @@ const isTimed = ({ priority, runAt }: Route) => priority !== undefined || runAt 
 /** A sender may name its events as it likes: only the source tells changes of users. */
 function isOf(
   { events, users = [] }: Pick<Route, 'events' | 'users'>,
-  event: string | null,
+  names: EventNames,
   source: string,
 ): boolean {
-  if (source === USERS_SOURCE) return users.some((change) => event === `user.${change}`);
-  return events === undefined ? users.length === 0 : event !== null && events.includes(event);
+  if (source === USERS_SOURCE) return users.some((change) => names.event === `user.${change}`);
+  return events === undefined ? users.length === 0 : events.some((event) => isCalled(names, event));
 }

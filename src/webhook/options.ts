@@ -38,7 +38,7 @@ export type WebhookNumbers = Readonly<Record<(typeof NUMBERS)[number], number>>;
 export interface WebhookOptions extends Partial<WebhookNumbers> {
   /** The store of deliveries. Its database must stay open until the application has closed. */
   readonly inbox: Inbox;
-  /** Handlers of deliveries, by event; default none: deliveries are stored for a replay. */
+  /** Handlers of deliveries, by either name of the event; default none: deliveries are stored for a replay. */
   readonly handlers?: Readonly<Record<string, DeliveryHandler | HandlerSpec>>;
   /** Signed senders by name, each at /webhook/<name>; default none. */
   readonly sources?: SourcesConfig;
@@ -68,13 +68,13 @@ export function readWork(
 ) {
   const { sources, forward, alerts, schedules } = given;
   const resolver = createSecretResolver(process.env, process.cwd());
+  const handlers = readHandlers({ value: given.handlers, path: 'options: webhook.handlers' }, problems);
   const settings = readWebhookSettings(
-    { sources, forward, alerts, schedules },
+    { handlers, sources, forward, alerts, schedules },
     'options',
     resolver,
     problems,
   );
-  const handlers = readHandlers({ value: given.handlers, path: 'options: webhook.handlers' }, problems);
   problems.push(...isolationProblems(handlers, 'options: webhook.handlers'));
   if (problems.length > 0) throw new ConfigError(problems);
   return { ...settings, handlers };

@@ -2,6 +2,7 @@ import type { ConfigCode } from '../config/schema/code.ts';
 import type { SecretResolver } from '../config/sources/secret-resolver.ts';
 import type { Schedule } from '../inbox/schedules/schedule.ts';
 import { type DeadAlertSettings, readDeadAlert } from './alerts/read-alerts.ts';
+import { unreachableHandlers } from './event-names.ts';
 import { type ForwardSettings, readForwards } from './forward/read-forwards.ts';
 import { readSchedules } from './schedules/read-schedules.ts';
 import { readSources } from './sources/read-sources.ts';
@@ -16,19 +17,26 @@ export interface WebhookSettings {
 }
 
 /**
- * Reads the data that configures the webhook door; `name` is the module's name in messages. Errors are
- * added to `problems`, one line each; the result is then invalid.
+ * Reads the data that configures the webhook door, and checks that its handlers can be reached; `name` is the module's
+ * name in messages. Errors are added to `problems`, one line each; the result is then invalid.
  */
 export function readWebhookSettings(
-  { sources, forward, alerts, schedules }: Pick<ConfigCode, 'sources' | 'forward' | 'alerts' | 'schedules'>,
+  code: Pick<ConfigCode, 'handlers' | 'sources' | 'forward' | 'alerts' | 'schedules'>,
   name: string,
   resolve: SecretResolver,
   problems: string[],
 ): WebhookSettings {
+  const before = problems.length;
+  const sources = readSources(code.sources, `${name}: webhook.sources`, resolve, problems);
+  const schedules = readSchedules(code.schedules, `${name}: webhook.schedules`, problems);
+  // A source or a schedule that cannot be read may be what reaches a handler.
+  if (problems.length === before) {
+    problems.push(...unreachableHandlers(code.handlers, sources, schedules, `${name}: webhook.handlers`));
+  }
   return {
-    sources: readSources(sources, `${name}: webhook.sources`, resolve, problems),
-    forwards: readForwards(forward, `${name}: webhook.forward`, resolve, problems),
-    schedules: readSchedules(schedules, `${name}: webhook.schedules`, problems),
-    deadAlert: readDeadAlert(alerts, `${name}: webhook.alerts`, resolve, problems),
+    sources,
+    forwards: readForwards(code.forward, `${name}: webhook.forward`, resolve, problems),
+    schedules,
+    deadAlert: readDeadAlert(code.alerts, `${name}: webhook.alerts`, resolve, problems),
   };
 }

@@ -5,6 +5,7 @@ import { addClockMetrics } from '../inbox/observability/clock-metrics.ts';
 import type { ReplayPlan } from '../inbox/replay-delivery.ts';
 import { Metrics } from '../observability/metrics/metrics.ts';
 import { createWebhookDoor } from './door.ts';
+import { planOfReplay } from './event-names.ts';
 import { createJobPlan } from './job-plan.ts';
 import { readOptions, readWork, type WebhookOptions } from './options.ts';
 
@@ -58,7 +59,7 @@ export const webhook: FastifyPluginAsync<WebhookOptions> = async (app, given) =>
  * The jobs that a delivery gets with these options, for `deliveries` of portico/management to replay it. Throws
  * ConfigError.
  */
-export function replayPlan(options: Pick<WebhookOptions, 'handlers' | 'forward'>): ReplayPlan {
-  const { handlers, forwards } = readWork(options);
-  return createJobPlan(handlers, forwards);
+export function replayPlan(options: Pick<WebhookOptions, 'handlers' | 'sources' | 'forward'>): ReplayPlan {
+  const { handlers, sources, forwards } = readWork(options);
+  return planOfReplay(createJobPlan(handlers, forwards), sources);
 }

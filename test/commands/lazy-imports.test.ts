@@ -33,7 +33,7 @@ test('the version is shown without the configuration and the service', () => {
 
 test('help loads the table of options and the usages, and no command', () => {
   const help =
-    /^(?:commands\/help(?:\.ts|\/)|config\/options\/|http\/auth\/password-hash\.ts|users\/search-level\.ts)/;
+    /^(?:commands\/help(?:\.ts|\/)|config\/options\/|http\/auth\/password-hash\.ts|users\/search-level\.ts|webhook\/sources\/defaults\.ts)/;
   for (const args of [['--help'], ['send', '--help']]) {
     const files = loadedBy(...args).filter((file) => !COMMON.test(file) && !help.test(file));
     assert.deepEqual(files, [], args.join(' '));

@@ -30,12 +30,32 @@ test('tail shows what is new, each once and in order, until Ctrl+C', async () =>
     'id',
     'source',
     'event',
+    'senderEvent',
     'status',
     'receivedAt',
     'plannedAt',
     'attempts',
     'size',
   ]);
+  tail.child.kill('SIGINT');
+  assert.equal(await tail.exited(), 0);
+});
+
+test("tail finds an event by the sender's own name too, and shows both", async () => {
+  await using folder = await temporaryFolder();
+  await using database = await openDatabase(`sqlite:${join(folder.path, 'portico.db')}`);
+  const args = ['deliveries', 'tail', '--event', 'push'];
+  await using tail = startPortico({ cwd: folder.path, args });
+  await waiting(tail);
+  const [first] = await storeDeliveries(database, 'new_commit', 1, { source: 'github', senderEvent: 'push' });
+  await storeDeliveries(database, 'new_commit', 1);
+  const [last] = await storeDeliveries(database, 'push', 1);
+  await waitFor('both', () => tail.stdout.trim().split('\n').length === 2);
+  const shown = tail.stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.replace(/^\S+ +\S+ +/, ''));
+  assert.deepEqual(shown, [`${first}  new_commit (push) from github`, `${last}  push`]);
   tail.child.kill('SIGINT');
   assert.equal(await tail.exited(), 0);
 });

@@ -3,7 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { Database } from '../../src/database/database.ts';
-import type { NewDelivery, NewJob } from '../../src/inbox/delivery.ts';
+import type { EventNames, NewDelivery, NewJob } from '../../src/inbox/delivery.ts';
 import { DELIVERY_STATUSES, type DeliveryFilter, type DeliveryStatus } from '../../src/inbox/delivery-log.ts';
 import { deliveryPages } from '../../src/inbox/delivery-pages.ts';
 import { discardDelivery, replayDelivery } from '../../src/inbox/replay-delivery.ts';
@@ -158,6 +158,7 @@ for (const [engine, open] of Object.entries(engines)) {
         id,
         source: 'gh',
         event: 'e',
+        senderEvent: null,
         status: 'dead',
         receivedAt: NOW,
         attempts: 1,
@@ -255,6 +256,99 @@ for (const [engine, open] of Object.entries(engines)) {
         'no-handler',
       );
       assert.deepEqual(await targetsOf(database.current, id), before);
+    });
+
+    test('an event is known by both of its names, wherever it is read, and found by either', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      const names = { event: 'new\0commit', senderEvent: 'pu\u0010sh' };
+      const jobs = [{ target: 'names', orderKey: 'key' }];
+      const renamed = [newDelivery({ ...names, jobs }), newDelivery({ ...names, jobs })];
+      for (const delivery of renamed) await inbox.append(delivery);
+      const other = await stored(database.current, 'unhandled', { event: names.senderEvent });
+      const none = await stored(database.current, 'unhandled', { event: null });
+
+      const namesOf = ({ event, senderEvent = null }: EventNames) => ({ event, senderEvent });
+      const [job] = await inbox.claim('names', 1, 'me', 5_000, { now: NOW + 100 });
+      assert.ok(job);
+      assert.deepEqual(namesOf(job.delivery), names);
+      const end = { lease: 5_000, maxBytes: 1_000_000 };
+      const { next } = await inbox.finish(job, 'me', { kind: 'done' }, end, NOW + 100);
+      assert.deepEqual(next && [next.delivery.id, namesOf(next.delivery)], [renamed[1]?.id, names]);
+      assert.deepEqual(namesOf((await deliveries.find(renamed[0]?.id ?? '')) ?? other), names);
+      assert.deepEqual(namesOf((await deliveries.find(other.id)) ?? none), {
+        event: names.senderEvent,
+        senderEvent: null,
+      });
+      const { items } = await deliveries.list({}, 10);
+      assert.deepEqual(items.map(namesOf), [
+        { event: null, senderEvent: null },
+        { event: names.senderEvent, senderEvent: null },
+        names,
+        names,
+      ]);
+      const both = renamed.map(({ id }) => id).toReversed();
+      assert.deepEqual(await all(database.current, { event: names.event }), both);
+      assert.deepEqual(await all(database.current, { event: names.senderEvent }), [other.id, ...both]);
+      assert.deepEqual(await all(database.current, { event: 'new' }), []);
+    });
+
+    test('a job of a handler goes to the one that has its place now, with its history and the order there', async () => {
+      await using database = await open();
+      const { inbox, deliveries } = database.current;
+      const now = { now: NOW + 100 };
+      const trace = { duration: 7, answer: null, kept: 20 };
+      const jobs = ['handler:new_commit', 'forward:x'].map((target) => ({ target, orderKey: null }));
+      const ids: string[] = [];
+      for (const kind of ['done', 'dead'] as const) {
+        const { id } = await stored(database.current, 'pending', { event: 'new_commit', jobs });
+        ids.push(id);
+        const [job] = await inbox.claim('handler:new_commit', 1, 'me', 5_000, now);
+        assert.ok(job);
+        const outcome = kind === 'done' ? { kind, trace } : { kind, error: 'E: no', trace };
+        assert.equal(await inbox.settle(job, 'me', outcome, NOW + 107), true);
+        const [sent] = await inbox.claim('forward:x', 1, 'me', 5_000, now);
+        assert.ok(sent);
+        assert.equal(await inbox.settle(sent, 'me', { kind: 'done' }, NOW + 107), true);
+      }
+      const plan = () => [
+        { target: 'handler:push', orderKey: 'key' },
+        { target: 'forward:x', orderKey: null },
+      ];
+      for (const id of ids) assert.equal(await replayDelivery(deliveries, plan, id, NOW + 200), 'replayed');
+      const [done = '', dead = ''] = ids;
+      assert.deepEqual(await targetsOf(database.current, done), [
+        ['handler:push', 'pending', 0],
+        ['forward:x', 'pending', 0],
+      ]);
+      // What was not dead stays done.
+      assert.deepEqual(await targetsOf(database.current, dead), [
+        ['handler:push', 'pending', 0],
+        ['forward:x', 'done', 1],
+      ]);
+      for (const id of ids) {
+        const [job] = (await deliveries.find(id))?.jobs ?? [];
+        assert.deepEqual(
+          job?.history.map(({ outcome }) => outcome),
+          [id === done ? 'done' : 'dead'],
+        );
+      }
+      // The key of the new handler's order holds, one after the other.
+      const claim = () => inbox.claim('handler:push', 10, 'me', 5_000, { now: NOW + 300 });
+      assert.deepEqual(
+        (await claim()).map(({ delivery, ordered }) => [delivery.id, ordered]),
+        [[done, true]],
+      );
+      // Nothing changes beside what is open.
+      assert.equal(
+        await deliveries.replay(
+          done,
+          [{ target: 'handler:x', orderKey: null, replaces: 'handler:push' }],
+          NOW,
+        ),
+        false,
+      );
+      assert.equal((await targetsOf(database.current, done))?.[0]?.[0], 'handler:push');
     });
 
     test('discarding ends what is open or dead, and fences off its lease', async () => {

@@ -15,7 +15,12 @@ for (const [engine, open] of Object.entries(engines)) {
       const body = Buffer.from([0x7b, 0x22, 0xc3, 0xa9, 0x22, 0x3a, 0x31, 0x65, 0x34, 0x30, 0x30, 0x7d]);
       const headers = JSON.stringify({ 'x-event': 'caf\u00e9\0' });
       const three = [
-        newDelivery({ body, headers, trace: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01 k=v` }),
+        newDelivery({
+          body,
+          headers,
+          senderEvent: 's\0',
+          trace: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01 k=v`,
+        }),
         newDelivery({ source: 's', event: null }),
         newDelivery(),
       ];

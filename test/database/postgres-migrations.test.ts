@@ -59,6 +59,7 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '021-audit.sql',
       '022-trace.sql',
       '023-import-digests.sql',
+      '024-sender-events.sql',
     ]);
     await using again = await openDatabase(url);
     assert.equal(await again.users.create({ name: 'a', email: 'a@b' }), 1);

@@ -56,8 +56,9 @@ function fillUsers(db: DatabaseSync, random: Random, count: number): void {
 
 function fillDeliveries(db: DatabaseSync, random: Random, count: number): void {
   const delivery = db.prepare(`
-    INSERT INTO deliveries (id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+    INSERT INTO deliveries (id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers,
+      sender_event)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
   const job = db.prepare(`
     INSERT INTO jobs (delivery, target, status, attempts, due_at, owner, order_key, error, finished_at, duration, ended_by, run_at,
       priority)
@@ -80,6 +81,7 @@ function fillDeliveries(db: DatabaseSync, random: Random, count: number): void {
       moment(),
       maybe(() => key(i)),
       maybe(() => JSON.stringify({ 'x-event': odd() })),
+      maybe(odd),
     ];
     delivery.run(...values);
     // None: unhandled.

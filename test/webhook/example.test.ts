@@ -34,7 +34,7 @@ test('what the README of the example shows is what comes back, and its handlers 
   const sent = await runShown(SEND, place);
   assert.equal(sent.code, 0, sent.stderr);
   await waitFor('both to be handled', () => example.count('deploying') === 2);
-  assert.match((await runShown(LIST, place)).stdout, / new_commit +github /);
+  assert.match((await runShown(LIST, place)).stdout, / new_commit \(push\) +github /);
   assert.equal(await example.stop('SIGTERM'), 0);
   assert.deepEqual(
     (await list(folder.path)).map(({ status }) => status),

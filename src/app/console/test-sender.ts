@@ -3,6 +3,7 @@ import { describeError } from '../../core/describe-error.ts';
 import { createSender, type Receiver } from '../../http/client/sender.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import type { TestAnswer, TestSender } from '../../management/console/console-view.ts';
+import { sentName } from '../../webhook/event-names.ts';
 import type { Signer } from '../../webhook/schemes/scheme.ts';
 import { UnsignableError } from '../../webhook/schemes/scheme-error.ts';
 import { token } from '../../webhook/schemes/token.ts';
@@ -36,10 +37,11 @@ export function createTestSender({ sources, secrets, receiver }: TestSenderOptio
     return { layout: defaultLayout('token'), sign: signer };
   }
 
-  function signed(name: string, event: string, data: unknown) {
+  function signed(name: string, called: string, data: unknown) {
     const source = sources.find((each) => each.name === name);
     if (source === undefined && name !== '') throw wrong('There is no such source');
     const { layout, sign: signer } = sign(source);
+    const event = sentName(layout, called);
     const id = randomUUID();
     try {
       const body = buildBody(layout, { event, data, id });

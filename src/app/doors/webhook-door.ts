@@ -6,10 +6,12 @@ import { addFrontPage } from '../../http/front-page.ts';
 import { unroutedHandler } from '../../http/unrouted.ts';
 import { addBacklogMetrics } from '../../inbox/observability/backlog-metrics.ts';
 import { addClockMetrics } from '../../inbox/observability/clock-metrics.ts';
-import { contractHandlers } from '../../webhook/contract-handlers.ts';
+import type { ReplayPlan } from '../../inbox/replay-delivery.ts';
+import { withContractHandlers } from '../../webhook/contract-handlers.ts';
 import { createWebhookDoor, type WebhookDoor } from '../../webhook/door.ts';
+import { planOfReplay } from '../../webhook/event-names.ts';
 import { isolationProblems, withIsolation } from '../../webhook/isolate/isolated-handlers.ts';
-import { createJobPlan, type JobPlan } from '../../webhook/job-plan.ts';
+import { createJobPlan } from '../../webhook/job-plan.ts';
 import { readNumbers } from '../../webhook/options.ts';
 import { readWebhookSettings, type WebhookSettings } from '../../webhook/settings.ts';
 import { webhookErrors } from '../../webhook/webhook-errors.ts';
@@ -48,7 +50,7 @@ export function openWebhookDoor({
   const door = createWebhookDoor({
     inbox,
     userFeed,
-    handlers: handlersOf(config),
+    handlers: handlersOf(config, settings),
     ...settings,
     isolation:
       config.file === undefined
@@ -83,9 +85,10 @@ export function openWebhookDoor({
   return { ...door, secrets: () => secret.current };
 }
 
-/** Which jobs a delivery would get now. */
-export function jobPlanOf(config: Config): JobPlan {
-  return createJobPlan(handlersOf(config), webhookSettings(config).forwards);
+/** Which jobs a stored delivery would get now. */
+export function replayPlanOf(config: Config): ReplayPlan {
+  const settings = webhookSettings(config);
+  return planOfReplay(createJobPlan(handlersOf(config, settings), settings.forwards), settings.sources);
 }
 
 /** Throws ConfigError. */
@@ -97,13 +100,13 @@ export function webhookSettings({ code, file, resolveSecret }: Config): WebhookS
 }
 
 /** The contract's own handlers, unless the configuration module has others for their events. Throws ConfigError. */
-function handlersOf({ code, file, settings }: Config): ReadonlyMap<string, HandlerSpec> {
+function handlersOf(
+  { code, file, settings }: Config,
+  { sources }: Pick<WebhookSettings, 'sources'>,
+): ReadonlyMap<string, HandlerSpec> {
   const defaults = { isolate: settings['webhook.isolate'], concurrency: settings['webhook.concurrency'] };
   const own = withIsolation(code.handlers, defaults);
   const problems = file === undefined ? isolationProblems(own, 'configuration: webhook.handlers') : [];
   if (problems.length > 0) throw new ConfigError(problems);
-  return new Map<string, HandlerSpec>([
-    ...Object.entries(contractHandlers).map(([event, handler]) => [event, { handler }] as const),
-    ...own,
-  ]);
+  return withContractHandlers(own, sources);
 }

@@ -1,4 +1,5 @@
 import { printable } from '../../core/quote.ts';
+import type { EventNames } from '../../inbox/delivery.ts';
 
 // Characters that terminals draw two columns wide (Unicode Standard Annex 11, roughly).
 const WIDE = /[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{Emoji_Presentation}\uff01-\uff60]/u;
@@ -31,6 +32,12 @@ export function cell(text: string, width = Number.POSITIVE_INFINITY): string {
     cut += character;
   }
   return `${cut}…`;
+}
+
+/** The event of a delivery by its name here, with the sender's own where that is another one; undefined without one. */
+export function eventText({ event, senderEvent }: EventNames): string | undefined {
+  if (event === null) return undefined;
+  return senderEvent == null ? event : `${event} (${senderEvent})`;
 }
 
 /** A text padded with spaces to a width in columns; `right` puts them in front. */

@@ -8,6 +8,7 @@ import { countOf, filterOf, filterWords } from '../argv/filter-arguments.ts';
 import { usages } from '../help/usages.ts';
 import { openExisting } from '../open-existing.ts';
 import { note, print, printPainted } from '../terminal/output.ts';
+import { eventText } from './cells.ts';
 import { type Column, renderTable } from './table.ts';
 
 /** `portico deliveries list`. Resolves to the exit code. */
@@ -82,7 +83,7 @@ function columnsAt(now: number): readonly Column<DeliverySummary>[] {
     { title: 'ID', text: ({ id }) => id },
     { title: 'STATUS', text: ({ status, plannedAt }) => status + untilTime(plannedAt, now) },
     { title: 'AGE', text: ({ receivedAt }) => formatSpan(now - receivedAt), right: true },
-    { title: 'EVENT', text: ({ event }) => event ?? '-', least: 8 },
+    { title: 'EVENT', text: (summary) => eventText(summary) ?? '-', least: 8 },
     { title: 'SOURCE', text: ({ source }) => source || '-', least: 8, dispensable: 1 },
     { title: 'TRIES', text: ({ attempts }) => String(attempts), right: true, dispensable: 2 },
     { title: 'BYTES', text: ({ size }) => String(size), right: true, dispensable: 3 },

@@ -1,6 +1,7 @@
 import { printable } from '../../core/quote.ts';
 import type { DeliveryLog } from '../../inbox/delivery-log.ts';
 import { UsageError } from '../argv/usage-error.ts';
+import { eventText } from './cells.ts';
 
 /** Maximum number of deliveries that the error for an ambiguous name lists. */
 const MAX_LISTED = 10;
@@ -17,7 +18,7 @@ export async function idNamed(log: DeliveryLog, word: string): Promise<string | 
     found === undefined
       ? []
       : [
-          `  ${found.id}  ${new Date(found.receivedAt).toISOString()}  ${printable(found.event ?? '')}`.trimEnd(),
+          `  ${found.id}  ${new Date(found.receivedAt).toISOString()}  ${printable(eventText(found) ?? '')}`.trimEnd(),
         ],
   );
   const more = ids.length > MAX_LISTED ? ['  and more'] : [];

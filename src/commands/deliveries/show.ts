@@ -8,7 +8,7 @@ import { usages } from '../help/usages.ts';
 import { openExisting } from '../open-existing.ts';
 import { counted, note, print, printData } from '../terminal/output.ts';
 import { describeAttempts } from './attempts.ts';
-import { pad } from './cells.ts';
+import { eventText, pad } from './cells.ts';
 import { idNamed } from './named.ts';
 import { prettyJson } from './pretty-json.ts';
 
@@ -35,11 +35,11 @@ function jsonOf(found: DeliveryDetail): string {
 }
 
 function describe(found: DeliveryDetail, now: number): readonly string[] {
-  const { id, status, event, source, receivedAt, size, contentType, dataPointer, jobs } = found;
+  const { id, status, source, receivedAt, size, contentType, dataPointer, jobs } = found;
   const fields: readonly (readonly [string, string])[] = [
     ['Delivery', id],
     ['Status', status],
-    ['Event', event ?? 'none in the delivery'],
+    ['Event', eventText(found) ?? 'none in the delivery'],
     ['Source', source === '' ? 'none, it came to /webhook' : source],
     ['Received', `${new Date(receivedAt).toISOString()}, ${formatSpan(now - receivedAt)} ago`],
     ['Body', `${counted(size, 'byte', 'bytes')}, ${contentType ?? 'no content type'}`],

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { printable } from '../../core/quote.ts';
 import { StoreUnavailableError } from '../../core/store-errors.ts';
+import { isCalled } from '../../inbox/delivery.ts';
 import { summaryJson } from '../../inbox/delivery-json.ts';
 import type { DeliveryFilter, DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
 import { deliveryPages } from '../../inbox/delivery-pages.ts';
@@ -10,7 +11,7 @@ import { usages } from '../help/usages.ts';
 import { openExisting } from '../open-existing.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { note, print } from '../terminal/output.ts';
-import { pad } from './cells.ts';
+import { eventText, pad } from './cells.ts';
 
 /** Time between two polls, in milliseconds. */
 const INTERVAL = 500;
@@ -68,7 +69,7 @@ function followArrivals(log: DeliveryLog, { event, source }: DeliveryFilter, sta
       after = items.at(-1)?.seq ?? after;
       yield items.filter(
         (item) =>
-          (event === undefined || item.event === event) && (source === undefined || item.source === source),
+          (event === undefined || isCalled(item, event)) && (source === undefined || item.source === source),
       );
     }
   };
@@ -90,7 +91,8 @@ function jsonLine(item: DeliverySummary): string {
   return `${JSON.stringify(summaryJson(item))}\n`;
 }
 
-function textLine({ id, status, event, source, receivedAt }: DeliverySummary): string {
-  const from = source === '' ? '' : ` from ${source}`;
-  return `${new Date(receivedAt).toISOString()}  ${pad(status, 10)}  ${id}  ${printable(`${event ?? '-'}${from}`)}\n`;
+function textLine(summary: DeliverySummary): string {
+  const { id, status, source, receivedAt } = summary;
+  const about = `${eventText(summary) ?? '-'}${source === '' ? '' : ` from ${source}`}`;
+  return `${new Date(receivedAt).toISOString()}  ${pad(status, 10)}  ${id}  ${printable(about)}\n`;
 }

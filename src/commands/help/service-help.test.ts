@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { flagOf } from '../../config/options/option.ts';
 import { optionKeys, optionOf } from '../../config/options/options.ts';
+import { schemeNames } from '../../config/schema/webhook-sources.ts';
+import { defaultLayout } from '../../webhook/sources/defaults.ts';
 import { commands } from '../argv/command-line.ts';
 import { help } from '../help.ts';
 
@@ -24,6 +26,16 @@ test('help names every command and every option once, with variable, description
     assert.ok(flat.includes(`${description} [${shown}`), key);
   }
   assert.ok(rows.some((row) => row.startsWith('  --config <file> ')));
+});
+
+test('help lists the renamed events of each scheme', () => {
+  const flat = renderHelp(80).replace(/\s+/g, ' ');
+  for (const scheme of schemeNames) {
+    for (const [own, event] of defaultLayout(scheme).events) {
+      assert.match(flat, new RegExp(` ${scheme} [^;]*${own}[^;]* (?:is|are) ${event} `));
+    }
+  }
+  assert.match(flat, / github push is new_commit /);
 });
 
 test('options stand under their door', () => {

@@ -1,6 +1,7 @@
 import { doors } from '../../config/options/door.ts';
 import { flagOf, formatDefault } from '../../config/options/option.ts';
 import { moduleOption, type OptionKey, optionKeys, optionOf } from '../../config/options/options.ts';
+import { renamedEvents } from '../../webhook/sources/defaults.ts';
 import { commands } from '../argv/command-line.ts';
 import type { HelpLine, HelpSection } from './render-help.ts';
 
@@ -17,6 +18,16 @@ export function serviceHelp(): readonly HelpSection[] {
       title: titles[door],
       lines: optionKeys.filter((key) => key.startsWith(`${door}.`)).map(lineOf),
     })),
+    {
+      title: 'Renamed events',
+      about:
+        'Signed sources of these schemes rename events of their senders, unless webhook.sources.<name>.events says ' +
+        "otherwise. Handlers, forward addresses and --event take either name; a handler under the sender's own name wins.",
+      lines: renamedEvents().map(({ scheme, event, names }) => ({
+        head: scheme,
+        text: `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} ${event}`,
+      })),
+    },
     {
       title: 'Precedence',
       about:

@@ -90,7 +90,7 @@ export const codeKeys = [
     key: 'webhook.handlers',
     shape: '{ [event]: (delivery, { signal, log }) => void }',
     description:
-      'Handlers of deliveries, by event; or `{ handler, when, order, concurrency, timeout, attempts, isolate }`: `when` a condition or function that says which deliveries it handles, `order` a JSON pointer to the key, or a function that gives it, whose deliveries are handled one after the other, times in milliseconds, `isolate: true` for a worker thread.',
+      "Handlers of deliveries, by the sender's own name of the event or by Portico's; or `{ handler, when, order, concurrency, timeout, attempts, isolate }`: `when` a condition or function that says which deliveries it handles, `order` a JSON pointer to the key, or a function that gives it, whose deliveries are handled one after the other, times in milliseconds, `isolate: true` for a worker thread.",
   },
   {
     key: 'webhook.sources',

@@ -10,7 +10,7 @@ export interface TransformData {
    */
   readonly body?: string | Readonly<Record<string, string>>;
   /**
-   * Headers by name. `{id}`, `{event}`, `{source}` and `{/pointer}` stand for what the delivery has there. A header is
+   * Headers by name. `{id}`, `{event}`, `{senderEvent}`, `{source}` and `{/pointer}` stand for what the delivery has there. A header is
    * left out when one of them has no value.
    */
   readonly headers?: Readonly<Record<string, string>>;

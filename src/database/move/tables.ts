@@ -51,6 +51,7 @@ export const movedTables: readonly MovedTable[] = [
     dedup_key: 'key',
     headers: 'name',
     trace: 'name',
+    sender_event: 'text',
   }),
   // Without `owner` and `claimed_at`: there are no leases in the target. `due_at` keeps the end of a lease in the source.
   // Which jobs wait for their order follows from the others.

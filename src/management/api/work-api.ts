@@ -26,6 +26,7 @@ const summary = {
   id: text(),
   source: text('The name of a signed source; empty for /webhook.'),
   event: textOrNull(),
+  senderEvent: textOrNull("The event by the sender's own name."),
   status: oneOfTexts(DELIVERY_STATUSES),
   receivedAt: TIME,
   attempts: integer(),
@@ -43,7 +44,7 @@ const job = object({
 
 const FILTERS: Readonly<Record<(typeof FILTER_FIELDS)[number], string>> = {
   status: 'The status of the deliveries.',
-  event: 'Their event.',
+  event: "Their event, by the sender's own name or by the one that its source gives it.",
   source: 'Their source.',
   since: 'The earliest time of receipt: ISO 8601, or an age like 2h.',
   until: 'The time of receipt before which they came.',

@@ -4,7 +4,7 @@ import type { ReceivedDelivery } from '../../inbox/rules/received-delivery.ts';
 /** The text of a header for a delivery; undefined when the delivery lacks a value for it. */
 export type HeaderTemplate = (delivery: ReceivedDelivery) => string | undefined;
 
-/** Parses a text with `{id}`, `{event}`, `{source}` and `{/pointer}` into the body; undefined when it is invalid. */
+/** Parses a text with `{id}`, `{event}`, `{senderEvent}`, `{source}` and `{/pointer}` into the body; undefined when it is invalid. */
 export function headerTemplate(text: string): HeaderTemplate | undefined {
   const parts: HeaderTemplate[] = [];
   // With a capturing group, split returns texts and placeholders alternately.
@@ -29,7 +29,7 @@ function plainPart(text: string): HeaderTemplate | undefined {
 }
 
 function placeholder(name: string): HeaderTemplate | undefined {
-  if (name === 'id' || name === 'event' || name === 'source')
+  if (name === 'id' || name === 'event' || name === 'senderEvent' || name === 'source')
     return (delivery) => delivery[name] ?? undefined;
   const pointer = parsePointer(name);
   if (pointer === undefined || name === '') return undefined;

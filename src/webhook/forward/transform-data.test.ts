@@ -77,7 +77,8 @@ test('each mistake is named where it is', () => {
   assert.deepEqual(problems({ body: '/data', headers: { 'x-a': '{id}' } }), []);
   assert.deepEqual(problems(undefined), []);
   const pointer = 'must be a JSON pointer such as /data/id';
-  const template = 'must be a text; braces only as in {id}, {event}, {source} and {/a/json/pointer}';
+  const template =
+    'must be a text; braces only as in {id}, {event}, {senderEvent}, {source} and {/a/json/pointer}';
   assert.deepEqual(problems({ bodi: '/data' }), [
     'at.transform has an unknown key "bodi"; did you mean body?',
   ]);

@@ -10,7 +10,8 @@ import { headerTemplate } from './header-template.ts';
 import { headerProblem } from './sent-headers.ts';
 
 const POINTER = 'must be a JSON pointer such as /data/id';
-const TEMPLATE = 'must be a text; braces only as in {id}, {event}, {source} and {/a/json/pointer}';
+const TEMPLATE =
+  'must be a text; braces only as in {id}, {event}, {senderEvent}, {source} and {/a/json/pointer}';
 
 const dataSchema = v.object(
   { body: v.optional(v.unknown()), headers: v.optional(v.unknown()) },

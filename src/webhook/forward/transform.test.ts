@@ -39,6 +39,7 @@ test('it gets the delivery, its attempt and its bytes', async () => {
     id,
     source: 'shop',
     event: 'e',
+    senderEvent: 'e',
     body: { event: 'e', data: 1 },
     data: 1,
     receivedAt: new Date(receivedAt),

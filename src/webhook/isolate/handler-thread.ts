@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { parentPort, workerData } from 'node:worker_threads';
 import { describeError } from '../../core/describe-error.ts';
 import { quote } from '../../core/quote.ts';
+import { eventFields } from '../../inbox/delivery.ts';
 import { headersOfTrace, storedTraceFields } from '../../observability/trace/trace-fields.ts';
 import { deliveryOf } from '../handler-target.ts';
 import type { Entry, Order, Report, ThreadData } from './messages.ts';
@@ -59,7 +60,10 @@ async function handle({ run, event, job }: Extract<Order, { readonly kind: 'run'
       throw new Error(`${file} has no handler for ${quote(event)} in a worker thread`);
     const { id } = job.delivery;
     const own = storedTraceFields(job.delivery.trace);
-    const log = threadLog({ delivery: id, event, attempt: job.attempt, ...own }, sendEntry);
+    const log = threadLog(
+      { delivery: id, ...eventFields(job.delivery), attempt: job.attempt, ...own },
+      sendEntry,
+    );
     const trace = headersOfTrace(job.delivery.trace);
     await current.run(run, () => handler(deliveryOf(job, event), { signal: abort.signal, log, trace }));
     running = undefined;

@@ -46,10 +46,11 @@ export function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): En
       const parsed = parseDeliveryBody({ source: name, contentType, body });
       const read = readDelivery(source, headers, parsed);
       if (read.kind === 'challenge') return { status: 200, type: TEXT_TYPE, body: read.answer };
-      const { event, dedupKey } = read;
+      const { event, senderEvent, dedupKey } = read;
       const dataPointer = read.pointer === source.data ? usualPointer : formatPointer(read.pointer);
       const kept = keptHeaders(source.headers, headers);
-      const received = { source: name, event, dataPointer, dedupKey, contentType, headers: kept, body };
+      const names = { source: name, event, senderEvent };
+      const received = { ...names, dataPointer, dedupKey, contentType, headers: kept, body };
       return acceptDelivery(parts, exchange, received, parsed);
     },
   };

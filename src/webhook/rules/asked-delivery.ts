@@ -16,6 +16,11 @@ export class AskedDelivery {
     this.body = body;
   }
 
+  /** The delivery for rules that get its event by this name. */
+  calledBy(event: string | null): AskedDelivery {
+    return event === this.#facts.event ? this : new AskedDelivery({ ...this.#facts, event }, this.body);
+  }
+
   get received(): ReceivedDelivery {
     this.#received ??= receivedDelivery(this.#facts, this.body);
     return this.#received;

@@ -39,6 +39,22 @@ const layouts: Readonly<Record<SchemeName, SourceLayout>> = {
   token: contract,
 };
 
+/** The events that the sources of a scheme rename by default: by the new name, the sender's own names. */
+export function renamedEvents(): readonly {
+  readonly scheme: SchemeName;
+  readonly event: string;
+  readonly names: readonly string[];
+}[] {
+  return (Object.keys(layouts) as SchemeName[]).flatMap((scheme) => {
+    const byEvent = Map.groupBy(layouts[scheme].events, ([, event]) => event);
+    return Array.from(byEvent, ([event, renamed]) => ({
+      scheme,
+      event,
+      names: renamed.map(([name]) => name),
+    }));
+  });
+}
+
 /** The defaults of a source's layout; `headerPrefix` is the one of the scheme standard. */
 export function defaultLayout(scheme: SchemeName, headerPrefix = 'webhook'): SourceLayout {
   const layout = layouts[scheme];

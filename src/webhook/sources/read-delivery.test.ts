@@ -25,6 +25,7 @@ test('Standard Webhooks', () => {
   assert.deepEqual(readDelivery(sourceOf('standard'), { 'webhook-id': 'msg_1' }, body), {
     kind: 'delivery',
     event: 'invoice.paid',
+    senderEvent: null,
     data: { id: 1 },
     dedupKey: 'msg_1',
   });
@@ -37,12 +38,13 @@ test('Standard Webhooks with other header names', () => {
   assert.deepEqual(readDelivery(source, headers, {}), {
     kind: 'delivery',
     event: null,
+    senderEvent: null,
     data: undefined,
     dedupKey: 'msg_1',
   });
 });
 
-test('GitHub: a push is the contract’s new_commit, everything else keeps its name', () => {
+test('GitHub: a push is the contract’s new_commit, and keeps its own name beside it; everything else has one name', () => {
   const body = { ref: 'refs/heads/main', event: 'other' };
   for (const [theirs, ours] of [
     ['push', 'new_commit'],
@@ -54,6 +56,7 @@ test('GitHub: a push is the contract’s new_commit, everything else keeps its n
     assert.deepEqual(readDelivery(sourceOf('github'), headers, body), {
       kind: 'delivery',
       event: ours,
+      senderEvent: ours === theirs ? null : theirs,
       data: body,
       dedupKey: 'guid',
     });
@@ -66,14 +69,22 @@ test('Stripe: payments are payment_received, everything else keeps its name', ()
   assert.deepEqual(read('payment_intent.succeeded'), {
     kind: 'delivery',
     event: 'payment_received',
+    senderEvent: 'payment_intent.succeeded',
     data,
     dedupKey: 'evt_1',
   });
   for (const type of ['charge.succeeded', 'invoice.paid']) {
-    assert.equal((read(type) as { event: string }).event, 'payment_received');
+    const { event, senderEvent } = read(type) as { event: string; senderEvent: string };
+    assert.deepEqual([event, senderEvent], ['payment_received', type]);
   }
   for (const type of ['checkout.session.completed', 'charge.refunded']) {
-    assert.deepEqual(read(type), { kind: 'delivery', event: type, data, dedupKey: 'evt_1' });
+    assert.deepEqual(read(type), {
+      kind: 'delivery',
+      event: type,
+      senderEvent: null,
+      data,
+      dedupKey: 'evt_1',
+    });
   }
 });
 
@@ -83,6 +94,7 @@ test('Slack: the inner event, and a challenge is answered', () => {
   assert.deepEqual(readDelivery(sourceOf('slack'), {}, body), {
     kind: 'delivery',
     event: 'app_mention',
+    senderEvent: null,
     data: event,
     dedupKey: 'Ev1',
   });
@@ -103,6 +115,7 @@ test('hmac and token: the body of the contract', () => {
     assert.deepEqual(readDelivery(sourceOf(scheme), { 'idempotency-key': '"k"' }, body), {
       kind: 'delivery',
       event: 'new_commit',
+      senderEvent: null,
       data: { id: 7 },
       dedupKey: '"k"',
     });
@@ -110,7 +123,7 @@ test('hmac and token: the body of the contract', () => {
 });
 
 test('a missing event or key is null, missing data undefined', () => {
-  const nothing = { kind: 'delivery', event: null, data: undefined, dedupKey: null };
+  const nothing = { kind: 'delivery', event: null, senderEvent: null, data: undefined, dedupKey: null };
   for (const body of [null, 1, 'text', [], {}, { event: 1 }, { event: '' }, { event: ['new_commit'] }]) {
     assert.deepEqual(readDelivery(sourceOf('token'), {}, body), nothing);
   }
@@ -129,6 +142,7 @@ test('events, data and keys may stand elsewhere', () => {
   assert.deepEqual(readDelivery(source, { 'x-topic': 'orders/create' }, body), {
     kind: 'delivery',
     event: 'payment_received',
+    senderEvent: 'orders/create',
     data: { id: 1 },
     dedupKey: '42',
   });
@@ -161,6 +175,7 @@ test('Slack: interactions and commands are events too, with all of their body', 
     const found = readDelivery(source, {}, body);
     assert.ok(found.kind === 'delivery');
     assert.equal(found.event, event);
+    assert.equal(found.senderEvent, source === renamed ? '/deploy' : null);
     if (event !== null) assert.deepEqual(found.data, body);
   }
 });

@@ -5,8 +5,10 @@ import { type SourceLayout, type SourceSettings, valueAtPlace } from './source.t
 /** The content of a verified request. */
 export interface ReadDelivery {
   readonly kind: 'delivery';
-  /** By our name for it; null when the request names none. */
+  /** By the name that it gets here; null when the request names none. */
   readonly event: string | null;
+  /** The sender's own name where the source renames the event; null otherwise. */
+  readonly senderEvent: string | null;
   /** The place of its data in the body. */
   readonly pointer: JsonPointer;
   /** The deduplication key: equal for requests that deliver the same event; null without one. */
@@ -30,10 +32,10 @@ export function readDelivery(
     if (typeof answer === 'string') return { kind: 'challenge', answer };
   }
   const dedupKey = dedupKeyOf(source, headers, body);
-  const event = eventOf(source, valueAtPlace(source.event, headers, body));
-  const other = event === null && source.scheme === 'slack' ? slackEvent(body) : undefined;
-  if (other !== undefined) return { kind: 'delivery', event: eventOf(source, other), pointer: [], dedupKey };
-  return { kind: 'delivery', event, pointer: source.data, dedupKey };
+  const names = namesOf(source, valueAtPlace(source.event, headers, body));
+  const other = names.event === null && source.scheme === 'slack' ? slackEvent(body) : undefined;
+  if (other !== undefined) return { kind: 'delivery', ...namesOf(source, other), pointer: [], dedupKey };
+  return { kind: 'delivery', ...names, pointer: source.data, dedupKey };
 }
 
 /** Slack also sends interactions, which have a type, and commands: the whole body is their data. */
@@ -41,9 +43,10 @@ function slackEvent(body: unknown): unknown {
   return valueAt(body, ['command']) ?? valueAt(body, ['type']);
 }
 
-function eventOf({ events }: SourceLayout, name: unknown): string | null {
-  if (typeof name !== 'string' || name === '') return null;
-  return events.get(name) ?? name;
+function namesOf({ events }: SourceLayout, name: unknown): Pick<ReadDelivery, 'event' | 'senderEvent'> {
+  if (typeof name !== 'string' || name === '') return { event: null, senderEvent: null };
+  const event = events.get(name) ?? name;
+  return { event, senderEvent: event === name ? null : name };
 }
 
 function dedupKeyOf({ dedup }: SourceLayout, headers: RequestHeaders, body: unknown): string | null {

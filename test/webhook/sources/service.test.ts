@@ -24,7 +24,7 @@ export default {
     },
     handlers: {
       new_commit: show, payment_received: show, message: show, block_actions: show, '/deploy': show,
-      order: show, push: show, 'user.created': show,
+      order: show, tag_push: show, 'user.created': show,
     },
   },
 };
@@ -101,8 +101,8 @@ const senders: Readonly<
     return { body, headers: { 'x-shop': hmac('sh-secret', body), 'idempotency-key': mark }, event: 'order' };
   },
   gitlab: async (mark) => {
-    const body = JSON.stringify({ object_kind: 'push', mark });
-    return { body, headers: { 'x-gitlab-token': 'gl-secret', 'idempotency-key': mark }, event: 'push' };
+    const body = JSON.stringify({ object_kind: 'tag_push', mark });
+    return { body, headers: { 'x-gitlab-token': 'gl-secret', 'idempotency-key': mark }, event: 'tag_push' };
   },
 };
 

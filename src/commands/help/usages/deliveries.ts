@@ -7,7 +7,11 @@ const filters: readonly CommandOption[] = [
     value: 'status',
     description: 'Status of the deliveries: unhandled, processing, pending, dead, done or discarded.',
   },
-  { flag: '--event', value: 'name', description: 'Event of the deliveries.' },
+  {
+    flag: '--event',
+    value: 'name',
+    description: "Event of the deliveries, by the sender's own name or by the one that its source gives it.",
+  },
   {
     flag: '--source',
     value: 'name',

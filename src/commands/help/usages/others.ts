@@ -77,7 +77,8 @@ export const otherUsages = {
       {
         flag: '--event',
         value: 'name',
-        description: "Event, by the sender's own name. [default: test]",
+        description:
+          "Event, by the sender's own name or by the one that its source gives it. [default: test]",
       },
       {
         flag: '--data',

@@ -13,10 +13,10 @@ import { notAhead } from './server-clock.ts';
 /** Rows of the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
 
-/** Moves the mark $18 from $19 to $20. */
+/** Moves the mark $19 from $20 to $21. */
 const MOVE_MARK = `
-  INSERT INTO marks (name, at) VALUES ($18, $20::bigint)
-  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $19::bigint RETURNING name`;
+  INSERT INTO marks (name, at) VALUES ($19, $21::bigint)
+  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $20::bigint RETURNING name`;
 
 /** SQL that adds the rows of `from`, with a column `bytes`, to the size of the inbox, or subtracts them. */
 export const resize = (sign: '+' | '-', from: string) => `
@@ -66,13 +66,13 @@ const append = (name: string, bodies: Bodies, condition?: Condition) => ({
     WITH ${condition === undefined ? '' : `${condition.step}, `}given AS MATERIALIZED (
       SELECT given.*, nextval((SELECT pg_get_serial_sequence('deliveries', 'seq'))::regclass) AS seq
       FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[],
-        $8::bigint[], $9::text[], $14::text[], $17::text[]) WITH ORDINALITY
-        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, trace, nth)
+        $8::bigint[], $9::text[], $14::text[], $17::text[], $18::text[]) WITH ORDINALITY
+        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, trace, sender_event, nth)
       WHERE ${condition === undefined ? 'true' : condition.holds}),
     stored AS (
-      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, ${BODY[bodies].columns})
+      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event, ${BODY[bodies].columns})
       OVERRIDING SYSTEM VALUE
-      SELECT seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, ${BODY[bodies].values}
+      SELECT seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event, ${BODY[bodies].values}
       FROM given
       WHERE ${unknownIn('deliveries')} AND ${unknownIn('remembered_keys')}
       ORDER BY source, dedup_key, seq
@@ -108,13 +108,13 @@ const statements = (bodies: Bodies) => ({
     holds: 'EXISTS (SELECT 1 FROM moved)',
   }),
   enqueued: append('append-enqueued', bodies, {
-    step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($18::bigint[]) RETURNING id)',
+    step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($19::bigint[]) RETURNING id)',
     holds: 'given.id IN (SELECT id FROM taken)',
   }),
   relayed: append('append-relayed', bodies, {
     step: `moved AS (
-      UPDATE user_relay SET position = $20::bigint, at = $21::bigint, moved_at = $22::bigint
-      WHERE position = $18::bigint AND at = $19::bigint RETURNING id)`,
+      UPDATE user_relay SET position = $21::bigint, at = $22::bigint, moved_at = $23::bigint
+      WHERE position = $19::bigint AND at = $20::bigint RETURNING id)`,
     holds: 'EXISTS (SELECT 1 FROM moved)',
   }),
 });
@@ -193,5 +193,12 @@ function valuesOf(deliveries: readonly NewDelivery[]): readonly unknown[] {
     jobs.map(({ runAt = null }) => runAt),
     jobs.map(({ priority = 0 }) => priority),
     deliveries.map(({ trace = null }) => trace),
+    senderEventsOf(deliveries),
   ];
+}
+
+/** Few deliveries have one: where none has, no list of them is sent, and `unnest` fills the column with NULL. */
+function senderEventsOf(deliveries: readonly NewDelivery[]): readonly (string | null)[] | null {
+  if (deliveries.every(({ senderEvent = null }) => senderEvent === null)) return null;
+  return deliveries.map(({ senderEvent = null }) => storable(senderEvent));
 }

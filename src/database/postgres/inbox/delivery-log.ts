@@ -1,4 +1,4 @@
-import type { NewJob } from '../../../inbox/delivery.ts';
+import type { ReplayedJob } from '../../../inbox/delivery-log.ts';
 import { DatabaseDeliveryLog } from '../../database-delivery-log.ts';
 import { HEAD_START } from '../../inbox-sql.ts';
 import type { DatabaseObserver } from '../../observer.ts';
@@ -14,6 +14,13 @@ import { notAhead } from './server-clock.ts';
 
 // Serialises concurrent replays, so that the second one sees the result of the first.
 const LOCK = { text: 'SELECT seq FROM deliveries WHERE id = $1 FOR UPDATE' };
+// The job of a handler goes to the one that has its place now.
+const REPLACE_TARGET = {
+  text: `
+    UPDATE jobs SET target = $3, order_key = $4
+    WHERE delivery = (SELECT seq FROM deliveries WHERE id = $1) AND target = $2
+      AND (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs AS other WHERE other.delivery = jobs.delivery) = 0`,
+};
 const REPLAY_JOBS = {
   text: `
     UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('$1::bigint')} - ${HEAD_START},
@@ -68,18 +75,25 @@ export class PostgresDeliveryLog extends DatabaseDeliveryLog {
     return awaitEarlierWriters(this.#server);
   }
 
-  async replay(id: string, jobs: readonly NewJob[], now: number): Promise<boolean> {
+  async replay(id: string, jobs: readonly ReplayedJob[], now: number): Promise<boolean> {
     const targets = jobs.map(({ target }) => storable(target));
     const keys = jobs.map(({ orderKey }) => storableKey(orderKey));
     const name = storable(id);
-    const [, , reopened = [], added = []] = await singleWrite(this.#observer, () =>
+    const replacements = jobs.flatMap(({ target, orderKey, replaces }) =>
+      replaces === undefined
+        ? []
+        : [[REPLACE_TARGET, [name, storable(replaces), storable(target), storableKey(orderKey)]] as const],
+    );
+    const results = await singleWrite(this.#observer, () =>
       this.#server.transaction([
         [LOCK, [name]],
+        ...replacements,
         [{ text: KEEP_SUCCESSES }, [name, targets]],
         [REPLAY_JOBS, [now, name, targets]],
         [REPLAY_UNHANDLED, [now, name, targets, keys]],
       ]),
     );
+    const [reopened = [], added = []] = results.slice(-2);
     if (reopened.length + added.length === 0) return false;
     this.#notifier.notify('work');
     return true;

@@ -11,9 +11,11 @@ export type AppendSteps = (delivery: NewDelivery, when?: 'if-changed') => readon
 export function appendStepsBy(clock: () => number): AppendSteps {
   return (delivery, when) => {
     const { id, source, event, dataPointer, contentType, body, receivedAt, jobs } = delivery;
-    const { headers = null, trace = null } = delivery;
+    const { headers = null, trace = null, senderEvent = null } = delivery;
     const dedupKey = storedKey(delivery.dedupKey);
     const values = [id, source, event, dataPointer, contentType, body, receivedAt, dedupKey, headers, trace];
+    // Few deliveries have it, and a parameter without a value is NULL.
+    if (senderEvent !== null) values.push(senderEvent);
     const append = dedupKey === null ? 'appendDelivery' : 'appendKeyed';
     const steps: Step[] = [{ statement: when === undefined ? append : 'appendIfChanged', values }];
     if (jobs.length > 0) {

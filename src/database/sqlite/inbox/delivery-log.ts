@@ -1,8 +1,9 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import type { NewJob } from '../../../inbox/delivery.ts';
+import type { ReplayedJob } from '../../../inbox/delivery-log.ts';
 import { DatabaseDeliveryLog } from '../../database-delivery-log.ts';
+import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
-import type { Row } from '../writer/batch.ts';
+import type { Row, Step } from '../writer/batch.ts';
 import type { WriteQueue } from '../writer/write-queue.ts';
 import { IDS_BETWEEN, SEQ_OF_ID } from './delivery-zones.ts';
 import { jobsJson } from './jobs-json.ts';
@@ -42,15 +43,21 @@ export class SqliteDeliveryLog extends DatabaseDeliveryLog {
     return readRows<Row>(statement, ...values);
   }
 
-  async replay(id: string, jobs: readonly NewJob[], now: number): Promise<boolean> {
+  async replay(id: string, jobs: readonly ReplayedJob[], now: number): Promise<boolean> {
     const seq = this.#seqOf(id);
     if (seq === undefined) return false;
+    const replacements = jobs.flatMap(({ target, orderKey, replaces }): readonly Step[] => {
+      if (replaces === undefined) return [];
+      return [{ statement: 'replaceTarget', values: [seq, replaces, target, storedKey(orderKey)] }];
+    });
     const targets = jobsJson(jobs);
-    const [, reopened = [], added = []] = await this.#writes.submit([
+    const rows = await this.#writes.submit([
+      ...replacements,
       { statement: 'keepSuccesses', values: [seq, targets] },
       { statement: 'replayJobs', values: [now, seq, targets] },
       { statement: 'replayUnhandled', values: [now, targets, seq] },
     ]);
+    const [reopened = [], added = []] = rows.slice(-2);
     return reopened.length + added.length > 0;
   }
 

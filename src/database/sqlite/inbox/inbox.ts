@@ -61,8 +61,8 @@ export function sqliteInbox(
     WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect
       WHERE target = value AND status = 'open' AND NOT waits AND due_at <= ? AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
   const deliveries = reads.prepare(`
-    SELECT seq, id, source, event, data_pointer AS dataPointer, content_type AS contentType, headers, trace, body,
-      received_at AS receivedAt
+    SELECT seq, id, source, event, sender_event AS senderEvent, data_pointer AS dataPointer,
+      content_type AS contentType, headers, trace, body, received_at AS receivedAt
     FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))`);
   const jobCounts = reads.prepare(backlogAt('?1'));
   const size = reads.prepare(SIZE);
@@ -91,10 +91,14 @@ export function sqliteInbox(
       readRows<StoredDelivery & { readonly seq: number }>(deliveries, seqs),
     );
     return new Map(
-      rows.map(({ seq, id, source, event, dataPointer, contentType, headers, trace, body, receivedAt }) => [
-        seq,
-        { id, source, event, dataPointer, contentType, headers, trace, body, receivedAt },
-      ]),
+      rows.map((row) => {
+        const { seq, id, source, event, senderEvent, dataPointer, contentType, headers, trace } = row;
+        const { body, receivedAt } = row;
+        return [
+          seq,
+          { id, source, event, senderEvent, dataPointer, contentType, headers, trace, body, receivedAt },
+        ];
+      }),
     );
   }
 

@@ -14,8 +14,8 @@ export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
 
 const append = (columns: string, values: string, rows = (all: string) => `VALUES (${all})`) => `
-    INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers, trace)
-    ${rows(`${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10`)}
+    INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers, trace, sender_event)
+    ${rows(`${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11`)}
     ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
 
 /** A delivery with a remembered key is a duplicate of one that was removed. Asking costs a few microseconds. */
@@ -176,6 +176,11 @@ export const WRITES = {
       LIMIT ?4)
     RETURNING target`,
 
+  // Before a replay: the job of a handler goes to the one that has its place now.
+  replaceTarget: `
+    UPDATE jobs SET target = ?3, order_key = ?4
+    WHERE delivery = ?1 AND target = ?2
+      AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')`,
   replayJobs: `
     UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ? - ${HEAD_START}, run_at = NULL, error = NULL,
       finished_at = NULL, duration = NULL, ended_by = NULL

@@ -7,6 +7,8 @@ export interface DeliveryRow {
   readonly id: string;
   readonly source: string;
   readonly event: string | null;
+  /** By the sender's own name. */
+  readonly senderEvent: string | null;
   readonly status: string;
   readonly receivedAt: string;
   readonly attempts: number;

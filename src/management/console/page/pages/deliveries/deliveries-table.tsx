@@ -56,7 +56,10 @@ export function DeliveriesTable({
             <td>
               <Status tone={statusTone(item.status)}>{item.status}</Status>
             </td>
-            <td className="cut">{item.event ?? <span className="quiet">none</span>}</td>
+            <td className="cut">
+              {item.event ?? <span className="quiet">none</span>}
+              {item.senderEvent !== item.event && <span className="quiet"> {item.senderEvent}</span>}
+            </td>
             <td className="cut">{item.source || <span className="quiet">/webhook</span>}</td>
             <td className="number">{item.attempts}</td>
             <td className="number">{formatBytes(item.size)}</td>

@@ -70,6 +70,12 @@ export function Delivery({ id }: { id: string }) {
             <dd className="break">{value.source || '/webhook'}</dd>
             <dt>Event</dt>
             <dd className="break">{value.event ?? 'none'}</dd>
+            {value.senderEvent !== value.event && (
+              <>
+                <dt>Sender's name</dt>
+                <dd className="break">{value.senderEvent}</dd>
+              </>
+            )}
             <dt>Content type</dt>
             <dd className="break">{value.contentType ?? 'none'}</dd>
             <dt>Size</dt>

@@ -104,4 +104,7 @@ test('the console has a line of its own where it is served', async () => {
     banner('1.2.3', 1, listening, { console }),
     /^ {2}Console {4}http:\/\/localhost:8080\/actuator\/console$/m,
   );
+  const closed = 'Set it to open them';
+  assert.match(banner('1.2.3', 1, listening, { console, closed }), /^ {2}Set it to open them$/m);
+  assert.doesNotMatch(banner('1.2.3', 1, listening, { closed }), /open them/, 'without a console');
 });

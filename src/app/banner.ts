@@ -57,6 +57,8 @@ interface BannerLook {
   readonly network?: string | undefined;
   /** The address of the console, if it is served. */
   readonly console?: string | undefined;
+  /** What the console does not show, and how to open that. */
+  readonly closed?: string | undefined;
 }
 
 /** What the start prints once all doors listen. `startedIn` is in milliseconds. */
@@ -64,7 +66,7 @@ export function banner(
   version: string,
   startedIn: number,
   listening: ReadonlyMap<Door, string>,
-  { paint = plainly, network, console }: BannerLook = {},
+  { paint = plainly, network, console, closed }: BannerLook = {},
 ): string {
   const addresses = new Map([...listening].map(([door, address]) => [door, openable(address)]));
   const isOpenToAll = [...listening].some(([door, address]) => addresses.get(door) !== address);
@@ -74,6 +76,7 @@ export function banner(
   if (console !== undefined) lines.push(`  ${'Console'.padEnd(11)}${paint('cyan', openable(console))}`);
   if (isOpenToAll && network !== undefined)
     lines.push(`  ${'Network'.padEnd(11)}the same ports at ${network}`);
+  if (console !== undefined && closed !== undefined) lines.push('', `  ${closed}`);
   return [
     `${paint('bold', `Portico ${version} is ready`)} (${Math.round(startedIn)} ms)`,
     '',

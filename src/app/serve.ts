@@ -7,7 +7,7 @@ import { terminalLog } from '../observability/log/terminal-log.ts';
 import { banner, doorAddresses, networkAddress } from './banner.ts';
 import { checkModule } from './check-module.ts';
 import { consoleAddress } from './console/console-parts.ts';
-import { exposedDoors, securityAdvice } from './exposure-warning.ts';
+import { closedInConsole, exposedDoors, securedBy, securityAdvice } from './door-security.ts';
 import { readPackageInfo } from './package-info.ts';
 import { createService, type Service } from './service.ts';
 import { onNpmGone } from './started-by-npm.ts';
@@ -43,10 +43,17 @@ export async function serve(argv: readonly string[]): Promise<number> {
     paint: paintFor(process.stderr),
     network: networkAddress(),
     console: consoleAddress(addresses, config),
+    closed: closedInConsole(config),
   };
   process.stderr.write(paintedLines(`\n${banner(version, performance.now(), addresses, look)}\n`));
   service.log.info({ version, doors: Object.fromEntries(addresses) }, 'ready');
   terminal?.begin();
+  if (look.console !== undefined && look.closed !== undefined) {
+    service.log.info(
+      { open: `set ${securedBy('management')}` },
+      'users and deliveries closed in the console',
+    );
+  }
   const exposed = exposedDoors(config);
   if (exposed.length > 0) {
     service.log.warn(

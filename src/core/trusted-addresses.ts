@@ -24,3 +24,10 @@ export function trustAddresses(list: readonly string[]): Trust {
     return version !== 0 && trusted.check(address, version === 4 ? 'ipv4' : 'ipv6');
   };
 }
+
+const trustsLoopback = trustAddresses(['loopback']);
+
+/** Whether an IP address is one by which a machine reaches itself, written as IPv6 too. */
+export function isLoopback(address: string): boolean {
+  return trustsLoopback(address, 0);
+}

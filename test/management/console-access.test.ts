@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import { builtPage, readManifest } from '../../src/http/built-page/manifest.ts';
+import { rawHttp } from '../support/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -148,7 +149,18 @@ test('an unsecured console is for this machine alone, and says how to secure it'
   const page = await ask(service, '/console', { headers });
   assert.equal(page.status, 403);
   assert.match(page.text, /MANAGEMENT_USER/);
-  assert.equal((await ask(service, '/console/api/about', { headers: { via: '1.1 proxy' } })).status, 403);
+  for (const [name, value] of Object.entries({
+    via: '1.1 proxy',
+    'x-forwarded-host': 'localhost',
+    'x-forwarded-proto': 'http',
+    'cf-connecting-ip': '127.0.0.1',
+    'true-client-ip': '127.0.0.1',
+    'x-client-ip': '127.0.0.1',
+  })) {
+    const headers = { [name]: value };
+    assert.equal((await ask(service, '/console/api/about', { headers })).status, 403, name);
+    assert.equal((await changeLevel(service, { ...ACT, ...headers })).status, 403, name);
+  }
 });
 
 const outward = Object.values(networkInterfaces())
@@ -173,11 +185,101 @@ test('an unsecured console that listens everywhere refuses a client from elsewhe
   assert.deepEqual(await from('127.0.0.1', '/console'), [200, false]);
 });
 
-test('behind a proxy that is trusted the client counts', async () => {
+test('behind a proxy that is trusted the client counts, and every address that is named', async () => {
   await using service = await start({ TRUST_PROXY: 'loopback' });
-  const from = (client: string) => ask(service, '/console', { headers: { 'x-forwarded-for': client } });
-  assert.equal((await from('203.0.113.7')).status, 403);
-  assert.equal((await from('127.0.0.1')).status, 200);
+  const from = async (client: string, more: Headers = {}) =>
+    (await ask(service, '/console', { headers: { 'x-forwarded-for': client, ...more } })).status;
+  assert.equal(await from('203.0.113.7'), 403);
+  assert.equal(await from('127.0.0.1'), 200);
+  assert.equal(
+    await from('127.0.0.1', { 'x-forwarded-host': 'localhost', 'x-forwarded-proto': 'http' }),
+    200,
+  );
+  assert.equal(await from('127.0.0.1', { 'x-forwarded-host': 'evil.example' }), 403);
+  assert.equal(await from('127.0.0.1', { 'cf-connecting-ip': '203.0.113.7' }), 403);
+  assert.equal(
+    (await ask(service, '/console', { headers: { 'x-forwarded-host': 'localhost' } })).status,
+    403,
+  );
+  // Another one than those that are trusted.
+  await using other = await start({ TRUST_PROXY: '10.0.0.1' });
+  assert.equal((await ask(other, '/console')).status, 200);
+  const headers = { 'x-forwarded-for': '127.0.0.1' };
+  assert.equal((await ask(other, '/console', { headers })).status, 403);
+});
+
+/** Every way to the data of other doors, and the statuses of each. */
+async function reachOthers(service: TestService, more: Headers = {}): Promise<readonly number[]> {
+  const body = '{"name":"Eve","email":"e@b"}';
+  const test = '{"source":"","event":"new_commit"}';
+  const asked: readonly (readonly [path: string, method: string, body?: string])[] = [
+    ['/users', 'GET'],
+    ['/users', 'HEAD'],
+    ['/users/1', 'GET'],
+    ['/users', 'POST', body],
+    ['/users/1', 'POST', body],
+    ['/users/1', 'DELETE'],
+    ['/deliveries', 'GET'],
+    ['/deliveries/1', 'GET'],
+    ['/deliveries/1', 'POST', '{"action":"replay"}'],
+    ['/test-deliveries', 'GET'],
+    ['/test-deliveries', 'POST', test],
+  ];
+  const statuses = new Set<number>();
+  for (const [path, method, sent] of asked) {
+    const headers = { ...ACT, ...more };
+    const options = { method, headers, ...(sent !== undefined && { body: sent }) };
+    const { status, text } = await ask(service, `/console/api${path}`, options);
+    statuses.add(status);
+    if (status === 403 && method !== 'HEAD')
+      assert.match(text, /Set MANAGEMENT_USER and MANAGEMENT_PASSWORD to open them/, `${method} ${path}`);
+  }
+  return [...statuses];
+}
+
+test('while other doors ask for credentials and this one does not, their data are closed here', async () => {
+  const sources = `export default { webhook: { sources: { hub: { scheme: 'github', secrets: 'secret-of-the-hub' } } } };`;
+  for (const [env, module] of [
+    [{ API_REQUIRED: 'all' }, undefined],
+    [{ API_REQUIRED: 'write' }, undefined],
+    [{ WEBHOOK_SECRET: 'sesame' }, undefined],
+    [{ WEBHOOK_SECRET: 'sesame', INTERFACES: 'rest,management' }, undefined],
+    [{}, sources],
+  ] as const) {
+    await using service = await startTestService({ env, ...(module !== undefined && { module }) });
+    await service.listen();
+    const what = JSON.stringify(env);
+    // Without the webhook door there are no test deliveries.
+    const missing = 'INTERFACES' in env ? [404] : [];
+    assert.deepEqual(await reachOthers(service), [403, ...missing], what);
+    const about = JSON.parse((await ask(service, '/console/api/about')).text);
+    assert.deepEqual(
+      ['users', 'deliveries', 'test-deliveries'].filter((id) => about.endpoints.includes(id)),
+      [],
+    );
+    assert.match(about.closed.users, /MANAGEMENT_USER/, what);
+    // What is this door's own stays open.
+    assert.equal((await ask(service, '/console')).status, 200);
+    assert.equal((await ask(service, '/console/api/env')).status, 200);
+    assert.equal((await changeLevel(service, ACT)).status, 204);
+    const live = await rawHttp(service.urls.management ?? '', [
+      'GET /actuator/console/api/live?topics=deliveries HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    ]);
+    assert.equal(live.status, 200);
+    assert.doesNotMatch(live.text, /newest/);
+  }
+});
+
+test('they are open to who logs in, and where no door asks for credentials', async () => {
+  const secured = { MANAGEMENT_USER: 'ann', MANAGEMENT_PASSWORD: 'password' };
+  await using service = await start({ API_REQUIRED: 'all', WEBHOOK_SECRET: 'sesame', ...secured });
+  const statuses = await reachOthers(service, basic('ann'));
+  assert.ok(!statuses.includes(403) && statuses.includes(200), statuses.join());
+  assert.deepEqual(await reachOthers(service), [401]);
+  await using open = await start();
+  const answered = await reachOthers(open);
+  assert.ok(!answered.includes(403) && answered.includes(200), answered.join());
+  assert.deepEqual(JSON.parse((await ask(open, '/console/api/about')).text).closed, {});
 });
 
 test('a secured console needs credentials, and actions the role', async () => {

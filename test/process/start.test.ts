@@ -6,8 +6,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { MAIN, startPortico } from '../support/portico-process.ts';
+import { MAIN, type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 test('the start prints the URL of each door and one curl that works; standard output is log lines only', async () => {
   await using folder = await temporaryFolder();
@@ -144,4 +145,27 @@ test('an unsecured door that listens elsewhere than on loopback is warned of', a
   const warning = portico.logs().find(({ level }) => level === 'warn');
   assert.deepEqual(warning?.doors, ['graphql', 'rest']);
   assert.deepEqual(warning?.secure, { graphql: api, rest: api });
+});
+
+test('what the console does not show is said at the start, with what opens it', async () => {
+  await using folder = await temporaryFolder();
+  const closed =
+    /The console shows no users and deliveries: .* Set MANAGEMENT_USER and MANAGEMENT_PASSWORD to open them/;
+  const entryOf = ({ logs }: PorticoProcess) =>
+    logs().find(({ msg }) => msg === 'users and deliveries closed in the console');
+  {
+    await using portico = startPortico({ cwd: folder.path, env: { WEBHOOK_SECRET: 'sesame' } });
+    await portico.ready();
+    assert.match(portico.stderr, closed);
+    const entry = await waitFor('the entry', () => entryOf(portico));
+    assert.equal(entry.open, 'set MANAGEMENT_USER and MANAGEMENT_PASSWORD');
+  }
+  for (const env of [{}, { WEBHOOK_SECRET: 'sesame', MANAGEMENT_EXCLUDE: 'console' }]) {
+    await using portico = startPortico({ cwd: folder.path, env });
+    await portico.ready();
+    assert.doesNotMatch(portico.stderr, closed);
+    portico.child.kill('SIGTERM');
+    await portico.exited();
+    assert.equal(entryOf(portico), undefined);
+  }
 });

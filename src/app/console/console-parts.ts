@@ -8,6 +8,7 @@ import { isExposed } from '../../management/access/exposure.ts';
 import type { ConsoleDoor, ConsoleView } from '../../management/console/console-view.ts';
 import { History } from '../../observability/history/history.ts';
 import { doorAddresses } from '../banner.ts';
+import { closedInConsole } from '../door-security.ts';
 import { webhookSettings } from '../doors/webhook-door.ts';
 import { accessOf, includeList } from '../exposure-rules.ts';
 import type { Parts } from '../parts.ts';
@@ -32,6 +33,7 @@ export function consoleView(parts: Parts, secrets: (() => readonly string[]) | u
   return {
     localOnly: socketPathOf(settings['management.port']) !== undefined,
     hosts: [settings.host, ...settings['management.consoleHosts']],
+    closed: closedInConsole(config),
     role: settings['management.consoleRole'],
     doors: () => consoleDoors(parts),
     database: database && ENGINES[parseDatabaseUrl(settings['database.url'])?.engine ?? 'sqlite'],

@@ -7,6 +7,7 @@ import { principalOf } from '../access/guard.ts';
 import type { Operations } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';
 import { jsonReply } from '../replies.ts';
+import { isClosed } from './console-access.ts';
 import { mayAct } from './console-guard.ts';
 import type { ConsoleProcess } from './console-view.ts';
 
@@ -22,6 +23,11 @@ export function aboutOperations(options: AboutOptions): Operations {
   const { build, users, console: view = {}, readOnly, endpoints } = options;
   const { doors = () => [], processes, database, role } = view;
   const reference = isExposed('docs', options);
+  const all = [
+    ...endpoints,
+    ...(view.sender === undefined ? [] : ['test-deliveries']),
+    ...(view.users === undefined ? [] : ['users']),
+  ];
   const startedAt = new Date(performance.timeOrigin).toISOString();
 
   function about(exchange: Exchange, others: readonly ConsoleProcess[]) {
@@ -38,11 +44,8 @@ export function aboutOperations(options: AboutOptions): Operations {
       user: user ?? null,
       actions: !readOnly && mayAct(request, role),
       reference,
-      endpoints: [
-        ...endpoints,
-        ...(view.sender === undefined ? [] : ['test-deliveries']),
-        ...(view.users === undefined ? [] : ['users']),
-      ],
+      endpoints: all.filter((id) => !isClosed(id, view)),
+      closed: Object.fromEntries(all.filter((id) => isClosed(id, view)).map((id) => [id, view.closed])),
     };
   }
 

@@ -1,7 +1,10 @@
 import { type Access, accessLevels } from '../../config/options/access.ts';
+import { HttpProblem } from '../../http/problem.ts';
 import { accessRules } from '../access/access.ts';
 import { type ExposureRules, exposure, withoutWrites } from '../access/exposure.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
+import type { Operations, Routes } from '../operations.ts';
+import type { ConsoleView } from './console-view.ts';
 
 /** The endpoints that the console's pages show. */
 const SHOWN: readonly string[] = [
@@ -44,6 +47,27 @@ export function consoleEndpoints(
     if (level === 'unrestricted') return [endpoint];
     return [{ ...endpoint, routes: (scope) => withoutWrites(endpoint.routes(scope)) }];
   });
+}
+
+/** The data of other doors, which the console does not give away where those ask for credentials. */
+const OTHERS: readonly string[] = ['users', 'deliveries', 'test-deliveries'];
+
+/** Whether an endpoint of the console is closed, where some are. */
+export function isClosed(id: string, { closed }: Pick<ConsoleView, 'closed'>): boolean {
+  return closed !== undefined && OTHERS.includes(id);
+}
+
+/** Routes that only say why they are closed. */
+export function closedRoutes(routes: Routes, why: string): Routes {
+  const refuse = () => {
+    throw new HttpProblem(403, 'CONSOLE_REFUSED', why);
+  };
+  const closed = ({ get, post, delete: remove }: Operations): Operations => ({
+    get: get && refuse,
+    post: post && refuse,
+    delete: remove && refuse,
+  });
+  return Object.fromEntries(Object.entries(routes).map(([path, operations]) => [path, closed(operations)]));
 }
 
 function lower(a: Access, b: Access): Access {

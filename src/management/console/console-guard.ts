@@ -5,8 +5,9 @@ import { HttpProblem } from '../../http/problem.ts';
 import { send } from '../../http/send-reply.ts';
 import { principalOf } from '../access/guard.ts';
 import { FORBIDDEN, refuse } from '../management-errors.ts';
-import { isLocalClient, isOwnHost } from './console-hosts.ts';
+import { isOwnHost } from './console-hosts.ts';
 import type { ConsoleView } from './console-view.ts';
+import { isLocalClient } from './local-client.ts';
 
 /** Sent with every action. No form and no other page can send it without asking first. */
 export const ACTION_HEADER = 'x-portico-console';

@@ -43,6 +43,8 @@ export interface ConsoleView {
   readonly localOnly?: boolean | undefined;
   /** Host names under which the door is asked for, beside its own addresses. */
   readonly hosts?: readonly string[] | undefined;
+  /** Why users and deliveries are closed here, and how to open them; undefined where they are open. */
+  readonly closed?: string | undefined;
   /** The role that a user needs for actions; none when undefined. */
   readonly role?: string | undefined;
   /** The doors that are open; called for each request. */

@@ -8,7 +8,7 @@ import { NOT_FOUND } from '../management-errors.ts';
 import { addOperations, addRoutes, type Operations, type Routes } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';
 import { aboutOperations } from './about.ts';
-import { consoleAccess, consoleEndpoints } from './console-access.ts';
+import { closedRoutes, consoleAccess, consoleEndpoints, isClosed } from './console-access.ts';
 import { consoleGuard } from './console-guard.ts';
 import { consolePage, refusalPage } from './console-page.ts';
 import { EventStreams } from './event-streams.ts';
@@ -53,7 +53,11 @@ export function addConsole(
     if (manifest !== undefined) addOperations(scope, '/console/assets/:name', assets(manifest, directory));
     scope.register(
       async (api) => {
-        const add = (id: string, routes: Routes) => addRoutes(api, auditedRoutes(routes, id, audit));
+        const add = (id: string, routes: Routes) => {
+          if (view.closed !== undefined && isClosed(id, view))
+            addRoutes(api, closedRoutes(routes, view.closed));
+          else addRoutes(api, auditedRoutes(routes, id, audit));
+        };
         for (const { id, routes } of shown) add(id, routes(api));
         addRoutes(api, {
           '/about': aboutOperations({ ...options, readOnly, endpoints: shown.map(({ id }) => id) }),
@@ -62,7 +66,7 @@ export function addConsole(
         if (view.users !== undefined) add('users', userRoutes(view.users, readOnly));
         addLiveRoute(api, streams, {
           history: shows('history') ? history : undefined,
-          deliveries: shows('deliveries') ? deliveries?.log : undefined,
+          deliveries: shows('deliveries') && !isClosed('deliveries', view) ? deliveries?.log : undefined,
           logTail: shows('logtail') ? logTail : undefined,
         });
       },

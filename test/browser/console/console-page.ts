@@ -5,6 +5,7 @@ import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import type { TestService } from '../../support/service.ts';
 import { openPage, root } from '../support.ts';
+import { VISITOR } from './demo.ts';
 
 const AXE = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
@@ -20,7 +21,11 @@ export type Console = Awaited<ReturnType<typeof openConsole>>;
 
 /** The console of a service, at one of its pages. */
 export async function openConsole(browser: Browser, service: Pick<TestService, 'urls'>, page = 'overview') {
-  const context = await browser.newContext({ viewport: WIDE, reducedMotion: 'reduce' });
+  const context = await browser.newContext({
+    viewport: WIDE,
+    reducedMotion: 'reduce',
+    httpCredentials: VISITOR,
+  });
   const url = `${service.urls.management}/actuator/console`;
   const opened = await openPage(context, `${url}#/${page}`);
   await opened.page.locator('h1').waitFor();

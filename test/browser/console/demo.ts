@@ -28,6 +28,9 @@ export default {
 };
 `;
 
+/** Who logs in to the console: signed sources close its users and deliveries to everybody else. */
+export const VISITOR = { username: 'visitor', password: 'password' };
+
 /** A service with a little of everything to look at. */
 export async function startDemo(options: DemoOptions = {}): Promise<TestService> {
   const service = await startTestService({
@@ -37,6 +40,8 @@ export async function startDemo(options: DemoOptions = {}): Promise<TestService>
       WEBHOOK_BACKOFF: '40',
       WEBHOOK_HEADERS: 'user-agent,x-request-id',
       LOG_LEVEL: 'info',
+      MANAGEMENT_USER: VISITOR.username,
+      MANAGEMENT_PASSWORD: VISITOR.password,
       ...options.env,
     },
   });

@@ -4,7 +4,7 @@ import { it } from 'node:test';
 import { fillSqlite } from '../../support/fill-sqlite.ts';
 import { startReceiver } from '../../support/forward-receiver.ts';
 import { startForwarder } from '../../support/forwarder.ts';
-import type { TestService } from '../../support/service.ts';
+import { startTestService, type TestService } from '../../support/service.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { goTo, openConsole } from './console-page.ts';
 import { deliver, startDemo } from './demo.ts';
@@ -162,6 +162,24 @@ export function outsideSuite(stage: Stage): void {
     await page.getByText('No users yet').waitFor();
     assert.equal(await page.getByRole('button', { name: 'New user' }).count(), 0);
     await context.close();
+  });
+
+  it('shows no users and deliveries where other doors ask for credentials, and says how to open them', async () => {
+    await using service = await startTestService({ env: { WEBHOOK_SECRET: 'sesame' } });
+    await service.listen();
+    await using console = await openConsole(stage.browser, service, 'users');
+    const { page, troubles } = console;
+    for (const path of ['users', 'deliveries', 'deliveries/1']) {
+      await goTo(page, path);
+      await page.locator('.empty', { hasText: 'Set MANAGEMENT_USER and MANAGEMENT_PASSWORD' }).waitFor();
+    }
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.locator('.side-foot', { hasText: 'Live' }).waitFor();
+    // The first page is asked for before its reader is known.
+    assert.deepEqual(
+      troubles.filter((trouble) => !trouble.includes('403')),
+      [],
+    );
   });
 
   it('pages many deliveries and users, near and far', async () => {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { waitFor } from '../../support/wait-for.ts';
 import { until } from '../support.ts';
 import { accessibilityProblems, goTo, NARROW, openConsole, tooWide, WIDE } from './console-page.ts';
+import { VISITOR } from './demo.ts';
 import type { Stage } from './stage.ts';
 
 /** Each page, and what has to be on it. */
@@ -116,7 +117,7 @@ export function pagesSuite(stage: Stage): void {
     const graphiql = await links.filter({ hasText: 'GraphiQL' }).getAttribute('href');
     assert.equal(graphiql, `${stage.service.urls.graphql}/graphql`);
     const reference = await links.filter({ hasText: 'API reference' }).getAttribute('href');
-    const opened = await stage.browser.newPage();
+    const opened = await stage.browser.newPage({ httpCredentials: VISITOR });
     await opened.goto(new URL(reference ?? '', url).href);
     await opened.getByText('/update/{id}').first().waitFor();
     await opened.close();
@@ -152,7 +153,7 @@ export function pagesSuite(stage: Stage): void {
   });
 
   it('is shown within its first moments, and small', async () => {
-    const context = await stage.browser.newContext({ viewport: WIDE });
+    const context = await stage.browser.newContext({ viewport: WIDE, httpCredentials: VISITOR });
     const page = await context.newPage();
     const sizes: number[] = [];
     page.on('response', async (response) => {

@@ -4,7 +4,7 @@ import { type Connection, watchConnection } from './data/live.ts';
 import { useRoute } from './data/route.ts';
 import { useData } from './data/use-data.ts';
 import { PAGES } from './pages.tsx';
-import { Empty } from './parts/parts.tsx';
+import { Empty, Page } from './parts/parts.tsx';
 import { Toasts } from './parts/toasts.tsx';
 import { Shell } from './shell.tsx';
 
@@ -16,6 +16,7 @@ export function App() {
   // A service that was lost is looked for more often.
   const about = useData<About>('about', connection === 'lost' ? 3_000 : 30_000);
   const page = PAGES.find(({ id }) => id === route.page);
+  const closed = about.value?.closed[page?.needs ?? ''];
 
   useEffect(() => {
     document.title = `${page?.title ?? 'Not found'} · Portico console`;
@@ -30,6 +31,12 @@ export function App() {
           <Empty icon="search" title="There is no such page">
             <a href="#/overview">Go to the overview</a>
           </Empty>
+        ) : closed !== undefined ? (
+          <Page title={page.title}>
+            <Empty icon="lock" title={`${page.title} are closed here`}>
+              {closed}.
+            </Empty>
+          </Page>
         ) : (
           <page.View key={page.id} route={route} />
         )}

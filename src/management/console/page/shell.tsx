@@ -30,7 +30,8 @@ export function Shell({
 
   const [tone, word] = CONNECTIONS[connection];
   const offered = PAGES.filter(
-    ({ needs }) => needs === undefined || about?.endpoints.includes(needs) !== false,
+    ({ needs }) =>
+      needs === undefined || about?.closed[needs] !== undefined || about?.endpoints.includes(needs) !== false,
   );
   return (
     <div className="shell">

@@ -17,6 +17,8 @@ export interface About {
   readonly user: string | null;
   readonly actions: boolean;
   readonly endpoints: readonly string[];
+  /** Why other endpoints are closed to this reader, by id. */
+  readonly closed: Readonly<Record<string, string>>;
   /** Whether the API reference is exposed beside the console. */
   readonly reference: boolean;
 }

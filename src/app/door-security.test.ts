@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { loadConfig } from '../config/load.ts';
-import { exposedDoors } from './exposure-warning.ts';
+import { closedInConsole, exposedDoors } from './door-security.ts';
 
 /** The exposed doors of a configuration from environment settings. */
 async function exposed(env: Readonly<Record<string, string>>): Promise<readonly string[]> {
@@ -46,4 +46,25 @@ test('a door that asks for credentials is not exposed', async () => {
 test('a closed door is not exposed', async () => {
   assert.deepEqual(await exposed({ HOST: '::', INTERFACES: 'webhook,rest' }), ['webhook', 'rest']);
   assert.deepEqual(await exposed({ HOST: '::', INTERFACES: 'webhook', WEBHOOK_SECRET: 's' }), []);
+});
+
+test('users and deliveries are closed in the console while other doors ask for credentials and management does not', async () => {
+  const closed = async (env: Readonly<Record<string, string>>) => {
+    await using folder = await temporaryFolder();
+    return closedInConsole(await loadConfig({ argv: [], env, cwd: folder.path })) !== undefined;
+  };
+  const tls = { TLS_CERT: 'cert.pem', TLS_KEY: 'key.pem' };
+  const user = { MANAGEMENT_USER: 'ann', MANAGEMENT_PASSWORD: 'pw' };
+  assert.equal(await closed({}), false);
+  for (const asks of [
+    { API_REQUIRED: 'write' },
+    { API_REQUIRED: 'all' },
+    { WEBHOOK_SECRET: 's' },
+    { ...tls, WEBHOOK_CLIENT_CA: 'ca.pem' },
+  ]) {
+    const what = JSON.stringify(asks);
+    assert.equal(await closed(asks), true, what);
+    assert.equal(await closed({ ...asks, ...user }), false, what);
+    assert.equal(await closed({ ...tls, ...asks, MANAGEMENT_CLIENT_CA: 'ca.pem' }), false, what);
+  }
 });

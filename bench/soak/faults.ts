@@ -21,7 +21,7 @@ export interface Fault {
 }
 
 const SLOW_READERS = 20;
-const LONG_LIST = 'GET /users HTTP/1.1\r\nHost: soak\r\n\r\n';
+const LONG_LIST = 'GET /users HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 /** Where several processes run, the first one is never ended. */
 const victim = ({ installation }: FaultContext) => installation.running.length - 1;

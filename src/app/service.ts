@@ -25,6 +25,7 @@ import { addDiskMetrics } from '../observability/runtime/disk-metrics.ts';
 import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
 import { openApi } from './api/open-api.ts';
 import { configuredSecrets } from './configured-secrets.ts';
+import { asksForCredentials } from './door-security.ts';
 import { addSetup } from './door-setup.ts';
 import { certificateOf } from './doors/certificate.ts';
 import { openGraphqlDoor } from './doors/graphql-door.ts';
@@ -167,6 +168,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           onRefusedCertificate: auditCertificates(audit, door),
           tracing: tracing?.requests(door),
           trustProxy: trusted,
+          hosts: anyHost(door, config) ? undefined : settings['http.hosts'],
         }),
       );
       const traffic = timeRequests(created.app, door, metrics, requestTail);
@@ -282,6 +284,11 @@ export async function createService(config: Config, { logStream }: ServiceOption
 function needsDatabase({ interfaces, 'graphql.users': graphqlUsers }: Settings): boolean {
   const isOpen = (door: Door) => interfaces.includes(door);
   return isOpen('rest') || isOpen('webhook') || (isOpen('graphql') && graphqlUsers === 'database');
+}
+
+/** Whether a door takes requests for any host: senders reach webhooks by tunnels, and no other page has credentials. */
+function anyHost(door: Door, config: Config): boolean {
+  return door === 'webhook' || asksForCredentials(door, config);
 }
 
 function replicaOf(settings: Settings): Replica | undefined {

@@ -13,6 +13,8 @@ export interface Exchange {
   readonly target: string;
   /** The client's address, or what a trusted proxy says of it; empty on a Unix socket, and for a client that is gone. */
   readonly client: string;
+  /** The host that the client asked for and perhaps a port, as Host or a trusted proxy has it; empty without one. */
+  readonly host: string;
   /** By name in lower case. `content-type` is in `contentType` instead. */
   readonly headers: Readonly<IncomingHttpHeaders>;
   /** The Content-Type header as sent; null without one. */

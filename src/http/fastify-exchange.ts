@@ -39,6 +39,10 @@ export class FastifyExchange implements Exchange {
     return this.request.ip ?? '';
   }
 
+  get host(): string {
+    return this.request.host;
+  }
+
   get headers(): Exchange['headers'] {
     return this.request.headers;
   }

@@ -31,13 +31,14 @@ const EXPLAINED: ReadonlySet<string> = new Set([
   'TOO_MANY_STREAMS',
 ]);
 
-/** Refusals of imports, which are none of the contract's creates. */
-const EXPLAINED_IMPORTS: ReadonlySet<string> = new Set([
+/** Refusals of imports, which are none of the contract's creates, and of requests that are for another host. */
+const EXPLAINED_ALWAYS: ReadonlySet<string> = new Set([
   'INVALID_IMPORT',
   'IMPORT_TOO_LARGE',
   'IMPORT_IN_PROGRESS',
   'IMPORT_KEY_REUSED',
   'LINE_TOO_LONG',
+  'UNKNOWN_HOST',
 ]);
 
 /** Every refusal of this door is the contract's error envelope. */
@@ -49,7 +50,7 @@ export const restErrors: ErrorFormat = {
   body: ({ code, status, message }, request) =>
     BODIES[code] ??
     failure(
-      EXPLAINED_IMPORTS.has(code)
+      EXPLAINED_ALWAYS.has(code)
         ? message
         : (WRITE_FAILED[request?.method ?? ''] ?? (EXPLAINED.has(code) ? message : reasonPhrase(status))),
     ),

@@ -93,8 +93,14 @@ export async function documentedFields(page: Page, type: string): Promise<readon
   return fields;
 }
 
-/** A browser in which no name resolves: whatever a page wants from elsewhere fails and is seen as an error. */
-export const launchBrowser = (hosts: readonly string[] = ['127.0.0.1']): Promise<Browser> =>
+/**
+ * A browser in which no name resolves but what `rules` map: whatever a page wants from elsewhere fails and is seen as an
+ * error.
+ */
+export const launchBrowser = (
+  hosts: readonly string[] = ['127.0.0.1'],
+  rules: readonly string[] = [],
+): Promise<Browser> =>
   chromium.launch({
     executablePath,
     args: [
@@ -105,6 +111,6 @@ export const launchBrowser = (hosts: readonly string[] = ['127.0.0.1']): Promise
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      `--host-resolver-rules=${['MAP * ~NOTFOUND', ...hosts.map((host) => `EXCLUDE ${host}`)].join(', ')}`,
+      `--host-resolver-rules=${[...rules, 'MAP * ~NOTFOUND', ...hosts.map((host) => `EXCLUDE ${host}`)].join(', ')}`,
     ],
   });

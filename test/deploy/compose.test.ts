@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load.ts';
+import { OwnHosts } from '../../src/http/server/own-hosts.ts';
 import { MAX_LINGER } from '../../src/observability/health/readiness.ts';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/compose');
@@ -83,4 +84,15 @@ test('promtool takes the configuration', { skip: noPromtool ?? false }, () => {
     },
   );
   assert.equal(status, 0, stderr);
+});
+
+test('Prometheus asks Portico by a name that it takes', () => {
+  const prometheus = parse(readFileSync(join(FOLDER, '../prometheus/prometheus.yml'), 'utf8'));
+  const targets: readonly string[] = prometheus.scrape_configs.flatMap(
+    ({ static_configs: configs }: { static_configs: readonly { targets: readonly string[] }[] }) =>
+      configs.flatMap(({ targets: found }) => found),
+  );
+  const own = new OwnHosts(compose.services.portico.environment.HTTP_HOSTS.split(','), 'all');
+  assert.ok(targets.length > 0);
+  for (const target of targets) assert.ok(own.has(target), target);
 });

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Door } from '../../src/config/options/door.ts';
 import { almostPlain, pieces } from '../support/odd-requests.ts';
-import type { TestService } from '../support/service.ts';
 import { type AskOptions, DELIVERY, startTransportTwins } from '../support/transport-twins.ts';
-import { latestDelivery, readJson, sameCounts, sameExchanges } from '../support/twin-records.ts';
+import { latestDelivery, listedRoutes, sameCounts, sameExchanges } from '../support/twin-records.ts';
 import { JSON_LABEL } from './door-requests.ts';
 import { addContents, configModule, doorSamples, env, managementSamples } from './samples.ts';
 
@@ -78,15 +76,3 @@ test('every route that a door lists has the same reply to every method and every
   }
   await sameCounts(twins);
 });
-
-async function listedRoutes(service: TestService): Promise<readonly (readonly [Door, path: string])[]> {
-  const { contexts } = (await readJson(service, '/mappings')) as {
-    contexts: {
-      portico: { mappings: { dispatcherServlets: Record<Door, readonly { predicate: string }[]> } };
-    };
-  };
-  const doors = Object.entries(contexts.portico.mappings.dispatcherServlets);
-  return doors.flatMap(([door, routes]) =>
-    routes.map(({ predicate }) => [door as Door, /\[(.*)\]/.exec(predicate)?.[1] ?? ''] as const),
-  );
-}

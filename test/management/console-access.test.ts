@@ -109,7 +109,7 @@ test('with read-only access there is no action at all', async () => {
 });
 
 test('a name that is not the door’s own gets nothing', async () => {
-  await using service = await start({ MANAGEMENT_CONSOLE_HOSTS: 'ops.example.org' });
+  await using service = await start({ HTTP_HOSTS: 'ops.example.org' });
   const { port } = new URL(service.urls.management ?? '');
   for (const [host, status] of [
     [`evil.example:${port}`, 403],

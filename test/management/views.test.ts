@@ -127,6 +127,7 @@ test('access and trusted proxies follow the configuration', async () => {
       MANAGEMENT_ENDPOINT_ACCESS: 'env=none,shutdown=unrestricted',
       MANAGEMENT_MAX_ACCESS: 'read-only',
       TRUST_PROXY: 'loopback',
+      HTTP_HOSTS: 'ops.example',
     },
   });
   await service.listen();

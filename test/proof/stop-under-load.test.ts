@@ -45,7 +45,7 @@ test(`a stop cuts no request of ${CLIENTS} clients that connect again for each`,
     await portico.ready();
     const port = Number(new URL(portico.urls.graphql ?? '').port);
     const body = '{"query":"{ hello }"}';
-    const request = `POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`;
+    const request = `POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`;
     const clients = Array.from({ length: CLIENTS }, () => client(port, request, sum));
     setTimeout(() => portico.child.kill('SIGTERM'), 100 + Math.random() * 50);
     await Promise.all(clients);

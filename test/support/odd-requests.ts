@@ -31,6 +31,8 @@ const framingHeaders = [
   'Expect: 100-continue',
   'expect: something-else',
   'Host: y',
+  'Host: LOCALHOST.:1',
+  'X-Forwarded-Host: y',
   'Accept-Encoding: gzip, br',
   'Content-Encoding: gzip',
   'TE: trailers',

@@ -31,8 +31,12 @@ export interface TestService extends AsyncDisposable {
   restart(): Promise<void>;
 }
 
-/** Free ports, and no lingering: the clients of a test are gone when it stops its service. */
+/**
+ * Free ports, no lingering (the clients of a test are gone when it stops its service), and the names by which raw requests
+ * of tests ask for the doors.
+ */
 const testSettings = {
+  HTTP_HOSTS: 'x,h',
   GRAPHQL_PORT: '0',
   REST_PORT: '0',
   MANAGEMENT_PORT: '0',

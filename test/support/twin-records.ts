@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import type { Door } from '../../src/config/options/door.ts';
 import type { TestService } from './service.ts';
 import type { TransportTwins, TwinReplies } from './transport-twins.ts';
 
@@ -120,4 +121,19 @@ export async function latestDelivery(
     return String(items[0]?.id);
   };
   return { fast: await idOf(fast), fastify: await idOf(fastify) };
+}
+
+/** The routes that the doors of a service list; `mappings` has to be exposed. */
+export async function listedRoutes(
+  service: TestService,
+): Promise<readonly (readonly [Door, path: string])[]> {
+  const { contexts } = (await readJson(service, '/mappings')) as {
+    contexts: {
+      portico: { mappings: { dispatcherServlets: Record<Door, readonly { predicate: string }[]> } };
+    };
+  };
+  const doors = Object.entries(contexts.portico.mappings.dispatcherServlets);
+  return doors.flatMap(([door, routes]) =>
+    routes.map(({ predicate }) => [door as Door, /\[(.*)\]/.exec(predicate)?.[1] ?? ''] as const),
+  );
 }

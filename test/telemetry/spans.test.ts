@@ -88,7 +88,7 @@ async function leaveEarly(url: string): Promise<void> {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   const { traceparent } = traced;
-  const head = `POST /webhook HTTP/1.1\r\nHost: x\r\nTraceparent: ${traceparent}\r\nContent-Length: 9\r\n\r\n{`;
+  const head = `POST /webhook HTTP/1.1\r\nHost: localhost\r\nTraceparent: ${traceparent}\r\nContent-Length: 9\r\n\r\n{`;
   socket.write(head, () => socket.destroy());
   await once(socket, 'close');
 }

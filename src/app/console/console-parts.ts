@@ -32,7 +32,7 @@ export function consoleView(parts: Parts, secrets: (() => readonly string[]) | u
   const database = openedDatabase();
   return {
     localOnly: socketPathOf(settings['management.port']) !== undefined,
-    hosts: [settings.host, ...settings['management.consoleHosts']],
+    hosts: [settings.host, ...settings['http.hosts']],
     closed: closedInConsole(config),
     role: settings['management.consoleRole'],
     doors: () => consoleDoors(parts),

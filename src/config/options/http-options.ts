@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import { count, list, toggle } from './option.ts';
 import { trustedProxies } from './trusted-proxies.ts';
 
@@ -9,6 +10,14 @@ export const httpOptions = {
     default: [],
     description:
       'Addresses and CIDR ranges of the proxies in front of the doors (also loopback, linklocal, uniquelocal): only their X-Forwarded-For, -Host and -Proto count, for the limit on failed log-ins, links and /httpexchanges. true trusts everybody who connects, but no further address in X-Forwarded-For: clients that reach a door without a proxy can claim any address.',
+  }),
+  'http.hosts': list({
+    env: 'HTTP_HOSTS',
+    default: [],
+    expected: 'a list of host names and IP addresses, without ports',
+    pattern: { test: (text) => isIPv6(text) || (/^[\w.-]+$/.test(text) && URL.canParse(`http://${text}`)) },
+    description:
+      'Names by which clients ask for the doors, beside localhost. GraphQL, REST and management refuse requests for any other where they need no credentials and listen on loopback, or where names are set; so does the console everywhere.',
   }),
   'http.fastPath': toggle({
     env: 'HTTP_FAST_PATH',

@@ -82,13 +82,6 @@ export const managementOptions = {
     unset: 'any user may',
     description: 'Role that a user needs to read the management endpoints. The user above has it.',
   }),
-  'management.consoleHosts': list({
-    env: 'MANAGEMENT_CONSOLE_HOSTS',
-    default: [],
-    expected: 'a list of host names',
-    pattern: /^[a-zA-Z0-9.-]+$/,
-    description: 'Host names under which browsers reach the console, beside localhost and IP addresses.',
-  }),
   'management.consoleRole': text({
     env: 'MANAGEMENT_CONSOLE_ROLE',
     unset: 'any user may act',

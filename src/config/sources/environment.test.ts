@@ -84,4 +84,7 @@ test('a variable that was renamed has its line', () => {
   assert.deepEqual(problems({ MANAGEMENT_TRUST_FORWARDED: 'true' }), [
     'MANAGEMENT_TRUST_FORWARDED is not read any more; did you mean TRUST_PROXY?',
   ]);
+  assert.deepEqual(problems({ MANAGEMENT_CONSOLE_HOSTS: 'ops.example' }), [
+    'MANAGEMENT_CONSOLE_HOSTS is not read any more; did you mean HTTP_HOSTS?',
+  ]);
 });

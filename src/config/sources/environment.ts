@@ -3,7 +3,10 @@ import { parseText } from '../options/parse.ts';
 import { type Reading, startReading, take } from './reading.ts';
 import { parseSecretFile } from './secret-file.ts';
 
-const RENAMED = [['MANAGEMENT_TRUST_FORWARDED', optionOf('http.trustProxy').env]] as const;
+const RENAMED = [
+  ['MANAGEMENT_TRUST_FORWARDED', optionOf('http.trustProxy').env],
+  ['MANAGEMENT_CONSOLE_HOSTS', optionOf('http.hosts').env],
+] as const;
 
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;

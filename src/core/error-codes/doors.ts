@@ -37,9 +37,12 @@ export const DOOR_CODES = {
     status: 400,
     text: 'An HTTP/1.0 request has a Transfer-Encoding; send a Content-Length or use HTTP/1.1.',
   },
-
   UNKNOWN_EXPECTATION: {
     status: 417,
     text: 'The Expect header asks for something other than 100-continue; leave it out.',
+  },
+  UNKNOWN_HOST: {
+    status: 403,
+    text: 'The request asks for a host that is none of the names of the door; ask for localhost, or add the name to HTTP_HOSTS.',
   },
 } as const satisfies ErrorEntries;

@@ -10,15 +10,16 @@ import type {
 import type { KnownCaller } from '../access/caller.ts';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../body/reply-budget.ts';
 import { onDeparture } from '../client-departure.ts';
-import type { ClientAddress } from '../connections/client-address.ts';
 import type { Leased } from '../connections/connection.ts';
 import type { Connections } from '../connections/connections.ts';
+import type { Forwarding } from '../connections/forwarding.ts';
 import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
 import { type ErrorFormat, refusal } from '../error-format.ts';
 import type { ExchangeRecorder } from '../exchange-log.ts';
 import { bodyTooLarge } from '../problem.ts';
 import type { ReplyRecorder } from '../request-metrics.ts';
 import { withVary } from '../send-reply.ts';
+import type { OwnHosts } from '../server/own-hosts.ts';
 import { isAudited, type OnRefused } from '../server/refused-request.ts';
 import type { FastConnection } from './fast-connection.ts';
 import { parseReplyHead } from './parse-reply-head.ts';
@@ -37,11 +38,12 @@ export interface FastExchangeOptions {
   /** The id of the next request. */
   nextId(): string;
   readonly scheme: 'http' | 'https';
-  readonly clientAddress: ClientAddress;
+  /** What trusted proxies say of a request. */
+  readonly forwarding: Forwarding;
   readonly onRefused: OnRefused | undefined;
   readonly tracing: RequestTracing | undefined;
-  /** Whether proxies are trusted to say who the client is. */
-  readonly trustsProxies: boolean;
+  /** The names of the door that requests may ask for; undefined for any. */
+  ownHosts(): OwnHosts | undefined;
   /** Whether each reply closes its connection. */
   isDraining(): boolean;
   /** Where exchanges are recorded, if they are. */
@@ -114,10 +116,11 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
   }
 
   get client(): string {
-    return this.#options.clientAddress(
-      this.#connection.socket.remoteAddress,
-      this.#request.headers['x-forwarded-for'] as string | undefined,
-    );
+    return this.#options.forwarding.client(this.#connection.socket.remoteAddress, this.#request.headers);
+  }
+
+  get host(): string {
+    return this.#options.forwarding.host(this.#connection.socket.remoteAddress, this.#request.headers);
   }
 
   get headers(): Readonly<IncomingHttpHeaders> {

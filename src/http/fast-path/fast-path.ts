@@ -64,8 +64,8 @@ export class FastPath implements FastRouter<FastRoute> {
 
   find(request: PlainRequest): FastRoute | undefined {
     if (this.#isClosed || this.#options.isDraining() || isTraced()) return undefined;
-    // Event streams are Fastify's.
-    if (takesEventStream(request.headers.accept)) return undefined;
+    // Event streams are Fastify's, and so are refusals of unknown hosts.
+    if (takesEventStream(request.headers.accept) || this.#asksForStranger(request)) return undefined;
     if (this.#isRecordedForwarded(request)) return undefined;
     const route = this.#routes.find(request);
     return route?.endpoint.streamed?.takes(request) === true ? undefined : route;
@@ -73,9 +73,20 @@ export class FastPath implements FastRouter<FastRoute> {
 
   /** Whether a proxy may say how the request is to be recorded, which Fastify knows to read. */
   #isRecordedForwarded({ headers }: PlainRequest): boolean {
-    const { trustsProxies, recorder } = this.#options;
-    if (!trustsProxies || recorder() === undefined) return false;
+    const { forwarding, recorder } = this.#options;
+    if (!forwarding.trustsProxies || recorder() === undefined) return false;
     return FORWARDED.some((name) => headers[name] !== undefined);
+  }
+
+  /** Whether the request may be for another host, which Fastify then decides. */
+  #asksForStranger({ headers }: PlainRequest): boolean {
+    const ownHosts = this.#options.ownHosts();
+    if (ownHosts === undefined) return false;
+    const { host = '', 'x-forwarded-host': forwarded } = headers;
+    if (!ownHosts.has(host)) return true;
+    return (
+      forwarded !== undefined && this.#options.forwarding.trustsProxies && !ownHosts.has(String(forwarded))
+    );
   }
 
   answer(

@@ -14,6 +14,7 @@ const ANYWHERE = [
   'NO_WEBSOCKET',
   'TRANSFER_ENCODING_1_0',
   'UNKNOWN_EXPECTATION',
+  'UNKNOWN_HOST',
   'TOO_MANY_HEADERS',
   'INTERNAL',
 ] as const satisfies readonly ErrorCode[];

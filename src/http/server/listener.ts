@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { lookup } from 'node:dns/promises';
 import type { RequestListener } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -10,13 +11,13 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import type { Logger } from 'pino';
-import type { Trust } from '../../core/trusted-addresses.ts';
+import { isLoopback, type Trust } from '../../core/trusted-addresses.ts';
 import { socketPathOf } from '../../core/unix-address.ts';
 import type { RequestTracing } from '../../observability/trace/request-tracing.ts';
 import { callerOf } from '../add-endpoint.ts';
 import { ReplyBudget } from '../body/reply-budget.ts';
-import { clientAddress } from '../connections/client-address.ts';
 import { Connections } from '../connections/connections.ts';
+import { forwarding } from '../connections/forwarding.ts';
 import { type ErrorFormat, sendProblem } from '../error-format.ts';
 import { type ExchangeRecorder, recordOf } from '../exchange-log.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
@@ -34,6 +35,7 @@ import { limitUnread } from './limit-unread.ts';
 import { ListenError, type ListenerAddress } from './listen-error.ts';
 import { baseAddress, listenOn } from './listen-on.ts';
 import { listenOnOtherAddresses } from './other-addresses.ts';
+import { hostNameOf, OwnHosts, unknownHost } from './own-hosts.ts';
 import { isAudited, type OnRefused } from './refused-request.ts';
 import { originForm, refusedFraming } from './request-guard.ts';
 import { traceRequests } from './trace-requests.ts';
@@ -62,6 +64,11 @@ export interface ListenerOptions extends ListenerAddress {
   readonly tracing?: RequestTracing | undefined;
   /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
   readonly trustProxy?: false | string[] | Trust | undefined;
+  /**
+   * The names by which clients ask for a door that needs no credentials, beside `localhost` and its own addresses; default
+   * any. Requests for others are refused while the door listens on loopback, and elsewhere if any name is given.
+   */
+  readonly hosts?: readonly string[] | undefined;
 }
 
 /** One HTTP listener: a Fastify instance with the limits, refusals and draining that all doors share. */
@@ -82,6 +89,8 @@ export interface Listener extends AsyncDisposable {
 }
 
 const DEFAULT_MAX_UNREAD = 64 * 1024 * 1024;
+/** Unknown hosts that the log names. */
+const MAX_STRANGERS = 100;
 
 /** Builds a listener that does not listen yet. */
 export function createListener(options: ListenerOptions): Listener {
@@ -89,6 +98,7 @@ export function createListener(options: ListenerOptions): Listener {
   // Who may open the file of a Unix socket is known already.
   const isUnix = socketPathOf(options.port) !== undefined;
   const certificate = isUnix ? undefined : options.certificate;
+  let ownHosts = ownHostsOf(options, isLoopback(host) || host.toLowerCase() === 'localhost');
   let draining = false;
   const idPrefix = randomBytes(4).toString('hex');
   let requests = 0;
@@ -140,6 +150,7 @@ export function createListener(options: ListenerOptions): Listener {
       return createAnother();
     },
   });
+  const strangers = new Set<string>();
   let recorder: ExchangeRecorder | undefined;
   const fastPath = new FastPath(app, {
     errors,
@@ -147,9 +158,9 @@ export function createListener(options: ListenerOptions): Listener {
     connections,
     replyBudget,
     nextId,
-    trustsProxies: trustProxy !== false,
+    forwarding: forwarding(trustProxy),
+    ownHosts: () => ownHosts,
     isDraining: () => draining,
-    clientAddress: clientAddress(trustProxy),
     onRefused: options.onRefused,
     tracing: options.tracing,
     scheme: certificate === undefined ? 'http' : 'https',
@@ -163,9 +174,15 @@ export function createListener(options: ListenerOptions): Listener {
   app.addHook('onRequest', (request, reply, done) => {
     addCommonHeaders(request, reply);
     const refused = refusedFraming(request.raw) ?? refusedUpgrade(request.raw);
-    if (refused === undefined) return done();
-    reply.header('connection', 'close');
-    sendProblem(errors, refused, request, reply);
+    if (refused !== undefined) {
+      reply.header('connection', 'close');
+      sendProblem(errors, refused, request, reply);
+      return;
+    }
+    const stranger = ownHosts?.strangerOf(request);
+    if (stranger === undefined) return done();
+    noteStranger(stranger);
+    sendProblem(errors, unknownHost(stranger), request, reply);
   });
   app.addHook('onSend', (request, reply, _payload, done) => {
     if (reply.getHeader('connection') === 'close') connections.of(request.raw.socket)?.closeBehindReply();
@@ -185,6 +202,14 @@ export function createListener(options: ListenerOptions): Listener {
     const code = String(reply.getHeader('x-error-code') ?? '');
     const caller = callerOf(request)?.name;
     options.onRefused?.({ id, client, method, target, headers, status: reply.statusCode, code, caller });
+  }
+
+  /** Names each unknown host once: whoever can have one resolve to this machine chooses how many there are. */
+  function noteStranger(authority: string) {
+    const name = hostNameOf(authority);
+    if (name === undefined || strangers.has(name) || strangers.size >= MAX_STRANGERS) return;
+    strangers.add(name);
+    options.log.warn({ host: name, hint: 'add it to HTTP_HOSTS if it is yours' }, 'unknown host refused');
   }
 
   function noteCertificate(refused: RefusedCertificate) {
@@ -236,6 +261,7 @@ export function createListener(options: ListenerOptions): Listener {
       // A door that cannot be built fails with its own error, not with one about the port.
       await app.ready();
       if (options.fastPath ?? true) fastPath.install(app);
+      if (!isUnix && isIP(host) === 0) ownHosts = ownHostsOf(options, await resolvesToLoopback(host));
       try {
         await listenOn(app, options);
       } catch (cause) {
@@ -252,4 +278,18 @@ export function createListener(options: ListenerOptions): Listener {
     close,
     [Symbol.asyncDispose]: () => close(AbortSignal.abort()),
   };
+}
+
+/** The names that requests may ask for; undefined for any. */
+function ownHostsOf({ host, hosts, port }: ListenerOptions, isLocal: boolean): OwnHosts | undefined {
+  // No browser reaches a Unix socket.
+  if (hosts === undefined || socketPathOf(port) !== undefined) return undefined;
+  if (!isLocal && hosts.length === 0) return undefined;
+  return new OwnHosts([host, ...hosts], isLocal ? 'loopback' : 'all');
+}
+
+/** Whether a name leads to this machine alone, such as `localhost`; one that does not resolve fails when it is listened on. */
+async function resolvesToLoopback(name: string): Promise<boolean> {
+  const found = await lookup(name, { all: true }).catch(() => []);
+  return found.length > 0 && found.every(({ address }) => isLoopback(address));
 }

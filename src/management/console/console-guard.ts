@@ -3,9 +3,9 @@ import { prefersHtml } from '../../http/accept.ts';
 import type { Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { send } from '../../http/send-reply.ts';
+import { OwnHosts } from '../../http/server/own-hosts.ts';
 import { principalOf } from '../access/guard.ts';
 import { FORBIDDEN, refuse } from '../management-errors.ts';
-import { isOwnHost } from './console-hosts.ts';
 import type { ConsoleView } from './console-view.ts';
 import { isLocalClient } from './local-client.ts';
 
@@ -24,7 +24,7 @@ const problem = (message: string) => new HttpProblem(403, 'CONSOLE_REFUSED', mes
 const REMOTE = problem(
   'The console is open to this machine alone, or with credentials: set MANAGEMENT_USER and MANAGEMENT_PASSWORD',
 );
-const HOST = problem('The Host header is no name of this door; MANAGEMENT_CONSOLE_HOSTS adds names');
+const HOST = problem('The Host header is no name of this door; HTTP_HOSTS adds names');
 const ORIGIN = problem('An action has to come from the console itself');
 const HEADER = problem(`An action needs the header ${ACTION_HEADER}`);
 
@@ -36,9 +36,11 @@ export function consoleGuard({
   role,
   refusal,
 }: ConsoleGuardOptions): onRequestHookHandler {
+  const ownHosts = new OwnHosts(hosts, 'all');
+
   function refusalOf(request: FastifyRequest): HttpProblem | undefined {
     if (!secured && !isLocalClient(request, localOnly)) return REMOTE;
-    if (!isOwnHost(request, hosts)) return HOST;
+    if (ownHosts.strangerOf(request) !== undefined) return HOST;
     if (request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS') return;
     if (!isSameOrigin(request)) return ORIGIN;
     if (request.headers[ACTION_HEADER] === undefined) return HEADER;

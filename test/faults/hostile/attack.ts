@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 const [port = 0, scale = 1] = process.argv.slice(2).map(Number);
-const HEAD = 'HTTP/1.1\r\nHost: x\r\n';
+const HEAD = 'HTTP/1.1\r\nHost: localhost\r\n';
 
 /** Opens connections from twenty addresses of this machine and sends a text on each. */
 async function dial(count: number, network: number, text: string): Promise<readonly Socket[]> {

@@ -8,7 +8,7 @@ export async function rawSubscription(url: string, query = SUBSCRIPTION): Promis
   const { hostname, port, pathname } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
   socket.write(
-    `POST ${pathname} HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\n` +
+    `POST ${pathname} HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nContent-Type: application/json\r\n` +
       `Content-Length: ${Buffer.byteLength(query)}\r\n\r\n${query}`,
   );
   await once(socket, 'data');

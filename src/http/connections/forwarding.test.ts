@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import Fastify from 'fastify';
 import { trustProxy } from '../../config/options/trusted-proxies.ts';
-import { clientAddress } from './client-address.ts';
+import { forwarding } from './forwarding.ts';
 
 const LISTS = [
   ['10.0.0.0/8', '::1'],
@@ -24,6 +24,9 @@ const addresses = fc.oneof(
   ),
   fc.constantFrom('unknown', '10.0.0.1:80', '[::1]', '1.2.3', '010.0.0.1'),
 );
+const hosts = fc
+  .array(fc.constantFrom('a.example', 'b.example:80', '[::1]:8000', ' c ', ''), { maxLength: 3 })
+  .map((items) => items.join(','));
 const gap = fc.constantFrom('', ' ', '  ', '\t');
 const header = fc
   .array(fc.tuple(gap, fc.oneof(addresses, fc.constant('')), gap), { maxLength: 5 })
@@ -33,7 +36,7 @@ test('the client is the one that Fastify names, for its own lists too', async ()
   for (const list of LISTS) {
     const trusts = trustProxy(list);
     assert.ok(trusts !== false);
-    const address = clientAddress(trusts);
+    const follows = forwarding(trusts);
     await using theirs = Fastify({ trustProxy: list.filter((each) => each !== 'unix') });
     await using ours = Fastify({ trustProxy: trusts });
     for (const app of [theirs, ours]) app.get('/', ({ ip }) => ({ ip }));
@@ -46,9 +49,26 @@ test('the client is the one that Fastify names, for its own lists too', async ()
           ),
         );
         assert.equal(same, expected);
-        assert.equal(address(remoteAddress, forwarded), expected);
+        assert.equal(follows.client(remoteAddress, headers), expected);
       }),
       { numRuns: 150 },
+    );
+  }
+});
+
+test('the host is the one that Fastify names', async () => {
+  for (const trusted of [...LISTS, ['true'], []]) {
+    const trusts = trustProxy(trusted);
+    const follows = forwarding(trusts);
+    await using app = Fastify({ trustProxy: trusts });
+    app.get('/', ({ host }) => ({ host }));
+    await fc.assert(
+      fc.asyncProperty(addresses, hosts, fc.boolean(), async (remoteAddress, forwarded, isSent) => {
+        const headers = { host: 'own.example:8000', ...(isSent && { 'x-forwarded-host': forwarded }) };
+        const { host } = (await app.inject({ url: '/', remoteAddress, headers })).json();
+        assert.equal(follows.host(remoteAddress, headers), host);
+      }),
+      { numRuns: 100 },
     );
   }
 });

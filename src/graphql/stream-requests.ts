@@ -2,6 +2,7 @@ import type { FastifyReply, preHandlerHookHandler } from 'fastify';
 import type { ExecutionResult } from 'graphql';
 import { parseAccept, takesEventStream } from '../http/accept.ts';
 import { exchangeOf } from '../http/add-endpoint.ts';
+import { refuseFromOtherSite } from '../http/cross-site.ts';
 import type { Exchange } from '../http/endpoint.ts';
 import type { EventStreams } from '../http/event-stream/event-streams.ts';
 import { authorize, resultsWhileValid } from './access.ts';
@@ -27,6 +28,7 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
       const operation = options.findOperation(params);
       const subscribes = !('errors' in operation) && operation.definition.operation === 'subscription';
       if (!subscribes && negotiateResultType(accept) !== undefined) return done();
+      refuseFromOtherSite('Event streams', exchange, options.cors);
       if (!('errors' in operation)) {
         refuseWriteByGet(exchange, operation);
         authorize(options.gate, exchange, operation);

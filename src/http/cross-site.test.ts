@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fastify, { type FastifyInstance } from 'fastify';
 import { addEndpoint } from './add-endpoint.ts';
-import { refuseCrossSite, refuseCrossSiteSocket } from './cross-site.ts';
+import { refuseCrossSite, refuseCrossSiteForm, refuseFromOtherSite } from './cross-site.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type ErrorFormat, sendProblem } from './error-format.ts';
 
@@ -70,23 +70,103 @@ test('writes of programs, of our own pages and of the address bar pass', async (
   assert.equal(handled(), sites.length * writes.length);
 });
 
-test('a WebSocket of another site is refused, by what its browser says', () => {
-  const passes = (host: string, headers: Readonly<Record<string, string>>) => {
-    try {
-      refuseCrossSiteSocket({ headers, host });
-      return true;
-    } catch (error) {
-      assert.equal((error as { code?: unknown }).code, 'CROSS_SITE');
-      return false;
-    }
-  };
-  assert.ok(passes('portico.example', {}));
-  assert.ok(passes('portico.example', { origin: 'https://portico.example:3000' }));
-  assert.ok(passes('Portico.Example', { origin: 'https://portico.example' }));
-  assert.ok(passes('[::1]', { origin: 'http://[::1]:3000' }));
-  assert.ok(passes('portico.example', { origin: 'https://app.example', 'sec-fetch-site': 'same-site' }));
-  for (const origin of ['https://evil.example', 'https://a.portico.example', 'null', '', 'portico.example']) {
-    assert.ok(!passes('portico.example', { origin }), origin);
+/** Whether a judge lets a request pass. */
+function passes(judge: () => void): boolean {
+  try {
+    judge();
+    return true;
+  } catch (error) {
+    assert.equal((error as { code?: unknown }).code, 'CROSS_SITE');
+    return false;
   }
-  assert.ok(!passes('a.example', { origin: 'https://a.example', 'sec-fetch-site': 'cross-site' }));
+}
+
+/** Origins by the host that was asked for, and whether they are of its site. */
+const ORIGINS: readonly (readonly [host: string, origin: string | undefined, expected: boolean])[] = [
+  ['portico.example', undefined, true],
+  ['portico.example', 'https://portico.example:3000', true],
+  ['Portico.Example:8000', 'https://portico.example', true],
+  ['portico.example.', 'https://portico.example', true],
+  ['[::1]:8000', 'http://[::1]:3000', true],
+  ['127.0.0.1:8000', 'http://127.0.0.1', true],
+  ['portico.example', 'https://evil.example', false],
+  ['portico.example', 'https://a.portico.example', false],
+  ['portico.example', 'app://portico.example', false],
+  ['portico.example', 'null', false],
+  ['portico.example', '', false],
+  ['portico.example', 'portico.example', false],
+  ['', 'https://portico.example', false],
+  ['a=b', 'https://c=d', false],
+  ['127.0.0.1:8000', 'http://localhost:8000', false],
+];
+
+test('from browsers without Sec-Fetch-Site the name in Origin has to be the one that was asked for', () => {
+  for (const [host, origin, expected] of ORIGINS) {
+    const headers = origin === undefined ? {} : { origin };
+    const what = `${origin} at ${host}`;
+    assert.equal(
+      passes(() => refuseFromOtherSite('WebSockets', { headers, host })),
+      expected,
+      what,
+    );
+    for (const method of writes)
+      assert.equal(
+        passes(() => refuseCrossSite({ method, headers, host })),
+        expected,
+        `${method} ${what}`,
+      );
+    for (const method of reads)
+      assert.ok(
+        passes(() => refuseCrossSite({ method, headers, host })),
+        `${method} ${what}`,
+      );
+  }
+});
+
+test('Sec-Fetch-Site wins over Origin', () => {
+  const host = 'portico.example';
+  const from = (origin: string, site: string) =>
+    passes(() => refuseFromOtherSite('Writes', { headers: { origin, 'sec-fetch-site': site }, host }));
+  assert.ok(from('https://app.example', 'same-site'));
+  assert.ok(from('https://app.example', 'none'));
+  assert.ok(!from('https://portico.example', 'cross-site'));
+});
+
+test('over HTTP a proxy that is trusted says which host was asked for', async () => {
+  for (const [trustProxy, expected] of [
+    ['127.0.0.1', 200],
+    [false, 403],
+  ] as const) {
+    await using app = fastify({ trustProxy });
+    const endpoint: Endpoint = {
+      bodyLimit: 0,
+      admit: (exchange) => refuseCrossSite(exchange),
+      handle: () => ({ status: 200, type: 'text/plain', body: 'done' }),
+    };
+    addEndpoint(app, 'POST', '/', endpoint);
+    const headers = { host: 'inner:8000', origin: 'https://app.example', 'x-forwarded-host': 'app.example' };
+    assert.equal((await app.inject({ method: 'POST', url: '/', headers })).statusCode, expected);
+  }
+});
+
+test('a form of another site is refused, and what a script can send without asking first', () => {
+  const headers = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' };
+  const sends = (contentType: string | null, given: Readonly<Record<string, string>> = headers) =>
+    passes(() => refuseCrossSiteForm({ contentType, headers: given, host: 'portico.example' }));
+  for (const type of [
+    null,
+    '',
+    'text/plain',
+    'text/plain;charset=UTF-8',
+    'TEXT/PLAIN; application/json',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+  ]) {
+    assert.ok(!sends(type), String(type));
+    assert.ok(!sends(type, { origin: 'https://evil.example' }), String(type));
+    assert.ok(sends(type, {}), 'a program');
+    assert.ok(sends(type, { origin: 'https://portico.example' }), 'a page of its own');
+  }
+  for (const type of ['application/json', 'application/cloudevents+json', 'text/xml', 'text/plainx', 'x'])
+    assert.ok(sends(type), type);
 });

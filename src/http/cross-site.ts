@@ -1,38 +1,68 @@
 import type { CorsPolicy } from './access/cors.ts';
 import type { Exchange } from './endpoint.ts';
 import { HttpProblem } from './problem.ts';
+import { hostNameOf } from './server/own-hosts.ts';
+
+/** What tells where a request comes from. */
+type SentRequest = Pick<Exchange, 'headers' | 'host'>;
+
+/** What a browser sends for a page of any site without asking first (Fetch, "CORS-safelisted request-header"). */
+const FORM_TYPES: ReadonlySet<string> = new Set([
+  'text/plain',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data',
+]);
 
 /**
  * Refuses a write that a browser sends from another site (403): a page anywhere could otherwise write
- * to a service on the visitor's own machine with a plain form. Programs send no Sec-Fetch-Site. Pages of origins that the
- * door lets in are not other sites.
+ * to a service on the visitor's own machine with a plain form. Pages of origins that the door lets in are not other sites.
  */
 export function refuseCrossSite(
-  { method, headers }: Pick<Exchange, 'method' | 'headers'>,
+  exchange: SentRequest & Pick<Exchange, 'method'>,
   cors?: CorsPolicy | undefined,
 ): void {
-  if (headers['sec-fetch-site'] !== 'cross-site') return;
+  const { method } = exchange;
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return;
-  if (cors?.allows(headers.origin) === true) return;
-  throw new HttpProblem(403, 'CROSS_SITE', 'Writes from another site are refused');
+  refuseFromOtherSite('Writes', exchange, cors);
 }
 
 /**
- * Refuses a WebSocket that a page of another site opens (403): browsers let any page open one to any server. `host` is
- * the host name that the client asked for. Browsers that send no Sec-Fetch-Site name the page's origin.
+ * Refuses a form of another site (403), and what scripts there can send like one. Everything else passes: a browser would
+ * have asked first, and a program may say of itself what it likes.
  */
-export function refuseCrossSiteSocket(
-  { headers, host }: Pick<Exchange, 'headers'> & { readonly host: string },
-  cors?: CorsPolicy | undefined,
-): void {
-  const { origin, 'sec-fetch-site': site } = headers;
-  if (site === undefined ? isOwn(origin, host) : site !== 'cross-site') return;
-  if (cors?.allows(origin) === true) return;
-  throw new HttpProblem(403, 'CROSS_SITE', 'WebSockets of another site are refused');
+export function refuseCrossSiteForm(exchange: SentRequest & Pick<Exchange, 'contentType'>): void {
+  if (!isFromOtherSite(exchange)) return;
+  const [type = ''] = exchange.contentType?.split(';', 1) ?? [];
+  const name = type.trim().toLowerCase();
+  if (name === '' || FORM_TYPES.has(name)) throw crossSite('Forms', exchange);
 }
 
-/** Whether an origin has the host's name, on whatever port: ports make no other site. */
-function isOwn(origin: string | undefined, host: string): boolean {
-  if (origin === undefined) return true;
-  return URL.canParse(origin) && new URL(origin).hostname === host.toLowerCase();
+/**
+ * Refuses a request of any method that a page of another site has its browser send (403). Browsers let any page open a
+ * WebSocket to any server, and keep a stream open that the page may not read. `what` names it in the refusal.
+ */
+export function refuseFromOtherSite(what: string, request: SentRequest, cors?: CorsPolicy | undefined): void {
+  if (!isFromOtherSite(request) || cors?.allows(request.headers.origin) === true) return;
+  throw crossSite(what, request);
+}
+
+function crossSite(what: string, { headers }: SentRequest): HttpProblem {
+  const seen = headers['sec-fetch-site'] === undefined ? ': Origin is not the host that was asked for' : '';
+  return new HttpProblem(403, 'CROSS_SITE', `${what} from another site are refused${seen}`);
+}
+
+/** Whether a browser sends a request for a page of another site. Programs name neither a site nor an origin. */
+function isFromOtherSite(request: SentRequest): boolean {
+  const { origin, 'sec-fetch-site': site } = request.headers;
+  if (site !== undefined) return site === 'cross-site';
+  // Old browsers send no Sec-Fetch-Site, and none does to a plain `http:` address other than localhost.
+  return origin !== undefined && !isOwn(origin, request.host);
+}
+
+/** Whether an origin has the name of the host that was asked for, on whatever port: ports make no other site. */
+function isOwn(origin: string, host: string): boolean {
+  if (!URL.canParse(origin)) return false;
+  const page = new URL(origin);
+  const name = /^https?:$/.test(page.protocol) ? hostNameOf(page.host) : undefined;
+  return name !== undefined && name === hostNameOf(host);
 }

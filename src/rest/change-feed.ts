@@ -2,8 +2,10 @@ import type { FastifyReply, FastifyRequest, preHandlerHookHandler } from 'fastif
 import { quote } from '../core/quote.ts';
 import { prefersEventStream } from '../http/accept.ts';
 import type { ApiGate } from '../http/access/api-gate.ts';
+import type { CorsPolicy } from '../http/access/cors.ts';
 import { whileValid } from '../http/access/while-valid.ts';
 import { exchangeOf } from '../http/add-endpoint.ts';
+import { refuseFromOtherSite } from '../http/cross-site.ts';
 import {
   EVENT_STREAM_HEADERS,
   type EventFormat,
@@ -30,6 +32,8 @@ export interface ChangeFeedOptions {
   readonly maxStreams: number;
   /** What has let the requests in; a stream ends with the credentials of its caller. */
   readonly gate: ApiGate | undefined;
+  /** Whose pages may follow the changes; undefined where that is nobody's. */
+  readonly cors: CorsPolicy | undefined;
 }
 
 /** Whether a request for the list asks for its changes instead. */
@@ -38,7 +42,13 @@ export function asksForChanges({ headers }: FastifyRequest): boolean {
 }
 
 /** GET /users as an event stream: what is done to users from now on, or behind the event that the client names. */
-export function streamChanges({ feed, streams, maxStreams, gate }: ChangeFeedOptions): preHandlerHookHandler {
+export function streamChanges({
+  feed,
+  streams,
+  maxStreams,
+  gate,
+  cors,
+}: ChangeFeedOptions): preHandlerHookHandler {
   let open = 0;
   return (request, reply, done) => {
     if (!asksForChanges(request)) return done();
@@ -46,6 +56,7 @@ export function streamChanges({ feed, streams, maxStreams, gate }: ChangeFeedOpt
   };
 
   async function stream(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    refuseFromOtherSite('Event streams', request, cors);
     const from = lastEvent(request);
     if (open >= maxStreams) throw TOO_MANY_STREAMS;
     open++;

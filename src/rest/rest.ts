@@ -80,7 +80,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     streams.end();
     done();
   });
-  const changes = feed && { streams: streamChanges({ feed, streams, maxStreams, gate }) };
+  const changes = feed && { streams: streamChanges({ feed, streams, maxStreams, gate, cors }) };
   readRawBodies(app);
   app.setNotFoundHandler(notFound);
   addPreflights(app, cors);

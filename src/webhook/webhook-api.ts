@@ -70,7 +70,7 @@ export function webhookApi({ secured, sources }: WebhookApiOptions): DoorApi {
             content: { 'application/json': { $ref: '#/components/schemas/Delivery' } },
           },
           replies: STORED,
-          refusals: BODY,
+          refusals: secured ? BODY : [...BODY, 'CROSS_SITE'],
         },
       },
       ...Object.fromEntries(sources.map((source) => [`/webhook/${source.name}`, { post: receive(source) }])),

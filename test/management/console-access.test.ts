@@ -282,6 +282,14 @@ test('they are open to who logs in, and where no door asks for credentials', asy
   assert.deepEqual(JSON.parse((await ask(open, '/console/api/about')).text).closed, {});
 });
 
+test('a page of another site opens no event stream of the console', async () => {
+  await using service = await start();
+  for (const page of ['Sec-Fetch-Site: cross-site', 'Origin: http://evil.example']) {
+    const head = `GET /actuator/console/api/live?topics=log HTTP/1.1\r\nHost: localhost\r\n${page}\r\n\r\n`;
+    assert.equal((await rawHttp(service.urls.management ?? '', [head])).status, 403, page);
+  }
+});
+
 test('a secured console needs credentials, and actions the role', async () => {
   const module = `export default { management: { users: [
     { user: 'reader', password: 'password', roles: ['viewer'] },

@@ -13,7 +13,7 @@ export const DOOR_CODES = {
   },
   CROSS_SITE: {
     status: 403,
-    text: 'A browser sent a write, or opened a WebSocket, from another site; do it from the same origin.',
+    text: 'A browser sent the request from a page of another site; send it from the same origin. A proxy has to pass on Host, or be named in TRUST_PROXY and send X-Forwarded-Host.',
   },
   DUPLICATE_FIELD: {
     status: 400,

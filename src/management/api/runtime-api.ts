@@ -67,14 +67,16 @@ export const runtimeApi: EndpointPaths = {
     },
   },
   '/heapdump': {
-    get: file('dumpHeap', 'The heap, secrets included', { refusals: ['HEAP_DUMP_BUSY', 'HEAP_DUMP_MEMORY'] }),
+    get: file('dumpHeap', 'The heap, secrets included', {
+      refusals: ['CROSS_SITE', 'HEAP_DUMP_BUSY', 'HEAP_DUMP_MEMORY'],
+    }),
   },
   '/cpuprofile': {
     get: file('recordCpuProfile', 'A CPU profile of the main thread', {
       parameters: [
         queryParameter('seconds', 'How long to record.', integer(undefined, { minimum: 1, maximum: 60 })),
       ],
-      refusals: ['CPU_PROFILE_BUSY', 'CPU_PROFILE_SECONDS'],
+      refusals: ['CROSS_SITE', 'CPU_PROFILE_BUSY', 'CPU_PROFILE_SECONDS'],
     }),
   },
 };

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { refuseFromOtherSite } from '../../http/cross-site.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import type { EventStreams } from './event-streams.ts';
 import { type LiveSources, readPosition, sendLive, TOPICS } from './live.ts';
@@ -11,6 +12,7 @@ export function addLiveRoute(scope: FastifyInstance, streams: EventStreams, sour
     '/live',
     { exposeHeadRoute: false },
     (request, reply) => {
+      refuseFromOtherSite('Event streams', request);
       const { topics: given, after } = request.query;
       const wanted = typeof given === 'string' ? given.split(',') : [];
       const topics = TOPICS.filter((topic) => wanted.includes(topic));

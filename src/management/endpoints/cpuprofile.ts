@@ -1,3 +1,4 @@
+import { refuseFromOtherSite } from '../../http/cross-site.ts';
 import type { Exchange, Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { fileHead, fileReply, neverIdle } from '../dumps/file-reply.ts';
@@ -25,6 +26,7 @@ export function cpuProfileEndpoint(record = recordCpuProfile): ManagementEndpoin
   const stopped = new AbortController();
 
   async function profile(exchange: Exchange): Promise<Reply> {
+    refuseFromOtherSite('Profiles', exchange);
     const { seconds = DEFAULT_SECONDS } = exchange.query;
     const duration = typeof seconds === 'string' && /^[1-9]\d?$/.test(seconds) ? Number(seconds) : undefined;
     if (duration === undefined || duration > MAX_SECONDS) throw BAD_SECONDS;

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { getHeapSnapshot, getHeapStatistics } from 'node:v8';
+import { refuseFromOtherSite } from '../../http/cross-site.ts';
 import type { Exchange, Reply } from '../../http/endpoint.ts';
 import { HttpProblem } from '../../http/problem.ts';
 import { requestFields } from '../../observability/trace/request-fields.ts';
@@ -36,6 +37,7 @@ export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP)
   let busy = false;
 
   function dump(exchange: Exchange): Reply {
+    refuseFromOtherSite('Dumps', exchange);
     if (busy) throw BUSY;
     const needed = used() * COST;
     const free = available();

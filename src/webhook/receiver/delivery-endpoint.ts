@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { parseJsonBody } from '../../http/body/json-body.ts';
+import { refuseCrossSiteForm } from '../../http/cross-site.ts';
 import type { Endpoint } from '../../http/endpoint.ts';
 import { keptHeaders } from '../../inbox/delivery-headers.ts';
 import { acceptDelivery, type ReceiverParts } from './accept-delivery.ts';
@@ -14,7 +15,8 @@ export function deliveryEndpoint(
   return {
     bodyLimit: parts.bodyLimit,
     admit(exchange, bodyLength) {
-      guard(exchange.headers);
+      // A form cannot send the token.
+      if (!guard(exchange.headers)) refuseCrossSiteForm(exchange);
       parts.takeBytes(bodyLength, exchange);
     },
     handle(exchange) {

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { secretMatcher } from '../../http/auth/secret-equal.ts';
 import { HttpProblem } from '../../http/problem.ts';
 
-/** Lets a request with these headers pass, or throws HttpProblem. */
-export type TokenGuard = (headers: IncomingHttpHeaders) => void;
+/** Lets a request with these headers pass, or throws HttpProblem; returns whether a token was needed. */
+export type TokenGuard = (headers: IncomingHttpHeaders) => boolean;
 
 /**
  * Refuses requests whose x-webhook-token is none of the secrets (contract 4.4 and 5) with 401, and closes their
@@ -20,11 +20,11 @@ export function tokenGuard(secrets: () => readonly string[]): TokenGuard {
       matches = secretMatcher(now);
       known = now;
     }
-    if (known.length === 0) return;
+    if (known.length === 0) return false;
     const token = headers['x-webhook-token'];
     // Node reads header bytes as Latin-1; senders write a secret beyond ASCII in UTF-8 as a rule.
     if (typeof token === 'string' && (matches(token) || matches(Buffer.from(token, 'latin1').toString())))
-      return;
+      return true;
     throw new HttpProblem(401, 'WRONG_TOKEN', 'Unauthorized', { headers: { connection: 'close' } });
   };
 }

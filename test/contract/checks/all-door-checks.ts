@@ -261,4 +261,27 @@ export const allDoorChecks: readonly Check[] = [
       }
     },
   },
+  {
+    id: 'ALL-32',
+    clause: '5',
+    level: 'SHOULD',
+    title: 'a form on a page of another site reaches no unsecured webhook',
+    async run(subject) {
+      const body = '{"event":"new_commit","data":{"a":"="}}';
+      const pages = [
+        { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
+        { origin: 'https://evil.example' },
+        { origin: 'null' },
+      ];
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data']) {
+        for (const page of pages) {
+          const headers = { 'content-type': type, ...page };
+          const { status } = await subject.webhook.send('POST', '/webhook', { headers, body });
+          assert.ok(status >= 400 && status < 500, `${type}: ${status}`);
+        }
+        const headers = { 'content-type': type };
+        assertReceived(await subject.webhook.send('POST', '/webhook', { headers, body }));
+      }
+    },
+  },
 ];

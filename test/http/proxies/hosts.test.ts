@@ -11,6 +11,7 @@ import { proxies } from './proxy.ts';
 const SETTINGS = settingsOf(shownCommand('docs/PROXIES.md', /^HTTP_HOSTS=.* npm start$/));
 const PUBLIC = String(SETTINGS.HTTP_HOSTS);
 const READS = ['/users', '/graphql?query=%7Bhello%7D', '/actuator/env'];
+const USER = '{"name":"Ada","email":"ada@example.org"}';
 
 /** Asks with any Host; resolves to the status and the code of the refusal. */
 async function ask(
@@ -41,6 +42,10 @@ for (const { name, missing, start } of proxies) {
     }
     const event = '{"event":"new_commit"}';
     assert.equal(await ask(proxy.url, '/webhook', { host: 'any.example' }, event), '200');
+    const own = { host: PUBLIC, origin: `http://${PUBLIC}` };
+    assert.equal(await ask(proxy.url, '/users', own, USER), '200');
+    const other = { host: PUBLIC, origin: 'http://evil.example' };
+    assert.equal(await ask(proxy.url, '/users', other, USER), '403 CROSS_SITE');
     assert.equal(await ask(proxy.url, '/actuator/console', { host: PUBLIC }), '200', 'the client is local');
   });
 }

@@ -1,5 +1,5 @@
 import { type CsvColumns, readColumns } from './csv-columns.ts';
-import { readCsvRecord } from './csv-record.ts';
+import { CsvRecord } from './csv-record.ts';
 import { entryOf, invalidUtf8 } from './entry-of.ts';
 import { type EntryReader, MAX_LINE, type TakeEntry, tooLong } from './import-entry.ts';
 import { ImportError } from './import-error.ts';
@@ -9,81 +9,94 @@ import { ImportError } from './import-error.ts';
  * line, so that a quote which nobody closes costs one line.
  */
 export class CsvReader implements EntryReader {
-  #text = '';
+  readonly #record = new CsvRecord();
+  /** The text so far of a record that has not ended. */
+  #begun = '';
   #line = 1;
   #columns: CsvColumns | undefined;
-  /** Whether the line is too long and its end is waited for. */
+  /** Whether the line cannot be read and its end is waited for. */
   #isSkipping = false;
 
   push(text: string, take: TakeEntry): void {
-    this.#text += text;
-    this.#read(take, false);
+    let rest = text;
+    let at = 0;
+    /** The next quote from `at` on. */
+    let quote = rest.indexOf('"');
+    while (at < rest.length) {
+      if (this.#isSkipping || this.#begun === '') {
+        const lineEnd = rest.indexOf('\n', at);
+        if (this.#isSkipping) {
+          if (lineEnd === -1) return;
+          this.#isSkipping = false;
+          this.#line++;
+          at = lineEnd + 1;
+          continue;
+        }
+        if (quote !== -1 && quote < at) quote = rest.indexOf('"', at);
+        if (lineEnd !== -1 && (quote === -1 || quote > lineEnd)) {
+          this.#takeRecord(splitLine(rest, at, lineEnd), lineEnd - at, take);
+          this.#line++;
+          at = lineEnd + 1;
+          continue;
+        }
+      }
+      const read = this.#record.read(rest, at);
+      const end = typeof read === 'object' && 'end' in read ? read.end : undefined;
+      if (end !== undefined && this.#begun.length + end - at <= MAX_LINE) {
+        const raw = this.#begun + rest.slice(at, end);
+        this.#begun = '';
+        this.#takeRecord(this.#record.take(), raw.length, take);
+        this.#line += lineFeeds(raw);
+        at = end;
+        continue;
+      }
+      this.#begun += rest.slice(at);
+      if (typeof read === 'object' && 'wrong' in read) this.#refuse(read.wrong, take);
+      else if (this.#begun.length > MAX_LINE) take(tooLong(this.#line));
+      else return;
+      // What follows the first line of the record is read anew.
+      rest = this.#restart();
+      at = 0;
+      quote = rest.indexOf('"');
+    }
   }
 
   end(take: TakeEntry): void {
-    this.#read(take, true);
+    while (this.#begun !== '') {
+      const wrong = this.#record.end();
+      if (wrong === undefined) {
+        this.#takeRecord(this.#record.take(), this.#begun.length, take);
+        break;
+      }
+      this.#refuse(wrong, take);
+      this.push(this.#restart(), take);
+    }
     if (this.#columns === undefined)
       throw new ImportError('INVALID_IMPORT', 'The first line names no columns');
   }
 
-  #read(take: TakeEntry, isLast: boolean): void {
-    const text = this.#text;
-    let at = 0;
-    /** The next quote from `at` on. */
-    let quote = text.indexOf('"');
-    while (at < text.length) {
-      const lineEnd = text.indexOf('\n', at);
-      if (this.#isSkipping) {
-        if (lineEnd === -1) {
-          at = text.length;
-          break;
-        }
-        this.#isSkipping = false;
-        this.#line++;
-        at = lineEnd + 1;
-        continue;
-      }
-      if (quote !== -1 && quote < at) quote = text.indexOf('"', at);
-      const end = lineEnd === -1 ? text.length : lineEnd;
-      if (quote === -1 || quote >= end) {
-        if (lineEnd === -1 && !isLast) break;
-        this.#takeRecord(splitLine(text, at, end), text, at, end, take);
-        this.#line++;
-        at = end + 1;
-        continue;
-      }
-      const record = readCsvRecord(text, at, isLast);
-      if (record === 'incomplete') {
-        if (text.length - at <= MAX_LINE) break;
-        take(tooLong(this.#line));
-      } else if ('wrong' in record) this.#refuse(record.wrong, take);
-      else {
-        this.#takeRecord(record.fields, text, at, record.end, take);
-        this.#line += lineFeeds(text, at, record.end);
-        at = record.end;
-        continue;
-      }
-      this.#isSkipping = true;
-    }
-    this.#text = text.slice(at);
-    if (this.#isSkipping || this.#text.length <= MAX_LINE) return;
-    take(tooLong(this.#line));
-    this.#text = '';
+  /** Gives up the record; its first line is passed over. Returns its text. */
+  #restart(): string {
+    const text = this.#begun;
+    this.#record.reset();
+    this.#begun = '';
     this.#isSkipping = true;
+    return text;
   }
 
-  #takeRecord(fields: readonly string[], text: string, start: number, end: number, take: TakeEntry): void {
+  /** `length` is that of the record's text, its end included or not. */
+  #takeRecord(fields: readonly string[], length: number, take: TakeEntry): void {
     const line = this.#line;
     const [first = ''] = fields;
     // A blank line.
-    if (fields.length === 1 && first.trim() === '' && end - start <= first.length + 2) return;
+    if (fields.length === 1 && first.trim() === '' && length <= first.length + 2) return;
     if (this.#columns === undefined) {
       this.#columns = readColumns(fields);
       return;
     }
     const { name, email, count } = this.#columns;
-    if (end - start > MAX_LINE) take(tooLong(line));
-    else if (!text.slice(start, end).isWellFormed()) take(invalidUtf8(line));
+    if (length > MAX_LINE) take(tooLong(line));
+    else if (!fields.every((field) => field.isWellFormed())) take(invalidUtf8(line));
     else if (fields.length !== count) this.#refuse(`it has ${fields.length} fields, not ${count}`, take);
     else take(entryOf(line, { name: fields[name], email: fields[email] }));
   }
@@ -100,8 +113,8 @@ function splitLine(text: string, start: number, end: number): readonly string[] 
   return text.slice(start, isCrLf ? end - 1 : end).split(',');
 }
 
-function lineFeeds(text: string, start: number, end: number): number {
+function lineFeeds(text: string): number {
   let count = 0;
-  for (let at = text.indexOf('\n', start); at !== -1 && at < end; at = text.indexOf('\n', at + 1)) count++;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count++;
   return count;
 }

@@ -1,63 +1,103 @@
-/** A record of CSV (RFC 4180): its fields, and where the next one begins. */
-export interface CsvRecord {
-  readonly fields: readonly string[];
-  readonly end: number;
-}
-
-/** Why no record was read: more text is needed, or what is wrong with it. */
-export type NoRecord = 'incomplete' | { readonly wrong: string };
-
 const QUOTE = '"';
+/** What ends a field that is not quoted, or may not be in it. */
+const BREAK = /[,\n"]/g;
+
+/** What came of a text: where the record ends, what is wrong with it, or that it goes on. */
+export type ReadRecord = { readonly end: number } | { readonly wrong: string } | 'incomplete';
 
 /**
- * Reads the record that begins at `start`. It ends with LF or CRLF, or with the text if that `isLast`; the fields are
- * separated by commas and may be quoted, with two quotes for one. Nothing is trimmed or converted.
+ * One record of CSV (RFC 4180) after the other, from a text that comes in pieces. Each character is looked at once,
+ * however the text is cut. A record ends with LF or CRLF, or with the text; its fields are separated by commas and may
+ * be quoted, with two quotes for one. Nothing is trimmed or converted.
  */
-export function readCsvRecord(text: string, start: number, isLast: boolean): CsvRecord | NoRecord {
-  const fields: string[] = [];
-  for (let at = start; ; ) {
-    const field = text[at] === QUOTE ? readQuoted(text, at, isLast) : readPlain(text, at, isLast);
-    if (!('end' in Object(field))) return field as NoRecord;
-    const { value, end } = field as Field;
-    fields.push(value);
-    if (text[end] === ',') at = end + 1;
-    else return { fields, end: Math.min(text.length, end + 1) };
-  }
-}
+export class CsvRecord {
+  #fields: string[] = [];
+  /** The field that is being read. */
+  #value = '';
+  /** Where it is: before a field, inside one, behind a quote in a quoted one, or behind that and a CR. */
+  #place: 'before' | 'plain' | 'quoted' | 'quote' | 'cr' = 'before';
 
-/** A field, and where the comma or the line feed behind it is. */
-interface Field {
-  readonly value: string;
-  readonly end: number;
-}
-
-function readPlain(text: string, start: number, isLast: boolean): Field | NoRecord {
-  let end = start;
-  for (; end < text.length; end++) {
-    const c = text[end];
-    if (c === ',' || c === '\n') break;
-    if (c === QUOTE) return { wrong: 'a quote inside a field that does not begin with one' };
-  }
-  if (end === text.length && !isLast) return 'incomplete';
-  const isCrLf = text[end] !== ',' && end > start && text[end - 1] === '\r';
-  return { value: text.slice(start, isCrLf ? end - 1 : end), end };
-}
-
-function readQuoted(text: string, start: number, isLast: boolean): Field | NoRecord {
-  let value = '';
-  for (let from = start + 1; ; ) {
-    const quote = text.indexOf(QUOTE, from);
-    if (quote === -1) return isLast ? { wrong: 'a quote is not closed' } : 'incomplete';
-    if (text[quote + 1] === QUOTE) {
-      value += text.slice(from, quote + 1);
-      from = quote + 2;
-      continue;
+  /** Reads on in `text` from `at`. */
+  read(text: string, at: number): ReadRecord {
+    let i = at;
+    while (i < text.length) {
+      switch (this.#place) {
+        case 'before':
+          this.#place = text[i] === QUOTE ? 'quoted' : 'plain';
+          if (this.#place === 'quoted') i++;
+          break;
+        case 'plain': {
+          BREAK.lastIndex = i;
+          const found = BREAK.exec(text);
+          const end = found === null ? text.length : found.index;
+          this.#value += text.slice(i, end);
+          if (found === null) return 'incomplete';
+          if (found[0] === QUOTE) return { wrong: 'a quote inside a field that does not begin with one' };
+          if (found[0] === '\n') return this.#endPlain(end + 1);
+          this.#endField();
+          i = end + 1;
+          break;
+        }
+        case 'quoted': {
+          const found = text.indexOf(QUOTE, i);
+          const end = found === -1 ? text.length : found;
+          this.#value += text.slice(i, end);
+          if (found === -1) return 'incomplete';
+          this.#place = 'quote';
+          i = end + 1;
+          break;
+        }
+        default: {
+          const c = text[i++];
+          if (c === '\n') {
+            this.#endField();
+            return { end: i };
+          }
+          if (this.#place === 'cr') return { wrong: 'something behind a closing quote' };
+          if (c === ',') this.#endField();
+          else if (c === '\r') this.#place = 'cr';
+          else if (c === QUOTE) {
+            this.#value += QUOTE;
+            this.#place = 'quoted';
+          } else return { wrong: 'something behind a closing quote' };
+        }
+      }
     }
-    value += text.slice(from, quote);
-    const end = text[quote + 1] === '\r' ? quote + 2 : quote + 1;
-    // What comes next may be a second quote, or the rest of a CRLF.
-    if (end >= text.length) return isLast ? { value, end: text.length } : 'incomplete';
-    if (text[end] === '\n' || (text[end] === ',' && end === quote + 1)) return { value, end };
-    return { wrong: 'something behind a closing quote' };
+    return 'incomplete';
+  }
+
+  /** The text has ended; says what is wrong with what there is of the record. */
+  end(): string | undefined {
+    if (this.#place === 'quoted') return 'a quote is not closed';
+    if (this.#place === 'plain') this.#endPlain(0);
+    else this.#endField();
+    return undefined;
+  }
+
+  /** The fields of a record that has ended; the next one begins. */
+  take(): readonly string[] {
+    const fields = this.#fields;
+    this.reset();
+    return fields;
+  }
+
+  /** Begins the next record. */
+  reset(): void {
+    this.#fields = [];
+    this.#value = '';
+    this.#place = 'before';
+  }
+
+  #endField(): void {
+    this.#fields.push(this.#value);
+    this.#value = '';
+    this.#place = 'before';
+  }
+
+  /** The CR of a CRLF is not in the field. */
+  #endPlain(end: number): ReadRecord {
+    if (this.#value.endsWith('\r')) this.#value = this.#value.slice(0, -1);
+    this.#endField();
+    return { end };
   }
 }

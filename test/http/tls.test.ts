@@ -154,6 +154,43 @@ test('who never ends a handshake holds up no stop', async () => {
   );
 });
 
+test('a handshake that does not end is cut after a while', async () => {
+  await using at = await start();
+  const { hostname, port } = new URL(at.service.urls.rest ?? '');
+  const sockets = ['', '\x16\x03\x01'].map((text) => {
+    const socket = connectPlainly(Number(port), hostname).resume();
+    socket.write(Buffer.from(text, 'latin1'));
+    return socket;
+  });
+  await Promise.all(sockets.map((socket) => once(socket, 'close')));
+});
+
+test('handshakes that grow large and do not end are cut, the largest first', async () => {
+  await using at = await start();
+  const { hostname, port } = new URL(at.service.urls.rest ?? '');
+  const dial = () =>
+    connectPlainly(Number(port), hostname)
+      .on('error', () => {})
+      .resume();
+  // A first message of 128 KiB whose last bytes do not come, in records of 16 KiB.
+  const message = Buffer.alloc(131_000);
+  message[0] = 1;
+  message.writeUIntBE(131_000, 1, 3);
+  const records = Array.from({ length: 7 }, (_, i) => {
+    const head = Buffer.from([0x16, 3, 1, 0x40, 0]);
+    return Buffer.concat([head, message.subarray(i * 0x4000, (i + 1) * 0x4000)]);
+  });
+  const small = dial();
+  small.write(records[0]?.subarray(0, 1_000) ?? '');
+  // 23 MB of them, where 16 MiB are allowed.
+  const large = Array.from({ length: 200 }, dial);
+  for (const socket of large) socket.write(Buffer.concat(records));
+  await waitFor('some to be cut', () => large.some(({ closed }) => closed));
+  const socket = await handshake(at.service.urls.rest ?? '', trusting(at.authority));
+  assert.equal(small.closed, false);
+  for (const each of [socket, small, ...large]) each.destroy();
+});
+
 test('files that cannot be used end the start with what is wrong, and show no key', async () => {
   await using folder = await temporaryFolder();
   const one = makeCertificate('one');

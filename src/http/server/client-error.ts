@@ -26,11 +26,16 @@ export function clientErrorHandler(
   const waiting = new WeakSet<Socket>();
   return function handle(error, socket) {
     const connection = connections.of(socket);
-    if (connection?.leased !== undefined) {
+    // Nobody can be told anything before the end of a TLS handshake, and an end of the connection would wait for it.
+    if (connection === undefined) {
+      socket.destroy();
+      return;
+    }
+    if (connection.leased !== undefined) {
       connection.whenFree(() => handle(error, socket));
       return;
     }
-    const reply = connection?.reply;
+    const { reply } = connection;
     // Node tells once; a client on whose connection nothing moves is cut all the same.
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && reply !== undefined && isStreamed(reply.req)) return;
     const isWhole = reply !== undefined && (reply.req.complete || reply.writableEnded);

@@ -4,6 +4,10 @@ import type { TLSSocket } from 'node:tls';
 
 /** Maximum handshakes at the same time; beyond it the oldest is cut. */
 const MAX_AT_ONCE = 1_000;
+/** Maximum bytes of all handshakes under way; beyond it the largest are cut. OpenSSL reads 128 KiB before it judges a message. */
+const MAX_BYTES = 16 * 1024 * 1024;
+/** How often they are looked at, in milliseconds. */
+const CHECK_INTERVAL = 250;
 /** Age at which a handshake holds up no stop, in milliseconds. */
 const MAX_AGE_IN_STOP = 1_000;
 
@@ -16,11 +20,12 @@ interface Handshake {
 export class Handshakes {
   /** By the client's address and port, oldest first. */
   readonly #open = new Map<string, Handshake>();
+  #check: NodeJS.Timeout | undefined;
 
   /** Notes the connections of a server. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => this.#add(socket));
-    server.on('secureConnection', (socket: TLSSocket) => this.#open.delete(keyOf(socket)));
+    server.on('secureConnection', (socket: TLSSocket) => this.#delete(keyOf(socket)));
   }
 
   /** Cuts those that have lasted for too long to hold up a stop. */
@@ -37,9 +42,31 @@ export class Handshakes {
     if (oldest !== undefined && this.#open.size >= MAX_AT_ONCE) oldest.socket.destroy();
     const key = keyOf(socket);
     this.#open.set(key, { socket, since: performance.now() });
+    this.#check ??= setInterval(() => this.#cutLargest(), CHECK_INTERVAL).unref();
     socket.once('close', () => {
-      if (this.#open.get(key)?.socket === socket) this.#open.delete(key);
+      if (this.#open.get(key)?.socket === socket) this.#delete(key);
     });
+  }
+
+  #delete(key: string): void {
+    this.#open.delete(key);
+    if (this.#open.size > 0) return;
+    clearInterval(this.#check);
+    this.#check = undefined;
+  }
+
+  #cutLargest(): void {
+    const largestFirst = Array.from(this.#open.values(), ({ socket }) => ({
+      socket,
+      bytes: socket.bytesRead,
+    }));
+    largestFirst.sort((a, b) => b.bytes - a.bytes);
+    let total = largestFirst.reduce((sum, { bytes }) => sum + bytes, 0);
+    for (const { socket, bytes } of largestFirst) {
+      if (total <= MAX_BYTES) return;
+      total -= bytes;
+      socket.destroy();
+    }
   }
 }
 

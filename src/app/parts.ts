@@ -6,6 +6,7 @@ import type { KnownSecrets } from '../core/redaction.ts';
 import type { ScheduledBackups } from '../database/backup/scheduled-backups.ts';
 import type { Database } from '../database/database.ts';
 import type { ApiGate } from '../http/access/api-gate.ts';
+import type { BodyBudget } from '../http/body/body-budget.ts';
 import type { ErrorFormat } from '../http/error-format.ts';
 import type { DoorApi } from '../http/openapi/api.ts';
 import type { ListedRoute } from '../http/route-list.ts';
@@ -63,8 +64,8 @@ export interface Parts {
   readonly backups: ScheduledBackups | undefined;
   /** What the management door describes of the others; each door adds itself. */
   readonly apis: Apis;
-  /** Adds a listener for a door on its configured port; returns its Fastify instance. */
-  listener(door: Door, errors: ErrorFormat): FastifyInstance;
+  /** Adds a listener for a door on its configured port; returns its Fastify instance. Bodies have a budget of their own unless one is given. */
+  listener(door: Door, errors: ErrorFormat, bodyBudget?: BodyBudget): FastifyInstance;
   /** The doors that have a listener so far. */
   readonly doors: ReadonlyMap<Door, OpenDoor>;
   /** Requests the stop that a signal triggers too. */

@@ -147,7 +147,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     apis: { doors: new Map() },
     onStop: (resource) => opening.use(resource),
     requestStop: () => stopRequest.abort(),
-    listener(door, errors) {
+    listener(door, errors, bodyBudget) {
       const portHint = `--${door}-port or ${optionOf(`${door}.port`).env}`;
       const { host, [`${door}.port` as const]: port } = settings;
       const created = opening.use(
@@ -162,6 +162,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
           maxConnections: settings['http.maxConnections'],
           // A proxy has the connections of all of its clients.
           maxConnectionsPerAddress: trusted !== false ? undefined : settings['http.maxConnectionsPerAddress'],
+          ...(bodyBudget && { bodyBudget }),
           replyBudget,
           certificate,
           onRefused: auditRefusals(audit, door),

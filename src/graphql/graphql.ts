@@ -3,7 +3,7 @@ import { pluginGate } from '../config/api/plugin-gate.ts';
 import { corsPolicy } from '../http/access/cors.ts';
 import { addPreflights } from '../http/access/preflights.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
-import { readRawBodies } from '../http/body/read-bodies.ts';
+import { readRawBodies } from '../http/body/request-body.ts';
 import { EventStreams } from '../http/event-stream/event-streams.ts';
 import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import type { FastifyExchange } from '../http/fastify-exchange.ts';

@@ -78,7 +78,7 @@ export function addEndpoint(
       done();
     },
     handler: (request, reply) =>
-      whenReady(endpoint.handle(exchangeOf(request)), (answer) => send(reply, answer)),
+      whenReady(exchangeOf(request).handle(endpoint), (answer) => send(reply, answer)),
   });
 }
 
@@ -96,9 +96,14 @@ function streaming({ takes, handle }: StreamedBodies): preParsingHookHandler {
 
 /** The exchange of a request that an endpoint's route got. */
 export function exchangeOf(request: FastifyRequest): FastifyExchange {
-  const exchange = request[EXCHANGE];
-  if (exchange == null) throw new TypeError('The route has no endpoint');
+  const exchange = findExchange(request);
+  if (exchange === undefined) throw new TypeError('The route has no endpoint');
   return exchange;
+}
+
+/** The exchange of any request; undefined where no endpoint got it. */
+export function findExchange(request: FastifyRequest): FastifyExchange | undefined {
+  return request[EXCHANGE] ?? undefined;
 }
 
 /** Has a route of Fastify's own use an exchange for a request. */
@@ -108,12 +113,12 @@ export function setExchange(request: FastifyRequest, exchange: FastifyExchange):
 
 /** Who makes a request, where that is known. */
 export function callerOf(request: FastifyRequest): KnownCaller | undefined {
-  return request[EXCHANGE]?.caller;
+  return findExchange(request)?.caller;
 }
 
 /** The Content-Type header of any request; null without one. */
 export function contentTypeOf(request: FastifyRequest): string | null {
-  return request[EXCHANGE]?.contentType ?? request.headers['content-type'] ?? null;
+  return findExchange(request)?.contentType ?? request.headers['content-type'] ?? null;
 }
 
 function bodyLength({ headers }: FastifyRequest, limit: number): number {

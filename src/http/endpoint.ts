@@ -57,8 +57,8 @@ export interface Endpoint {
   /** Largest body in bytes; a larger one is a 413. 0 for a route that reads none. */
   readonly bodyLimit: number;
   /**
-   * Judges a request before its body is used, and mostly before it is read: credentials, budgets. `bodyLength` is the body's length in bytes, or
-   * the limit where that is less or the length is not known. Throws or rejects with HttpProblem.
+   * Judges a request by its head, before its body is used and mostly before it is read. `bodyLength` is the body's length
+   * in bytes, or the limit where that is less or the length is not known. Throws or rejects with HttpProblem.
    */
   admit?(exchange: Exchange, bodyLength: number): MaybePromise<void>;
   /** Answers a request. Throws HttpProblem, or whatever is then a 500. */

@@ -1,7 +1,8 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { KnownCaller } from './access/caller.ts';
 import { onDeparture } from './client-departure.ts';
-import type { Exchange } from './endpoint.ts';
+import type { Endpoint, Exchange, Reply } from './endpoint.ts';
 import { addFields } from './send-reply.ts';
 
 const NO_BODY = Buffer.alloc(0);
@@ -14,6 +15,8 @@ export class FastifyExchange implements Exchange {
   onRepeat: (() => void) | undefined;
   readonly #reply: FastifyReply;
   readonly #param: string | undefined;
+  #releaseBody: (() => void) | undefined;
+  #isHandled = false;
 
   /** `param` is the name of the route's last parameter, if it ends with one. */
   constructor(request: FastifyRequest, reply: FastifyReply, param: string | undefined) {
@@ -59,6 +62,45 @@ export class FastifyExchange implements Exchange {
   get body(): Buffer {
     const { body } = this.request;
     return Buffer.isBuffer(body) ? body : NO_BODY;
+  }
+
+  /** Calls `release` once the body is not held any more: the client is gone or answered, and no endpoint works on it. */
+  holdBody(release: () => void): void {
+    this.#releaseBody = release;
+    this.onClose(() => {
+      if (!this.#isHandled) this.#release();
+    });
+  }
+
+  /** Lets go of the body before the reply ends. */
+  dropBody(): void {
+    this.request.body = undefined;
+    this.#release();
+  }
+
+  /** Has an endpoint answer. Throws or rejects as `Endpoint.handle`. */
+  handle(endpoint: Endpoint): MaybePromise<Reply> {
+    if (this.#releaseBody === undefined) return endpoint.handle(this);
+    const onAnswer = () => {
+      this.#isHandled = false;
+      if (this.#reply.raw.destroyed) this.#release();
+    };
+    this.#isHandled = true;
+    try {
+      const answer = endpoint.handle(this);
+      if (answer instanceof Promise) return answer.finally(onAnswer);
+      onAnswer();
+      return answer;
+    } catch (error) {
+      onAnswer();
+      throw error;
+    }
+  }
+
+  #release(): void {
+    const release = this.#releaseBody;
+    this.#releaseBody = undefined;
+    release?.();
   }
 
   get log(): FastifyBaseLogger {

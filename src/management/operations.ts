@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
-import { readRawBodies } from '../http/body/read-bodies.ts';
+import { readRawBodies } from '../http/body/request-body.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
 import { COMMON_HEADERS } from './replies.ts';

@@ -8,7 +8,7 @@ import { type CorsOptions, corsPolicy } from '../http/access/cors.ts';
 import { guardHook } from '../http/access/guarded.ts';
 import { addPreflights } from '../http/access/preflights.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
-import { readRawBodies } from '../http/body/read-bodies.ts';
+import { readRawBodies } from '../http/body/request-body.ts';
 import { sendProblem } from '../http/error-format.ts';
 import { EventStreams } from '../http/event-stream/event-streams.ts';
 import { UnreadEvents } from '../http/event-stream/unread-events.ts';

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { addEndpoint } from '../../src/http/add-endpoint.ts';
-import { readRawBodies } from '../../src/http/body/read-bodies.ts';
+import { readRawBodies } from '../../src/http/body/request-body.ts';
 import type { Endpoint } from '../../src/http/endpoint.ts';
 import { HttpProblem } from '../../src/http/problem.ts';
 import { createListener } from '../../src/http/server/listener.ts';

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { type MaybePromise, whenReady } from '../../src/core/maybe-promise.ts';
 import { StoreUnavailableError } from '../../src/core/store-errors.ts';
 import { addEndpoint } from '../../src/http/add-endpoint.ts';
-import { readRawBodies } from '../../src/http/body/read-bodies.ts';
+import { readRawBodies } from '../../src/http/body/request-body.ts';
 import type { Endpoint, Exchange, Reply } from '../../src/http/endpoint.ts';
 import { FastExchange } from '../../src/http/fast-path/fast-exchange.ts';
 import { createListener } from '../../src/http/server/listener.ts';

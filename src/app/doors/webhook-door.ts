@@ -2,6 +2,7 @@ import { ConfigError } from '../../config/config-error.ts';
 import { liveSecrets } from '../../config/live-secret.ts';
 import type { Config } from '../../config/load.ts';
 import type { HandlerSpec } from '../../config/schema/module-handlers.ts';
+import { BodyBudget } from '../../http/body/body-budget.ts';
 import { addFrontPage } from '../../http/front-page.ts';
 import { unroutedHandler } from '../../http/unrouted.ts';
 import { addBacklogMetrics } from '../../inbox/observability/backlog-metrics.ts';
@@ -64,7 +65,8 @@ export function openWebhookDoor({
     traceTarget: tracing?.traceTarget,
     traceOf: tracing?.traceOf,
   });
-  const app = listener('webhook', webhookErrors);
+  const { 'webhook.maxBytesInFlight': max, 'webhook.maxBodyBytes': usual } = config.settings;
+  const app = listener('webhook', webhookErrors, new BodyBudget({ max, usual }));
   app.setNotFoundHandler(unroutedHandler(app, webhookErrors));
   door.addRoutes(app);
   addFrontPage(app, {

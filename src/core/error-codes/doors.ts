@@ -33,6 +33,10 @@ export const DOOR_CODES = {
   PROTO_KEY: { status: 400, text: 'The body has the key "__proto__"; remove it.' },
   TOO_DEEP: { status: 400, text: 'The JSON is nested too deeply; flatten it.' },
   TOO_MANY_HEADERS: { status: 431, text: 'The request has too many header fields; send fewer.' },
+  TOO_SLOW: {
+    status: 408,
+    text: 'The body came more slowly than others that needed its room; send it faster, or again later.',
+  },
   TRANSFER_ENCODING_1_0: {
     status: 400,
     text: 'An HTTP/1.0 request has a Transfer-Encoding; send a Content-Length or use HTTP/1.1.',

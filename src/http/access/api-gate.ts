@@ -1,9 +1,9 @@
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
-import { attemptSource } from '../auth/attempt-limit.ts';
 import type { Exchange } from '../endpoint.ts';
 import { HttpProblem, toProblem } from '../problem.ts';
 import { isAudited, type OnRefused } from '../server/refused-request.ts';
 import type { Authentication } from './authentication.ts';
+import { clientKey } from './caller.ts';
 import type { Challenges } from './challenges.ts';
 import type { ClientRate } from './client-rate.ts';
 import type { Load } from './load.ts';
@@ -83,7 +83,7 @@ export class ApiGate implements AsyncDisposable {
 
   /** Counts an operation beside that which its request was counted for. Throws HttpProblem. */
   countOperation(exchange: Exchange): void {
-    const quota = this.#options.rate?.take(clientOf(exchange), performance.now());
+    const quota = this.#options.rate?.take(clientKey(exchange), performance.now());
     if (quota?.isWithin === false) throw beyondRate(quota.wait);
   }
 
@@ -128,7 +128,7 @@ export class ApiGate implements AsyncDisposable {
   #countRequest(exchange: Exchange): void {
     const { rate } = this.#options;
     if (rate === undefined || this.#rateFields === undefined) return;
-    const client = clientOf(exchange);
+    const client = clientKey(exchange);
     const quota = rate.take(client, performance.now());
     exchange.addHeaders(this.#rateFields(quota));
     if (!quota.isWithin) throw beyondRate(quota.wait);
@@ -163,11 +163,6 @@ export class ApiGate implements AsyncDisposable {
       throw error;
     }
   }
-}
-
-/** What a rate is counted by: the credentials, or else the network of the client. */
-function clientOf({ caller, client }: Pick<Exchange, 'caller' | 'client'>): string {
-  return caller?.id ?? attemptSource(client);
 }
 
 function beyondRate(wait: number): HttpProblem {

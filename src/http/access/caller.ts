@@ -1,3 +1,5 @@
+import { attemptSource } from '../auth/attempt-limit.ts';
+
 /** Who makes a request, as far as its credentials say. */
 export interface Caller {
   /** What the credentials are: a token of the configuration or the database, one of an identity provider, a user and password. */
@@ -45,4 +47,15 @@ export class KnownCaller implements Caller {
   isValidAt(now: number): boolean {
     return !this.#isRevoked && now < this.expiresAt;
   }
+}
+
+/** What rates and shares are counted by: the caller where the credentials tell, otherwise the network of the client. */
+export function clientKey({
+  caller,
+  client,
+}: {
+  readonly caller: KnownCaller | undefined;
+  readonly client: string;
+}): string {
+  return caller?.id ?? attemptSource(client);
 }

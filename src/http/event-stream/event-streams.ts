@@ -1,6 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { requestFields } from '../../observability/trace/request-fields.ts';
+import { findExchange } from '../add-endpoint.ts';
 import { cutEndless, noteEndless } from '../server/endless-reply.ts';
 import type { EventBacklog, UnreadEvents } from './unread-events.ts';
 
@@ -49,6 +50,8 @@ export class EventStreams {
   /** Sends the values of a source as server-sent events. Resolves once the stream has ended. */
   async send<T>(reply: FastifyReply, source: AsyncIterable<T>, format: EventFormat<T>): Promise<void> {
     reply.hijack();
+    // A stream may last for hours.
+    findExchange(reply.request)?.dropBody();
     const { raw } = reply;
     const iterator = source[Symbol.asyncIterator]();
     const backlog = this.#unread.reader();

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { BodyBudget } from '../body/body-budget.ts';
 import { LARGE_REPLY } from '../body/reply-budget.ts';
 import type { Connection, Leased } from '../connections/connection.ts';
 import type { NodeReader } from './node-reader.ts';
@@ -6,23 +7,35 @@ import { type PlainRequest, PlainRequestReader } from './plain-request.ts';
 
 /** What answers the plain requests of connections. */
 export interface FastRouter<Route> {
+  /** What bounds the bodies that are held. */
+  readonly bodyBudget: BodyBudget;
   /** The route of a request that the fast path may answer. */
   find(request: PlainRequest): Route | undefined;
   /** Answers a request; `chunk` holds its bytes. Calls `connection.lease` first. */
   answer(connection: FastConnection<Route>, request: PlainRequest, route: Route, chunk: Buffer): void;
 }
 
+/** A request whose body is incomplete. */
+interface Begun {
+  readonly request: PlainRequest;
+  /** As long as all of it. */
+  readonly bytes: Buffer;
+  /** How much has come. */
+  length: number;
+}
+
 /** How long the rest of a body may take before Node's parser gets the request, in milliseconds. */
 const BODY_TIMEOUT = 20;
 /** A larger request that comes in pieces is left to Node's parser, in bytes. */
 const MAX_PIECES = 16 * 1024;
+const NOTHING = Buffer.alloc(0);
 
 /**
  * A connection whose bytes the fast path sees before Node's parser. As long as each request on it is plain, the fast
  * path knows where one ends, and either can answer the next. Once a request is not plain, or arrives while another is
  * being answered, all bytes go to the parser for good.
  *
- * States: idle -> receiving (a body is incomplete) -> leased (being answered) -> idle; from each of them aside, which
+ * States: idle -> begun (a body is incomplete) -> leased (being answered) -> idle; from each of them aside, which
  * is final.
  */
 export class FastConnection<Route> {
@@ -32,8 +45,7 @@ export class FastConnection<Route> {
   readonly #requestReader = new PlainRequestReader();
   /** Bytes of a body that the parser is still to get. */
   #unparsed = 0;
-  /** A request whose body is incomplete, and its length when it is complete. */
-  #received: { readonly chunk: Buffer; readonly length: number } | undefined;
+  #begun: Begun | undefined;
   #bodyTimer: NodeJS.Timeout | undefined;
   #isAside = false;
   /** The client has closed its half behind the leased request. */
@@ -48,8 +60,7 @@ export class FastConnection<Route> {
     socket.on('data', this.#read).off('data', reader.parse);
     socket.on('end', this.#end).off('end', reader.end);
     socket.once('close', () => {
-      clearTimeout(this.#bodyTimer);
-      this.#received = undefined;
+      this.#takeBegun();
     });
   }
 
@@ -129,9 +140,8 @@ export class FastConnection<Route> {
       this.#unparsed -= chunk.length;
       if (this.#unparsed < 0) this.#stepAside();
       this.#reader.parse(chunk);
-    } else {
-      this.#receive(this.#received === undefined ? chunk : Buffer.concat([this.#received.chunk, chunk]));
-    }
+    } else if (this.#begun === undefined) this.#receive(chunk);
+    else this.#receiveMore(this.#begun, chunk);
   };
 
   readonly #end = (): void => {
@@ -154,7 +164,6 @@ export class FastConnection<Route> {
   }
 
   #receive(chunk: Buffer): void {
-    this.#received = undefined;
     const request = this.#requestReader.read(chunk);
     if (request === undefined) {
       this.#stepAside();
@@ -163,33 +172,62 @@ export class FastConnection<Route> {
     }
     const { length } = request;
     const route = this.#isFree() ? this.#router.find(request) : undefined;
-    const isComplete = length === chunk.length;
-    if (route !== undefined && !isComplete && request.method !== 'GET' && length <= MAX_PIECES) {
-      // Many clients send head and body apart.
-      this.#received = { chunk, length };
-      this.#bodyTimer ??= setTimeout(this.#giveUp, BODY_TIMEOUT);
+    if (route === undefined) this.#parse(chunk, length);
+    else if (length === chunk.length) this.#router.answer(this, request, route, chunk);
+    else if (request.method === 'GET' || length > MAX_PIECES || !this.#begin(request, chunk)) {
+      this.#parse(chunk, length);
+    }
+  }
+
+  /** Waits for the rest of a body: many clients send head and body apart. False where there is no room for it. */
+  #begin(request: PlainRequest, chunk: Buffer): boolean {
+    const { length } = request;
+    const client = this.socket.remoteAddress ?? '';
+    if (!this.#router.bodyBudget.take(length, { caller: undefined, client })) return false;
+    const bytes = Buffer.allocUnsafeSlow(length);
+    bytes.set(chunk);
+    this.#begun = { request, bytes, length: chunk.length };
+    this.#bodyTimer = setTimeout(this.#giveUp, BODY_TIMEOUT);
+    return true;
+  }
+
+  #receiveMore(begun: Begun, chunk: Buffer): void {
+    const { request, bytes } = begun;
+    if (begun.length + chunk.length > request.length) {
+      const all = Buffer.concat([this.#takeBegun(), chunk]);
+      this.#stepAside();
+      this.#reader.parse(all);
       return;
     }
-    if (this.#bodyTimer !== undefined) {
-      clearTimeout(this.#bodyTimer);
-      this.#bodyTimer = undefined;
-    }
-    if (route !== undefined && isComplete) {
-      this.#router.answer(this, request, route, chunk);
-    } else {
-      this.#unparsed = length - chunk.length;
-      this.#reader.parse(chunk);
-    }
+    bytes.set(chunk, begun.length);
+    begun.length += chunk.length;
+    if (begun.length < request.length) return;
+    this.#takeBegun();
+    const route = this.#isFree() ? this.#router.find(request) : undefined;
+    if (route === undefined) this.#parse(bytes, request.length);
+    else this.#router.answer(this, request, route, bytes);
+  }
+
+  /** Leaves a request to the parser; `length` is that of all of it. */
+  #parse(chunk: Buffer, length: number): void {
+    this.#unparsed = length - chunk.length;
+    this.#reader.parse(chunk);
+  }
+
+  /** The bytes of the incomplete request, which is not waited for any more. */
+  #takeBegun(): Buffer {
+    const begun = this.#begun;
+    if (begun === undefined) return NOTHING;
+    clearTimeout(this.#bodyTimer);
+    this.#begun = undefined;
+    this.#router.bodyBudget.release(begun.request.length);
+    return begun.bytes.subarray(0, begun.length);
   }
 
   /** Leaves an incomplete request to the parser. */
   readonly #giveUp = (): void => {
-    this.#bodyTimer = undefined;
-    const received = this.#received;
-    if (received === undefined) return;
-    this.#received = undefined;
-    this.#unparsed = received.length - received.chunk.length;
-    this.#reader.parse(received.chunk);
+    const begun = this.#begun;
+    if (begun !== undefined) this.#parse(this.#takeBegun(), begun.request.length);
   };
 
   /** Until the parser had a whole request it takes the connection for one that is late with its first. */

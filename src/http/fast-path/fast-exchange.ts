@@ -8,6 +8,7 @@ import type {
   TracedRequest,
 } from '../../observability/trace/request-tracing.ts';
 import type { KnownCaller } from '../access/caller.ts';
+import { type BodyBudget, busy } from '../body/body-budget.ts';
 import { LARGE_REPLY, type ReplyBudget, takenBy } from '../body/reply-budget.ts';
 import { onDeparture } from '../client-departure.ts';
 import type { Leased } from '../connections/connection.ts';
@@ -34,6 +35,7 @@ export interface FastExchangeOptions {
   readonly log: FastifyBaseLogger;
   readonly heads: ReplyHeads;
   readonly connections: Connections;
+  readonly bodyBudget: BodyBudget;
   readonly replyBudget: ReplyBudget;
   /** The id of the next request. */
   nextId(): string;
@@ -70,7 +72,10 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
   readonly param: string;
   readonly #connection: FastConnection<FastRoute>;
   readonly #request: PlainRequest;
-  readonly #chunk: Buffer;
+  /** The bytes of the request, until it is answered. */
+  #chunk: Buffer;
+  /** What of them counts as a body now. */
+  #bodyHeld = 0;
   readonly #route: FastRoute;
   readonly #options: FastExchangeOptions;
   readonly #began = performance.now();
@@ -182,6 +187,8 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
     const { bodyLimit } = endpoint;
     const bodyLength = bodyLimit === 0 ? 0 : this.#chunk.length - this.#request.head.length;
     try {
+      // It is there already, but credentials are judged first.
+      if (bodyLength > 0 && this.#options.bodyBudget.take(bodyLength, this)) this.#bodyHeld = bodyLength;
       const admitted = endpoint.admit?.(this, Math.min(bodyLength, bodyLimit));
       if (admitted instanceof Promise) {
         admitted.then(
@@ -196,10 +203,15 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
 
   #handle(bodyLength: number): void {
     // The client has left while it was admitted.
-    if (this.#isCancelled) return;
+    if (this.#isCancelled) {
+      this.#dropBody();
+      return;
+    }
     const { endpoint } = this.#route;
     try {
       if (bodyLength > endpoint.bodyLimit) throw bodyTooLarge();
+      // Fastify closes the connection whenever it cannot read a body.
+      if (bodyLength !== this.#bodyHeld) throw busy({ connection: 'close' });
       const answer = endpoint.handle(this);
       if (answer instanceof Promise) {
         answer.then(
@@ -248,6 +260,7 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
     const added = this.#added;
     const head = heads.head({ status, id, contentType: type, contentLength, added, headers, closes });
     this.#replied = true;
+    this.#dropBody();
     const isLast = closes || headers?.connection === 'close';
     connection.reply(head, body, isLast, () => this.#recordReply(status, head));
   }
@@ -281,8 +294,17 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
     } catch (cause) {
       // Nobody above could answer any more.
       log.error({ ...requestFields(this), err: cause }, 'refusal failed, connection cut');
+      this.#dropBody();
       this.#connection.cut();
     }
+  }
+
+  /** The endpoint has answered, or is not asked any more. */
+  #dropBody(): void {
+    if (this.#bodyHeld === 0) return;
+    this.#options.bodyBudget.release(this.#bodyHeld);
+    this.#bodyHeld = 0;
+    this.#chunk = NO_BODY;
   }
 
   /** Calls the listeners, once: a client that is gone may still be given a stream. */
@@ -297,7 +319,9 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
     stream.destroy();
     this.onRepeat?.();
     this.#replied = true;
+    const chunk = this.#chunk;
+    this.#dropBody();
     this.#close();
-    this.#connection.handOver(this.#chunk);
+    this.#connection.handOver(chunk);
   }
 }

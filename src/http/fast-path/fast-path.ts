@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { takesEventStream } from '../accept.ts';
+import type { BodyBudget } from '../body/body-budget.ts';
 import { connectionEvent } from '../server/connection-event.ts';
 import { FastConnection, type FastRouter } from './fast-connection.ts';
 import { FastExchange, type FastExchangeOptions, type FastRoute } from './fast-exchange.ts';
@@ -60,6 +61,10 @@ export class FastPath implements FastRouter<FastRoute> {
   /** Answers plain requests to a server, if the fast path is installed. Call it before a client connects. */
   serve(server: Server): void {
     if (this.#isInstalled) server.on(connectionEvent(server), (socket: Socket) => this.#attach(socket));
+  }
+
+  get bodyBudget(): BodyBudget {
+    return this.#options.bodyBudget;
   }
 
   find(request: PlainRequest): FastRoute | undefined {

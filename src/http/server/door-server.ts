@@ -60,6 +60,8 @@ export interface DoorServerOptions {
   readonly main?: DoorServer | undefined;
   /** Certificate and rules of TLS; plain HTTP if absent. */
   readonly tls?: TlsOptions | undefined;
+  /** The class of the requests. */
+  readonly message: typeof IncomingMessage;
 }
 
 /** Makes a server that does not listen yet. */
@@ -83,9 +85,10 @@ const doorServer = (Base: ServerClass) =>
 
     readonly #handshakes: Handshakes | undefined;
 
-    constructor({ handle, connections, main, tls }: DoorServerOptions) {
+    constructor({ handle, connections, main, tls, message }: DoorServerOptions) {
       super({
         ...OPTIONS,
+        IncomingMessage: message,
         ...(tls !== undefined && { ...TLS_OPTIONS, ...tls }),
         shouldUpgradeCallback: (request) => this.#mayUpgrade(main ?? this, request),
       });

@@ -15,7 +15,9 @@ import { isLoopback, type Trust } from '../../core/trusted-addresses.ts';
 import { socketPathOf } from '../../core/unix-address.ts';
 import type { RequestTracing } from '../../observability/trace/request-tracing.ts';
 import { callerOf } from '../add-endpoint.ts';
+import { BodyBudget, DEFAULT_MAX_BODIES, setBodyBudget } from '../body/body-budget.ts';
 import { ReplyBudget } from '../body/reply-budget.ts';
+import { requestMessage } from '../body/request-message.ts';
 import { Connections } from '../connections/connections.ts';
 import { forwarding } from '../connections/forwarding.ts';
 import { type ErrorFormat, sendProblem } from '../error-format.ts';
@@ -48,6 +50,8 @@ export interface ListenerOptions extends ListenerAddress {
   readonly errors: ErrorFormat;
   /** Whether plain requests are answered without Fastify; default true. */
   readonly fastPath?: boolean;
+  /** Bounds what bodies hold at the same time; default 64 MiB for this listener. */
+  readonly bodyBudget?: BodyBudget;
   /** Bounds what clients have not read of their replies; default 64 MiB for this listener. */
   readonly replyBudget?: ReplyBudget;
   /** Maximum connections; default 10,000. */
@@ -104,6 +108,9 @@ export function createListener(options: ListenerOptions): Listener {
   let requests = 0;
   const nextId = () => `${idPrefix}-${(++requests).toString(36)}`;
   const { replyBudget = new ReplyBudget(DEFAULT_MAX_UNREAD) } = options;
+  const { bodyBudget = new BodyBudget({ max: DEFAULT_MAX_BODIES }) } = options;
+  const follows = forwarding(trustProxy);
+  const message = requestMessage(bodyBudget, follows.client);
   const connections = new Connections({
     max: options.maxConnections ?? LIMITS.maxConnections,
     // Clients of a Unix socket have no address.
@@ -112,7 +119,7 @@ export function createListener(options: ListenerOptions): Listener {
   const servers: DoorServer[] = [];
   const createServer = (handle: RequestListener) => {
     const tls = certificate?.optionsOf(options.door);
-    const server = createDoorServer({ handle, connections, main: servers[0], tls });
+    const server = createDoorServer({ handle, connections, main: servers[0], tls, message });
     certificate?.serve(server as unknown as SecureServer, options.door);
     if (tls?.requestCert) watchCertificates(server, noteCertificate);
     server.on('connect', ({ socket }) => {
@@ -156,9 +163,10 @@ export function createListener(options: ListenerOptions): Listener {
     errors,
     log: app.log,
     connections,
+    bodyBudget,
     replyBudget,
     nextId,
-    forwarding: forwarding(trustProxy),
+    forwarding: follows,
     ownHosts: () => ownHosts,
     isDraining: () => draining,
     onRefused: options.onRefused,
@@ -189,6 +197,7 @@ export function createListener(options: ListenerOptions): Listener {
     if (isAudited(reply.statusCode)) noteRefusal(request, reply);
     done();
   });
+  setBodyBudget(app, bodyBudget);
   limitUnread(app, replyBudget);
   app.setErrorHandler((error, request, reply) => sendProblem(errors, error, request, reply));
   // A caller may close the instance itself.

@@ -13,8 +13,6 @@ export interface ReceiverParts {
   readonly ids: DeliveryIds;
   /** Largest body in bytes. */
   readonly bodyLimit: number;
-  /** Takes the bytes of a body out of the budgets of the door. Throws HttpProblem when they do not fit. */
-  takeBytes(bytes: number, exchange: Exchange): void;
   /** Where a request stands in a trace, as it is stored; null without one. */
   traceOf(exchange: Pick<Exchange, 'headers'>): string | null;
   /** Which jobs a delivery gets. */

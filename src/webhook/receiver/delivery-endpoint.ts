@@ -14,10 +14,9 @@ export function deliveryEndpoint(
 ): Endpoint {
   return {
     bodyLimit: parts.bodyLimit,
-    admit(exchange, bodyLength) {
+    admit(exchange) {
       // A form cannot send the token.
       if (!guard(exchange.headers)) refuseCrossSiteForm(exchange);
-      parts.takeBytes(bodyLength, exchange);
     },
     handle(exchange) {
       const { headers, contentType, body } = exchange;

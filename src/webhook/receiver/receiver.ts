@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { addEndpoint } from '../../http/add-endpoint.ts';
-import { ByteBudget } from '../../http/body/byte-budget.ts';
-import { readRawBodies } from '../../http/body/read-bodies.ts';
+import { BodyBudget, bodyBudgetOf, LARGE_SHARE } from '../../http/body/body-budget.ts';
+import { readRawBodies } from '../../http/body/request-body.ts';
 import { refuseUnrouted } from '../../http/unrouted.ts';
 import { DeliveryIds } from '../../inbox/delivery-ids.ts';
 import { traceOfHeaders } from '../../observability/trace/trace-fields.ts';
@@ -25,15 +25,12 @@ export interface ReceiverOptions extends Pick<ReceiverParts, 'inbox' | 'plan' | 
   readonly sources: readonly SourceSettings[];
   /** Largest body in bytes, where a source has no limit of its own. A larger one is a 413. */
   readonly maxBodyBytes: number;
-  /** Bytes of all bodies under way at the same time. What does not fit is a 503. */
+  /** Bytes that all bodies hold at the same time, unless the listener has a budget for them. */
   readonly maxBytesInFlight: number;
 }
 
 /** Where deliveries come in. */
 export const RECEIVER_PATH = '/webhook';
-
-/** The share of the bytes under way for bodies above `maxBodyBytes`, so that a few large ones leave room for the others. */
-const LARGE_SHARE = 0.5;
 
 /** The body limit of a source: its own or the door's, and no more than can ever be under way. */
 function bodyLimitOf(source: SourceSettings, { maxBodyBytes, maxBytesInFlight }: ReceiverOptions): number {
@@ -44,19 +41,13 @@ function bodyLimitOf(source: SourceSettings, { maxBodyBytes, maxBytesInFlight }:
 /** Receives deliveries and stores them (contract 4.4); registered with RECEIVER_PATH as its prefix. */
 export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) => {
   const { secrets, headers, sources, maxBodyBytes, maxBytesInFlight } = given;
-  const budget = new ByteBudget(maxBytesInFlight);
-  const largeBodies = new ByteBudget(Math.floor(maxBytesInFlight * LARGE_SHARE));
   const parts: ReceiverParts = {
     ...given,
     traceOf: given.traceOf ?? traceOfHeaders,
     ids: new DeliveryIds(),
     bodyLimit: maxBodyBytes,
-    takeBytes(bytes, exchange) {
-      if (bytes > maxBodyBytes) largeBodies.take(bytes, exchange);
-      budget.take(bytes, exchange);
-    },
   };
-  readRawBodies(app);
+  readRawBodies(app, bodyBudgetOf(app) ?? new BodyBudget({ max: maxBytesInFlight, usual: maxBodyBytes }));
   addEndpoint(app, 'POST', '', deliveryEndpoint(tokenGuard(secrets), parts, headers));
   for (const source of sources) {
     const bodyLimit = bodyLimitOf(source, given);

@@ -32,11 +32,10 @@ export function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): En
 
   return {
     bodyLimit: parts.bodyLimit,
-    admit(exchange, bodyLength) {
+    admit(exchange) {
       const step = verifier(exchange.headers, Date.now());
       if (typeof step !== 'function') throw refused(step);
       checks.set(exchange, step);
-      parts.takeBytes(bodyLength, exchange);
     },
     handle(exchange) {
       const { headers, contentType, body } = exchange;

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { setImmediate as tick } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { addEndpoint } from '../../../src/http/add-endpoint.ts';
-import { readRawBodies } from '../../../src/http/body/read-bodies.ts';
+import { readRawBodies } from '../../../src/http/body/request-body.ts';
 import type { Endpoint, Exchange, Reply } from '../../../src/http/endpoint.ts';
 import { FastExchange } from '../../../src/http/fast-path/fast-exchange.ts';
 import { HttpProblem } from '../../../src/http/problem.ts';

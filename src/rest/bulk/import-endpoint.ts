@@ -1,5 +1,8 @@
 import { Readable } from 'node:stream';
+import type { ErrorCode } from '../../core/error-codes.ts';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { StoreUnavailableError } from '../../core/store-errors.ts';
+import { type Arrival, BodyBudget, type BodySender } from '../../http/body/body-budget.ts';
 import type { Exchange, Reply, StreamedBodies } from '../../http/endpoint.ts';
 import { HttpProblem, reasonPhrase } from '../../http/problem.ts';
 import { requestFields } from '../../observability/trace/request-fields.ts';
@@ -25,7 +28,7 @@ const STATUS: Readonly<Record<ImportError['code'], number>> = {
 
 /** POST /users of many users, which the request brings line by line; the reply reports on each. */
 export function importEndpoint({ users, maxImportBytes }: UserEndpointOptions): StreamedBodies {
-  let running = 0;
+  const places = new BodyBudget({ max: MAX_IMPORTS });
 
   async function handle(exchange: Exchange, body: Readable): Promise<Reply> {
     const asked = askedImport(exchange);
@@ -35,29 +38,95 @@ export function importEndpoint({ users, maxImportBytes }: UserEndpointOptions): 
         new ImportError('IMPORT_TOO_LARGE', `The import is larger than ${maxImportBytes} bytes`),
       );
     }
-    if (running >= MAX_IMPORTS) {
-      throw new HttpProblem(503, 'BUSY', reasonPhrase(503), { headers: { 'retry-after': '1' } });
-    }
-    running++;
-    exchange.onClose(() => running--);
+    const running = new RunningImport(exchange, body, places);
     const key = idempotencyKey(exchange);
-    const position = key === undefined ? undefined : { key, ...(await users.beginImport(key)) };
-    const { format } = asked;
-    const chunks = chunksOf(body);
-    const request = { users, chunks, format, maxBytes: maxImportBytes, position };
+    const position =
+      key === undefined ? undefined : { key, ...(await running.stored(users.beginImport(key))) };
+    const request = {
+      users: {
+        importUsers: (...given) => running.stored(users.importUsers(...given)),
+        importAll: (...given) => running.stored(users.importAll(...given)),
+      },
+      chunks: running.chunks(),
+      format: asked.format,
+      maxBytes: maxImportBytes,
+      position,
+    } satisfies ImportRequest;
     return asked.isWhole ? whole(request, asked) : lineByLine(request, asked, exchange);
   }
 
   return { takes: (request) => askedImport(request) !== undefined, handle };
 }
 
-/** The bytes of a body. Throws HttpProblem where the client leaves. */
-async function* chunksOf(body: Readable): AsyncGenerator<Uint8Array> {
-  try {
+/** How long a client has to read that its import has made room for another, in milliseconds. */
+const LINGER = 2_000;
+
+/** An import that has one of the places, until its client has the reply or has to make room for another. */
+class RunningImport implements BodySender {
+  readonly #exchange: Exchange;
+  readonly #body: Readable;
+  readonly #places: BodyBudget;
+  readonly #place: Arrival;
+  #received = 0;
+  #refusal: HttpProblem | undefined;
+  /** Fails what waits for the next piece. */
+  #fail: (problem: HttpProblem) => void = () => {};
+
+  /** Throws HttpProblem when there is no place. */
+  constructor(exchange: Exchange, body: Readable, places: BodyBudget) {
+    this.#exchange = exchange;
+    this.#body = body;
+    this.#places = places;
+    this.#place = places.open(this);
+    exchange.onClose(() => places.close(this.#place));
+    places.grow(this.#place, 1, 0);
+  }
+
+  get caller(): Exchange['caller'] {
+    return this.#exchange.caller;
+  }
+
+  get client(): string {
+    return this.#exchange.client;
+  }
+
+  refuse(problem: HttpProblem): void {
+    this.#refusal = problem;
+    this.#fail(problem);
+    // A client that does not read would hold the rest of its import.
+    const timer = setTimeout(() => this.#body.destroy(), LINGER).unref();
+    this.#exchange.onClose(() => clearTimeout(timer));
+  }
+
+  /** While the store works, the client is not the one who is slow. */
+  async stored<T>(storing: MaybePromise<T>): Promise<T> {
+    this.#places.pause(this.#place);
+    try {
+      return await storing;
+    } finally {
+      this.#places.resume(this.#place);
+    }
+  }
+
+  /** The bytes of the body. Throws HttpProblem where the client leaves or has to make room. */
+  async *chunks(): AsyncGenerator<Uint8Array> {
     // A reader that ends early must not close the connection under the reply.
-    yield* body.iterator({ destroyOnReturn: false });
-  } catch (cause) {
-    throw new HttpProblem(400, 'BAD_REQUEST', 'The body did not end', { cause });
+    const pieces = this.#body.iterator({ destroyOnReturn: false });
+    for (;;) {
+      if (this.#refusal !== undefined) throw this.#refusal;
+      const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<Buffer>>();
+      this.#fail = reject;
+      pieces
+        .next()
+        .then(resolve, (cause: unknown) =>
+          reject(new HttpProblem(400, 'BAD_REQUEST', 'The body did not end', { cause })),
+        );
+      const { value, done } = await promise;
+      if (done === true) return;
+      this.#received += value.length;
+      this.#places.grow(this.#place, 1, this.#received);
+      yield value;
+    }
   }
 }
 
@@ -76,8 +145,7 @@ async function lineByLine(request: ImportRequest, asked: AskedImport, exchange: 
         if (lines !== '') yield lines;
       }
     } catch (error) {
-      // Nobody is there to be told.
-      if (!(error instanceof HttpProblem)) yield stopOf(error, exchange);
+      yield stopOf(error, exchange);
       return;
     }
     yield report.end(request.position?.line ?? 0);
@@ -117,6 +185,7 @@ function problemOf(error: unknown): unknown {
 /** What a reply that has begun says of an import that cannot go on. */
 function stopOf(error: unknown, exchange: Exchange): string {
   if (error instanceof ImportError) return stopLine(error.code, error.message, error.line);
+  if (error instanceof HttpProblem) return stopLine(error.code as ErrorCode, error.message);
   if (!(error instanceof StoreUnavailableError)) throw error;
   exchange.log.error({ ...requestFields(exchange), err: error }, 'import stopped');
   return stopLine(error.code, reasonPhrase(503));

@@ -1,6 +1,8 @@
+import type { Socket } from 'node:net';
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import { CloseCode, type WebSocket as ProtocolSocket } from 'graphql-ws';
-import type { RawData, WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
+import type { BodyBudget } from '../../http/body/body-budget.ts';
 import { parseJsonText } from '../../http/body/json-body.ts';
 import type { Exchange } from '../../http/endpoint.ts';
 import { toProblem } from '../../http/problem.ts';
@@ -31,6 +33,19 @@ interface Held {
   readonly recipient: Departure;
 }
 
+/** What a client's WebSocket is made of. */
+export interface GraphqlSocketOptions {
+  readonly client: WebSocket;
+  /** The request that became the WebSocket. */
+  readonly exchange: Exchange;
+  readonly outlet: Outlet;
+  readonly slots: OperationSlots;
+  /** The connection below the WebSocket. */
+  readonly connection: Socket;
+  /** Bounds what clients have sent and nobody has read. */
+  readonly budget: BodyBudget;
+}
+
 /** One client's WebSocket, as graphql-ws drives it, with the operations in progress on it. */
 export class GraphqlSocket implements ProtocolSocket {
   readonly protocol: string;
@@ -39,6 +54,7 @@ export class GraphqlSocket implements ProtocolSocket {
   readonly #client: WebSocket;
   readonly #outlet: Outlet;
   readonly #slots: OperationSlots;
+  readonly #inlet: Inlet;
   /** The operations in progress, by the payload that graphql-ws hands around. */
   readonly #held = new Map<object, Held>();
   readonly #streams = new Set<SubscriptionStream>();
@@ -48,19 +64,19 @@ export class GraphqlSocket implements ProtocolSocket {
   #instead: (() => Promise<void> | void) | undefined;
   #isEnding = false;
 
-  constructor(client: WebSocket, exchange: Exchange, outlet: Outlet, slots: OperationSlots) {
+  constructor({ client, exchange, outlet, slots, connection, budget }: GraphqlSocketOptions) {
     this.protocol = client.protocol;
     this.exchange = exchange;
     this.#client = client;
     this.#outlet = outlet;
     this.#slots = slots;
+    this.#inlet = new Inlet({ client, socket: connection, outlet, budget, exchange });
   }
 
   onMessage(take: (data: string) => Promise<void>): void {
-    const inlet = new Inlet(this.#client, this.#outlet, (data) => this.#read(data, take));
-    this.#client.on('message', (data: RawData, isBinary: boolean) => {
+    this.#inlet.start((data, isBinary) => {
       if (isBinary) this.close(UNSUPPORTED_DATA, 'Messages are text');
-      else inlet.push(data as Buffer);
+      else this.#read(data, take);
     });
   }
 

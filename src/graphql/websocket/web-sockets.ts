@@ -3,6 +3,7 @@ import type { GraphQLSchema } from 'graphql';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, type Server } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { exchangeOf } from '../../http/add-endpoint.ts';
+import { BodyBudget, bodyBudgetOf, DEFAULT_MAX_BODIES } from '../../http/body/body-budget.ts';
 import { ReplyBudget } from '../../http/body/reply-budget.ts';
 import type { UnreadEvents } from '../../http/event-stream/unread-events.ts';
 import { HttpProblem } from '../../http/problem.ts';
@@ -23,6 +24,13 @@ const CLOSE_TIMEOUT = 2_000;
 /** Bytes of large results that clients have not read, where the application has no bound for all replies. */
 const MAX_UNREAD = 64 * 1024 * 1024;
 
+/** Frames of one message: a few, and one for each kilobyte of the largest. */
+const MAX_FRAGMENTS = 16;
+const FRAGMENT = 1_024;
+/** Pieces of one frame as the network brings them: packets may be small, and few clients send single bytes. */
+const MAX_CHUNKS = 1_024;
+const CHUNK = 256;
+
 /** What the WebSockets of a door are made with. */
 export interface WebSocketsOptions extends WebSocketLimits {
   readonly schema: GraphQLSchema;
@@ -38,6 +46,7 @@ export class WebSockets {
   readonly #slots: OperationSlots;
   readonly #run: RunOptions;
   readonly #budget: ReplyBudget;
+  readonly #bodies: BodyBudget;
   readonly #unread: UnreadEvents;
   readonly #heartbeat = new Heartbeat();
   readonly #open = new Set<GraphqlSocket>();
@@ -49,11 +58,14 @@ export class WebSockets {
     this.#max = options.maxWebSockets;
     this.#slots = new OperationSlots(options);
     this.#budget = replyBudgetOf(app) ?? new ReplyBudget(MAX_UNREAD);
+    this.#bodies = bodyBudgetOf(app) ?? new BodyBudget({ max: DEFAULT_MAX_BODIES });
     this.#protocol = createProtocol(options.schema, run);
     this.#server = new WebSocketServer({
       noServer: true,
       clientTracking: false,
       maxPayload: options.maxBodyBytes,
+      maxFragments: MAX_FRAGMENTS + Math.ceil(options.maxBodyBytes / FRAGMENT),
+      maxBufferedChunks: MAX_CHUNKS + Math.ceil(options.maxBodyBytes / CHUNK),
       // One message per turn of the event loop, however many have come.
       allowSynchronousEvents: false,
       closeTimeout: CLOSE_TIMEOUT,
@@ -82,7 +94,15 @@ export class WebSockets {
     this.#server.handleUpgrade(request.raw, socket, head, (client) => {
       noteSwitch(reply.raw);
       const outlet = new Outlet(client, socket, this.#budget, this.#unread.reader());
-      this.#add(client, new GraphqlSocket(client, exchange, outlet, this.#slots));
+      const options = {
+        client,
+        exchange,
+        outlet,
+        slots: this.#slots,
+        connection: socket,
+        budget: this.#bodies,
+      };
+      this.#add(client, new GraphqlSocket(options));
       this.#heartbeat.add(client, socket);
     });
   }

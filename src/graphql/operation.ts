@@ -120,12 +120,19 @@ export class Operation {
     const { variableValues } = args;
     const refusal = this.#plansOf().refusal(variableValues);
     if (refusal !== undefined) return { errors: [refusal] };
+    // As they came, variables may take twenty times their text, and only a tracer asks for them again.
+    const [kept, keptArgs] = isTraced()
+      ? [call, args]
+      : [
+          { ...call, inputs: undefined },
+          { ...args, rawVariableValues: undefined },
+        ];
     return whenReady(createSourceEventStream(args), (source) =>
       Symbol.asyncIterator in source
-        ? mapSourceToResponseEvent(args, source, ({ rootValue }) =>
+        ? mapSourceToResponseEvent(keptArgs, source, ({ rootValue }) =>
             isTraced()
-              ? this.#executeTraced(call, variableValues, rootValue)
-              : this.#execute(call, variableValues, rootValue, false),
+              ? this.#executeTraced(kept, variableValues, rootValue)
+              : this.#execute(kept, variableValues, rootValue, false),
           )
         : source,
     );

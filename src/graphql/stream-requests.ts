@@ -33,25 +33,21 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
         refuseWriteByGet(exchange, operation);
         authorize(options.gate, exchange, operation);
       }
-      stream(reply, exchange, () => eventsOf(operation, params, options, exchange)).catch(done);
+      // A stream has no end of its own, and HEAD waits for nothing else.
+      if (exchange.method === 'HEAD') reply.type(EVENT_STREAM).send();
+      else eventsOf(operation, params, options, exchange).then(send(reply, exchange)).catch(done);
     } catch (error) {
       done(error as Error);
     }
   };
 
-  async function stream(
-    reply: FastifyReply,
-    exchange: Exchange,
-    open: () => Promise<AsyncIterable<ExecutionResult>>,
-  ): Promise<void> {
-    // A stream has no end of its own, and HEAD waits for nothing else.
-    if (exchange.method === 'HEAD') reply.type(EVENT_STREAM).send();
-    else {
-      await streams.send(reply, await open(), {
+  /** Sends results. It knows nothing of the request's variables, which would be held as long as the stream lasts. */
+  function send(reply: FastifyReply, exchange: Exchange) {
+    return (source: AsyncIterable<ExecutionResult>) =>
+      streams.send(reply, source, {
         text: (result) => `event: next\ndata: ${resultText(masked(exchange, result))}\n\n`,
         end: () => 'event: complete\ndata: \n\n',
       });
-    }
   }
 }
 

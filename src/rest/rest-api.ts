@@ -40,11 +40,13 @@ const STRICT = prefer(
 const STORE = ['STORE_UNAVAILABLE', 'OUTCOME_UNKNOWN'] as const satisfies readonly ErrorCode[];
 const BODY = [
   'BODY_TOO_LARGE',
+  'BUSY',
   'CROSS_SITE',
   'INVALID_UTF8',
   'MALFORMED_JSON',
   'PROTO_KEY',
   'TOO_DEEP',
+  'TOO_SLOW',
 ] as const satisfies readonly ErrorCode[];
 const WRITE = [...STORE, ...BODY, 'INVALID_USER', 'EMAIL_TAKEN'] as const;
 const CONDITION = ['PRECONDITION_FAILED', 'PRECONDITION_REQUIRED'] as const satisfies readonly ErrorCode[];

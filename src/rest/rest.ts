@@ -8,6 +8,7 @@ import { type CorsOptions, corsPolicy } from '../http/access/cors.ts';
 import { guardHook } from '../http/access/guarded.ts';
 import { addPreflights } from '../http/access/preflights.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
+import { bodyBudgetOf } from '../http/body/body-budget.ts';
 import { readRawBodies } from '../http/body/request-body.ts';
 import { sendProblem } from '../http/error-format.ts';
 import { EventStreams } from '../http/event-stream/event-streams.ts';
@@ -64,6 +65,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
 ) => {
   const gate = await pluginGate(app, api);
   const cors = corsPolicy(pages);
+  const bodyBudget = bodyBudgetOf(app);
   const { list, read, create, update, remove } = userEndpoints({
     users,
     bodyLimit,
@@ -71,6 +73,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     requireIfMatch,
     idempotencyHours,
     maxImportBytes,
+    bodyBudget,
     gate,
     cors,
   });
@@ -81,7 +84,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     done();
   });
   const changes = feed && { streams: streamChanges({ feed, streams, maxStreams, gate, cors }) };
-  readRawBodies(app);
+  readRawBodies(app, bodyBudget);
   app.setNotFoundHandler(notFound);
   addPreflights(app, cors);
   app.setErrorHandler((error, request, reply) =>

@@ -1,5 +1,6 @@
 import { type Guards, guarded } from '../http/access/guarded.ts';
 import type { Need } from '../http/access/need.ts';
+import type { BodyBudget } from '../http/body/body-budget.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
@@ -21,6 +22,8 @@ export interface UserEndpointOptions extends Guards {
   readonly idempotencyHours: number;
   /** Largest import in bytes. */
   readonly maxImportBytes: number;
+  /** Bounds what imports in one transaction hold. */
+  readonly bodyBudget: BodyBudget;
 }
 
 /** One endpoint per operation of contract 4.2. */

@@ -11,6 +11,7 @@ const BODY = [
   'MALFORMED_JSON',
   'PROTO_KEY',
   'TOO_DEEP',
+  'TOO_SLOW',
   'STORE_UNAVAILABLE',
   'OUTCOME_UNKNOWN',
 ] as const satisfies readonly ErrorCode[];

@@ -120,17 +120,24 @@ for (const [engine, open] of Object.entries(restDoors)) {
 
     test('eight imports run at the same time, and one more is told to come later', async () => {
       await using door = await open();
-      const running = Array.from({ length: 8 }, () => openImport(door.url, NDJSON));
-      for (const { request } of running) request.write(line(0));
-      for (const { reply } of running) (await reply).resume();
-      const refused = await door.send('POST', '/users', { headers: NDJSON, body: line(1) });
-      assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
-      for (const { request, reply } of running) {
-        request.end();
-        await once(await reply, 'end');
-      }
+      let created = 0;
+      // Once they have been slow for a second one of them would make room, and this machine may stop for so long.
+      await waitFor('a ninth to come in time', async () => {
+        const running = Array.from({ length: 8 }, () => openImport(door.url, NDJSON));
+        for (const { request } of running) request.write(line(0));
+        for (const { reply } of running) (await reply).resume();
+        const ninth = await door.send('POST', '/users', { headers: NDJSON, body: line(1) });
+        for (const { request, reply } of running) {
+          request.on('error', () => {}).end();
+          await once(await reply, 'close');
+        }
+        created += 8;
+        if (ninth.status === 200) created++;
+        else assert.deepEqual([ninth.status, ninth.headers.get('retry-after')], [503, '1']);
+        return ninth.status === 503;
+      });
       assert.equal((await door.send('POST', '/users', { headers: NDJSON, body: line(1) })).status, 200);
-      assert.equal(await count(door), 9);
+      assert.equal(await count(door), created + 1);
     });
 
     test('an array is an import only where that is asked for', async () => {

@@ -9,7 +9,7 @@ export const httpOptions = {
     env: 'TRUST_PROXY',
     default: [],
     description:
-      'Addresses and CIDR ranges of the proxies in front of the doors (also loopback, linklocal, uniquelocal): only their X-Forwarded-For, -Host and -Proto count, for the limit on failed log-ins, links and /httpexchanges. true trusts everybody who connects, but no further address in X-Forwarded-For: clients that reach a door without a proxy can claim any address.',
+      'Addresses and CIDR ranges of the proxies in front of the doors (also loopback, linklocal, uniquelocal): only their X-Forwarded-For, -Host and -Proto count, for the limit on failed log-ins, rates, shares of the room for bodies, links and /httpexchanges. true trusts everybody who connects, but no further address in X-Forwarded-For: clients that reach a door without a proxy can claim any address.',
   }),
   'http.hosts': list({
     env: 'HTTP_HOSTS',

@@ -152,7 +152,8 @@ export const options = {
     env: 'WEBHOOK_MAX_BYTES_IN_FLIGHT',
     default: 67_108_864,
     min: 1,
-    description: 'Maximum size of all bodies that the webhook door holds at the same time, in bytes.',
+    description:
+      'Maximum memory of all bodies that the webhook door holds at the same time, in bytes. Beyond it slow senders make room, and clients that hold more than a quarter; without such a body is a 503. The other doors have 64 MiB each.',
   }),
   'webhook.retention': count({
     env: 'WEBHOOK_RETENTION',

@@ -9,7 +9,7 @@ export const DOOR_CODES = {
   BODY_TOO_LARGE: { status: 413, text: 'The body is larger than its route allows; send less.' },
   BUSY: {
     status: 503,
-    text: 'Too many bytes of bodies are being received; try again after the time in Retry-After.',
+    text: 'Bodies, imports or unread replies of others take all the room there is; try again after the time in Retry-After.',
   },
   CROSS_SITE: {
     status: 403,
@@ -35,7 +35,7 @@ export const DOOR_CODES = {
   TOO_MANY_HEADERS: { status: 431, text: 'The request has too many header fields; send fewer.' },
   TOO_SLOW: {
     status: 408,
-    text: 'The body came more slowly than others that needed its room; send it faster, or again later.',
+    text: 'The body came so slowly that it had to make room for others; send it faster, or again later.',
   },
   TRANSFER_ENCODING_1_0: {
     status: 400,

@@ -3,7 +3,7 @@ import type { GraphQLSchema } from 'graphql';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, type Server } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { exchangeOf } from '../../http/add-endpoint.ts';
-import { BodyBudget, bodyBudgetOf, DEFAULT_MAX_BODIES } from '../../http/body/body-budget.ts';
+import { type BodyBudget, bodyBudgetOf } from '../../http/body/body-budget.ts';
 import { ReplyBudget } from '../../http/body/reply-budget.ts';
 import type { UnreadEvents } from '../../http/event-stream/unread-events.ts';
 import { HttpProblem } from '../../http/problem.ts';
@@ -58,7 +58,7 @@ export class WebSockets {
     this.#max = options.maxWebSockets;
     this.#slots = new OperationSlots(options);
     this.#budget = replyBudgetOf(app) ?? new ReplyBudget(MAX_UNREAD);
-    this.#bodies = bodyBudgetOf(app) ?? new BodyBudget({ max: DEFAULT_MAX_BODIES });
+    this.#bodies = bodyBudgetOf(app);
     this.#protocol = createProtocol(options.schema, run);
     this.#server = new WebSocketServer({
       noServer: true,

@@ -43,12 +43,6 @@ const SEARCH_PAUSE = 20;
 /** Clients of whom that is known at the same time. */
 const MAX_PAUSED = 1_000;
 
-/** A moment, and the bytes that had come until then. */
-interface Mark {
-  readonly at: number;
-  readonly received: number;
-}
-
 /** Something that arrives in pieces, as the budget counts it. */
 export class Arrival {
   readonly sender: BodySender;
@@ -59,14 +53,17 @@ export class Arrival {
   #client: string | undefined;
   #received = 0;
   #receivedAt: number;
-  /** The rate is measured from the later one that is old enough. */
-  #marks: readonly [before: Mark, last: Mark];
+  // Two moments with the bytes that had come until then. The rate is measured from the later one that is old enough.
+  #beforeAt: number;
+  #before = 0;
+  #lastAt: number;
+  #last = 0;
 
   constructor(sender: BodySender, now: number) {
     this.sender = sender;
     this.#receivedAt = now;
-    const mark = { at: now, received: 0 };
-    this.#marks = [mark, mark];
+    this.#beforeAt = now;
+    this.#lastAt = now;
   }
 
   /** Whose share it takes. */
@@ -79,31 +76,31 @@ export class Arrival {
   advance(received: number, now: number): void {
     this.#received = received;
     this.#receivedAt = now;
-    const [, last] = this.#marks;
-    if (now - last.at >= WINDOW) this.#marks = [last, { at: now, received }];
+    if (now - this.#lastAt < WINDOW) return;
+    this.#beforeAt = this.#lastAt;
+    this.#before = this.#last;
+    this.#lastAt = now;
+    this.#last = received;
   }
 
   /** Leaves a time out of the rate. */
   excuse(duration: number): void {
-    const [before, last] = this.#marks;
     this.#receivedAt += duration;
-    this.#marks = [
-      { ...before, at: before.at + duration },
-      { ...last, at: last.at + duration },
-    ];
+    this.#beforeAt += duration;
+    this.#lastAt += duration;
   }
 
   /** Bytes per millisecond, over the last one or two seconds. */
   rate(now: number): number {
     if (now - this.#receivedAt >= WINDOW) return 0;
-    const [before, last] = this.#marks;
-    const from = now - last.at >= WINDOW ? last : before;
-    return (this.#received - from.received) / Math.max(now - from.at, MIN_AGE);
+    const isLast = now - this.#lastAt >= WINDOW;
+    const received = this.#received - (isLast ? this.#last : this.#before);
+    return received / Math.max(now - (isLast ? this.#lastAt : this.#beforeAt), MIN_AGE);
   }
 
   /** Whether its rate says little yet. */
   isYoung(now: number): boolean {
-    return now - this.#marks[0].at < WINDOW;
+    return now - this.#beforeAt < WINDOW;
   }
 }
 
@@ -302,9 +299,12 @@ export function setBodyBudget(app: FastifyInstance, budget: BodyBudget): void {
   app.decorate(BUDGET, budget);
 }
 
-/** The budget of an instance, or of the one around it. */
-export function bodyBudgetOf(app: FastifyInstance): BodyBudget | undefined {
-  return (app as { [BUDGET]?: BodyBudget })[BUDGET];
+/** The budget of an instance, or of the one around it; a new one with these options where they have none. */
+export function bodyBudgetOf(
+  app: FastifyInstance,
+  options: BodyBudgetOptions = { max: DEFAULT_MAX_BODIES },
+): BodyBudget {
+  return (app as { [BUDGET]?: BodyBudget })[BUDGET] ?? new BodyBudget(options);
 }
 
 /** The refusal of what finds no room. */

@@ -36,9 +36,19 @@ export class GrowingBuffer {
     this.#length += piece.length;
   }
 
+  /** Appends a piece that nobody else has: the first one is not copied where it has its memory for itself. */
+  adopt(piece: Buffer<ArrayBuffer>): void {
+    if (this.#length > 0 || piece.length < piece.buffer.byteLength) this.append(piece);
+    else {
+      this.#bytes = piece;
+      this.#length = piece.length;
+    }
+  }
+
   /** The bytes; the buffer is empty afterwards. */
   take(): Buffer {
-    const bytes = this.#bytes.subarray(0, this.#length);
+    const isFull = this.#length === this.#bytes.length;
+    const bytes = isFull ? this.#bytes : this.#bytes.subarray(0, this.#length);
     this.#bytes = NOTHING;
     this.#length = 0;
     return bytes;

@@ -4,14 +4,7 @@ import { findExchange } from '../add-endpoint.ts';
 import type { Exchange } from '../endpoint.ts';
 import type { FastifyExchange } from '../fastify-exchange.ts';
 import { bodyTooLarge, HttpProblem, reasonPhrase } from '../problem.ts';
-import {
-  type Arrival,
-  BodyBudget,
-  type BodySender,
-  bodyBudgetOf,
-  busy,
-  DEFAULT_MAX_BODIES,
-} from './body-budget.ts';
+import { type Arrival, type BodyBudget, type BodySender, bodyBudgetOf, busy } from './body-budget.ts';
 import { GrowingBuffer } from './growing-buffer.ts';
 
 type Done = (error: Error | null, body?: Buffer) => void;
@@ -20,10 +13,7 @@ type Done = (error: Error | null, body?: Buffer) => void;
  * Makes every endpoint of this scope get its body byte for byte, whatever its label says, as one buffer that counts into
  * a budget: that of the listener, or one of the scope's own. What is no endpoint answers without the body.
  */
-export function readRawBodies(
-  app: FastifyInstance,
-  budget = bodyBudgetOf(app) ?? new BodyBudget({ max: DEFAULT_MAX_BODIES }),
-): void {
+export function readRawBodies(app: FastifyInstance, budget = bodyBudgetOf(app)): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (request, payload, done: Done) => {
     const exchange = findExchange(request);

@@ -34,12 +34,14 @@ export function read(id: string, summary: string, schema: Schema, more: Read = {
 /** What a write with a JSON body may be refused for. */
 export const WRITE_REFUSALS = [
   'BODY_TOO_LARGE',
+  'BUSY',
   'CROSS_SITE',
   'INVALID_UTF8',
   'MALFORMED_JSON',
   'NO_JSON',
   'PROTO_KEY',
   'TOO_DEEP',
+  'TOO_SLOW',
 ] as const satisfies readonly ErrorCode[];
 
 const property = (more: Readonly<Record<string, Schema>> = {}) =>

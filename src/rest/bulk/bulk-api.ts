@@ -30,5 +30,4 @@ export const IMPORT_REFUSALS = [
   'IMPORT_KEY_REUSED',
   'LINE_TOO_LONG',
   'MALFORMED_CSV',
-  'BUSY',
 ] as const satisfies readonly ErrorCode[];

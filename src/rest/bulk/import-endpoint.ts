@@ -15,7 +15,7 @@ import type { UserEndpointOptions } from '../user-endpoints.ts';
 import { ImportReport, stopLine } from './import-report.ts';
 import { type AskedImport, appliedPreferences, askedImport } from './import-request.ts';
 
-/** Imports that may run at the same time; each holds a few megabytes at most. */
+/** Imports that may run at the same time; each holds a few megabytes at most, unless it is one transaction. */
 const MAX_IMPORTS = 8;
 
 const STATUS: Readonly<Record<ImportError['code'], number>> = {
@@ -27,7 +27,7 @@ const STATUS: Readonly<Record<ImportError['code'], number>> = {
 };
 
 /** POST /users of many users, which the request brings line by line; the reply reports on each. */
-export function importEndpoint({ users, maxImportBytes }: UserEndpointOptions): StreamedBodies {
+export function importEndpoint({ users, maxImportBytes, bodyBudget }: UserEndpointOptions): StreamedBodies {
   const places = new BodyBudget({ max: MAX_IMPORTS });
 
   async function handle(exchange: Exchange, body: Readable): Promise<Reply> {
@@ -38,7 +38,10 @@ export function importEndpoint({ users, maxImportBytes }: UserEndpointOptions): 
         new ImportError('IMPORT_TOO_LARGE', `The import is larger than ${maxImportBytes} bytes`),
       );
     }
-    const running = new RunningImport(exchange, body, places);
+    const running = new RunningImport(exchange, body, {
+      places,
+      memory: asked.isWhole ? bodyBudget : undefined,
+    });
     const key = idempotencyKey(exchange);
     const position =
       key === undefined ? undefined : { key, ...(await running.stored(users.beginImport(key))) };
@@ -58,8 +61,18 @@ export function importEndpoint({ users, maxImportBytes }: UserEndpointOptions): 
   return { takes: (request) => askedImport(request) !== undefined, handle };
 }
 
+/** The memory of the lines of one transaction, for each byte of them. */
+const MEMORY = 2;
 /** How long a client has to read that its import has made room for another, in milliseconds. */
 const LINGER = 2_000;
+
+/** What an import takes of. */
+interface ImportBudgets {
+  /** Counts imports. */
+  readonly places: BodyBudget;
+  /** Counts the bytes of one that is held as a whole. */
+  readonly memory: BodyBudget | undefined;
+}
 
 /** An import that has one of the places, until its client has the reply or has to make room for another. */
 class RunningImport implements BodySender {
@@ -67,19 +80,28 @@ class RunningImport implements BodySender {
   readonly #body: Readable;
   readonly #places: BodyBudget;
   readonly #place: Arrival;
+  readonly #memory: BodyBudget | undefined;
+  readonly #lines: Arrival | undefined;
   #received = 0;
   #refusal: HttpProblem | undefined;
   /** Fails what waits for the next piece. */
   #fail: (problem: HttpProblem) => void = () => {};
 
   /** Throws HttpProblem when there is no place. */
-  constructor(exchange: Exchange, body: Readable, places: BodyBudget) {
+  constructor(exchange: Exchange, body: Readable, { places, memory }: ImportBudgets) {
     this.#exchange = exchange;
     this.#body = body;
     this.#places = places;
     this.#place = places.open(this);
-    exchange.onClose(() => places.close(this.#place));
+    this.#memory = memory;
+    this.#lines = memory?.open(this);
+    exchange.onClose(() => this.#close());
     places.grow(this.#place, 1, 0);
+  }
+
+  #close(): void {
+    this.#places.close(this.#place);
+    if (this.#lines !== undefined) this.#memory?.close(this.#lines);
   }
 
   get caller(): Exchange['caller'] {
@@ -92,6 +114,7 @@ class RunningImport implements BodySender {
 
   refuse(problem: HttpProblem): void {
     this.#refusal = problem;
+    this.#close();
     this.#fail(problem);
     // A client that does not read would hold the rest of its import.
     const timer = setTimeout(() => this.#body.destroy(), LINGER).unref();
@@ -122,11 +145,18 @@ class RunningImport implements BodySender {
           reject(new HttpProblem(400, 'BAD_REQUEST', 'The body did not end', { cause })),
         );
       const { value, done } = await promise;
-      if (done === true) return;
-      this.#received += value.length;
-      this.#places.grow(this.#place, 1, this.#received);
+      if (done === true) break;
+      if (this.#refusal === undefined) this.#count(value.length);
       yield value;
     }
+    if (this.#lines !== undefined) this.#memory?.complete(this.#lines);
+  }
+
+  /** Throws HttpProblem where there is no room. */
+  #count(bytes: number): void {
+    this.#received += bytes;
+    this.#places.grow(this.#place, 1, this.#received);
+    if (this.#lines !== undefined) this.#memory?.grow(this.#lines, MEMORY * this.#received, this.#received);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { addEndpoint } from '../../http/add-endpoint.ts';
-import { BodyBudget, bodyBudgetOf, LARGE_SHARE } from '../../http/body/body-budget.ts';
+import { bodyBudgetOf, LARGE_SHARE } from '../../http/body/body-budget.ts';
 import { readRawBodies } from '../../http/body/request-body.ts';
 import { refuseUnrouted } from '../../http/unrouted.ts';
 import { DeliveryIds } from '../../inbox/delivery-ids.ts';
@@ -47,7 +47,7 @@ export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) 
     ids: new DeliveryIds(),
     bodyLimit: maxBodyBytes,
   };
-  readRawBodies(app, bodyBudgetOf(app) ?? new BodyBudget({ max: maxBytesInFlight, usual: maxBodyBytes }));
+  readRawBodies(app, bodyBudgetOf(app, { max: maxBytesInFlight, usual: maxBodyBytes }));
   addEndpoint(app, 'POST', '', deliveryEndpoint(tokenGuard(secrets), parts, headers));
   for (const source of sources) {
     const bodyLimit = bodyLimitOf(source, given);

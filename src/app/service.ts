@@ -5,7 +5,7 @@ import type { Door } from '../config/options/door.ts';
 import { optionOf, type Settings } from '../config/options/options.ts';
 import { trustProxy } from '../config/options/trusted-proxies.ts';
 import { KnownSecrets } from '../core/redaction.ts';
-import { databaseMeters } from '../database/database-metrics.ts';
+import { addWalGauge, databaseMeters } from '../database/database-metrics.ts';
 import { openDatabase } from '../database/open-database.ts';
 import type { Replica } from '../database/open-options.ts';
 import { accessLog } from '../http/access-log.ts';
@@ -110,11 +110,17 @@ export async function createService(config: Config, { logStream }: ServiceOption
           partitions: settings['webhook.partitions'],
           userIndexes: { search: settings['rest.search'], uniqueEmail: settings['users.uniqueEmail'] },
           userEvents: { max: settings['users.maxEvents'], maxAge: settings['users.eventHours'] * 3_600_000 },
+          onHeldWal: ({ heldMs, bytes }) => {
+            if (backups?.isRunning) return;
+            const seconds = Math.round(heldMs / 1_000);
+            log.warn({ seconds, walBytes: bytes }, 'a long read of another program lets the WAL grow');
+          },
         }),
       )
     : undefined;
   if (opened !== undefined) warnOfExposedFiles(settings, log);
   const database = opened && (tracing?.database(opened, settings['database.url']) ?? opened);
+  if (opened !== undefined) addWalGauge(metrics, opened);
   addDiskMetrics(metrics, dataFolder(settings['database.url'], database !== undefined));
   const backups = database && scheduledBackups(settings, { loggers, metrics });
   if (backups !== undefined) opening.use(backups);

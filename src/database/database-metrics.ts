@@ -1,4 +1,5 @@
 import type { Metrics } from '../observability/metrics/metrics.ts';
+import type { Database } from './database.ts';
 import { type DatabaseObserver, READ_SAMPLE, type ReadTally } from './observer.ts';
 
 /** From a fast fsync to a failing disk, in seconds. */
@@ -35,4 +36,11 @@ export function databaseMeters(metrics: Metrics): DatabaseObserver {
       failures.increment(failed);
     },
   };
+}
+
+/** Declares the gauge of the WAL, on engines where the process has one of its own. */
+export function addWalGauge(metrics: Metrics, { walBytes }: Pick<Database, 'walBytes'>): void {
+  if (walBytes === undefined) return;
+  const description = 'Size of the write-ahead log of SQLite';
+  metrics.gauge('database.wal.size', { unit: 'bytes', description }, walBytes);
 }

@@ -37,6 +37,8 @@ export interface Database extends AsyncDisposable {
   pingWriter(): MaybePromise<void>;
   /** The time that a write of users has been waiting for its commit, in milliseconds; 0 when none is. */
   writeDelay(): number;
+  /** Size of the WAL of an SQLite file, 0 without a file; absent on other engines. */
+  walBytes?(): number;
   /**
    * Aborts once durability is lost (a failed fsync); its reason is the error. Every later write fails, and the process
    * should exit.

@@ -1,5 +1,6 @@
 import type { EventLimits } from './event-retention.ts';
 import type { DatabaseObserver } from './observer.ts';
+import type { HeldWal } from './sqlite/writer/checkpointer.ts';
 import type { UserIndexOptions } from './user-list/user-indexes.ts';
 
 /** How a database is opened. */
@@ -20,6 +21,8 @@ export interface OpenOptions {
   readonly userIndexes?: UserIndexOptions | undefined;
   /** Which events of users are kept; when absent nothing is removed. */
   readonly userEvents?: EventLimits | undefined;
+  /** Called while a reader has held the WAL of an SQLite file for 10 s, and again whenever that time has doubled. */
+  readonly onHeldWal?: ((held: HeldWal) => void) | undefined;
 }
 
 /** A read replica of the database. */

@@ -99,6 +99,7 @@ export const CASES: Readonly<Record<string, AlertCase>> = {
     fires: { 'disk_free_bytes{job="portico"}': '500-1x120', 'disk_total_bytes{job="portico"}': '1000x120' },
     quiet: { 'disk_free_bytes{job="portico"}': '500x120', 'disk_total_bytes{job="portico"}': '1000x120' },
   },
+  PorticoWalGrows: one('database_wal_size_bytes{job="portico"}', '0+2000000x120', '8000000x120'),
   PorticoClocksDiffer: one('webhook_clock_skew_seconds{job="portico"}', '-6x120', '-1x120'),
   PorticoBackupTooOld: one('database_backup_age_seconds{job="portico"}', '172801x120', '172000x120'),
   PorticoBackupFails: {

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
 import { backup, DatabaseSync } from 'node:sqlite';
-import { openReadConnection, openWriteConnection } from '../sqlite/connection.ts';
+import { openReadConnection } from '../sqlite/connection.ts';
 import { createPrivate } from '../sqlite/private-files.ts';
 import { BackupError } from './backup-error.ts';
 import type { CopiedFile, CopyJob, OnCopy } from './copied-file.ts';
@@ -19,7 +19,6 @@ export async function copyFile({ from, to, live }: CopyJob, onCopy: OnCopy): Pro
   for (const path of [to, `${to}-wal`, `${to}-shm`, `${to}-journal`]) rmSync(path, { force: true });
   createPrivate(to);
   const rows = await copyPages(from, to, live, (done, total) => onCopy('copy', done, total));
-  if (live) checkpoint(from);
   check(to, rows, (done, total) => onCopy('check', done, total));
   sync(to);
   return { bytes: statSync(to).size, rows };
@@ -45,16 +44,6 @@ async function copyPages(
     },
   });
   return rows;
-}
-
-/** The snapshot has kept the WAL from being checkpointed; the writer would do all of it between two batches. */
-function checkpoint(file: string): void {
-  try {
-    using db = openWriteConnection(file);
-    db.exec('PRAGMA wal_checkpoint(PASSIVE)');
-  } catch {
-    // Whoever may only read leaves it to the writer.
-  }
 }
 
 /** One file without a WAL, which any copy of it holds in whole. */

@@ -72,6 +72,11 @@ export class ScheduledBackups implements AsyncDisposable {
     };
   }
 
+  /** Whether a backup is being made, which reads the database for as long as it takes. */
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
   start(): void {
     this.#timer = setInterval(() => this.#look(), Math.min(LOOK, this.#options.plan.every));
     this.#look();

@@ -7,11 +7,14 @@ const BUSY_TIMEOUT = 5_000;
 /** How long an exclusive connection waits for other ones to close, in milliseconds. */
 const EXCLUSIVE_TIMEOUT = 2_000;
 
+/** Size of the WAL beyond which it is checkpointed, and to which the commit that starts it anew truncates it, in bytes. */
+export const WAL_LIMIT = 4 * 1024 * 1024;
+
 /**
  * Every commit fsyncs the WAL (`synchronous=FULL`; with NORMAL a power cut loses acknowledged rows). No commit
- * checkpoints it: that happens between batches, see BatchExecutor.maintain.
+ * checkpoints it: that happens between batches, see Checkpointer.
  */
-const DURABLE = 'PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0';
+const DURABLE = `PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=0; PRAGMA journal_size_limit=${WAL_LIMIT}`;
 
 /** Opens a connection that writes, in WAL mode; creates the file if need be. */
 export function openWriteConnection(file: string): DatabaseSync {

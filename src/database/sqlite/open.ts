@@ -34,10 +34,15 @@ const FEED_PAUSE = 5;
  * Opens an SQLite database and migrates it; without `mayMigrate` an outdated schema is an error. `file` is a path, or
  * `:memory:`, which is always migrated. Throws DatabaseOpenError.
  */
-export function openSqlite(
-  file: string,
-  { observer = unobserved, mayMigrate = true, forService = false, userIndexes, userEvents }: OpenOptions = {},
-): Database {
+export function openSqlite(file: string, options: OpenOptions = {}): Database {
+  const {
+    observer = unobserved,
+    mayMigrate = true,
+    forService = false,
+    userIndexes,
+    userEvents,
+    onHeldWal,
+  } = options;
   const resources = new AsyncDisposableStack();
   const failed = new AbortController();
   const onFatal = (error: Error) => failed.abort(error);
@@ -68,11 +73,11 @@ export function openSqlite(
         resetTimes(migrating, Date.now());
       }
       writer = resources.use(
-        openThreadWriter(file, { onFatal, observer, onBatchEnd: () => snapshot?.refresh() }),
+        openThreadWriter(file, { onFatal, observer, onBatchEnd: () => snapshot?.refresh(), onHeldWal }),
       );
       // Closes before the writing connection, which checkpoints the WAL.
       reads = resources.use(openReadConnection(file));
-      snapshot = new TickSnapshot(reads);
+      snapshot = new TickSnapshot(reads, writer.waitsForReads);
       if (path) files = new OpenedFiles(path);
     }
     const ping = reads.prepare(PING);
@@ -97,13 +102,14 @@ export function openSqlite(
       ping() {
         failed.signal.throwIfAborted();
         readRow(ping);
-        const lost = files?.lost();
+        const lost = files?.look().lost;
         if (lost !== undefined) throw new StoreUnavailableError(lost);
       },
       async pingWriter() {
         await writer.queue.submit([]);
       },
       writeDelay: () => writer.queue.delay,
+      walBytes: () => files?.look().walBytes ?? 0,
       failed: failed.signal,
       [Symbol.asyncDispose]() {
         closed ??= resources.disposeAsync();

@@ -12,11 +12,13 @@ async function open() {
   const writes = openWriteConnection(file);
   writes.exec('CREATE TABLE numbers (n INTEGER)');
   const reads = openReadConnection(file);
-  const snapshot = new TickSnapshot(reads);
+  const checkpoint = { waits: false };
+  const snapshot = new TickSnapshot(reads, () => checkpoint.waits);
   const count = reads.prepare('SELECT count(*) AS n FROM numbers');
   return {
     reads,
     snapshot,
+    checkpoint,
     write: () => writes.exec('INSERT INTO numbers VALUES (1)'),
     read() {
       snapshot.enter();
@@ -52,6 +54,19 @@ test('a read after a commit that is acknowledged sees it, in the same tick too',
     assert.equal(db.read(), written + 1);
     if (written % 3 === 0) await nextTurn();
   }
+});
+
+test('while a checkpoint waits, each read is a transaction of its own', async () => {
+  await using db = await open();
+  db.checkpoint.waits = true;
+  for (let i = 0; i < 3; i++) {
+    db.read();
+    assert.equal(db.reads.isTransaction, false);
+  }
+  db.checkpoint.waits = false;
+  db.read();
+  assert.equal(db.reads.isTransaction, true);
+  await nextTurn();
 });
 
 test('a connection that was closed in mid-tick is left alone', async () => {

@@ -10,11 +10,14 @@ export class TickSnapshot {
   readonly #begin: StatementSync;
   readonly #end: StatementSync;
   readonly #version: StatementSync;
+  readonly #mustYield: () => boolean;
   /** Whether this tick has had a read. */
   #entered = false;
 
-  constructor(reads: DatabaseSync) {
+  /** While `mustYield`, each read is a transaction of its own, so that a checkpoint can pass between two of them. */
+  constructor(reads: DatabaseSync, mustYield: () => boolean) {
     this.#reads = reads;
+    this.#mustYield = mustYield;
     this.#begin = reads.prepare('BEGIN');
     this.#end = reads.prepare('COMMIT');
     this.#version = reads.prepare('PRAGMA data_version');
@@ -25,7 +28,7 @@ export class TickSnapshot {
     if (!this.#entered) {
       this.#entered = true;
       setImmediate(this.#endTick);
-    } else if (this.#reads.isOpen && !this.#reads.isTransaction) this.#begin.run();
+    } else if (this.#reads.isOpen && !this.#reads.isTransaction && !this.#mustYield()) this.#begin.run();
   };
 
   /** Changes with each commit of another connection, in any process; inside a snapshot it stays the same. */

@@ -198,7 +198,6 @@ test('statements are prepared when the connection opens, and never again', () =>
   const executor = new BatchExecutor(db);
   const { prepared } = db;
   assert.ok(prepared > 0);
-  for (let i = 0; i < 10; i++) executor.maintain([create('a')]);
   for (let i = 0; i < 10; i++) executor.execute([create('a'), create(null), step('removeUser', i)]);
   assert.equal(db.prepared, prepared);
 });
@@ -227,24 +226,4 @@ test('any batch stores the good writes and no other, whatever stands between the
     }),
     { numRuns: 50 },
   );
-});
-
-test('the WAL is checkpointed between batches, and only once it has grown', async () => {
-  await using folder = await temporaryFolder();
-  const file = join(folder.path, 'test.db');
-  using db = openWriteConnection(file);
-  migrate(db);
-  const executor = new BatchExecutor(db);
-  const small = statSync(file).size;
-  const batch = [create('a'.repeat(500_000))];
-  const sizes: number[] = [];
-  for (let i = 0; i < 12; i++) {
-    executor.execute(batch);
-    assert.equal(executor.maintain(batch), undefined);
-    sizes.push(statSync(file).size);
-  }
-  assert.equal(sizes[3], small, 'two megabytes stay in the log');
-  assert.ok((sizes.at(-1) ?? 0) > 4_000_000, 'six are too many');
-  assert.equal(new Set(sizes).size, 2, 'one checkpoint, then it grows again');
-  assert.equal(names(db).length, 12);
 });

@@ -23,12 +23,6 @@ export type StepRows = readonly (readonly Row[])[];
 
 /** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC (sqlite.org/rescode.html). */
 const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
-/** Estimated size of the WAL after which it is checkpointed, in bytes. */
-const CHECKPOINT_BYTES = 4 * 1024 * 1024;
-/** Minimum size of a commit in the WAL, a few pages, in bytes. */
-const COMMIT_BYTES = 12 * 1024;
-/** What the removal of a delivery adds to the WAL, about a page, in bytes. */
-const REMOVAL_BYTES = 4 * 1024;
 
 /**
  * Runs batches of writes on one connection, one transaction per batch. After a failed write the batch is rolled back and
@@ -43,10 +37,8 @@ export class BatchExecutor {
   readonly #savepoint: StatementSync;
   readonly #release: StatementSync;
   readonly #undo: StatementSync;
-  readonly #checkpoint: StatementSync;
   readonly #touch: StatementSync;
   readonly #check: WriteCheck;
-  #bytesSinceCheckpoint = 0;
   /**
    * Whether SQLite continues the numbers of deliveries by itself: a delivery was stored since the last prune, of which an
    * earlier process may have done one.
@@ -59,7 +51,13 @@ export class BatchExecutor {
     const prune = createPruner(db);
     this.#statements = new Map<WriteName, (values: Step['values']) => readonly Row[]>([
       ...names.map((name) => [name, prepareRows(db.prepare(WRITES[name]))] as const),
-      ['prune', (values) => [this.#pruned(prune(values))]],
+      [
+        'prune',
+        (values) => {
+          this.#continuesNumbers = false;
+          return [prune(values)];
+        },
+      ],
     ]);
     this.#begin = db.prepare('BEGIN IMMEDIATE');
     this.#commit = db.prepare('COMMIT');
@@ -67,7 +65,6 @@ export class BatchExecutor {
     this.#savepoint = db.prepare('SAVEPOINT write_in_batch');
     this.#release = db.prepare('RELEASE write_in_batch');
     this.#undo = db.prepare('ROLLBACK TO write_in_batch');
-    this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)');
     // Writes a page and changes nothing.
     this.#touch = db.prepare('PRAGMA user_version = 0');
     this.#check = new WriteCheck(db);
@@ -86,27 +83,6 @@ export class BatchExecutor {
       const message = String(error);
       const results = writes.map(() => ({ error: message }));
       return isFsyncFailure(error) ? { results, fatal: message } : { results };
-    }
-  }
-
-  /**
-   * Checkpoints the WAL when it has grown; called between batches, so that no answer waits for it.
-   * Returns the error after which the file is no longer durable, if any.
-   */
-  maintain(writes: readonly Write[]): string | undefined {
-    this.#bytesSinceCheckpoint += COMMIT_BYTES + writes.reduce((sum, write) => sum + sizeOf(write), 0);
-    return this.#bytesSinceCheckpoint < CHECKPOINT_BYTES ? undefined : this.checkpoint();
-  }
-
-  /** Checkpoints the WAL. Returns what `maintain` does. */
-  checkpoint(): string | undefined {
-    this.#bytesSinceCheckpoint = 0;
-    try {
-      this.#checkpoint.run();
-      return undefined;
-    } catch (error) {
-      // On a full disk only the checkpoint fails; the WAL holds all commits.
-      return isFsyncFailure(error) ? String(error) : undefined;
     }
   }
 
@@ -155,12 +131,6 @@ export class BatchExecutor {
     return rows;
   }
 
-  #pruned(result: readonly [removed: number, looked: number, isLast: number]): Row {
-    this.#continuesNumbers = false;
-    this.#bytesSinceCheckpoint += result[0] * REMOVAL_BYTES;
-    return result;
-  }
-
   /** Rethrows an error that ended the transaction itself (a full disk, an I/O error): it fails the whole batch. */
   #throwIfAborted(error: unknown): void {
     if (!this.#db.isTransaction || isFsyncFailure(error)) throw error;
@@ -187,18 +157,7 @@ function isAppend(step: Step | undefined): boolean {
   return step !== undefined && AFTER_PRUNE[step.statement] !== undefined;
 }
 
-function isFsyncFailure(error: unknown): boolean {
+/** Whether an error says that a file could not be synced. */
+export function isFsyncFailure(error: unknown): boolean {
   return FSYNC_FAILED.has((Object(error) as { readonly errcode?: unknown }).errcode);
-}
-
-function sizeOf(steps: Write): number {
-  let size = 0;
-  for (const { values } of steps) {
-    size += 100;
-    for (const value of values) {
-      if (typeof value === 'string') size += value.length;
-      else if (ArrayBuffer.isView(value)) size += value.byteLength;
-    }
-  }
-  return size;
 }

@@ -2,41 +2,57 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import type { BatchResult } from '../../batch-queue.ts';
 import { openReadConnection, openWriteConnection } from '../connection.ts';
-import { OpenedFiles } from '../opened-files.ts';
+import { type Look, OpenedFiles } from '../opened-files.ts';
 import { BatchExecutor, type StepRows, type Write } from './batch.ts';
+import { Checkpointer } from './checkpointer.ts';
 import { type PackedWrites, packResults, unpackWrites } from './packed.ts';
+import type { WriterData } from './writer.ts';
 
 // The thread that owns the writing connection: a slow fsync blocks it, never the event loop of the doors.
 const port = parentPort;
 if (port === null) throw new Error('writer-thread.ts runs as a worker thread only');
 
-const { file } = workerData as { readonly file: string };
+const { file, waits } = workerData as WriterData;
 const db = openWriteConnection(file);
 const executor = new BatchExecutor(db);
 let failed = false;
-// Earlier processes may have been killed before their checkpoint.
-check(executor.checkpoint());
 const location = db.location();
 /** Undefined for a database without a file. */
 const files = location === null ? undefined : new OpenedFiles(location);
-/** Why the files are no longer those at their paths; they can come back. */
-let lost: string | undefined;
-/** A look at the files takes 5 to 10 us, so one within so many milliseconds costs a busy writer less than a hundredth. */
+/** The last look at the files. Lost ones can come back. */
+let seen: Look = files?.look() ?? { lost: undefined, walBytes: 0 };
+/** A look takes 5 to 10 us, so one within so many milliseconds costs a busy writer less than a hundredth. */
 const LOOK_INTERVAL = 1;
 let lookedAt = 0;
+const checkpointer = new Checkpointer(db, {
+  waits,
+  walBytes: () => (failed || seen.lost !== undefined ? 0 : seen.walBytes),
+  onFatal(error) {
+    failed = true;
+    port.postMessage(error);
+  },
+  onHeld: (held) => port.postMessage(held),
+});
+// Earlier processes may have been killed before their checkpoint.
+checkpointer.checkpoint();
 
-/** Answers with the results of the batches in a commit, or with a string that says why the file is no longer durable. */
+/**
+ * Answers with the results of the batches in a commit. It also posts a string that says why the file is no longer
+ * durable, and a HeldWal.
+ */
 port.on('message', (message: PackedWrites | 'close') => {
-  if (message === 'close') {
-    using _last = failed ? walKeeper() : undefined;
-    db.close();
-    port.close();
-    return;
-  }
+  if (message === 'close') return void close();
   const all = [message, ...waiting(port)];
   commit(all.filter(({ isBackground }) => !isBackground));
   for (const each of all) if (each.isBackground) commit([each], true);
 });
+
+async function close(): Promise<void> {
+  await checkpointer[Symbol.asyncDispose]();
+  using _last = failed ? walKeeper() : undefined;
+  db.close();
+  port?.close();
+}
 
 /** Commits batches together, answers, and checkpoints when it is time. */
 function commit(batches: readonly PackedWrites[], isBackground = false): void {
@@ -47,8 +63,7 @@ function commit(batches: readonly PackedWrites[], isBackground = false): void {
   failed ||= result.fatal !== undefined;
   const lengths = parts.map((part) => part.length);
   port?.postMessage({ ...packResults(result, lengths), isBackground });
-  if (failed || lost !== undefined) return;
-  check(executor.maintain(writes));
+  checkpointer.maintain();
 }
 
 /** The batches that are waiting in the port. None is "close", which comes after the last answer. */
@@ -62,24 +77,21 @@ function* waiting(from: MessagePort): Generator<PackedWrites> {
 
 /** Executes writes. Only what is in the files at their paths is acknowledged, hence the look after the commit. */
 function execute(writes: readonly Write[]): BatchResult<StepRows> {
-  if (lost !== undefined) lost = files?.lost();
-  if (lost !== undefined) return refused(writes, lost);
+  if (seen.lost !== undefined) look();
+  if (seen.lost !== undefined) return refused(writes, seen.lost);
   const result = executor.execute(writes);
-  const now = performance.now();
-  if (now - lookedAt < LOOK_INTERVAL) return result;
-  lookedAt = now;
-  lost = files?.lost();
-  return lost === undefined ? result : { ...result, ...refused(writes, lost) };
+  if (performance.now() - lookedAt < LOOK_INTERVAL) return result;
+  look();
+  return seen.lost === undefined ? result : { ...result, ...refused(writes, seen.lost) };
+}
+
+function look(): void {
+  lookedAt = performance.now();
+  if (files !== undefined) seen = files.look();
 }
 
 function refused(writes: readonly Write[], error: string): BatchResult<StepRows> {
   return { results: writes.map(() => ({ error })) };
-}
-
-function check(fatal: string | undefined): void {
-  if (fatal === undefined) return;
-  failed = true;
-  port?.postMessage(fatal);
 }
 
 /**

@@ -7,6 +7,7 @@ import { threadEnvironment } from '../../../core/thread-environment.ts';
 import type { BatchResult } from '../../batch-queue.ts';
 import { type DatabaseObserver, unobserved } from '../../observer.ts';
 import { BatchExecutor, type StepRows, type Write } from './batch.ts';
+import type { HeldWal } from './checkpointer.ts';
 import { type PackedResults, packWrites, unpackResults } from './packed.ts';
 import { WriteQueue } from './write-queue.ts';
 
@@ -15,6 +16,15 @@ export interface Writer extends AsyncDisposable {
   readonly queue: WriteQueue;
   /** Writes that nobody waits for: each batch is a commit of its own, between those of `queue`. */
   readonly background: WriteQueue;
+  /** Whether a checkpoint waits for the reads of this process to end: none should begin a transaction that outlasts it. */
+  waitsForReads(): boolean;
+}
+
+/** What the writer thread is given. */
+export interface WriterData {
+  readonly file: string;
+  /** 1 while a checkpoint waits for reads. */
+  readonly waits: Int32Array;
 }
 
 export interface ThreadWriterOptions {
@@ -23,6 +33,8 @@ export interface ThreadWriterOptions {
   readonly observer: DatabaseObserver;
   /** Called when a batch has ended, before any of its writes is acknowledged. */
   onBatchEnd?(): void;
+  /** Called while a reader has held the WAL for long. */
+  readonly onHeldWal?: ((held: HeldWal) => void) | undefined;
 }
 
 /**
@@ -42,11 +54,13 @@ type BatchEnd = (result: BatchResult<StepRows>) => void;
 /** Opens a writer on a thread of its own. */
 export function openThreadWriter(
   file: string,
-  { onFatal, observer, onBatchEnd }: ThreadWriterOptions,
+  { onFatal, observer, onBatchEnd, onHeldWal }: ThreadWriterOptions,
 ): Writer {
   // `.ts` when run from source, `.js` in the built package.
   const script = new URL(`src/database/sqlite/writer/writer-thread${extname(import.meta.url)}`, PACKAGE_ROOT);
-  const worker = new Worker(script, { name: 'writer', workerData: { file }, env: threadEnvironment() });
+  const waits = new Int32Array(new SharedArrayBuffer(4));
+  const workerData: WriterData = { file, waits };
+  const worker = new Worker(script, { name: 'writer', workerData, env: threadEnvironment() });
   /** The callbacks of the batches in flight, the oldest first. */
   const callbacks = { queue: [] as BatchEnd[], background: [] as BatchEnd[] };
   const send = (name: keyof typeof callbacks) => (writes: readonly Write[], done: BatchEnd) => {
@@ -74,8 +88,9 @@ export function openThreadWriter(
     if (result.fatal !== undefined) fail(`The store is no longer durable: ${result.fatal}`);
     callbacks[name].shift()?.(result);
   }
-  worker.on('message', (message: PackedResults | string) => {
+  worker.on('message', (message: PackedResults | HeldWal | string) => {
     if (typeof message === 'string') return fail(`The file is no longer durable: ${message}`);
+    if ('heldMs' in message) return onHeldWal?.(message);
     const name = message.isBackground ? 'background' : 'queue';
     for (const result of unpackResults(message)) settle(name, result);
   });
@@ -94,6 +109,7 @@ export function openThreadWriter(
   return {
     queue,
     background,
+    waitsForReads: () => Atomics.load(waits, 0) === 1,
     async [Symbol.asyncDispose]() {
       await Promise.all([queue[Symbol.asyncDispose](), background[Symbol.asyncDispose]()]);
       worker.postMessage('close');
@@ -115,6 +131,7 @@ export function openInlineWriter(
   return {
     queue,
     background,
+    waitsForReads: () => false,
     async [Symbol.asyncDispose]() {
       await Promise.all([queue[Symbol.asyncDispose](), background[Symbol.asyncDispose]()]);
     },

@@ -5,6 +5,7 @@ import type { Door } from '../config/options/door.ts';
 import { optionOf, type Settings } from '../config/options/options.ts';
 import { trustProxy } from '../config/options/trusted-proxies.ts';
 import { KnownSecrets } from '../core/redaction.ts';
+import type { Database } from '../database/database.ts';
 import { addWalGauge, databaseMeters } from '../database/database-metrics.ts';
 import { openDatabase } from '../database/open-database.ts';
 import type { Replica } from '../database/open-options.ts';
@@ -266,7 +267,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     stopRequested: stopRequest.signal,
     async listen() {
       // None listens while another one may turn out not to be buildable: a setup may take its time.
-      await ofEach(({ build }) => build());
+      await Promise.all([ofEach(({ build }) => build()), database && firstCommit(database)]);
       const urls = await ofEach(({ listen }) => listen());
       await webhookWork?.start();
       backups?.start();
@@ -296,6 +297,16 @@ function needsDatabase({ interfaces, 'graphql.users': graphqlUsers }: Settings):
 /** Whether a door takes requests for any host: senders reach webhooks by tunnels, and no other page has credentials. */
 function anyHost(door: Door, config: Config): boolean {
   return door === 'webhook' || asksForCredentials(door, config);
+}
+
+/**
+ * Resolves once a commit has gone through, or failed, which is the health check's to tell. The writing thread of SQLite is
+ * still starting when the database is open; a door that listened already would have its first writes wait for it.
+ */
+async function firstCommit(database: Database): Promise<void> {
+  try {
+    await database.pingWriter();
+  } catch {}
 }
 
 function replicaOf(settings: Settings): Replica | undefined {

@@ -7,6 +7,19 @@ import { Load } from '../../src/http/access/load.ts';
 import { startTestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
 
+test('what a start writes refuses nobody: the doors open once the database has committed something', async () => {
+  await using service = await startTestService({
+    database: 'file',
+    env: { INTERFACES: 'rest,management', API_MAX_WRITE_DELAY: '1', MANAGEMENT_INCLUDE: 'auditevents' },
+  });
+  for (let start = 0; start < 5; start++) {
+    if (start === 0) await service.listen();
+    else await service.restart();
+    const create = { method: 'POST', body: '{"name":"A","email":"a@b"}' };
+    assert.equal((await fetch(`${service.urls.rest}/users`, create)).status, 200);
+  }
+});
+
 test('while writes wait for their commit further ones are refused; reads, health and probes are not', async () => {
   await using service = await startTestService({
     database: 'file',
@@ -20,7 +33,8 @@ test('while writes wait for their commit further ones are refused; reads, health
   await service.listen();
   const { rest, graphql, management } = service.urls;
   const create = () => fetch(`${rest}/users`, { method: 'POST', body: '{"name":"A","email":"a@b"}' });
-  assert.equal((await create()).status, 200);
+  // Another program may have the disk for a moment.
+  await waitFor('a create', async () => (await create()).status === 200);
   using db = new DatabaseSync(join(service.folder, 'portico.db'), { timeout: 5_000 });
   db.exec('BEGIN IMMEDIATE');
   const waiting = create();
@@ -61,16 +75,27 @@ test('while writes wait for their commit further ones are refused; reads, health
   );
 });
 
+/** Keeps the event loop busy for longer than `load` allows; the timers have run when it resolves. */
+async function beLate(): Promise<void> {
+  const until = performance.now() + 400;
+  while (performance.now() < until);
+  // The next tick begins with the timers, then come the requests.
+  await sleep(0);
+}
+
 test('a late event loop refuses what has arrived meanwhile, until it is in time again', async () => {
   using load = new Load({ maxLoopDelay: 100, maxWriteDelay: 0, writeDelay: () => 0 });
   assert.equal(load.refusal('read'), undefined);
   const late = await waitFor('a late loop', async () => {
-    const until = performance.now() + 400;
-    while (performance.now() < until);
-    // The next tick begins with the timers, then come the requests.
-    await sleep(0);
+    await beLate();
     return load.refusal('read');
   });
   assert.deepEqual([late.status, late.code, late.headers['retry-after']], [503, 'OVERLOADED', '1']);
   await waitFor('a loop in time', () => load.refusal('read') === undefined);
+});
+
+test('what has kept the loop busy before the first request refuses nobody', async () => {
+  using load = new Load({ maxLoopDelay: 100, maxWriteDelay: 0, writeDelay: () => 0 });
+  await beLate();
+  assert.equal(load.refusal('read'), undefined);
 });

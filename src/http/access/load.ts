@@ -14,27 +14,22 @@ export interface LoadLimits {
 /** How often the event loop is looked at, in milliseconds. */
 const INTERVAL = 50;
 
-/** Refuses what a service that is late could only make later. */
+/**
+ * Refuses what a service that is late could only make later. It watches the event loop from the first request on: what the
+ * start has kept busy is no reason to refuse one.
+ */
 export class Load implements Disposable {
   readonly #limits: LoadLimits;
-  readonly #timer: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #loopIsLate = false;
 
   constructor(limits: LoadLimits) {
     this.#limits = limits;
-    const { maxLoopDelay } = limits;
-    if (maxLoopDelay === 0) return;
-    let expected = performance.now() + INTERVAL;
-    // Timers come before the requests that have arrived meanwhile.
-    this.#timer = setInterval(() => {
-      const now = performance.now();
-      this.#loopIsLate = now - expected > maxLoopDelay;
-      expected = now + INTERVAL;
-    }, INTERVAL).unref();
   }
 
   /** Why a request is refused now; undefined when there is no reason. */
   refusal(need: Need | undefined): HttpProblem | undefined {
+    if (this.#limits.maxLoopDelay > 0) this.#timer ??= this.#watchLoop();
     if (this.#loopIsLate) return LATE;
     const { maxWriteDelay, writeDelay } = this.#limits;
     if (need !== 'write' || maxWriteDelay === 0) return undefined;
@@ -43,6 +38,16 @@ export class Load implements Disposable {
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
+  }
+
+  #watchLoop(): NodeJS.Timeout {
+    let expected = performance.now() + INTERVAL;
+    // Timers come before the requests that have arrived meanwhile.
+    return setInterval(() => {
+      const now = performance.now();
+      this.#loopIsLate = now - expected > this.#limits.maxLoopDelay;
+      expected = now + INTERVAL;
+    }, INTERVAL).unref();
   }
 }
 

@@ -53,6 +53,7 @@ test('a token is known until it expires, and all of them stay within their bytes
   await tokens.check(short, 'short');
   assert.ok(tokens.find('short', Date.now()));
   assert.equal(tokens.find('short', Date.now() + 21_000), undefined);
+  assert.equal(await tokens.check(await issuer.sign({}, { expires: null }), 'endless'), 'stale');
   for (let i = 0; i < 60; i++) {
     await tokens.check(await issuer.sign({ sub: `user ${i}` }), `${i}`);
     assert.ok(tokens.bytes <= 20_000);

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { backupName, backupsIn } from '../../src/database/backup/backup-names.ts';
+import { restoreBackup } from '../../src/database/backup/restore-backup.ts';
 import { ScheduledBackups } from '../../src/database/backup/scheduled-backups.ts';
 import { writeBackup } from '../../src/database/backup/write-backup.ts';
 import { openDatabase } from '../../src/database/open-database.ts';
@@ -176,4 +177,38 @@ test('scheduled backups are made when they are due, the oldest go, and a failing
   assert.equal(entries.length, 1, 'not before its time');
   await backups.backUpWhenDue(begin + 360_000);
   assert.equal((await status()).status, 'UP');
+});
+
+test('a damaged database is kept with its WAL, in which commits may still be found', async () => {
+  await using folder = await temporaryFolder();
+  const { file, database } = await openUsers(folder.path, 10);
+  const to = join(folder.path, 'damaged.db');
+  {
+    await using _closed = database;
+    for (const part of ['', '-wal']) copyFileSync(file + part, to + part);
+  }
+  writeFileSync(to, 'x'.repeat(8_192));
+  const wal = readFileSync(`${to}-wal`);
+  assert.ok(wal.length > 0);
+  const { kept = '' } = await restoreBackup(file, to, { onCopy: () => {}, signal: NEVER });
+  assert.equal(readFileSync(kept, 'utf8'), 'x'.repeat(8_192));
+  assert.ok(readFileSync(`${kept}-wal`).equals(wal));
+});
+
+test('no service starts on the file that a backup is being restored to', async () => {
+  await using folder = await temporaryFolder();
+  const { file, database } = await openUsers(folder.path, 10);
+  await database[Symbol.asyncDispose]();
+  const to = join(folder.path, 'new.db');
+  let tries = 0;
+  await restoreBackup(file, to, {
+    signal: NEVER,
+    onCopy() {
+      tries++;
+      assert.throws(() => openDatabase(`sqlite:${to}`, { forService: true }), /another service runs on it/);
+    },
+  });
+  assert.ok(tries > 0);
+  await using restored = openDatabase(`sqlite:${to}`, { forService: true });
+  assert.match(String(await restored.users.readJson(10)), /"id":10/);
 });

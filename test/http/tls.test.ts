@@ -129,6 +129,30 @@ test('a door with an authority for clients takes those with its certificate only
   assert.equal((await get(`${rest}/users`, trusting(at.authority)))[0], 200, 'another door asks nobody');
 });
 
+test('another authority for clients is used without a restart, with the same certificate of the door', async () => {
+  await using folder = await temporaryFolder();
+  const [first, ...later] = Array.from({ length: 3 }, () => makeCertificate('clients'));
+  const ca = `${folder.path}/clients.pem`;
+  await writeFile(ca, first?.cert ?? '');
+  await using at = await start({ MANAGEMENT_CLIENT_CA: ca });
+  const url = `${at.service.urls.management}/livez`;
+  const isTaken = ({ cert, key }: TestCertificate) =>
+    get(url, { ...trusting(at.authority), cert, key }).then(
+      ([status]) => status === 200,
+      () => false,
+    );
+  let before = makeCertificate('client', first);
+  // The first change may come before the files are watched: they are read once more then.
+  for (const authority of later) {
+    const next = makeCertificate('client', authority);
+    assert.deepEqual([await isTaken(before), await isTaken(next)], [true, false]);
+    await writeFile(ca, authority.cert);
+    await waitFor('the new authority', () => isTaken(next));
+    assert.equal(await isTaken(before), false, 'the old one counts no more');
+    before = next;
+  }
+});
+
 test('WebSockets work over TLS', async () => {
   await using at = await start();
   const url = `${at.service.urls.graphql?.replace('https', 'wss')}/graphql`;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -57,7 +58,7 @@ test('a stop turns readiness first, finishes the running request, and the manage
   assert.equal(await portico.exited(), 0);
 });
 
-test('a delivery in hand is settled when its handler ends in time', async () => {
+test('a delivery in hand is settled when its handler ends in time, and probes are answered until then', async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, 'portico.config.ts'), SLOW_MODULE);
   await using portico = startPortico({ cwd: folder.path });
@@ -65,7 +66,18 @@ test('a delivery in hand is settled when its handler ends in time', async () => 
   await fetch(`${portico.urls.webhook}/webhook`, { method: 'POST', body: '{"event":"slow"}' });
   await waitFor('the handler to begin', () => portico.logs().some(({ msg }) => msg === 'begun'));
   portico.child.kill('SIGTERM');
-  await waitFor('the stop to begin', () => portico.logs().some(({ msg }) => msg === 'stopping'));
+  const { management, rest } = portico.urls;
+  const isOpen = (url: string) =>
+    fetch(url).then(
+      () => true,
+      () => false,
+    );
+  await waitFor('the other doors to close', async () => !(await isOpen(`${rest}/users`)));
+  // Also once each door has had the time to close.
+  for (let i = 0; i < 5; i++) {
+    assert.equal((await fetch(`${management}/livez`)).status, 200);
+    await sleep(25);
+  }
   await writeFile(join(folder.path, 'handled'), '');
   assert.equal(await portico.exited(), 0);
 

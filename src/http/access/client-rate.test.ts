@@ -57,6 +57,14 @@ test('clients beyond the limit take no more memory', () => {
   assert.ok(rate.clients <= 2, 'full buckets are forgotten');
 });
 
+test('a client is remembered until its bucket is full, also where others are forgotten meanwhile', () => {
+  const rate = new ClientRate({ limit: 1, windowMs: 1_000, burst: 1 });
+  assert.equal(rate.take('first', 0).isWithin, true);
+  assert.equal(rate.take('a', 999).isWithin, true);
+  assert.equal(rate.take('first', 1_000).isWithin, true, 'a new generation begins');
+  assert.equal(rate.take('a', 1_001).isWithin, false);
+});
+
 test('a request that is given back does not count', () => {
   const rate = new ClientRate({ limit: 1, windowMs: 1_000, burst: 1 });
   assert.equal(rate.take('a', 0).isWithin, true);

@@ -19,9 +19,10 @@ export interface Issuer extends AsyncDisposable {
   up: boolean;
   /** Replaces its keys by one new one. */
   rotate(algorithm?: string): Promise<void>;
+  /** Signs a token that ends after `expires`; never where that is null. */
   sign(
     claims?: Claims,
-    options?: { readonly expires?: string; readonly kid?: string | undefined },
+    options?: { readonly expires?: string | null; readonly kid?: string | undefined },
   ): Promise<string>;
 }
 
@@ -69,14 +70,14 @@ export async function startIssuer(algorithm = 'ES256'): Promise<Issuer> {
     rotate,
     sign(
       claims: Claims = {},
-      { expires = '10m', kid = name }: { expires?: string; kid?: string | undefined } = {},
+      { expires = '10m', kid = name }: { expires?: string | null; kid?: string | undefined } = {},
     ) {
       const payload = { iss: ISSUER, aud: AUDIENCE, sub: 'ann', scope: 'users:read', ...claims };
-      return new SignJWT(payload)
+      const token = new SignJWT(payload)
         .setProtectedHeader({ alg, ...(kid === '' ? {} : { kid }) })
-        .setIssuedAt()
-        .setExpirationTime(expires)
-        .sign(pair.privateKey);
+        .setIssuedAt();
+      if (expires !== null) token.setExpirationTime(expires);
+      return token.sign(pair.privateKey);
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -21,7 +21,7 @@ import {
   variablesEditor,
 } from './support.ts';
 
-describe('GraphiQL in a browser', { skip, timeout: 240_000 }, () => {
+describe('GraphiQL in a browser', { skip, timeout: 900_000 }, () => {
   let browser: Browser;
 
   before(async () => {

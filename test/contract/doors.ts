@@ -66,7 +66,7 @@ function sendOverSocket(base: string, method: string, path: string, options: Sen
     call.on('error', (error) => {
       if (!answered) reject(error);
     });
-    call.setTimeout(15_000, () => call.destroy(new Error('no reply within 15 s')));
+    call.setTimeout(100_000, () => call.destroy(new Error('no reply within 100 s')));
     // As bytes: Node writes headers and a body that is a string together, and then the headers as UTF-8.
     call.end(options.body === undefined ? undefined : Buffer.from(options.body));
   });

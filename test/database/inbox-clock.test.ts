@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const HOUR = 3_600_000;
-const SOON = { timeout: 60_000 };
+const SOON = { timeout: 300_000 };
 const wall = Date.now;
 
 /** Sets the clock of this process `ahead`, in milliseconds. */
@@ -54,7 +54,7 @@ for (const [engine, open] of Object.entries(engines)) {
       const { value } = await waitFor('the gauge', read);
       assert.ok(Math.abs(value + HOUR / 1_000) < 60, String(value));
       const health = backlogCheck(inbox, { thresholdMs: 1_000 });
-      const result = await health.check(AbortSignal.timeout(10_000));
+      const result = await health.check(AbortSignal.timeout(60_000));
       assert.match(JSON.stringify(result), /this process is 36\d\d s behind that of the database/);
     });
   });

@@ -104,7 +104,7 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.ok(killed <= MAX_DEATHS);
     });
 
-    test('a process runs one suspect at a time, and others beside it', { timeout: 60_000 }, async () => {
+    test('a process runs one suspect at a time, and others beside it', { timeout: 300_000 }, async () => {
       await using database = await open();
       const { inbox } = database.current;
       for (let i = 0; i < 3; i++) await inbox.append(newDelivery());
@@ -126,7 +126,7 @@ for (const [engine, open] of Object.entries(engines)) {
       await waitFor('all to be settled', () => running.settled.length === 4);
     });
 
-    test('a job with too many deaths is dead, and is not begun again', { timeout: 60_000 }, async () => {
+    test('a job with too many deaths is dead, and is not begun again', { timeout: 300_000 }, async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       const { id } = newDelivery();

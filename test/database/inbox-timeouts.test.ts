@@ -6,7 +6,7 @@ import { manualTarget, startDispatcher } from '../support/dispatch.ts';
 import { newDelivery } from '../support/new-delivery.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const SOON = { timeout: 60_000 };
+const SOON = { timeout: 300_000 };
 const jobs = [{ target: 't', orderKey: 'a' }];
 
 for (const [engine, open] of Object.entries(engines)) {

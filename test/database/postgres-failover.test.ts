@@ -8,6 +8,7 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { connector } from '../../src/database/postgres/pool/connector.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { RunningTime, within } from '../support/running-time.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const USER = { name: 'a', email: 'a@b' };
@@ -94,9 +95,9 @@ describe('a PostgreSQL server with a replica', { skip: withoutPostgres ?? false 
         ]);
         assert.match(lost.message, /not answered/);
         const began = performance.now();
-        await unknownOutcome(users.create(USER));
+        await within(15_000, () => unknownOutcome(users.create(USER)));
         const took = performance.now() - began;
-        assert.ok(took > 5_500 && took < 15_000, `nobody ended it, we gave it up after ${took} ms`);
+        assert.ok(took > 5_500, `nobody ended it, we gave it up after ${took} ms`);
       } finally {
         replica.freeze(false);
       }
@@ -160,15 +161,11 @@ describe('a PostgreSQL server with a replica', { skip: withoutPostgres ?? false 
     await (await openDatabase(url))[Symbol.asyncDispose]();
     replica.freeze(true);
     try {
-      // Another program may take the processor away at any time, but not each time.
-      let least = Infinity;
-      for (let id = 1; id <= 3 && least >= 1_900; id++) {
-        const began = performance.now();
-        await using database = await openDatabase(several(url, replica.port, primary.port));
-        assert.equal(await database.users.create(USER), id);
-        least = Math.min(least, performance.now() - began);
-      }
-      assert.ok(least < 1_900, `a connection that opens is waited for two seconds, this took ${least} ms`);
+      using time = new RunningTime();
+      await using database = await openDatabase(several(url, replica.port, primary.port));
+      assert.equal(await database.users.create(USER), 1);
+      const took = time.elapsed;
+      assert.ok(took < 1_900, `a connection that opens is waited for two seconds, this took ${took} ms`);
     } finally {
       replica.freeze(false);
     }
@@ -197,10 +194,9 @@ describe('a PostgreSQL server with a replica', { skip: withoutPostgres ?? false 
     await replicaHas(url);
     await primary.stop('immediate');
     await replica.promote();
-    const began = performance.now();
-    const id = await waitFor('a write', () => database.users.create(USER).catch(() => undefined));
-    const took = performance.now() - began;
-    assert.ok(took < 4_000, `it took ${took} ms`);
+    const id = await within(4_000, () =>
+      waitFor('a write', () => database.users.create(USER).catch(() => undefined)),
+    );
     assert.equal((await users.next())?.value.id, String(id));
     assert.equal(await database.users.readJson(1), '{"id":1,"name":"a","email":"a@b"}');
     await users?.return?.();

@@ -111,7 +111,7 @@ async function run(query: string, rootValue: unknown, limits: Partial<ResultLimi
 const pathsOf = ({ data, errors }: ExecutionResult) =>
   data == null ? errors?.length : errors?.map(({ path }) => JSON.stringify(path)).sort();
 
-test('a long result is the same as that of GraphQL.js', { timeout: 120_000 }, async () => {
+test('a long result is the same as that of GraphQL.js', { timeout: 600_000 }, async () => {
   let long = 0;
   await fc.assert(
     fc.asyncProperty(shape, fc.constantFrom(...documents), async (shape, query) => {

@@ -9,7 +9,7 @@ const number = (name: string, otherwise: number) => Number(process.env[name] ?? 
 const COUNT = number('PORTICO_FUZZ', 2_500);
 const SEED = number('PORTICO_FUZZ_SEED', Math.floor(Math.random() * 2 ** 31));
 const FIRST = number('PORTICO_FUZZ_FIRST', 0);
-const TIMEOUT = 60_000 + COUNT * 20;
+const TIMEOUT = 300_000 + COUNT * 200;
 
 test(`${COUNT} conversations end by the fast path as they do without it`, { timeout: TIMEOUT }, async (t) => {
   t.diagnostic(`PORTICO_FUZZ_SEED=${SEED}`);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { startPortico } from '../support/portico-process.ts';
+import { RunningTime, within } from '../support/running-time.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -48,17 +49,15 @@ test('a writer that hangs shows within its time to live and its timeout, and no 
   try {
     other.exec('BEGIN IMMEDIATE');
     const began = performance.now();
-    let replies = 0;
+    using time = new RunningTime();
     const write = fetch(`${service.urls.rest}/users`, { method: 'POST', body: '{"name":"a","email":"a@b"}' });
     const down = await waitFor('the writer to be DOWN', async () => {
-      const health = await healthOf(service.urls);
-      replies++;
+      const health = await within(1_500, () => healthOf(service.urls));
       return health.components?.writer?.status === 'DOWN' && health;
     });
-    const took = performance.now() - began;
     // A second to live, two seconds of timeout.
-    assert.ok(took > 1_900 && took < 4_500, `${took} ms`);
-    assert.ok(replies > 5, `only ${replies} replies in ${took} ms: they waited for the writer`);
+    assert.ok(performance.now() - began > 1_900);
+    assert.ok(time.elapsed < 4_500, `${time.elapsed} ms`);
     assert.equal(down.code, 503);
     assert.match(String(down.components?.writer?.details?.error), /^TimeoutError: /);
     assert.equal(down.components?.db?.status, 'UP');

@@ -86,7 +86,7 @@ test('every command of the guide does what it is shown for', async () => {
   assert.ok(existsSync(join(folder.path, 'restored.db')));
 });
 
-test('the soak runs, and finds that nothing is lost', { timeout: 120_000 }, async () => {
+test('the soak runs, and finds that nothing is lost', { timeout: 600_000 }, async () => {
   await using folder = await temporaryFolder();
   assert.equal(SOAKS.length, 2);
   const reports = SOAKS.map(async ({ command }) => {

@@ -98,7 +98,7 @@ test('a program enqueues in its own transactions with the built package', async 
     JSON.stringify({ compilerOptions, include: ['program.ts'] }),
   );
   const run = async (args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
-    const options = { cwd: folder, env: { PATH: process.env.PATH, ...env }, timeout: 60_000 };
+    const options = { cwd: folder, env: { PATH: process.env.PATH, ...env }, timeout: 300_000 };
     return (await promisify(execFile)(process.execPath, args, options)).stdout;
   };
   await run([join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.']);

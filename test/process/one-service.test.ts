@@ -9,6 +9,7 @@ import { openDatabase } from '../../src/database/open-database.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { startTestService } from '../support/service.ts';
+import { standStill } from '../support/stand-still.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -103,7 +104,7 @@ test('a stopped process keeps its lock, with a note or without', async () => {
   await using folder = await temporaryFolder();
   await using first = startPortico({ cwd: folder.path });
   await first.ready();
-  first.child.kill('SIGSTOP');
+  standStill(first.child.pid ?? 0);
   assert.match(await refusal(folder.path), /^: process \d+ /);
   await writeFile(join(folder.path, 'portico.db-service.json'), '');
   assert.equal(await refusal(folder.path), '');

@@ -41,7 +41,7 @@ for (const node of nodes) {
     await writeFile(join(place, 'package.json'), '{"type":"module"}');
     await writeFile(join(place, 'program.ts'), PROGRAM);
     const run = promisify(execFile);
-    assert.equal((await run(node, ['program.ts'], { cwd: place, timeout: 60_000 })).stdout, PRINTED);
+    assert.equal((await run(node, ['program.ts'], { cwd: place, timeout: 300_000 })).stdout, PRINTED);
 
     const main = join(installed, 'bin/portico.js');
     await run(node, [main, 'init', '--yes'], { cwd: place });

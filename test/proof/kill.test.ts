@@ -16,7 +16,7 @@ const FIRST_STARTS = Math.ceil(KILLS / 5);
 const ROUND = 40;
 /** Databases under way at the same time. */
 const TRACKS = 2;
-const TIMEOUT = 60_000 + KILLS * 2_000;
+const TIMEOUT = 300_000 + KILLS * 20_000;
 
 /** Does `work` for each item, a few of them at the same time. */
 async function inTracks<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {

@@ -11,7 +11,7 @@ import type { Step } from './power-cut/trace.ts';
 // PORTICO_PROOF_STATES: how many crash states.
 const STATES = proofCount('PORTICO_PROOF_STATES', 100);
 const SEED = proofSeed();
-const options = { skip: withoutStrace(), timeout: 60_000 + STATES * 200 };
+const options = { skip: withoutStrace(), timeout: 300_000 + STATES * 5_000 };
 
 /** From an empty folder, past a clean stop and a kill. */
 const LIVES: readonly Life[] = [

@@ -20,7 +20,7 @@ const TAKE_OVER = 5_000;
 
 test(`${REPLICAS} processes on one PostgreSQL database lose nothing through ${KILLS} kills`, {
   skip: withoutPostgres ?? false,
-  timeout: 60_000 + KILLS * 15_000,
+  timeout: 300_000 + KILLS * 60_000,
 }, async (t) => {
   const seed = proofSeed();
   t.diagnostic(`PORTICO_PROOF_SEED=${seed}`);

@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { copySource } from '../support/source-copy.ts';
+import { standStill } from '../support/stand-still.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -59,7 +60,7 @@ async function stopAndGoOn(main?: string): Promise<Outcome> {
   await waitFor('both attempts to begin', () => effects().length === 2);
   // Stopped in the middle of a write it would hold the lock of the file.
   await waitFor('it to be stopped outside of a write', () => {
-    first.child.kill('SIGSTOP');
+    standStill(first.child.pid ?? 0);
     if (canWrite()) return true;
     first.child.kill('SIGCONT');
     return false;

@@ -17,7 +17,7 @@ for (const [engine, databaseUrl] of Object.entries(engineUrls)) {
   const count = engine === 'SQLite' ? 1 : 2;
   describe(`${count} processes on ${engine}`, () => {
     test(`forward each change under one id through ${KILLS} kills`, {
-      timeout: 60_000 + KILLS * 20_000,
+      timeout: 300_000 + KILLS * 100_000,
     }, async () => {
       await using folder = await temporaryFolder();
       await using receiver = await startReceiver();

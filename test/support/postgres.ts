@@ -8,6 +8,7 @@ import pg from 'pg';
 import { freePort } from './free-port.ts';
 import { postgresBinaries, reachableBinaries } from './postgres-binaries.ts';
 import { fillCluster } from './postgres-template.ts';
+import { standStill } from './stand-still.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -180,8 +181,11 @@ export async function startPostgres({
     freeze(frozen) {
       const master = masterPid();
       // The master is the first to stop and the last to go on: meanwhile it starts no more children.
-      if (frozen) signal(master, 'SIGSTOP');
-      for (const pid of childrenOf(master)) signal(pid, frozen ? 'SIGSTOP' : 'SIGCONT');
+      if (frozen) standStill(master);
+      for (const pid of childrenOf(master)) {
+        if (frozen) standStill(pid);
+        else signal(pid, 'SIGCONT');
+      }
       if (!frozen) signal(master, 'SIGCONT');
     },
     [Symbol.asyncDispose]: () => rest.disposeAsync(),

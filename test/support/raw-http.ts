@@ -14,12 +14,12 @@ export interface RawReply {
 /**
  * Writes `parts` to `url`'s host and port exactly as they are and reads until the peer closes the connection,
  * or until it has been silent for `silence` milliseconds after the first byte (default 300), or for `within`
- * milliseconds altogether (default 15,000). A reset counts as a close: what was read until then is the reply.
+ * milliseconds altogether (default 100,000). A reset counts as a close: what was read until then is the reply.
  */
 export function rawHttp(
   url: string,
   parts: readonly (string | Uint8Array)[],
-  { silence = 300, within = 15_000 }: { silence?: number; within?: number } = {},
+  { silence = 300, within = 100_000 }: { silence?: number; within?: number } = {},
 ): Promise<RawReply> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {

@@ -58,7 +58,7 @@ const urls: Readonly<Record<string, () => Promise<string>>> = {
 };
 
 for (const [engine, url] of Object.entries(urls)) {
-  describe(`isolated handlers on ${engine}`, { timeout: 60_000 }, () => {
+  describe(`isolated handlers on ${engine}`, { timeout: 300_000 }, () => {
     let service: TestService;
     before(async () => {
       const env = { MANAGEMENT_INCLUDE: 'deliveries,metrics', DATABASE_URL: await url() };

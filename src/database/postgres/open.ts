@@ -20,6 +20,8 @@ import { UserReads } from './user-reads.ts';
 import { PostgresUserStore } from './user-store.ts';
 import { COMMIT_NOTHING, checkDeliveries } from './write-check.ts';
 
+/** How long a command waits for a connection, in milliseconds: nobody would ask again for it. */
+const ALONE_WAIT = 10_000;
 /** Minimum time between two polls for events of users, in milliseconds, as between two notifications. */
 const FEED_PAUSE = 20;
 
@@ -39,7 +41,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
   if (replica !== undefined) await checkReplica(replica.url);
 
   const connect = connector(url);
-  const server = new Server(connect);
+  const server = forService ? new Server(connect) : new Server(connect, undefined, ALONE_WAIT);
   const notifier = new Notifier(connect);
   await notifier.open();
   const events = new PostgresUserEventLog(server);

@@ -80,9 +80,14 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
       onChanged();
     };
     this.#imports = new PostgresUserImport({ server, observer, onWritten });
-    this.#creates = writeQueue((users) => this.#create(users), { concurrency: CREATE_CONCURRENCY, observer });
-    this.#updates = writeQueue((users) => this.#update(users), { observer });
-    this.#removals = writeQueue((ids) => this.#remove(ids), { observer });
+    const { maxWait } = server;
+    this.#creates = writeQueue((users) => this.#create(users), {
+      concurrency: CREATE_CONCURRENCY,
+      observer,
+      maxWait,
+    });
+    this.#updates = writeQueue((users) => this.#update(users), { observer, maxWait });
+    this.#removals = writeQueue((ids) => this.#remove(ids), { observer, maxWait });
     this.#tallies = {
       read: observer.reads('user.read'),
       page: observer.reads('user.page'),

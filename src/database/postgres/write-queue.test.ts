@@ -18,7 +18,7 @@ function refusing(code: string, sizeOf = (_: number) => 0) {
     if (writes.some((write) => write < 0)) throw serverError(code);
     return writes.map((write) => write * 2);
   };
-  return { batches, queue: writeQueue(run, { observer: unobserved, sizeOf }) };
+  return { batches, queue: writeQueue(run, { observer: unobserved, maxWait: 500, sizeOf }) };
 }
 
 async function submitAll(queue: { submit(write: number): Promise<number> }, writes: readonly number[]) {

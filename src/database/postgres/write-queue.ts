@@ -3,9 +3,6 @@ import type { DatabaseObserver } from '../observer.ts';
 import { isValueError } from './pool/faults.ts';
 import { writeFailure } from './pool/server.ts';
 
-/** Maximum time that a write waits to be sent, in milliseconds; with the wait for a connection a second at most. */
-const MAX_WAIT = 500;
-
 /** Runs all writes of a batch in one statement; resolves to the result of each. */
 export type RunBatch<W, R> = (writes: readonly W[]) => Promise<readonly R[]>;
 
@@ -13,6 +10,8 @@ export interface WriteQueueOptions<W> {
   /** Maximum number of batches in flight, each on a connection of its own; default 1. */
   readonly concurrency?: number;
   readonly observer: DatabaseObserver;
+  /** Maximum time that a write waits to be sent, in milliseconds; then it may wait as long for a connection. */
+  readonly maxWait: number;
   /** The size of a write in bytes, for writes that can exceed a statement's limit together; default 0. */
   sizeOf?(write: W): number;
 }
@@ -23,7 +22,7 @@ const MAX_BYTES = 32 * 1024 * 1024;
 /** A queue for writes of one kind; each batch is one statement. */
 export function writeQueue<W, R>(
   run: RunBatch<W, R>,
-  { concurrency = 1, observer, sizeOf = () => 0 }: WriteQueueOptions<W>,
+  { concurrency = 1, observer, maxWait, sizeOf = () => 0 }: WriteQueueOptions<W>,
 ): BatchQueue<W, R> {
   const isTooLarge = (writes: readonly W[]) =>
     writes.reduce((sum, write) => sum + sizeOf(write), 0) > MAX_BYTES;
@@ -49,7 +48,7 @@ export function writeQueue<W, R>(
     send: (writes, done) => void results(writes).then((all) => done({ results: all })),
     observer,
     concurrency,
-    maxWait: MAX_WAIT,
+    maxWait,
   });
 }
 

@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream';
 import { text as textOf } from 'node:stream/consumers';
 import { test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
+import { within } from '../../../test/support/running-time.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { openLog } from '../../observability/log/log.ts';
 import { createListener, type Listener } from './listener.ts';
@@ -108,8 +109,7 @@ test('the reply to a request that ran before the drain closes its connection too
   assert.equal((await running).headers.connection, 'close');
 });
 
-// Less than an idle connection may live.
-test('a close waits for no connection on which nothing runs any more', { timeout: 4_000 }, async () => {
+test('a close waits for no connection on which nothing runs any more', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   await using door = await open((app) => {
     app.get('/begun', (_request, reply) => {
@@ -125,13 +125,14 @@ test('a close waits for no connection on which nothing runs any more', { timeout
   const closing = door.listener.close(never);
   resolve();
   assert.equal(await textOf(reply), 'begun ended');
-  await closing;
+  // Less than an idle connection may live.
+  await within(4_000, () => closing);
 });
 
-// Long before the limits of a connection would cut it.
-const soon = { timeout: 10_000 };
+/** Long before the limits of a connection would cut it, in milliseconds. */
+const SOON = 10_000;
 
-test('at the deadline a close cuts what still runs', soon, async () => {
+test('at the deadline a close cuts what still runs', async () => {
   const route = slow();
   await using door = await open(route.routes);
   const running = fetch(`${door.url}/slow`).then(
@@ -143,16 +144,16 @@ test('at the deadline a close cuts what still runs', soon, async () => {
   const closing = door.listener.close(deadline.signal);
   await waitFor('the close to begin', () => !door.listener.app.server.listening);
   deadline.abort();
-  assert.equal(await running, 'cut');
-  await closing;
+  assert.equal(await within(SOON, () => running), 'cut');
+  await within(SOON, () => closing);
 });
 
-test('disposing of a listener waits for nobody', soon, async () => {
+test('disposing of a listener waits for nobody', async () => {
   const route = slow();
   const door = await open(route.routes);
   const running = fetch(`${door.url}/slow`).catch(() => 'cut');
   await waitFor('the request to run', () => route.asked === 1);
-  await door[Symbol.asyncDispose]();
+  await within(SOON, () => door[Symbol.asyncDispose]());
   assert.equal(await running, 'cut');
   await door[Symbol.asyncDispose]();
 });

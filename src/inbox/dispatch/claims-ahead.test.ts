@@ -6,7 +6,7 @@ import { waitFor } from '../../../test/support/wait-for.ts';
 import { openDatabase } from '../../database/open-database.ts';
 import type { Inbox } from '../inbox.ts';
 
-const SOON = { timeout: 20_000 };
+const SOON = { timeout: 300_000 };
 
 /** An inbox in memory with a backlog, and the limits of its claims. */
 async function backlog(count: number) {

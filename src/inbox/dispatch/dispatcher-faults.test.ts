@@ -12,7 +12,7 @@ import type { Target } from './target.ts';
 // What happens to jobs when the store, a process or a listener fails.
 
 const never = new AbortController().signal;
-const soon = { timeout: 10_000 };
+const soon = { timeout: 300_000 };
 
 function dispatch(
   t: TestContext,

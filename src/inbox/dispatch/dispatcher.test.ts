@@ -10,7 +10,7 @@ import { AttemptError, type Target } from './target.ts';
 
 const never = new AbortController().signal;
 const RECEIVED = 1_700_000_000_000;
-const soon = { timeout: 10_000 };
+const soon = { timeout: 300_000 };
 
 /** A dispatcher of one target over a real inbox, with what it reported. */
 function dispatch(

@@ -8,7 +8,7 @@ import type { Inbox } from '../inbox.ts';
 import { Dispatcher } from './dispatcher.ts';
 
 test('memory that becomes free goes to the target with the higher priority, and each may run one', {
-  timeout: 30_000,
+  timeout: 300_000,
 }, async () => {
   await using database = openDatabase('sqlite::memory:');
   await using cleanup = new AsyncDisposableStack();
@@ -49,6 +49,6 @@ test('memory that becomes free goes to the target with the higher priority, and 
   await waitFor('the others', () => attempts.length === 4);
   assert.deepEqual(claims.slice(0, 2), ['high', 'low']);
   for (const attempt of attempts) attempt.end();
-  await dispatcher.stop(AbortSignal.timeout(60_000));
+  await dispatcher.stop(AbortSignal.timeout(300_000));
   assert.deepEqual(failures, []);
 });

@@ -5,7 +5,7 @@ import { outsideSuite } from './outside.ts';
 import { pagesSuite } from './pages.ts';
 import { Stage } from './stage.ts';
 
-describe('the console in Chromium', { skip, timeout: 600_000 }, () => {
+describe('the console in Chromium', { skip, timeout: 1_800_000 }, () => {
   const stage = new Stage();
   before(() => stage.open());
   after(() => stage[Symbol.asyncDispose]());

@@ -104,9 +104,13 @@ export function postgresInbox(
   const appends = writeQueue<NewDelivery, Appended>((deliveries) => appendAll(server, deliveries, bodies), {
     concurrency: APPEND_CONCURRENCY,
     observer,
+    maxWait: server.maxWait,
     sizeOf: ({ body }) => body.byteLength,
   });
-  const settlements = writeQueue<Settlement, Finished>((all) => settleAll(server, all), { observer });
+  const settlements = writeQueue<Settlement, Finished>((all) => settleAll(server, all), {
+    observer,
+    maxWait: server.maxWait,
+  });
   const dueTally = observer.reads('inbox.due');
   const backlogTally = observer.reads('inbox.backlog');
   let closed = false;

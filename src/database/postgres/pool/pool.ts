@@ -2,8 +2,6 @@ import { StoreUnavailableError } from '../../../core/store-errors.ts';
 import type { Connection } from './connection.ts';
 import { describeFault } from './faults.ts';
 
-/** Maximum time that a statement waits for a connection, in milliseconds. */
-const MAX_WAIT = 500;
 /** Delay before the next attempt to open a connection after a failure, in milliseconds. */
 const RETRY = { min: 100, max: 250 };
 /** Interval of the checks for connections that do not answer, in milliseconds. */
@@ -19,6 +17,8 @@ export interface PoolOptions {
   readonly size: number;
   /** Maximum number of statements in flight per connection; 1 disables pipelining. */
   readonly depth: number;
+  /** Maximum time that a statement waits for a connection, in milliseconds. */
+  readonly maxWait: number;
   /** A connection without an answer for this long is destroyed, in milliseconds. */
   readonly timeout: number;
   /** Called when the server has been reached again after a failure. */
@@ -31,7 +31,7 @@ interface Waiting {
 }
 
 /**
- * A bounded number of connections, opened on demand. A statement waits at most MAX_WAIT for one; once the server has been
+ * A bounded number of connections, opened on demand. A statement waits at most `maxWait` for one; once the server has been
  * unreachable for that long, statements fail at once. The pool reconnects by itself.
  * States: up (a connection is open, or none was needed yet) <-> down (the last attempt failed); closed is final.
  */
@@ -61,7 +61,8 @@ export class Pool implements AsyncDisposable {
     if (free !== undefined) return work(free);
     if (this.#closed) return Promise.reject(new StoreUnavailableError('The database is closed'));
     const downFor = this.#down === undefined ? 0 : performance.now() - this.#down.since;
-    if (this.#connections.length === 0 && downFor > MAX_WAIT) return Promise.reject(this.#unavailable());
+    if (this.#connections.length === 0 && downFor > this.#options.maxWait)
+      return Promise.reject(this.#unavailable());
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const waiting: Waiting = {
       start(connection) {
@@ -78,7 +79,7 @@ export class Pool implements AsyncDisposable {
       reject(this.#unavailable());
       // Later statements fail at once.
       if (this.#down !== undefined) this.#down = { ...this.#down, since: Number.NEGATIVE_INFINITY };
-    }, MAX_WAIT);
+    }, this.#options.maxWait);
     this.#waiting.push(waiting);
     return promise;
   }
@@ -114,12 +115,13 @@ export class Pool implements AsyncDisposable {
 
   #unavailable(): StoreUnavailableError {
     const { cause } = this.#down ?? {};
+    const { maxWait } = this.#options;
     if (this.#connections.length > 0) {
-      const busy = `All connections to the database were busy for ${MAX_WAIT} ms`;
+      const busy = `All connections to the database were busy for ${maxWait} ms`;
       const more = cause === undefined ? '' : `, and there are no more: ${describeFault(cause)}`;
       return new StoreUnavailableError(busy + more, { cause });
     }
-    const reason = cause === undefined ? `no answer for ${MAX_WAIT} ms` : describeFault(cause);
+    const reason = cause === undefined ? `no answer for ${maxWait} ms` : describeFault(cause);
     return new StoreUnavailableError(`The database cannot be reached: ${reason}`, { cause });
   }
 

@@ -14,6 +14,8 @@ export interface ServerSize {
 
 /** Ten connections, with the one of the notifier. */
 const PRIMARY: ServerSize = { shared: 3, alone: 6 };
+/** How long work of a service waits for a connection, in milliseconds: clients are told to come again later. */
+const SERVICE_WAIT = 500;
 /** Maximum number of short reads in flight on a shared connection; they are pipelined. */
 const READS_PER_CONNECTION = 256;
 /** Timeout of a short read, in milliseconds. */
@@ -29,10 +31,14 @@ const LOCK_RETRIES = 1_000;
 export class Server implements AsyncDisposable {
   readonly #readers: Pool;
   readonly #writers: Pool;
+  /** Maximum time that a statement waits for a connection, in milliseconds. */
+  readonly maxWait: number;
 
-  constructor(open: () => Promise<Connection>, { shared, alone } = PRIMARY) {
+  constructor(open: () => Promise<Connection>, { shared, alone } = PRIMARY, maxWait = SERVICE_WAIT) {
+    this.maxWait = maxWait;
     this.#readers = new Pool({
       open,
+      maxWait,
       size: shared,
       depth: READS_PER_CONNECTION,
       timeout: READ_TIMEOUT,
@@ -40,6 +46,7 @@ export class Server implements AsyncDisposable {
     });
     this.#writers = new Pool({
       open: () => openForWrites(open),
+      maxWait,
       size: alone,
       depth: 1,
       timeout: WRITE_TIMEOUT,

@@ -127,7 +127,7 @@ test('a write that is wrong by itself fails, and the thread goes on', async () =
 });
 
 test('a dead thread fails current and later writes, and reports it once', {
-  timeout: 60_000,
+  timeout: 300_000,
 }, async () => {
   await using file = await migratedFile();
   await using opened = await openThread(file.path);
@@ -154,7 +154,7 @@ test('a dead thread fails current and later writes, and reports it once', {
 });
 
 test('a thread that cannot open its file fails the first write, and disposing does not hang', {
-  timeout: 60_000,
+  timeout: 300_000,
 }, async () => {
   await using folder = await temporaryFolder();
   await using opened = await openThread(join(folder.path, 'no/such/folder/test.db'));

@@ -24,6 +24,14 @@ test('what is used stays, what is not goes', () => {
   assert.equal(cache.get('unused'), undefined);
 });
 
+test('what is used again is counted once', () => {
+  const cache = new GenerationalCache<string>(20);
+  for (const key of 'abcdef') cache.set(key, key, 2);
+  assert.equal(cache.bytes, 12);
+  assert.equal(cache.get('a'), 'a', 'from the old generation');
+  assert.equal(cache.bytes, 12);
+});
+
 test('at least half of what fits is remembered', () => {
   for (const max of [2, 3, 4, 7, 100, 101]) {
     const cache = new GenerationalCache<number>(max);

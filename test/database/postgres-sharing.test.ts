@@ -282,7 +282,7 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
         storeFailed: (error) => assert.fail(String(error)),
       },
       // It would not look by itself during this test.
-      interval: 60_000,
+      interval: 3_600_000,
     });
     dispatcher.start();
     try {

@@ -40,7 +40,13 @@ export default {
         timeout: 50,
         attempts: 1,
       },
-      leaves: { handler: () => { setTimeout(() => { throw new Error('left'); }, 1); }, concurrency: 1 },
+      leaves: {
+        handler: (_, { log }) => {
+          log.info({ threadId }, 'leaving');
+          setTimeout(() => { throw new Error('left'); }, 1);
+        },
+        concurrency: 1,
+      },
       floods: ({ data }, { log }) => { for (let i = 0; i < 50; i++) log.debug({ text: 'x'.repeat(1e5) }, 'flood'); },
     },
   },
@@ -169,6 +175,24 @@ for (const [engine, url] of Object.entries(urls)) {
         'its error to be logged',
         () => logged('error of a delivery whose handler had ended').length > 0,
       );
+    });
+
+    test('a thread in which something was left behind runs no other delivery', async () => {
+      const strays = () => logged('error of a delivery whose handler had ended').length;
+      const before = strays();
+      const done = (await list('leaves', 'done')).length;
+      await post('leaves');
+      await ended('leaves', 'done', done + 1);
+      await waitFor('its error', () => strays() > before);
+      const left = logged('leaving').at(-1)?.threadId;
+      assert.ok(Number(left) > 0);
+      const ran = logged('ran').length;
+      for (let i = 1; i <= 3; i++) {
+        await post('good', i);
+        await waitFor('the next one', () => logged('ran').length === ran + i);
+      }
+      const threads = logged('ran').slice(ran);
+      assert.ok(threads.every(({ threadId }) => threadId !== left));
     });
 
     test('a handler that logs faster than it is read waits', async () => {

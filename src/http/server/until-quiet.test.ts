@@ -9,17 +9,27 @@ function stall(milliseconds: number): void {
   while (performance.now() < end);
 }
 
+/** It does not wait for longer than this where somebody comes all the time, in milliseconds. */
+const LIMIT = 1_500;
+
 test('it waits until clients no longer connect', async () => {
-  let accepted = 0;
-  const clients = (async () => {
-    for (; accepted < 50; accepted++) {
-      stall(1);
-      await tick();
-    }
-  })();
-  await untilQuiet(() => accepted);
-  assert.equal(accepted, 50);
-  await clients;
+  for (;;) {
+    let accepted = 0;
+    const clients = (async () => {
+      for (; accepted < 50; accepted++) {
+        stall(1);
+        await tick();
+      }
+    })();
+    const began = performance.now();
+    await untilQuiet(() => accepted);
+    const [found, took] = [accepted, performance.now() - began];
+    await clients;
+    // A machine that is too busy for all of them within the limit shows nothing.
+    if (found < 50 && took >= LIMIT) continue;
+    assert.equal(found, 50);
+    return;
+  }
 });
 
 test('a stall proves nothing: those who came meanwhile are accepted in the next ticks', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, mock, test } from 'node:test';
+import timers, { setImmediate } from 'node:timers/promises';
 import { checks } from './catalogue.ts';
 import type { Check, Door, Reply, Subject } from './check.ts';
 
@@ -49,13 +50,9 @@ async function passes(check: Check, subject: Subject): Promise<boolean> {
 
 // A check that such a service passes would not notice if the real one were broken like this.
 describe('no check passes a service that answers everything with the same', { concurrency: true }, () => {
-  // What says the same at every look is not looked at for a minute: each look at the clock is 10 s later.
+  // What says the same at every look is not looked at for a minute: the pauses in between take no time.
   before(() => {
-    let now = 0;
-    mock.method(performance, 'now', () => {
-      now += 10_000;
-      return now;
-    });
+    mock.method(timers, 'setTimeout', () => setImmediate());
   });
 
   for (const [name, subject] of Object.entries(parrots)) {

@@ -35,12 +35,20 @@ export function socketDoor(url: () => string | undefined): Door {
     get url() {
       return url();
     },
-    send(method, path, options = {}) {
+    async send(method, path, options = {}) {
       const base = url();
-      if (base === undefined) return Promise.reject(new Error('this door is not there'));
-      return sendOverSocket(base, method, path, options);
+      if (base === undefined) throw new Error('this door is not there');
+      for (let again = 5; ; again--) {
+        const reply = await sendOverSocket(base, method, path, options);
+        if (!isTooBusy(reply) || again === 0) return reply;
+      }
     },
   };
+}
+
+/** A database on a busy machine may be late. Nothing was stored then. */
+function isTooBusy({ status, headers }: Reply): boolean {
+  return status === 503 && headers['x-error-code'] === 'STORE_UNAVAILABLE';
 }
 
 function sendOverSocket(base: string, method: string, path: string, options: SendOptions): Promise<Reply> {

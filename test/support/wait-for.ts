@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import timers from 'node:timers/promises';
 
 /**
  * Asks `probe` again and again until it gives something other than undefined or false, and returns that.
@@ -15,7 +15,7 @@ export async function waitFor<T>(
     const found = await probe();
     if (found !== undefined && found !== false) return found;
     if (paused > within) throw new Error(`waited ${within} ms in vain for ${what}`);
-    await sleep(pause);
+    await timers.setTimeout(pause);
     paused += pause;
   }
 }

@@ -1,10 +1,18 @@
 import assert from 'node:assert/strict';
 import { waitFor } from '../../support/wait-for.ts';
-import type { Check } from '../check.ts';
+import type { Check, Subject } from '../check.ts';
 import { asObject, base, get, holds, object } from '../clients/management.ts';
 import { changingModule, failingModule, healthyModule, throwingModule } from '../modules.ts';
 
 const health = `${base}/health`;
+
+/** On a busy machine the database may be late with its first answer. */
+async function isUp(subject: Subject): Promise<void> {
+  await waitFor('the health to be UP', async () => {
+    const reply = await get(subject, health);
+    return reply.status === 200 && asObject(reply.json()).status === 'UP';
+  });
+}
 
 /** UP, DOWN and what is behind it. */
 export const managementHealthChecks: readonly Check[] = [
@@ -13,9 +21,7 @@ export const managementHealthChecks: readonly Check[] = [
     clause: '2.4',
     level: 'MUST',
     title: 'health is an object with the status "UP" when all is well',
-    async run(subject) {
-      assert.equal((await object(subject, health)).status, 'UP');
-    },
+    run: isUp,
   },
   {
     id: 'MGMT-02',
@@ -23,9 +29,7 @@ export const managementHealthChecks: readonly Check[] = [
     level: 'MUST',
     title: 'health is UP while every custom check returns 0',
     needs: { module: healthyModule },
-    async run(subject) {
-      assert.equal((await object(subject, health)).status, 'UP');
-    },
+    run: isUp,
   },
   {
     id: 'MGMT-03',

@@ -2,6 +2,11 @@ import { StoreUnavailableError } from '../../../core/store-errors.ts';
 import type { Connection } from './connection.ts';
 import { describeFault } from './faults.ts';
 
+/**
+ * Parts that a wait is counted in: a process that stood still loses one of them, and reads what has arrived meanwhile
+ * before it refuses anything.
+ */
+const WAIT_PARTS = 5;
 /** Delay before the next attempt to open a connection after a failure, in milliseconds. */
 const RETRY = { min: 100, max: 250 };
 /** Interval of the checks for connections that do not answer, in milliseconds. */
@@ -66,20 +71,23 @@ export class Pool implements AsyncDisposable {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const waiting: Waiting = {
       start(connection) {
-        clearTimeout(timer);
+        clearInterval(timer);
         work(connection).then(resolve, reject);
       },
       refuse(error) {
-        clearTimeout(timer);
+        clearInterval(timer);
         reject(error);
       },
     };
-    const timer = setTimeout(() => {
+    let left = WAIT_PARTS;
+    const timer = setInterval(() => {
+      if (--left > 0) return;
+      clearInterval(timer);
       this.#waiting = this.#waiting.filter((other) => other !== waiting);
       reject(this.#unavailable());
       // Later statements fail at once.
       if (this.#down !== undefined) this.#down = { ...this.#down, since: Number.NEGATIVE_INFINITY };
-    }, this.#options.maxWait);
+    }, this.#options.maxWait / WAIT_PARTS);
     this.#waiting.push(waiting);
     return promise;
   }

@@ -48,7 +48,7 @@ function listing(forward: boolean, window: number, { size, contains }: LogSql) {
     size: window,
     matching: `
       SELECT ${summary(size)} FROM deliveries AS d
-      WHERE seq ${beyond} $1 AND seq ${within} $2 AND ${matches(contains)} ORDER BY seq ${order} LIMIT $3`,
+      WHERE seq ${beyond} $1 AND seq ${within} $2 AND ${matches(contains)} ORDER BY seq ${order} LIMIT $3 + 0`,
   };
 }
 

@@ -24,7 +24,7 @@ export const PRUNE_AUDIT_EVENTS = `
 export function sqliteAuditStore(reads: DatabaseSync, writes: WriteQueue): AuditStore {
   const find = reads.prepare(`
     SELECT at, action, principal, type, data FROM audit_events
-    WHERE (?1 IS NULL OR principal = ?1) AND (?2 IS NULL OR type = ?2) AND at > ?3 ORDER BY seq DESC LIMIT ?4`);
+    WHERE (?1 IS NULL OR principal = ?1) AND (?2 IS NULL OR type = ?2) AND at > ?3 ORDER BY seq DESC LIMIT ?4 + 0`);
   return {
     async append(events) {
       await writes.write('addAuditEvents', JSON.stringify(events.map(rowOf)));

@@ -32,7 +32,7 @@ export const EVENT_WRITES = {
   forgetEvents: 'DELETE FROM user_events WHERE changes() > 0 AND seq < last_insert_rowid()',
   // $1 may stay, none of a moment before $2; at most $3 at once. What was not relayed stays, unless nobody relays.
   pruneEvents: `
-    WITH oldest AS MATERIALIZED (SELECT seq, at FROM user_events ORDER BY seq LIMIT ?3),
+    WITH oldest AS MATERIALIZED (SELECT seq, at FROM user_events ORDER BY seq LIMIT ?3 + 0),
     newest AS MATERIALIZED (SELECT max(seq) AS seq FROM user_events)
     DELETE FROM user_events
     WHERE seq <= (SELECT max(seq) FROM oldest)
@@ -58,7 +58,7 @@ export class SqliteUserEventLog implements UserEventLog {
     this.#newest = reads.prepare('SELECT seq AS position, at FROM user_events ORDER BY seq DESC LIMIT 1');
     this.#read = reads.prepare(`
       SELECT seq AS position, at, type, json_object('id', user_id, 'name', name, 'email', email) AS json
-      FROM user_events WHERE seq >= ? ORDER BY seq LIMIT ?`);
+      FROM user_events WHERE seq >= ? ORDER BY seq LIMIT ? + 0`);
     this.#waiting = reads.prepare('SELECT 1 FROM user_feed WHERE last < (SELECT max(id) FROM users) - ?');
   }
 

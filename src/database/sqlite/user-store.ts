@@ -73,11 +73,11 @@ export class SqliteUserStore extends DatabaseUserStore {
     // The rows reach the aggregate in the order of the inner query.
     this.#page = reads.prepare(`
       SELECT count(*) AS count, max(id) AS lastId, group_concat(${USER_JSON}) AS json, ${USERS_STATE} AS state
-      FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)`);
+      FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ? + 0)`);
     const rows = (line: string) =>
       reads.prepare(`
         SELECT count(*) AS count, max(id) AS lastId, group_concat(${line}, '') AS text
-        FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)`);
+        FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ? + 0)`);
     this.#rows = { ndjson: rows(LINES.ndjson), csv: rows(LINES.csv) };
     this.#state = reads.prepare(`SELECT ${USERS_STATE} AS state`);
     this.#lastId = reads.prepare('SELECT max(id) AS lastId FROM users');

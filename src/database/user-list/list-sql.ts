@@ -63,7 +63,7 @@ export class ListSql {
       const where = others.map((filter) => this.#condition(filter, bind));
       if (next !== undefined) where.push(this.#behind(this.#terms(order, next, backwards), bind));
       const orderBy = this.#orderBy(order, backwards);
-      return `SELECT ${columns} FROM ${found} ${allOf(where)} ${orderBy} LIMIT ${bind(limit + 1)}`;
+      return `SELECT ${columns} FROM ${found} ${allOf(where)} ${orderBy} LIMIT ${bind(limit + 1)} + 0`;
     });
   }
 
@@ -109,7 +109,7 @@ export class ListSql {
           ...this.#walked(filter, { limit, order, next: keys, backwards }, equal, bind),
           ...behind,
         ];
-        return `SELECT ${selected} FROM users ${allOf(where)} ${orderBy} LIMIT ${bind(limit)}`;
+        return `SELECT ${selected} FROM users ${allOf(where)} ${orderBy} LIMIT ${bind(limit)} + 0`;
       };
       if (keys === undefined) return part(columns, [], 0);
       const terms = this.#terms(order, keys, backwards);
@@ -120,7 +120,7 @@ export class ListSql {
         const same = terms.slice(0, equal).map((before) => `${before.key} = ${bind(before.value)}`);
         return `SELECT * FROM (${part('id, name, email', [...same, `${key} ${sign} ${bind(value)}`], equal)}) AS part`;
       });
-      return `SELECT ${columns} FROM (${parts.join(' UNION ALL ')}) AS page ${orderBy} LIMIT ${bind(limit)}`;
+      return `SELECT ${columns} FROM (${parts.join(' UNION ALL ')}) AS page ${orderBy} LIMIT ${bind(limit)} + 0`;
     });
   }
 
@@ -162,7 +162,7 @@ export class ListSql {
       const { order, next, backwards = false, limit } = window;
       const bounds = () => {
         const behind = order && next ? ` AND ${this.#behind(this.#terms(order, next, backwards), bind)}` : '';
-        return `${behind} ${order ? this.#orderBy(order, backwards) : ''} LIMIT ${bind(limit)}`;
+        return `${behind} ${order ? this.#orderBy(order, backwards) : ''} LIMIT ${bind(limit)} + 0`;
       };
       return this.#dialect.containing(fields, text, bind, bounds);
     }

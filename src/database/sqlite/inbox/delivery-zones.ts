@@ -52,4 +52,4 @@ export const IDS_BETWEEN = `
   UNION ALL
   SELECT id FROM delivery_zones CROSS JOIN deliveries ON seq BETWEEN first_seq AND last_seq
   WHERE last_id >= ?1 AND first_id < ?2 AND +id >= ?1 AND +id < ?2
-  LIMIT ?3`;
+  LIMIT ?3 + 0`;

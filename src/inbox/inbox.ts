@@ -10,6 +10,29 @@ import type { RelayStore } from './relay/relay-store.ts';
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */
 export type Appended = 'stored' | 'duplicate' | 'revived';
 
+/** The jobs of a new delivery that `owner` begins itself as soon as they are stored, under a lease. */
+export interface HandOver {
+  /** The targets of the jobs, none of which has an order, a time or a priority. */
+  readonly targets: readonly string[];
+  readonly owner: string;
+  /** In milliseconds. */
+  readonly lease: number;
+}
+
+/** The result of an append with a handover. */
+export interface AppendedAndClaimed {
+  readonly appended: Appended;
+  /** The jobs that were handed over. The store may leave some to a claim, and those of a duplicate are none. */
+  readonly jobs: readonly ClaimedJob[];
+}
+
+/** The end of an attempt that has succeeded. */
+export interface Success {
+  readonly job: ClaimedJob;
+  /** In milliseconds. */
+  readonly duration: number;
+}
+
 /** How an attempt ended; without a trace nothing was tried. */
 export type Outcome = { readonly trace?: AttemptTrace } & (
   | { readonly kind: 'done' }
@@ -72,6 +95,8 @@ export interface Backlog {
 export interface Inbox {
   /** Stores a delivery and its jobs; resolves only once they are durable. */
   append(delivery: NewDelivery): Promise<Appended>;
+  /** Stores a delivery as `append` does, and jobs of it as claimed: nobody has to claim and read what was just stored. */
+  appendAndClaim(delivery: NewDelivery, handOver: HandOver): Promise<AppendedAndClaimed>;
   /** The id of the delivery that a source has stored with a dedup key; undefined when that is forgotten. */
   idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
   /** Those of `targets` that have a due job. */
@@ -97,6 +122,11 @@ export interface Inbox {
    * nothing was recorded.
    */
   settle(job: ClaimedJob, owner: string, outcome: Outcome, now?: number): Promise<boolean>;
+  /**
+   * Records successes without answers together, as `settle` does one; resolves to whether each was recorded. When one of
+   * them cannot be recorded it rejects and has recorded none. Absent where the store gathers outcomes by itself.
+   */
+  settleDone?(successes: readonly Success[], owner: string): Promise<readonly boolean[]>;
   /**
    * Records as `settle` does that a job is done or dead, and claims the next one with its order key in the same commit, if
    * there is one that is due, has a body of at most `maxBytes`, and is no suspect.

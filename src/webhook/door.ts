@@ -58,6 +58,8 @@ export interface WebhookDoor {
   start(): Promise<void>;
   /** The number of running attempts by target: `handler:<event>`, `forward:<name>`. */
   running(): ReadonlyMap<string, number>;
+  /** The part of its time that the process may give to handling now; less than 1 while acknowledging needs it. */
+  share(): number;
   /**
    * Records what an error that nobody handled means for the running attempts, before the process ends. Called by the
    * listener for the error.
@@ -138,15 +140,25 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     const { jobs } = delivery;
     const filtered = jobs.length === 0 && hasTarget(delivery, handlers, forwards);
     events.appended(delivery, appended, filtered);
-    for (const { target } of jobs) dispatcher.wake(target);
   };
-  const ownWork = createOwnWork({ ...options, plan, onAppended, onError: events.storeFailed });
+  const ownWork = createOwnWork({
+    ...options,
+    plan,
+    onAppended(delivery, appended) {
+      onAppended(delivery, appended);
+      for (const { target } of delivery.jobs) dispatcher.wake(target);
+    },
+    onError: events.storeFailed,
+  });
   const posters = building.move();
   return {
     addRoutes(app) {
       app.register(receiver, {
         prefix: RECEIVER_PATH,
-        inbox,
+        inbox: {
+          append: (delivery) => dispatcher.append(delivery),
+          idOf: (source, dedupKey) => inbox.idOf(source, dedupKey),
+        },
         secrets,
         sources,
         headers,
@@ -165,6 +177,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       return ownWork.start();
     },
     running: () => dispatcher.running,
+    share: () => dispatcher.share,
     crash: (error) => dispatcher.crash(error),
     async stop(deadline) {
       using _ = posters;

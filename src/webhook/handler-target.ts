@@ -40,7 +40,17 @@ export function handlerTarget(
     ...limitsOf(spec, defaults),
     run(job, signal) {
       const trace = headersOfTrace(job.delivery.trace);
-      return spec.handler(deliveryOf(job, event), { signal, log: logOf(job), trace });
+      let log: HandlerLog | undefined;
+      const context = {
+        signal,
+        trace,
+        // Most handlers write no entry, and a log of its own costs as much as one.
+        get log() {
+          log ??= logOf(job);
+          return log;
+        },
+      };
+      return spec.handler(deliveryOf(job, event), context);
     },
   };
 }

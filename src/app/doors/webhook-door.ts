@@ -65,6 +65,9 @@ export function openWebhookDoor({
     traceTarget: tracing?.traceTarget,
     traceOf: tracing?.traceOf,
   });
+  const description =
+    "Part of the processor's time that handling may have; below 1 while acknowledging needs it";
+  metrics.gauge('webhook.handling.share', { description }, () => door.share());
   const { 'webhook.maxBytesInFlight': max, 'webhook.maxBodyBytes': usual } = config.settings;
   const app = listener('webhook', webhookErrors, new BodyBudget({ max, usual }));
   app.setNotFoundHandler(unroutedHandler(app, webhookErrors));

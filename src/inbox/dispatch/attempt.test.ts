@@ -63,3 +63,53 @@ test('what is released leaves a trace too', async () => {
   assert.equal(outcome.kind, 'released');
   assert.equal(outcome.trace?.answer, null);
 });
+
+test('a target that returns at once has ended at once, whatever it returns or throws', () => {
+  const outcomeOf = (run: () => unknown) => {
+    const ended = attemptOf(run as Target['run']).run();
+    assert.ok(!(ended instanceof Promise));
+    return ended.outcome;
+  };
+  const done = outcomeOf(() => {});
+  assert.deepEqual([done.kind, done.trace?.answer, done.trace?.kept], ['done', null, 20]);
+  assert.equal(outcomeOf(() => ({ any: 'value' })).kind, 'done');
+  assert.equal(
+    outcomeOf(() => {
+      throw new Error('no');
+    }).kind,
+    'retry',
+  );
+});
+
+test('a target may return any thenable, and one that cannot be asked has failed', async () => {
+  // biome-ignore lint/suspicious/noThenProperty: as query builders have one
+  const later = { then: (resolve: () => void) => void setImmediate(resolve) };
+  assert.equal((await attemptOf(() => later as unknown as Promise<void>).run()).outcome.kind, 'done');
+  const bad = Object.defineProperty({}, 'then', {
+    get() {
+      throw new Error('no');
+    },
+  });
+  assert.equal((await attemptOf(() => bad as Promise<void>).run()).outcome.kind, 'retry');
+});
+
+test('an attempt that is released while its target runs has ended as that, and what comes later is handled', async () => {
+  for (const run of [() => {}, () => Promise.reject(new Error('later')), () => delay(1)]) {
+    const attempt: Attempt = attemptOf(() => {
+      attempt.release(new Error('stop'));
+      return run();
+    });
+    assert.equal((await attempt.run()).outcome.kind, 'released');
+  }
+  await delay(5);
+});
+
+test('time that a target has spent before it returned a promise counts', async () => {
+  const blocking: Target['run'] = (_job, signal) => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+    return delay(60_000, undefined, { signal });
+  };
+  const { outcome } = await attemptOf(blocking, { timeout: 40 }).run();
+  assert.equal(outcome.kind, 'retry');
+  assert.ok((outcome.trace?.duration ?? 0) >= 50);
+});

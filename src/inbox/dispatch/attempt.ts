@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describeError } from '../../core/describe-error.ts';
+import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts';
 import { type Answer, KEPT_ATTEMPTS } from '../attempts.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Outcome } from '../inbox.ts';
@@ -27,7 +28,12 @@ export function currentAttempt(): Attempt | undefined {
   return current.getStore();
 }
 
-/** One attempt at a job. */
+const DONE: Outcome = { kind: 'done' };
+
+/**
+ * One attempt at a job. Most targets return at once, so what only those need that go on (a timer, a promise of the end) is
+ * made when one does.
+ */
 export class Attempt {
   readonly job: ClaimedJob;
   /** Which one it is of the jobs with its order key that run one after the other. */
@@ -36,11 +42,19 @@ export class Attempt {
   leaseUntil: number;
   /** Whether its end is being recorded. */
   settling = false;
+  /** Its place in `HeldAttempts`. */
+  place = -1;
+  /** Since when it waits for a slot, by `performance.now()`; undefined once it has begun. */
+  waitsSince: number | undefined;
   readonly #target: Target;
   readonly #abort = new AbortController();
-  readonly #end = Promise.withResolvers<Ended>();
   readonly #onOverdue: () => void;
-  #begun = false;
+  /** When it began, by `performance.now()`; undefined before. */
+  #begunAt: number | undefined;
+  /** How it has ended; the first end counts. */
+  #ended: Ended | undefined;
+  /** Tells the end of an attempt whose target works on. */
+  #resolve: ((ended: Ended) => void) | undefined;
   #leaseLost = false;
   /** How the attempt ends once it has timed out. */
   #timedOut: Ended | undefined;
@@ -60,23 +74,35 @@ export class Attempt {
     return this.#leaseLost;
   }
 
-  /** Runs the target; never rejects. */
-  run(): Promise<Ended> {
-    this.#begun = true;
-    const { timeout, keptAttempts: kept = KEPT_ATTEMPTS } = this.#target;
-    const began = performance.now();
-    const error = new AttemptError(`took longer than ${timeout} ms`);
-    this.#timer = setTimeout(() => {
-      this.#timedOut = this.#failure(error);
-      this.#awaitEnd(this.#timedOut);
-      this.#abort.abort(error);
-    }, timeout);
-    void this.#work().then((ended) => this.#end.resolve(this.#timedOut ?? ended));
-    return this.#end.promise.then(({ outcome, error }) => {
-      clearTimeout(this.#timer);
-      const trace = { duration: Math.round(performance.now() - began), answer: this.#answer, kept };
-      return { outcome: { ...outcome, trace }, error };
-    });
+  /** Runs the target; never throws or rejects. The end comes at once where the target returns no promise. */
+  run(): MaybePromise<Ended> {
+    this.#begunAt = performance.now();
+    try {
+      const working = current.run(this, this.#call);
+      if (isThenable(working)) return this.#goOn(working, this.#begunAt);
+    } catch (error) {
+      this.#endAs(this.#thrown(error));
+    }
+    return this.#traced(this.#ended ?? { outcome: DONE });
+  }
+
+  /** The end of an attempt whose target works on. */
+  async #goOn(working: PromiseLike<unknown>, begunAt: number): Promise<Ended> {
+    const { promise, resolve } = Promise.withResolvers<Ended>();
+    this.#resolve = resolve;
+    if (this.#ended !== undefined) resolve(this.#ended);
+    // What decides may have come already.
+    else if (this.#answer === null) {
+      const used = Math.floor(performance.now() - begunAt);
+      this.#timer = setTimeout(this.#timeOut, Math.max(1, this.#target.timeout - used));
+    }
+    Promise.resolve(working).then(
+      () => this.#endAs(this.#timedOut ?? { outcome: DONE }),
+      (error: unknown) => this.#endAs(this.#timedOut ?? this.#thrown(error)),
+    );
+    const ended = await promise;
+    clearTimeout(this.#timer);
+    return this.#traced(ended);
   }
 
   /**
@@ -85,7 +111,7 @@ export class Attempt {
   loseLease(): boolean {
     if (this.#leaseLost) return false;
     this.#leaseLost = true;
-    if (this.#begun && this.#timedOut === undefined) this.#awaitEnd(RELEASED);
+    if (this.#begunAt !== undefined && this.#timedOut === undefined) this.#awaitEnd(RELEASED);
     this.#abort.abort(new LeaseLostError());
     return true;
   }
@@ -101,14 +127,25 @@ export class Attempt {
     else this.#abortWith(this.#failure(error), error);
   }
 
-  async #work(): Promise<Ended> {
-    try {
-      await current.run(this, () => this.#target.run(this.job, this.#abort.signal, this.#answered));
-      return { outcome: { kind: 'done' } };
-    } catch (error) {
-      // It is not to blame for the end of its lease, nor for what others did.
-      return this.#leaseLost || error instanceof UncountedError ? RELEASED : this.#failure(error);
-    }
+  readonly #call = (): unknown => this.#target.run(this.job, this.#abort.signal, this.#answered);
+
+  readonly #timeOut = (): void => {
+    const error = new AttemptError(`took longer than ${this.#target.timeout} ms`);
+    this.#timedOut = this.#failure(error);
+    this.#awaitEnd(this.#timedOut);
+    this.#abort.abort(error);
+  };
+
+  /** What its target threw; it is not to blame for the end of its lease, nor for what others did. */
+  #thrown(error: unknown): Ended {
+    return this.#leaseLost || error instanceof UncountedError ? RELEASED : this.#failure(error);
+  }
+
+  /** An end with what the attempt leaves behind. */
+  #traced({ outcome, error }: Ended): Ended {
+    const duration = Math.round(performance.now() - (this.#begunAt ?? 0));
+    const { keptAttempts: kept = KEPT_ATTEMPTS } = this.#target;
+    return { outcome: { ...outcome, trace: { duration, answer: this.#answer, kept } }, error };
   }
 
   readonly #answered = (answer: Answer): void => {
@@ -125,14 +162,19 @@ export class Attempt {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#onOverdue();
-      this.#end.resolve(ended);
+      this.#endAs(ended);
     }, this.#target.timeout);
   }
 
   #abortWith(ended: Ended, reason: unknown): void {
     // First, because the target may end as soon as it is told.
-    this.#end.resolve(ended);
+    this.#endAs(ended);
     this.#abort.abort(reason);
+  }
+
+  #endAs(ended: Ended): void {
+    this.#ended ??= ended;
+    this.#resolve?.(this.#ended);
   }
 
   #failure(error: unknown): Ended {

@@ -42,7 +42,7 @@ export class ClaimedBytes {
   /** Gives back the bodies of ended attempts. */
   release(bytes: number): void {
     this.#held -= bytes;
-    if (this.isFull) return;
+    if (this.#waiting.size === 0 || this.isFull) return;
     const waiting = [...this.#waiting].sort(([, one], [, other]) => other - one);
     this.#waiting.clear();
     for (const [wake] of waiting) wake();

@@ -55,12 +55,14 @@ async function append(inbox: Inbox, orderKey: string | null = null): Promise<str
 function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
   return {
     append: (delivery) => current().append(delivery),
+    appendAndClaim: (...args) => current().appendAndClaim(...args),
     idOf: (...args) => current().idOf(...args),
     due: (...args) => current().due(...args),
     dueSuspects: (...args) => current().dueSuspects(...args),
     claim: (...args) => current().claim(...args),
     renew: (...args) => current().renew(...args),
     settle: (...args) => current().settle(...args),
+    settleDone: (...args) => current().settleDone?.(...args) ?? Promise.reject(new Error('none')),
     finish: (...args) => current().finish(...args),
     recordHeartbeat: (targets, now) => current().recordHeartbeat(targets, now),
     expireOrphans: (...args) => current().expireOrphans(...args),
@@ -101,6 +103,30 @@ test(
     await database[Symbol.asyncDispose]();
   },
 );
+
+test('a success that cannot be recorded takes no other one with it', soon, async (t) => {
+  await using database = openDatabase('sqlite::memory:');
+  let together = 0;
+  const inbox = inboxOf(() => database.inbox, {
+    settleDone: (successes) => {
+      together = Math.max(together, successes.length);
+      return Promise.reject(new Error('a damaged page'));
+    },
+    settle: (...args) =>
+      args[0].delivery.id === damaged
+        ? Promise.reject(new Error('a damaged page'))
+        : database.inbox.settle(...args),
+  });
+  const damaged = await append(inbox);
+  for (let i = 0; i < 5; i++) await append(inbox);
+  const { dispatcher, settled, failures } = dispatch(t, inbox, () => {});
+  dispatcher.start();
+  await waitFor('the others to be settled', () => settled.length === 5);
+  await waitFor('the one to be reported', () => failures.length > 0);
+  assert.ok(together > 1);
+  assert.ok(settled.every(({ id, outcome }) => id !== damaged && outcome === 'done'));
+  await dispatcher.stop(never);
+});
 
 test('a claim that fails is reported, and the next look claims again', soon, async (t) => {
   await using database = openDatabase('sqlite::memory:');

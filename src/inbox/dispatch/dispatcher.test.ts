@@ -6,6 +6,7 @@ import type { Database } from '../../database/database.ts';
 import { openDatabase } from '../../database/open-database.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatcher.ts';
+import { HandlingShare } from './handling-share.ts';
 import { AttemptError, type Target } from './target.ts';
 
 const never = new AbortController().signal;
@@ -268,6 +269,49 @@ test('a stop after its deadline releases the jobs of a claim in flight', soon, a
     ids,
   );
   assert.equal(work.begun, 0);
+});
+
+test('one poll wakes each target that has a due job', async (t) => {
+  await using database = openDatabase('sqlite::memory:');
+  const done: string[] = [];
+  const run = ({ target }: ClaimedJob) => void done.push(target);
+  const limits = { concurrency: 1, timeout: 60_000, maxAttempts: 3, backoff: { base: 0, cap: 0 } };
+  const names = ['a', 'b', 'c'];
+  for (const name of names) await append(database, name);
+  const { dispatcher } = dispatch(t, database, run, {
+    targets: names.map((name) => ({ name, run, ...limits })),
+    interval: 3_600_000,
+  });
+  dispatcher.start();
+  await waitFor('all to be handled', () => done.length === 3);
+  await dispatcher.stop(never);
+  assert.deepEqual(done.toSorted(), names);
+});
+
+test('while a dispatcher acknowledges all of the time its targets have a share, and all of it afterwards', async (t) => {
+  await using database = openDatabase('sqlite::memory:');
+  // As if the event loop was never idle.
+  const share = new HandlingShare({ now: () => performance.now(), idle: () => 0 });
+  const { dispatcher, settled } = dispatch(t, database, () => {}, { share });
+  dispatcher.start();
+  let given = 0;
+  await waitFor('the least share', async () => {
+    for (let i = 0; i < 20; i++) {
+      const body = Buffer.from('{}');
+      const fields = { id: randomUUIDv7(), source: '', event: 'e', dataPointer: '', contentType: null, body };
+      const jobs = [{ target: 't', orderKey: null }];
+      await dispatcher.append({ ...fields, receivedAt: Date.now(), dedupKey: null, jobs });
+      given++;
+    }
+    return dispatcher.share === 1 / 4;
+  });
+  await waitFor('all to be handled', () => settled.length === given);
+  await append(database);
+  await waitFor('all of the time', () => {
+    dispatcher.wake('t');
+    return dispatcher.share === 1;
+  });
+  await dispatcher.stop(never);
 });
 
 test('a job of a target that is not there waits for a process that has it', async (t) => {

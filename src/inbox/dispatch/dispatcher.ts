@@ -1,11 +1,13 @@
-import type { Inbox } from '../inbox.ts';
+import type { NewDelivery } from '../delivery.ts';
+import type { Appended, Inbox } from '../inbox.ts';
 import { currentAttempt } from './attempt.ts';
 import { ClaimedBytes } from './claimed-bytes.ts';
+import { HandlingShare } from './handling-share.ts';
 import { Leases } from './leases.ts';
 import { PeriodicTask } from './periodic-task.ts';
 import { processName } from './process-name.ts';
 import type { Target } from './target.ts';
-import { Worker, type WorkerEvents } from './worker.ts';
+import { type Slot, Worker, type WorkerEvents } from './worker.ts';
 
 export interface DispatcherOptions {
   readonly inbox: Inbox;
@@ -17,25 +19,33 @@ export interface DispatcherOptions {
   readonly interval?: number;
   /** Maximum size of the bodies of all running attempts in bytes; one for each target comes on top. Default 64 MiB. */
   readonly maxBytes?: number;
+  /** Shares the time of the event loop with the doors; default one that asks the clocks of this process. */
+  readonly share?: HandlingShare;
 }
 
 /**
- * Runs the jobs of the inbox with one worker per target. A wake-up claims new jobs at once; a poll finds retries and
- * the jobs of dead processes. At least once: a job is recorded as done after its target has run.
+ * Runs the jobs of the inbox with one worker per target. New jobs are handed over to the workers as they are stored; where
+ * a worker is behind, a wake-up has it claim them. A poll finds retries and the jobs of dead processes. At least once: a
+ * job is recorded as done after its target has run.
  */
 export class Dispatcher {
   readonly #inbox: Inbox;
+  readonly #owner = processName();
+  readonly #lease: number;
+  readonly #share: HandlingShare;
   readonly #events: WorkerEvents;
   readonly #workers: ReadonlyMap<string, Worker>;
   readonly #leases: Leases;
   readonly #polls: PeriodicTask;
   #subscription: Disposable | undefined;
 
-  constructor({ inbox, targets, events, lease = 5_000, interval = 500, maxBytes }: DispatcherOptions) {
+  constructor({ inbox, targets, events, lease = 5_000, interval = 500, maxBytes, share }: DispatcherOptions) {
     this.#inbox = inbox;
     this.#events = events;
+    this.#lease = lease;
+    this.#share = share ?? new HandlingShare();
     this.#polls = new PeriodicTask(interval, () => this.#poll());
-    const owner = processName();
+    const owner = this.#owner;
     const leases = new Leases({ inbox, owner, lease, events });
     this.#leases = leases;
     const bytes = new ClaimedBytes(maxBytes);
@@ -51,6 +61,7 @@ export class Dispatcher {
           lease,
           leases,
           bytes,
+          share: this.#share,
           events,
           onSuspectEnded: () => this.#polls.request(),
         }),
@@ -69,6 +80,58 @@ export class Dispatcher {
     this.#workers.get(target)?.wake();
   }
 
+  /**
+   * Stores a delivery, as `Inbox.append` does. Its jobs begin without a claim where their workers keep up; the others are
+   * claimed.
+   */
+  append(delivery: NewDelivery): Promise<Appended> {
+    this.#share.acknowledged();
+    if (delivery.jobs.length === 0) return this.#inbox.append(delivery);
+    const slots = this.#reserve(delivery);
+    return slots.size === 0 ? this.#store(delivery) : this.#handOver(delivery, slots);
+  }
+
+  async #store(delivery: NewDelivery): Promise<Appended> {
+    const appended = await this.#inbox.append(delivery);
+    for (const { target } of delivery.jobs) this.wake(target);
+    return appended;
+  }
+
+  async #handOver(delivery: NewDelivery, slots: Map<string, Slot>): Promise<Appended> {
+    const targets = [...slots.keys()];
+    try {
+      const handOver = { targets, owner: this.#owner, lease: this.#lease };
+      const { appended, jobs } = await this.#inbox.appendAndClaim(delivery, handOver);
+      const claimed = new Set(jobs.map(({ target }) => target));
+      for (const job of jobs) {
+        slots.get(job.target)?.begin(job);
+        slots.delete(job.target);
+      }
+      for (const { target } of delivery.jobs) if (!claimed.has(target)) this.wake(target);
+      return appended;
+    } finally {
+      for (const slot of slots.values()) slot.giveUp();
+    }
+  }
+
+  /** The slots, by target, for jobs of a delivery that can begin as soon as they are stored. */
+  #reserve({ event, body, jobs }: NewDelivery): Map<string, Slot> {
+    const slots = new Map<string, Slot>();
+    // The first attempt gets what is in memory; a text that is stored as another one has to be read first.
+    if (event?.isWellFormed() === false) return slots;
+    for (const { target, orderKey, runAt, priority } of jobs) {
+      if (orderKey !== null || runAt !== undefined || priority !== undefined) continue;
+      const slot = this.#workers.get(target)?.reserve(body.byteLength);
+      if (slot !== undefined) slots.set(target, slot);
+    }
+    return slots;
+  }
+
+  /** The part of the time that handling may have now, see `HandlingShare`. */
+  get share(): number {
+    return this.#share.share;
+  }
+
   /** The number of running attempts by target. */
   get running(): ReadonlyMap<string, number> {
     return new Map([...this.#workers].map(([target, { running }]) => [target, running]));
@@ -81,6 +144,7 @@ export class Dispatcher {
     this.#subscription?.[Symbol.dispose]();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(deadline)));
     this.#leases.stop();
+    this.#share[Symbol.dispose]();
   }
 
   /**
@@ -98,7 +162,7 @@ export class Dispatcher {
       await this.#leases.beforeClaim();
       const targets = [...this.#workers.keys()];
       const due = new Set(await this.#inbox.due(targets));
-      for (const target of targets) if (due.has(target)) this.wake(target);
+      for (const [target, worker] of this.#workers) due.has(target) ? worker.wake() : worker.rest();
       await this.#wakeForSuspect(targets);
     } catch (error) {
       this.#events.storeFailed(error);

@@ -1,6 +1,7 @@
 import type { ClaimedJob } from '../delivery.ts';
 import type { Inbox } from '../inbox.ts';
 import type { Attempt } from './attempt.ts';
+import type { HeldAttempts } from './held-attempts.ts';
 import { PeriodicTask } from './periodic-task.ts';
 
 export interface LeasesOptions {
@@ -21,7 +22,8 @@ export interface LeasesOptions {
  */
 export class Leases {
   readonly #options: LeasesOptions;
-  readonly #attempts = new Set<Attempt>();
+  /** Those of each worker. */
+  readonly #held: HeldAttempts[] = [];
   readonly #renewals: PeriodicTask;
   #renewing: Promise<void> | undefined;
   #expiry: NodeJS.Timeout | undefined;
@@ -41,19 +43,15 @@ export class Leases {
     void this.#renewals.stop();
   }
 
-  add(attempt: Attempt): void {
-    this.#attempts.add(attempt);
-    this.#watch();
-  }
-
-  delete(attempt: Attempt): void {
-    this.#attempts.delete(attempt);
+  /** Takes care of the leases of all attempts that a worker will hold; it calls `watch` when it has added some. */
+  include(held: HeldAttempts): void {
+    this.#held.push(held);
   }
 
   /** Renews leases that should have been renewed already, as after a block of the event loop: claims come after that. */
   beforeClaim(): Promise<void> | undefined {
     const due = performance.now() + this.#options.lease / 2;
-    for (const { leaseUntil } of this.#attempts) if (leaseUntil < due) return this.#renew();
+    for (const { leaseUntil } of this.#attempts()) if (leaseUntil < due) return this.#renew();
     return undefined;
   }
 
@@ -66,7 +64,7 @@ export class Leases {
 
   async #renewAll(): Promise<void> {
     const { inbox, owner, lease, events } = this.#options;
-    const attempts = [...this.#attempts];
+    const attempts = [...this.#attempts()];
     if (attempts.length === 0) return;
     // The lease begins when the store gets the renewal, which is later.
     const leaseUntil = performance.now() + lease;
@@ -84,11 +82,15 @@ export class Leases {
     }
   }
 
+  *#attempts(): Iterable<Attempt> {
+    for (const held of this.#held) yield* held;
+  }
+
   /** Sees to it that each lease is looked at when it ends. */
-  #watch(): void {
+  watch(): void {
     if (this.#expiry !== undefined) return;
     let next = Number.POSITIVE_INFINITY;
-    for (const { leaseUntil, leaseLost, settling } of this.#attempts) {
+    for (const { leaseUntil, leaseLost, settling } of this.#attempts()) {
       if (!leaseLost && !settling) next = Math.min(next, leaseUntil);
     }
     if (next === Number.POSITIVE_INFINITY) return;
@@ -111,10 +113,10 @@ export class Leases {
     clearTimeout(this.#expiry);
     this.#expiry = undefined;
     const now = performance.now();
-    for (const attempt of this.#attempts) {
+    for (const attempt of this.#attempts()) {
       if (attempt.leaseUntil <= now && !attempt.settling) this.#lose(attempt);
     }
-    this.#watch();
+    this.watch();
   }
 
   #lose(attempt: Attempt): void {

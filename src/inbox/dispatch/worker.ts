@@ -1,11 +1,13 @@
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { MAX_DEATHS } from '../deaths.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
 import { Attempt, type Ended, RELEASED } from './attempt.ts';
 import type { ClaimedBytes } from './claimed-bytes.ts';
+import type { HandlingShare } from './handling-share.ts';
+import { HeldAttempts } from './held-attempts.ts';
 import type { Leases } from './leases.ts';
 import { Pace } from './pace.ts';
-import { ReadyAttempts } from './ready-attempts.ts';
 import type { Target } from './target.ts';
 
 /** Receives what happens to jobs. */
@@ -27,11 +29,25 @@ export interface WorkerOptions {
   /** Length of a lease in milliseconds. */
   readonly lease: number;
   readonly leases: Leases;
-  /** Shared by the workers of a process. */
+  /** Shared by the workers of a process, as is `share`. */
   readonly bytes: ClaimedBytes;
+  readonly share: HandlingShare;
   readonly events: WorkerEvents;
   /** Called when the suspect that this worker ran has ended. */
   onSuspectEnded(): void;
+}
+
+/** A slot for a job that is about to be stored. One of its methods has to be called, once. */
+export interface Slot {
+  /** Begins the job, which was stored as claimed. */
+  begin(job: ClaimedJob): void;
+  /** The job was not stored, or is left to a claim. */
+  giveUp(): void;
+}
+
+/** An attempt that has ended, until its end is recorded. */
+interface EndedAttempt extends Ended {
+  readonly attempt: Attempt;
 }
 
 /** When a claim leaves less than this of its share, in bytes, the next body may not have fit. */
@@ -44,28 +60,38 @@ const NEXT_BODY = 1024 * 1024;
 const MAX_RUN = 32;
 
 /**
- * Claims and runs the jobs of one target. It claims some ahead (see `Pace`), so that the handlers need not wait for the
- * database. States of the claim: idle -> claiming (on wake) -> idle. A wake that comes while the worker claims, or has no
- * room, takes effect afterwards. After `stop` it claims nothing.
+ * Runs the jobs of one target: those that it claims, some of them ahead (see `Pace`), so that the handlers need not wait for
+ * the database, and those that are handed over to it when they are stored. Attempts begin in the turns of `HandlingShare`.
+ * States of the claim: idle -> claiming (on wake) -> idle. A wake that comes while the worker claims, or has no room, takes
+ * effect afterwards. After `stop` it claims nothing.
  */
 export class Worker {
   readonly #options: WorkerOptions;
   readonly #pace = new Pace();
-  readonly #ready = new ReadyAttempts((attempt) => this.#start(attempt, RELEASED));
-  /** Attempts that have begun, until their end is recorded. */
-  readonly #begun = new Map<Attempt, Promise<void>>();
-  /** The number of those that have not ended. */
+  /** Its attempts, until their end is recorded. */
+  readonly #held = new HeldAttempts((attempt) => this.#start(attempt, RELEASED));
+  /** The number of those that have begun and not ended. */
   #running = 0;
+  /** Resolves once no attempt has begun whose end is not recorded; set while somebody waits for that. */
+  #allRecorded: PromiseWithResolvers<void> | undefined;
+  /** Successes whose end is recorded together, before anything else happens. */
+  #successes: EndedAttempt[] = [];
+  /** Jobs that are being stored to be handed over. */
+  #storing = 0;
+  /** Resolves once there are none of them; set while somebody waits for that. */
+  #allStored: PromiseWithResolvers<void> | undefined;
   #claiming: Promise<void> | undefined;
   /** Whether there may be a job to claim. */
   #pending = false;
+  /** Whether the last look has found nothing to claim; not while that waits for a gate or for bytes. */
+  #isCaughtUp = false;
   /** The suspect that this worker runs, or will claim once there is room. */
   #suspect: 'none' | 'wanted' | Attempt = 'none';
   #stopped = false;
-  #nextTick: NodeJS.Immediate | undefined;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
+    options.leases.include(this.#held);
   }
 
   /** The number of running attempts. */
@@ -86,6 +112,7 @@ export class Worker {
   /** Claims jobs as soon as there is room. */
   wake(): void {
     this.#pending = true;
+    this.#isCaughtUp = false;
     if (this.#stopped || this.#claiming !== undefined || this.#room() === 0) return;
     this.#claiming = this.#claim().finally(() => {
       this.#claiming = undefined;
@@ -93,11 +120,45 @@ export class Worker {
     });
   }
 
+  /** Notes that a poll has found no job that is due. */
+  rest(): void {
+    this.#isCaughtUp = !this.#pending && this.#claiming === undefined;
+  }
+
+  /**
+   * Sets aside a slot for a job that is about to be stored, with a body of so many bytes. Undefined when there is none, or
+   * when a job may be waiting that comes before it.
+   */
+  reserve(size: number): Slot | undefined {
+    const { target, lease, bytes } = this.#options;
+    if (this.#stopped || !this.#isCaughtUp || this.#pending || this.#claiming !== undefined) return undefined;
+    // Where it is unknown whether a job was stored, its first claim counts as the second attempt, and there has to be one.
+    if (target.maxAttempts < 2) return undefined;
+    if (this.#free() <= 0 || (target.gate?.free ?? Number.POSITIVE_INFINITY) <= this.#storing)
+      return undefined;
+    const share = bytes.reserve(size);
+    if (share === undefined) return undefined;
+    // The lease begins when the store has the job, which is later.
+    const leaseUntil = performance.now() + lease;
+    this.#storing++;
+    const stored = (taken: number) => {
+      share.settle(taken);
+      if (--this.#storing === 0) this.#allStored?.resolve();
+    };
+    return {
+      begin: (job) => {
+        stored(size);
+        this.#add([this.#attempt(job, leaseUntil)]);
+      },
+      giveUp: () => stored(0),
+    };
+  }
+
   /** Stops claiming, releases what has not begun, and waits for running attempts; `deadline` aborts them. */
   async stop(deadline: AbortSignal): Promise<void> {
     this.#stopped = true;
     const release = () => {
-      for (const attempt of this.#begun.keys()) attempt.release(deadline.reason);
+      for (const attempt of this.#begun()) attempt.release(deadline.reason);
     };
     deadline.addEventListener('abort', release, { once: true });
     if (deadline.aborted) release();
@@ -111,7 +172,7 @@ export class Worker {
    */
   async crash(error: unknown, culprit: Attempt | undefined): Promise<void> {
     this.#stopped = true;
-    for (const attempt of this.#begun.keys()) {
+    for (const attempt of this.#begun()) {
       if (attempt === culprit) attempt.crash(error);
       else if (culprit === undefined) attempt.crash();
       else attempt.release(error);
@@ -121,26 +182,56 @@ export class Worker {
 
   /** Waits for the end of all attempts; what has not begun is released. */
   async #end(): Promise<void> {
-    this.#begin();
+    this.#releaseReady();
     await this.#claiming;
-    while (this.#begun.size > 0) await Promise.all(this.#begun.values());
+    await this.#whenStored();
+    this.#allRecorded ??= Promise.withResolvers();
+    if (this.#held.size > 0) await this.#allRecorded.promise;
+  }
+
+  async #whenStored(): Promise<void> {
+    if (this.#storing === 0) return;
+    this.#allStored ??= Promise.withResolvers();
+    await this.#allStored.promise;
+    this.#allStored = undefined;
+  }
+
+  #releaseReady(): void {
+    for (let next = this.#held.take(); next !== undefined; next = this.#held.take()) {
+      this.#start(next, RELEASED);
+    }
+  }
+
+  /** The attempts that have begun, and whose end is not recorded. */
+  #begun(): readonly Attempt[] {
+    return [...this.#held].filter(({ waitsSince }) => waitsSince === undefined);
   }
 
   /** How many jobs it may claim now. */
   #room(): number {
-    const { concurrency, gate } = this.#options.target;
-    // A gate counts attempts that begin at once.
-    const ahead = gate === undefined ? this.#pace.ahead(performance.now()) : 0;
     // A few at a time would cost as much as many.
-    if (2 * this.#ready.size > ahead) return 0;
-    return Math.max(0, concurrency + ahead - this.#ready.size - this.#begun.size);
+    return 2 * this.#held.waiting > this.#ahead() ? 0 : Math.max(0, this.#free());
+  }
+
+  /** How many more jobs it may have. */
+  #free(): number {
+    return this.#options.target.concurrency + this.#ahead() - this.#held.size - this.#storing;
+  }
+
+  /** How many jobs it may have beyond its slots. */
+  #ahead(): number {
+    const { share, target } = this.#options;
+    // A gate counts attempts that begin at once.
+    return target.gate === undefined ? Math.floor(this.#pace.ahead(performance.now()) * share.share) : 0;
   }
 
   async #claim(): Promise<void> {
     const { inbox, target, owner, lease, leases, bytes, events } = this.#options;
+    // The lease of a job that is being stored could end first, and nobody knows its number yet.
+    if (this.#storing > 0) await this.#whenStored();
     for (let room = this.#room(); this.#pending && room > 0 && !this.#stopped; room = this.#room()) {
       // A target that runs nothing may always claim one.
-      if (bytes.isFull && this.#begun.size + this.#ready.size > 0) {
+      if (bytes.isFull && this.#held.size > 0) {
         this.#pending = false;
         bytes.onRoom(this.#wake, target.priority);
         return;
@@ -156,7 +247,7 @@ export class Worker {
         if (this.#stopped) return;
         const suspects = this.#suspect === 'wanted';
         const limit = suspects ? 1 : slots;
-        const held = [...this.#ready.jobs, ...Array.from(this.#begun.keys(), ({ job }) => job.job)];
+        const held = Array.from(this.#held, ({ job }) => job.job);
         const leaseUntil = performance.now() + lease;
         const jobs = await inbox.claim(target.name, limit, owner, lease, {
           held,
@@ -169,6 +260,7 @@ export class Worker {
         const mayHide = jobs.some(({ ordered }) => ordered);
         // A suspect comes before the others, and they after it.
         if (suspects || jobs.length === slots || mayBeCut || mayHide) this.#pending = true;
+        this.#isCaughtUp = !this.#pending;
         const attempts = jobs.map((job) => this.#attempt(job, leaseUntil));
         if (suspects) this.#suspect = attempts[0] ?? 'none';
         this.#add(attempts);
@@ -190,66 +282,127 @@ export class Worker {
     if (wait > LONG_WAIT && this.#suspect === 'wanted') this.#suspect = 'none';
   }
 
-  /** Takes over claimed jobs. */
+  /** Takes over claimed jobs; after a stop releases them. */
   #add(attempts: readonly Attempt[]): void {
     this.#options.target.gate?.take(attempts.length);
-    for (const attempt of attempts) {
-      this.#options.leases.add(attempt);
-      this.#ready.add(attempt);
-    }
-    this.#begin();
+    for (const attempt of attempts) this.#held.add(attempt);
+    this.#options.leases.watch();
+    if (this.#stopped) this.#releaseReady();
+    else this.#requestTurn();
   }
 
-  /** Begins attempts while there are free slots; after a stop releases all of them. */
-  readonly #begin = (): void => {
-    this.#nextTick = undefined;
-    while (this.#stopped || this.#running < this.#options.target.concurrency) {
-      const next = this.#ready.take();
+  /** Asks for a turn when an attempt can begin. */
+  #requestTurn(): void {
+    const { share, target } = this.#options;
+    if (this.#held.waiting > 0 && this.#running < target.concurrency) share.request(this.#begin);
+  }
+
+  readonly #begin = (end: number): number => {
+    let begun = 0;
+    while (this.#running < this.#options.target.concurrency) {
+      const next = this.#held.take();
       if (next === undefined) break;
       this.#start(next);
+      begun++;
+      if (performance.now() >= end) break;
     }
-    this.#ready.watch();
+    this.#requestTurn();
+    this.#held.watch();
     if (this.#pending) this.wake();
+    return begun;
   };
 
-  #start(attempt: Attempt, end?: Ended): void {
-    const { leases, bytes, events, onSuspectEnded } = this.#options;
+  #start(attempt: Attempt, given?: Ended): void {
     this.#running++;
-    const running = this.#run(attempt, end)
-      .catch(events.storeFailed)
-      .finally(() => {
-        leases.delete(attempt);
-        this.#begun.delete(attempt);
-        bytes.release(sizeOf(attempt.job));
-        if (this.#suspect === attempt) {
-          this.#suspect = 'none';
-          onSuspectEnded();
-        }
-        if (this.#pending) this.wake();
-      });
-    this.#begun.set(attempt, running);
+    const end = ({ outcome, error }: Ended) => {
+      attempt.settling = true;
+      this.#running--;
+      if (given === undefined) this.#pace.note(performance.now());
+      this.#record({ attempt, outcome, error });
+      this.#requestTurn();
+    };
+    const ended = given ?? this.#endOf(attempt);
+    if (ended instanceof Promise) void ended.then(end);
+    else end(ended);
   }
 
-  async #run(attempt: Attempt, end: Ended | undefined): Promise<void> {
-    const { events } = this.#options;
-    const { job } = attempt;
-    const { outcome, error } = end ?? (await this.#endOf(attempt));
-    attempt.settling = true;
-    this.#running--;
-    if (end === undefined) this.#pace.note(performance.now());
-    // The next ones begin in another tick, so that handlers that return at once leave time for the doors.
-    if (this.#ready.size > 0) this.#nextTick ??= setImmediate(this.#begin);
-    const recorded = await this.#record(attempt, outcome);
-    if (recorded) events.settled(job, outcome.kind, error);
-    else if (!attempt.leaseLost) events.leaseLost(job);
+  #record(ended: EndedAttempt): void {
+    const { attempt, outcome } = ended;
+    const hasEnded = outcome.kind === 'done' || outcome.kind === 'dead';
+    if (attempt.job.ordered && hasEnded) {
+      this.#recorded(ended, this.#finish(attempt, outcome));
+    } else if (outcome.kind === 'done' && outcome.trace?.answer === null) {
+      if (this.#successes.push(ended) === 1) queueMicrotask(this.#recordSuccesses);
+    } else this.#settle(ended);
   }
 
-  /** Records an outcome; resolves to false when the lease was lost. In a run the next job with the order key follows. */
-  async #record({ job, nth }: Attempt, outcome: Outcome): Promise<boolean> {
-    const { inbox, target, owner, lease, bytes } = this.#options;
-    if (!job.ordered || (outcome.kind !== 'done' && outcome.kind !== 'dead')) {
-      return inbox.settle(job, owner, outcome);
+  #settle(ended: EndedAttempt): void {
+    const { inbox, owner } = this.#options;
+    this.#recorded(ended, inbox.settle(ended.attempt.job, owner, ended.outcome));
+  }
+
+  readonly #recordSuccesses = (): void => {
+    const { inbox, owner } = this.#options;
+    const all = this.#successes;
+    this.#successes = [];
+    const each = () => {
+      for (const ended of all) this.#settle(ended);
+    };
+    if (all.length === 1 || inbox.settleDone === undefined) {
+      each();
+      return;
     }
+    const successes = all.map(({ attempt: { job }, outcome: { trace } }) => {
+      return { job, duration: trace?.duration ?? 0 };
+    });
+    inbox.settleDone(successes, owner).then(
+      (recorded) => {
+        for (const [i, each] of all.entries()) this.#told(each, recorded[i] === true);
+      },
+      // One that cannot be recorded takes no other one with it.
+      each,
+    );
+  };
+
+  #recorded(ended: EndedAttempt, recording: Promise<boolean>): void {
+    recording.then(
+      (recorded) => this.#told(ended, recorded),
+      (error: unknown) => {
+        this.#options.events.storeFailed(error);
+        this.#forget(ended.attempt);
+      },
+    );
+  }
+
+  /** `recorded` is false when the lease was lost. */
+  #told({ attempt, outcome, error }: EndedAttempt, recorded: boolean): void {
+    const { events } = this.#options;
+    try {
+      if (recorded) events.settled(attempt.job, outcome.kind, error);
+      else if (!attempt.leaseLost) events.leaseLost(attempt.job);
+    } finally {
+      this.#forget(attempt);
+    }
+  }
+
+  #forget(attempt: Attempt): void {
+    const { bytes, onSuspectEnded } = this.#options;
+    this.#held.delete(attempt);
+    bytes.release(sizeOf(attempt.job));
+    if (this.#suspect === attempt) {
+      this.#suspect = 'none';
+      onSuspectEnded();
+    }
+    if (this.#held.size === 0) this.#allRecorded?.resolve();
+    if (this.#pending) this.wake();
+  }
+
+  /**
+   * Records that a job with an order key has ended; the next one with the key follows. Resolves to false when the lease was
+   * lost.
+   */
+  async #finish({ job, nth }: Attempt, outcome: Extract<Outcome, { readonly kind: 'done' | 'dead' }>) {
+    const { inbox, target, owner, lease, bytes } = this.#options;
     const mayGoOn = nth < MAX_RUN && !this.#stopped && target.gate?.free !== 0;
     const share = mayGoOn ? bytes.reserve(Math.max(NEXT_BODY, sizeOf(job))) : undefined;
     let next: ClaimedJob | undefined;
@@ -272,7 +425,7 @@ export class Worker {
     return new Attempt(job, target, leaseUntil, () => events.overdue(job), nth);
   }
 
-  #endOf(attempt: Attempt): Ended | Promise<Ended> {
+  #endOf(attempt: Attempt): MaybePromise<Ended> {
     const { maxAttempts, gate } = this.#options.target;
     const { attempt: number, deaths } = attempt.job;
     // The answer to the claim came so late that the lease may have ended.

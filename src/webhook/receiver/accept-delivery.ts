@@ -9,7 +9,7 @@ import { ACKNOWLEDGED, TEXT_TYPE } from '../webhook-errors.ts';
 
 /** What the endpoints of the receiver share. */
 export interface ReceiverParts {
-  readonly inbox: Inbox;
+  readonly inbox: Pick<Inbox, 'append' | 'idOf'>;
   readonly ids: DeliveryIds;
   /** Largest body in bytes. */
   readonly bodyLimit: number;

@@ -26,15 +26,15 @@ const bytes = Buffer.alloc(body, 'x');
 const append = (server: Server, layout: Layout) => () =>
   appendAll(
     server,
-    Array.from({ length: BATCH }, () =>
-      newDelivery({
+    Array.from({ length: BATCH }, () => ({
+      delivery: newDelivery({
         source: 'source',
         dedupKey: randomUUIDv7(),
         body: bytes,
         receivedAt: Date.now(),
         jobs: [{ target: 'new', orderKey: null }],
       }),
-    ),
+    })),
     layout.bodies ? 'slots' : 'rows',
   );
 

@@ -1,14 +1,14 @@
-import type { NewDelivery } from '../../../inbox/delivery.ts';
+import type { ClaimedJob, NewDelivery } from '../../../inbox/delivery.ts';
 import type { TakenDelivery } from '../../../inbox/enqueue/enqueued.ts';
-import type { Appended } from '../../../inbox/inbox.ts';
+import type { Appended, AppendedAndClaimed, HandOver } from '../../../inbox/inbox.ts';
 import type { MarkMove } from '../../../inbox/marks.ts';
 import { DELIVERY_OVERHEAD, HEAD_START } from '../../inbox-sql.ts';
 import type { Row } from '../pool/connection.ts';
 import type { Server } from '../pool/server.ts';
-import { storable, storableKey } from '../text.ts';
+import { storable, storableKey, stored } from '../text.ts';
 import { DELIVERY_BYTES } from './bodies/body-sql.ts';
 import { packBodies } from './packed-bodies.ts';
-import { notAhead } from './server-clock.ts';
+import { notAhead, SERVER_NOW } from './server-clock.ts';
 
 /** Rows of the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
@@ -53,14 +53,38 @@ interface Condition {
   readonly holds: string;
 }
 
+/** Whether the jobs of new deliveries may be stored as claimed: those that have an owner are, until `lease` has passed. */
+const JOBS = {
+  open: { given: '', columns: '', names: '', values: '', lease: '', returned: '', results: '' },
+  claimed: {
+    given: ', $19::text[], $20::bigint[]',
+    names: ', owner, lease',
+    columns: ', owner, claimed_at, attempts',
+    values: `, jobs.owner, CASE WHEN jobs.owner IS NOT NULL THEN ${SERVER_NOW} END,
+        CASE WHEN jobs.owner IS NULL THEN 0 ELSE 1 END`,
+    lease: `${SERVER_NOW} + jobs.lease, `,
+    returned: 'RETURNING delivery, seq, target, owner',
+    results: `
+    UNION ALL
+    SELECT stored.id, added.target, added.seq FROM added JOIN stored ON stored.seq = added.delivery
+    WHERE added.owner IS NOT NULL`,
+  },
+} as const;
+
+interface Variant {
+  readonly condition?: Condition;
+  readonly jobs?: (typeof JOBS)[keyof typeof JOBS];
+}
+
 /**
  * Stores a batch of deliveries with their jobs. The bodies are one value with the offset and length of each. The numbers
  * follow the order of arrival; the rows are stored in the order of their keys, and dead jobs locked in that of their
  * numbers, so that batches with the same deliveries wait for each other and never in a circle. A snapshot has the row of
  * a delivery or, once that is removed, its remembered key: so nothing is stored twice by a repeat during the removal.
- * With a condition only those deliveries are stored for which it holds once its step was taken.
+ * With a condition only those deliveries are stored for which it holds once its step was taken. A row tells the result for
+ * a delivery, or the target and the number of a job that was stored as claimed.
  */
-const append = (name: string, bodies: Bodies, condition?: Condition) => ({
+const append = (name: string, bodies: Bodies, { condition, jobs = JOBS.open }: Variant = {}) => ({
   name: `${name}-${bodies}`,
   text: `
     WITH ${condition === undefined ? '' : `${condition.step}, `}given AS MATERIALIZED (
@@ -80,12 +104,12 @@ const append = (name: string, bodies: Bodies, condition?: Condition) => ({
       RETURNING seq, id, received_at, ${BODY[bodies].returned} AS bytes),
     ${BODY[bodies].step}
     added AS (
-      INSERT INTO jobs (delivery, due_at, target, order_key, run_at, priority)
-      SELECT stored.seq, coalesce(jobs.run_at, ${notAhead('stored.received_at')} - ${HEAD_START}),
-        jobs.target, jobs.order_key, jobs.run_at, jobs.priority
-      FROM unnest($11::text[], $12::text[], $13::text[], $15::bigint[], $16::bigint[]) WITH ORDINALITY
-        AS jobs (id, target, order_key, run_at, priority, nth)
-      JOIN stored USING (id) ORDER BY jobs.nth),
+      INSERT INTO jobs (delivery, due_at, target, order_key, run_at, priority${jobs.columns})
+      SELECT stored.seq, coalesce(${jobs.lease}jobs.run_at, ${notAhead('stored.received_at')} - ${HEAD_START}),
+        jobs.target, jobs.order_key, jobs.run_at, jobs.priority${jobs.values}
+      FROM unnest($11::text[], $12::text[], $13::text[], $15::bigint[], $16::bigint[]${jobs.given}) WITH ORDINALITY
+        AS jobs (id, target, order_key, run_at, priority${jobs.names}, nth)
+      JOIN stored USING (id) ORDER BY jobs.nth ${jobs.returned}),
     dead AS MATERIALIZED (
       SELECT jobs.seq, given.id, given.received_at
       FROM given JOIN deliveries USING (source, dedup_key) JOIN jobs ON jobs.delivery = deliveries.seq
@@ -97,38 +121,69 @@ const append = (name: string, bodies: Bodies, condition?: Condition) => ({
       FROM dead WHERE jobs.seq = dead.seq AND jobs.status = 'dead'
       RETURNING dead.id),
     resized AS (${resize('+', 'stored')})
-    SELECT id, 'stored' FROM stored UNION SELECT id, 'revived' FROM revived
-    ${condition === undefined ? '' : `UNION ALL SELECT id, NULL FROM given`}`,
+    SELECT id, 'stored', NULL::bigint FROM stored UNION SELECT id, 'revived', NULL FROM revived
+    ${condition === undefined ? '' : `UNION ALL SELECT id, NULL, NULL FROM given`}${jobs.results}`,
 });
 
 const statements = (bodies: Bodies) => ({
   plain: append('append', bodies),
+  claiming: append('append-and-claim', bodies, { jobs: JOBS.claimed }),
   atMark: append('append-at-mark', bodies, {
-    step: `moved AS (${MOVE_MARK})`,
-    holds: 'EXISTS (SELECT 1 FROM moved)',
+    condition: { step: `moved AS (${MOVE_MARK})`, holds: 'EXISTS (SELECT 1 FROM moved)' },
   }),
   enqueued: append('append-enqueued', bodies, {
-    step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($19::bigint[]) RETURNING id)',
-    holds: 'given.id IN (SELECT id FROM taken)',
+    condition: {
+      step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($19::bigint[]) RETURNING id)',
+      holds: 'given.id IN (SELECT id FROM taken)',
+    },
   }),
   relayed: append('append-relayed', bodies, {
-    step: `moved AS (
+    condition: {
+      step: `moved AS (
       UPDATE user_relay SET position = $21::bigint, at = $22::bigint, moved_at = $23::bigint
       WHERE position = $19::bigint AND at = $20::bigint RETURNING id)`,
-    holds: 'EXISTS (SELECT 1 FROM moved)',
+      holds: 'EXISTS (SELECT 1 FROM moved)',
+    },
   }),
 });
 const APPEND = { rows: statements('rows'), slots: statements('slots') };
 
+/** A delivery to store, some of whose jobs may be handed over. */
+export interface GivenDelivery {
+  readonly delivery: NewDelivery;
+  readonly handOver?: HandOver | undefined;
+}
+
 /** Stores deliveries and their jobs in one statement; resolves to the result of each. */
 export async function appendAll(
   server: Server,
-  deliveries: readonly NewDelivery[],
+  given: readonly GivenDelivery[],
   bodies: Bodies = 'rows',
-): Promise<readonly Appended[]> {
-  const rows = await server.write(APPEND[bodies].plain, valuesOf(deliveries));
-  const results = new Map(rows as readonly (readonly [string, Appended])[]);
-  return deliveries.map(({ id }) => results.get(id) ?? 'duplicate');
+): Promise<readonly AppendedAndClaimed[]> {
+  const values = valuesOf(given.map(({ delivery }) => delivery));
+  const rows = await (given.some(({ handOver }) => handOver !== undefined)
+    ? server.write(APPEND[bodies].claiming, [...values, ...leasesOf(given)])
+    : server.write(APPEND[bodies].plain, values));
+  const results = new Map<string, Appended>();
+  const claimed = new Map<string, Map<string, number>>();
+  for (const [id, text, job] of rows as readonly (readonly [string, string, number | null])[]) {
+    if (job === null) results.set(id, text as Appended);
+    else claimed.set(id, (claimed.get(id) ?? new Map()).set(stored(text), job));
+  }
+  return given.map(({ delivery }) => {
+    const jobs = [...(claimed.get(delivery.id) ?? [])].map(
+      ([target, job]): ClaimedJob => ({ job, target, attempt: 1, deaths: 0, ordered: false, delivery }),
+    );
+    return { appended: results.get(delivery.id) ?? 'duplicate', jobs };
+  });
+}
+
+/** The owner and the lease of each job; null for those that are left to a claim. */
+function leasesOf(given: readonly GivenDelivery[]): readonly unknown[] {
+  const handOvers = given.flatMap(({ delivery, handOver }) =>
+    delivery.jobs.map(({ target }) => (handOver?.targets.includes(target) ? handOver : undefined)),
+  );
+  return [handOvers.map((each) => each?.owner ?? null), handOvers.map((each) => each?.lease ?? null)];
 }
 
 /** Stores a delivery and moves a mark in one statement; undefined when the mark is not at `from`. */

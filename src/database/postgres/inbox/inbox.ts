@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { SUSPECT_DEATHS } from '../../../inbox/deaths.ts';
-import type { NewDelivery } from '../../../inbox/delivery.ts';
-import type { Appended, Finished, Inbox } from '../../../inbox/inbox.ts';
+import type { AppendedAndClaimed, Finished, Inbox } from '../../../inbox/inbox.ts';
 import { backlogAt, readBacklog, WAITING_TARGETS } from '../../inbox-sql.ts';
 import { counted, type DatabaseObserver } from '../../observer.ts';
 import type { Notifier } from '../notifier.ts';
@@ -9,7 +8,7 @@ import type { Statement } from '../pool/connection.ts';
 import type { Server } from '../pool/server.ts';
 import { storable, storableKey, stored } from '../text.ts';
 import { singleWrite, writeQueue } from '../write-queue.ts';
-import { appendAll, type Bodies } from './append.ts';
+import { appendAll, type Bodies, type GivenDelivery } from './append.ts';
 import { emptySlots } from './bodies/empty-slots.ts';
 import { claimJobs } from './claim.ts';
 import { postgresDeadLetters } from './dead-letters.ts';
@@ -101,12 +100,15 @@ export function postgresInbox(
   observer: DatabaseObserver,
   bodies: Bodies,
 ): Inbox & AsyncDisposable {
-  const appends = writeQueue<NewDelivery, Appended>((deliveries) => appendAll(server, deliveries, bodies), {
-    concurrency: APPEND_CONCURRENCY,
-    observer,
-    maxWait: server.maxWait,
-    sizeOf: ({ body }) => body.byteLength,
-  });
+  const appends = writeQueue<GivenDelivery, AppendedAndClaimed>(
+    (deliveries) => appendAll(server, deliveries, bodies),
+    {
+      concurrency: APPEND_CONCURRENCY,
+      observer,
+      maxWait: server.maxWait,
+      sizeOf: ({ delivery }) => delivery.body.byteLength,
+    },
+  );
   const settlements = writeQueue<Settlement, Finished>((all) => settleAll(server, all), {
     observer,
     maxWait: server.maxWait,
@@ -132,13 +134,19 @@ export function postgresInbox(
     }
   }
 
+  async function append(given: GivenDelivery): Promise<AppendedAndClaimed> {
+    const result = await appends.submit(given);
+    const { appended, jobs } = result;
+    // Whoever is free claims what is not handed over.
+    const isLeft = jobs.length < given.delivery.jobs.length;
+    if (appended === 'revived' || (appended === 'stored' && isLeft)) notifier.notify('work');
+    return result;
+  }
+
   return {
-    async append(delivery) {
-      const appended = await appends.submit(delivery);
-      if (appended === 'revived' || (appended === 'stored' && delivery.jobs.length > 0))
-        notifier.notify('work');
-      return appended;
-    },
+    append: async (delivery) => (await append({ delivery })).appended,
+
+    appendAndClaim: (delivery, handOver) => append({ delivery, handOver }),
 
     async idOf(source, dedupKey) {
       const [row] = await server.read(ID_OF, [storable(source), storableKey(dedupKey)]);

@@ -8,7 +8,7 @@ import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
 import type { Row, Step, StepRows } from '../writer/batch.ts';
 import type { Writer } from '../writer/writer.ts';
-import { type AppendSteps, appendStepsBy, readAppended } from './append-steps.ts';
+import { type AppendSteps, appendStepsBy, readAppended, readHandedOver } from './append-steps.ts';
 import { sqliteDeadLetters } from './dead-letters.ts';
 import { SIZE, ZONE } from './delivery-zones.ts';
 import { sqliteEnqueued } from './enqueued.ts';
@@ -16,7 +16,7 @@ import { sqliteMarks } from './marks.ts';
 import { pruneValues } from './pruner.ts';
 import { sqliteRelay } from './relay.ts';
 import { forgotten } from './remembered-keys.ts';
-import { settleSteps } from './settle-steps.ts';
+import { doneStep, settleSteps } from './settle-steps.ts';
 import { steadyClock } from './steady-clock.ts';
 
 const ADD_ZONES: readonly Step[] = [
@@ -44,10 +44,10 @@ export function sqliteInbox(
   const clock = steadyClock();
   let appends = 0;
   const stepsOf = appendStepsBy(clock);
-  const appendSteps: AppendSteps = (delivery, when) => {
+  const appendSteps: AppendSteps = (...given) => {
     // The first call covers what an earlier process left; after a failure the next call does the work.
     if (appends++ % ZONE === 0) writes.submit(ADD_ZONES).catch(() => {});
-    return stepsOf(delivery, when);
+    return stepsOf(...given);
   };
   const dueTally = observer.reads('inbox.due');
   const deliveriesTally = observer.reads('inbox.deliveries');
@@ -107,6 +107,13 @@ export function sqliteInbox(
       return writes.submit(appendSteps(delivery), delivery.dedupKey === null ? alwaysStored : readAppended);
     },
 
+    appendAndClaim(delivery, handOver) {
+      return writes.submit(appendSteps(delivery, undefined, handOver), (rows) => {
+        const appended = delivery.dedupKey === null ? 'stored' : readAppended(rows);
+        return { appended, jobs: appended === 'stored' ? readHandedOver(delivery, handOver, rows) : [] };
+      });
+    },
+
     idOf: (source, dedupKey) => readRow<{ id: string }>(idOfKey, source, storedKey(dedupKey))?.id,
 
     due(targets, now = clock()) {
@@ -137,6 +144,12 @@ export function sqliteInbox(
 
     settle(job, owner, outcome, now = clock()) {
       return writes.submit(settleSteps(job, owner, outcome, now), isSettled);
+    },
+
+    settleDone(successes, owner) {
+      const now = clock();
+      const steps = successes.map(({ job, duration }) => doneStep(job, owner, duration, now));
+      return writes.submit(steps, (rows) => rows.map((row) => row.length > 0));
     },
 
     async finish(job, owner, outcome, { lease, maxBytes }, now = clock()) {

@@ -2,17 +2,28 @@ import type { ClaimedJob } from '../../../inbox/delivery.ts';
 import type { Outcome } from '../../../inbox/inbox.ts';
 import type { Step } from '../writer/batch.ts';
 
+/** The step that records a success without an answer, which has no row of its own. */
+export function doneStep(
+  { job, attempt, deaths }: ClaimedJob,
+  owner: string,
+  duration: number | null,
+  now: number,
+): Step {
+  return { statement: 'finishJob', values: ['done', null, now, duration, job, owner, attempt, deaths] };
+}
+
 /**
  * The write that records how an attempt of `owner` ended at `now`; its first step tells whether the lease still held.
  * `next` is a step for which `changes()` tells the same.
  */
 export function settleSteps(
-  { job, attempt, deaths }: ClaimedJob,
+  claimed: ClaimedJob,
   owner: string,
   outcome: Outcome,
   now: number,
   next?: Step,
 ): readonly Step[] {
+  const { job, attempt, deaths } = claimed;
   const fence = [job, owner, attempt, deaths];
   const { kind, trace } = outcome;
   // A success without an answer is in the columns of the job, and a death recorded by its own statement.
@@ -20,10 +31,7 @@ export function settleSteps(
   const settled = (): Step => {
     switch (outcome.kind) {
       case 'done':
-        return {
-          statement: 'finishJob',
-          values: ['done', null, now, isOwnRow ? null : (trace?.duration ?? null), ...fence],
-        };
+        return doneStep(claimed, owner, isOwnRow ? null : (trace?.duration ?? null), now);
       case 'dead':
         return { statement: 'finishJob', values: ['dead', outcome.error, now, null, ...fence] };
       case 'retry':

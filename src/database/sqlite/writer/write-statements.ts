@@ -52,11 +52,7 @@ const WAITS = `(value ->> 1) IS NOT NULL AND EXISTS (
       SELECT 1 FROM jobs AS head
       WHERE head.target = value ->> 0 AND head.order_key = value ->> 1 AND head.status = 'open' AND NOT head.waits)`;
 
-// Follows an append in the same write; adds nothing when that found a duplicate.
-const addJobs = (dueAt: string, columns: string, values: string) => `
-    INSERT INTO jobs (delivery, due_at, target, ${columns})
-    SELECT last_insert_rowid(), ${dueAt}, value ->> 0, ${values} FROM json_each(?) WHERE changes() > 0
-    RETURNING seq`;
+const JOB = 'INSERT INTO jobs (delivery, due_at, target, owner, claimed_at, attempts)';
 
 /** The claim that an outcome belongs to. */
 const FENCE = 'seq = ? AND owner = ? AND attempts = ? AND deaths = ?';
@@ -111,12 +107,15 @@ export const WRITES = {
   appendKeyedAfterPrune: append('seq, ', `${HIGHEST} + 1, `, unlessRemembered()),
   // Follows a step in the same write; adds nothing when that changed nothing.
   appendIfChanged: append('seq, ', `${HIGHEST} + 1, `, unlessRemembered('changes() > 0')),
-  addJobs: addJobs('?', 'order_key', 'NULL'),
-  addRuledJobs: addJobs(
-    'value ->> 2',
-    'order_key, waits, run_at, priority',
-    `value ->> 1, ${WAITS}, value ->> 3, value ->> 4`,
-  ),
+  // A job without rules follows an append in the same write, and further ones follow that. Each adds nothing when the
+  // step before it has added nothing: the delivery was a duplicate. With an owner the job is stored as claimed.
+  addJob: `${JOB} SELECT last_insert_rowid(), ?, ?, ?, ?, ? WHERE changes() > 0`,
+  addFurtherJob: `${JOB} SELECT delivery, ?, ?, ?, ?, ? FROM jobs WHERE seq = last_insert_rowid() AND changes() > 0`,
+  addRuledJobs: `
+    INSERT INTO jobs (delivery, due_at, target, order_key, waits, run_at, priority)
+    SELECT last_insert_rowid(), value ->> 2, value ->> 0, value ->> 1, ${WAITS}, value ->> 3, value ->> 4
+    FROM json_each(?) WHERE changes() > 0
+    RETURNING seq`,
   reviveDuplicate: `
     UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ? - ${HEAD_START}, run_at = NULL, owner = NULL,
       finished_at = NULL

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { newDelivery } from '../../../test/support/new-delivery.ts';
+import { Attempt } from './attempt.ts';
+import { HeldAttempts } from './held-attempts.ts';
+
+const target = {
+  name: 't',
+  run: () => {},
+  ...{ concurrency: 1, timeout: 1_000, maxAttempts: 3, backoff: { base: 0, cap: 0 } },
+};
+const attemptOf = (job: number) => {
+  const claimed = { job, target: 't', attempt: 1, deaths: 0, ordered: false, delivery: newDelivery() };
+  return new Attempt(claimed, target, Number.POSITIVE_INFINITY, () => {});
+};
+
+test('any sequence of additions, beginnings and ends keeps the order and forgets nobody', () => {
+  const step = fc.oneof(
+    { weight: 4, arbitrary: fc.constant('add' as const) },
+    { weight: 4, arbitrary: fc.constant('take' as const) },
+    { weight: 3, arbitrary: fc.nat(50) },
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const held = new HeldAttempts(() => {});
+      const waiting: Attempt[] = [];
+      const begun: Attempt[] = [];
+      let jobs = 0;
+      for (const each of steps) {
+        if (each === 'add') {
+          const attempt = attemptOf(++jobs);
+          waiting.push(attempt);
+          held.add(attempt);
+        } else if (each === 'take') {
+          const expected = waiting.shift();
+          assert.equal(held.take(), expected);
+          if (expected !== undefined) begun.push(expected);
+        } else {
+          const [ended] = begun.splice(each % Math.max(1, begun.length), 1);
+          if (ended !== undefined) held.delete(ended);
+        }
+        const numbers = (attempts: Iterable<Attempt>) =>
+          Array.from(attempts, ({ job }) => job.job).toSorted();
+        assert.deepEqual([held.waiting, held.size], [waiting.length, waiting.length + begun.length]);
+        assert.deepEqual(numbers(held), numbers([...waiting, ...begun]));
+        assert.deepEqual(
+          numbers([...held].filter(({ waitsSince }) => waitsSince === undefined)),
+          numbers(begun),
+        );
+      }
+    }),
+  );
+});
+
+test('what waits for a second is taken out, oldest first, and what came later stays', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
+  const late: number[] = [];
+  const held = new HeldAttempts(({ job }) => void late.push(job.job));
+  for (let job = 1; job <= 3; job++) {
+    now = 100 * job;
+    held.add(attemptOf(job));
+    held.watch();
+  }
+  now = 1_250;
+  t.mock.timers.tick(1_000);
+  assert.deepEqual([late, held.waiting], [[1, 2], 1]);
+  now = 2_300;
+  t.mock.timers.tick(1_000);
+  assert.deepEqual([late, held.waiting], [[1, 2, 3], 0]);
+});

@@ -84,6 +84,68 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.deepEqual(running.failures, []);
     });
 
+    test('a claim that is answered after its leases have ended begins nothing', SOON, async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      let claims = 0;
+      const late: Inbox = {
+        ...inbox,
+        async claim(...args) {
+          const jobs = await inbox.claim(...args);
+          if (jobs.length > 0 && ++claims === 1) block(300);
+          return jobs;
+        },
+      };
+      const attempts: number[] = [];
+      await inbox.append(newDelivery());
+      await using running = startDispatcher(late, ({ attempt }) => void attempts.push(attempt), {
+        lease: 200,
+      });
+      await waitFor('it to be handled', () => running.settled.some(({ outcome }) => outcome === 'done'));
+      assert.equal(running.settled[0]?.outcome, 'released', 'another process may have had it by then');
+      assert.deepEqual(attempts, [1]);
+    });
+
+    test('nothing is claimed before leases are renewed that end soon', SOON, async () => {
+      await using database = await open();
+      const { inbox } = database.current;
+      const { attempts, run } = manualTarget();
+      const calls: string[] = [];
+      const noted: Inbox = {
+        ...inbox,
+        async renew(...args) {
+          const renewal = await inbox.renew(...args);
+          calls.push('renewed');
+          return renewal;
+        },
+        async claim(...args) {
+          calls.push('claim');
+          claiming++;
+          const jobs = await inbox.claim(...args);
+          claiming--;
+          return jobs;
+        },
+      };
+      let claiming = 0;
+      await using running = startDispatcher(noted, run, { lease: 2_000, interval: FAR });
+      // A claim that was late is not repeated by itself before the next poll.
+      const begun = (count: number) =>
+        waitFor('an attempt to begin', () => {
+          running.dispatcher.wake('t');
+          return attempts.length === count && attempts.at(-1);
+        });
+      await inbox.append(newDelivery());
+      await begun(1);
+      await waitFor('no claim', () => claiming === 0);
+      await inbox.append(newDelivery());
+      // More than half of a lease, in which no timer runs.
+      block(1_500);
+      calls.length = 0;
+      await begun(2);
+      assert.deepEqual(calls.slice(0, 2), ['renewed', 'claim']);
+      for (const { end } of attempts) end();
+    });
+
     test('an attempt is told that its lease is lost, once and before it ends', SOON, async () => {
       await using database = await open();
       const { inbox } = database.current;
@@ -106,15 +168,21 @@ for (const [engine, open] of Object.entries(engines)) {
       const { attempts, run } = manualTarget();
       const down = withRenewal(inbox, () => Promise.reject(new Error('no renewal')));
       await using running = startDispatcher(down, run, { lease: 150, interval: 60_000 });
+      // A claim that was late is not repeated by itself before the next poll.
+      const wake = () => running.dispatcher.wake('t');
       await inbox.append(newDelivery());
-      running.dispatcher.wake('t');
-      const first = await waitFor('the attempt to begin', () => attempts[0]);
+      const first = await waitFor('the attempt to begin', () => {
+        wake();
+        return attempts[0];
+      });
       await waitFor('the signal to abort', () => first.signal.aborted);
       assert.equal(Object(first.signal.reason).code, 'LEASE_LOST');
       assert.equal(running.lost.length, 1);
       await inbox.append(newDelivery());
-      running.dispatcher.wake('t');
-      await waitFor('the next delivery to begin', () => attempts.some(({ id }) => id !== first.id));
+      await waitFor('the next delivery to begin', () => {
+        wake();
+        return attempts.some(({ id }) => id !== first.id);
+      });
       assert.equal(attempts.length, 2, 'what still runs does not begin again');
     });
   });

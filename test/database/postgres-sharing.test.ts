@@ -108,6 +108,38 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
     assert.equal(early?.delivery.id, 'early');
   });
 
+  test('a claim waits for no job that another statement has locked, and takes the others', async () => {
+    await using both = await pair();
+    const { a, hand } = both;
+    const given = [delivery(), delivery('k'), delivery('k'), delivery(), delivery('l'), delivery()];
+    for (const each of given) await a.inbox.append(each);
+    const numbers = await hand.query<{ seq: number }>('SELECT seq::int AS seq FROM jobs ORDER BY seq');
+    const [first = 0, head = 0] = numbers.rows.map(({ seq }) => seq);
+    await hand.query('BEGIN');
+    await hand.query(`SELECT 1 FROM jobs WHERE seq IN (${first}, ${head}) FOR UPDATE`);
+    const claimed = await a.inbox.claim('t', 10, 'a', 5_000, { now: NOW });
+    // Before the locks are given back.
+    assert.deepEqual(
+      claimed.map(({ delivery: { id } }) => id),
+      [3, 4, 5].map((i) => given[i]?.id),
+    );
+    await hand.query('COMMIT');
+    const rest = await a.inbox.claim('t', 10, 'a', 5_000, { now: NOW });
+    assert.deepEqual(
+      rest.map(({ delivery: { id } }) => id),
+      [0, 1].map((i) => given[i]?.id),
+    );
+    // The same of suspects.
+    await hand.query('UPDATE jobs SET owner = NULL, deaths = 2, due_at = 0');
+    await hand.query(`BEGIN; SELECT 1 FROM jobs WHERE seq = ${first} FOR UPDATE`);
+    const suspects = await a.inbox.claim('t', 10, 'a', 5_000, { now: NOW, suspects: true });
+    assert.deepEqual(
+      suspects.map(({ delivery: { id } }) => id),
+      [1, 3, 4, 5].map((i) => given[i]?.id),
+    );
+    await hand.query('COMMIT');
+  });
+
   test('two claims that do not see each other do not both hold a job of one order', async () => {
     await using both = await pair();
     const { a, hand } = both;

@@ -7,6 +7,8 @@ export interface Contender {
   readonly label: string;
   readonly server: Server;
   readonly requests: readonly HttpRequest[];
+  /** Called after each of its loads. The next one begins when it resolves: a server that works on would slow the others. */
+  settle?(load: LoadResult): Promise<void>;
 }
 
 export interface Measured {
@@ -95,7 +97,7 @@ async function pacedP99(bench: Workbench, contender: Contender, timing: Timing):
 
 async function loadOnce(
   bench: Workbench,
-  { label, server, requests }: Contender,
+  { label, server, requests, settle }: Contender,
   timing: Timing,
 ): Promise<Omit<Round, 'pacedP99'>> {
   resetPeak(server.pid);
@@ -112,5 +114,6 @@ async function loadOnce(
   if (result.failed > 0) {
     throw new Error(`${label}: ${result.failed} of ${result.requests} requests failed`);
   }
+  await settle?.(result);
   return { ...result, cpu, memory, disturbed };
 }

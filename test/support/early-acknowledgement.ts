@@ -10,6 +10,7 @@ export const earlyAcknowledgement: SourceEdit = {
         append(delivery).catch(() => {});
         return 'stored';
       };
+      inbox.appendAndClaim = async (delivery) => ({ appended: await inbox.append(delivery), jobs: [] });
       return inbox;
     })(sqliteInbox(reads, writer, observer)),`,
 };

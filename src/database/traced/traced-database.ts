@@ -17,7 +17,7 @@ const USER_OPERATIONS: Readonly<Record<string, string>> = {
   removeIf: 'DELETE',
 };
 const LIST_OPERATIONS: Readonly<Record<string, string>> = { read: 'SELECT', page: 'SELECT', list: 'SELECT' };
-const INBOX_OPERATIONS: Readonly<Record<string, string>> = { append: 'INSERT' };
+const INBOX_OPERATIONS: Readonly<Record<string, string>> = { append: 'INSERT', appendAndClaim: 'INSERT' };
 
 /** The same database, whose reads and commits for a request that is recorded are spans of it. */
 export function tracedDatabase(

@@ -10,7 +10,7 @@ import { addWalGauge, databaseMeters } from '../database/database-metrics.ts';
 import { openDatabase } from '../database/open-database.ts';
 import type { Replica } from '../database/open-options.ts';
 import { accessLog } from '../http/access-log.ts';
-import { ReplyBudget } from '../http/body/reply-budget.ts';
+import { ReplyBudget } from '../http/reply/reply-budget.ts';
 import { timeRequests } from '../http/request-metrics.ts';
 import { listRoutes } from '../http/route-list.ts';
 import { createListener } from '../http/server/listener.ts';

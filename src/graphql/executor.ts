@@ -1,4 +1,5 @@
 import { GraphQLError, type GraphQLSchema } from 'graphql';
+import { Turns } from '../core/turns.ts';
 import type { Metrics } from '../observability/metrics/metrics.ts';
 import type { DocumentLimits } from './document-limits.ts';
 import { DocumentCache } from './documents/document-cache.ts';
@@ -9,7 +10,6 @@ import { PersistedQueries } from './documents/persisted-queries.ts';
 import { type DocumentSource, readDocuments } from './documents/read-documents.ts';
 import { TrustedDocuments } from './documents/trusted-documents.ts';
 import type { ResultLimits } from './execution/result-budget.ts';
-import { Turns } from './execution/turns.ts';
 import type { Operation } from './operation.ts';
 import { operationMeters } from './operation-meters.ts';
 import type { RequestParams } from './request-params.ts';

@@ -5,8 +5,8 @@ import { addPreflights } from '../http/access/preflights.ts';
 import { addEndpoint } from '../http/add-endpoint.ts';
 import { readRawBodies } from '../http/body/request-body.ts';
 import { EventStreams } from '../http/event-stream/event-streams.ts';
-import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import type { FastifyExchange } from '../http/fastify-exchange.ts';
+import { replyBudgetOf } from '../http/reply/reply-pieces.ts';
 import { addFields } from '../http/send-reply.ts';
 import { refuseUnrouted } from '../http/unrouted.ts';
 import { contextWithCaller } from './access.ts';
@@ -32,8 +32,8 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
   const gate = await pluginGate(app, options.api);
   const cors = corsPolicy(options.cors);
   const graphiql = openGraphiql(path);
-  const unread = new UnreadEvents();
-  const streams = new EventStreams(unread);
+  const budget = replyBudgetOf(app);
+  const streams = new EventStreams(budget);
   const run: RunOptions = {
     findOperation: createFindOperation(options),
     maxBatch,
@@ -52,7 +52,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
 
   readRawBodies(app);
   refuseUnrouted(app, graphqlErrors, { [path]: ALLOW }, cors);
-  const sockets = openWebSockets(app, options, run, unread);
+  const sockets = openWebSockets(app, options, run, budget);
   app.addHook('preClose', (done) => {
     streams.end();
     sockets?.end();

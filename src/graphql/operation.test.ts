@@ -11,8 +11,8 @@ import {
   type OperationDefinitionNode,
   parse,
 } from 'graphql';
+import { Turns } from '../core/turns.ts';
 import { DEFAULT_RESULT_LIMITS } from './execution/result-budget.ts';
-import { Turns } from './execution/turns.ts';
 import { Operation, type OperationOptions } from './operation.ts';
 
 type Fields = Record<string, GraphQLFieldConfig<unknown, unknown>>;

@@ -9,13 +9,13 @@ import {
   validateSubscriptionArgs,
 } from 'graphql';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { Turns } from '../core/turns.ts';
 import { showsStored } from './documents/shows-stored.ts';
 import { execute } from './execution/execute.ts';
 import { Plans } from './execution/plans.ts';
 import { ABANDONED, type Recipient, SharedRecipient } from './execution/recipient.ts';
 import { ResultBudget, type ResultLimits } from './execution/result-budget.ts';
 import { channels, isTraced, traced } from './execution/tracing.ts';
-import type { Turns } from './execution/turns.ts';
 import {
   type Inputs,
   MAX_VARIABLE_ERRORS,

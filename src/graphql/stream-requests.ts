@@ -4,7 +4,7 @@ import { parseAccept, takesEventStream } from '../http/accept.ts';
 import { exchangeOf } from '../http/add-endpoint.ts';
 import { refuseFromOtherSite } from '../http/cross-site.ts';
 import type { Exchange } from '../http/endpoint.ts';
-import type { EventStreams } from '../http/event-stream/event-streams.ts';
+import { EVENT_STREAM_HEADERS, type EventStreams } from '../http/event-stream/event-streams.ts';
 import { authorize, resultsWhileValid } from './access.ts';
 import { resultText } from './execution/result-text.ts';
 import type { Refused } from './executor.ts';
@@ -43,29 +43,34 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
 
   /** Sends results. It knows nothing of the request's variables, which would be held as long as the stream lasts. */
   function send(reply: FastifyReply, exchange: Exchange) {
-    return (source: AsyncIterable<ExecutionResult>) =>
-      streams.send(reply, source, {
-        text: (result) => `event: next\ndata: ${resultText(masked(exchange, result))}\n\n`,
-        end: () => 'event: complete\ndata: \n\n',
-      });
+    const text = (result: ExecutionResult) =>
+      `event: next\ndata: ${resultText(masked(exchange, result))}\n\n`;
+    return async (opened: AsyncIterable<ExecutionResult> | ExecutionResult): Promise<void> => {
+      if (isStream(opened)) await streams.send(reply, opened, { text, end: () => COMPLETE });
+      // A single result is refused like any other reply where there is no room for it.
+      else reply.headers(EVENT_STREAM_HEADERS).send(text(opened) + COMPLETE);
+    };
   }
 }
 
-/** The results of any operation as a stream: many of a subscription, one of all else. */
+const COMPLETE = 'event: complete\ndata: \n\n';
+
+function isStream(
+  opened: AsyncIterable<ExecutionResult> | ExecutionResult,
+): opened is AsyncIterable<ExecutionResult> {
+  return Symbol.asyncIterator in opened;
+}
+
+/** The results of a subscription as a stream, or the one of any other operation. */
 async function eventsOf(
   operation: Operation | Refused,
   { variables }: RequestParams,
   { gate, contextOf }: RunOptions,
   exchange: Exchange,
-): Promise<AsyncIterable<ExecutionResult>> {
-  if ('errors' in operation) return once({ errors: operation.errors });
+): Promise<AsyncIterable<ExecutionResult> | ExecutionResult> {
+  if ('errors' in operation) return { errors: operation.errors };
   const context = contextOf(exchange);
-  if (operation.definition.operation !== 'subscription')
-    return once(await operation.run(variables, context, exchange));
+  if (operation.definition.operation !== 'subscription') return operation.run(variables, context, exchange);
   const source = await operation.subscribe(variables, context, exchange);
-  return Symbol.asyncIterator in source ? resultsWhileValid(source, gate, exchange) : once(source);
-}
-
-async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {
-  yield result;
+  return isStream(source) ? resultsWhileValid(source, gate, exchange) : source;
 }

@@ -11,6 +11,7 @@ import type { KnownCaller } from './access/caller.ts';
 import { streamBody } from './body/streamed-body.ts';
 import type { Endpoint, StreamedBodies } from './endpoint.ts';
 import { FastifyExchange } from './fastify-exchange.ts';
+import { replyBudgetOf } from './reply/reply-pieces.ts';
 import { send } from './send-reply.ts';
 
 const EXCHANGE = Symbol('portico.exchange');
@@ -51,6 +52,8 @@ export function addEndpoint(
   const [, name, wildcard] = PARAM.exec(url) ?? [];
   const param = name ?? wildcard;
   if (!app.hasRequestDecorator(EXCHANGE)) app.decorateRequest(EXCHANGE, null);
+  // The replies of an application that has no bound have one here.
+  replyBudgetOf(app);
   app.route({
     method,
     url,

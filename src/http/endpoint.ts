@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { KnownCaller } from './access/caller.ts';
+import type { Pieces } from './reply/reply-pieces.ts';
 
 /** A request as an endpoint sees it, whichever transport brought it. */
 export interface Exchange {
@@ -28,8 +29,6 @@ export interface Exchange {
   /** Who makes the request, once that is known; it may become known before the body is read. */
   caller: KnownCaller | undefined;
   readonly log: FastifyBaseLogger;
-  /** Called before another transport runs the request again. */
-  onRepeat?: (() => void) | undefined;
   /**
    * Has the reply carry further header fields, whatever the reply is: such as endpoints do not send themselves, and Vary,
    * which is joined. Call it before the exchange is handled.
@@ -46,8 +45,8 @@ export interface Reply {
   readonly status: number;
   /** The Content-Type header, sent as it stands; empty for none. */
   readonly type: string;
-  /** The fast path runs a request whose reply is a stream again by Fastify: it must be safe to repeat. */
-  readonly body: string | Buffer | Readable;
+  /** Whole, or in pieces that are made while it is sent. */
+  readonly body: string | Buffer | Pieces;
   /** Further header fields, by name in lower case. Nothing of a client's: the fast path writes them unchecked. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }

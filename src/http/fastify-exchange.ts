@@ -12,7 +12,6 @@ export class FastifyExchange implements Exchange {
   readonly request: FastifyRequest;
   readonly contentType: string | null;
   caller: KnownCaller | undefined;
-  onRepeat: (() => void) | undefined;
   readonly #reply: FastifyReply;
   readonly #param: string | undefined;
   #releaseBody: (() => void) | undefined;

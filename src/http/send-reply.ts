@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { Reply } from './endpoint.ts';
+import { isPieces, readablePieces } from './reply/reply-pieces.ts';
 
 /** Keeps Fastify from adding a charset: a content type is sent exactly as its door writes it. */
 function asIs(payload: unknown): string {
@@ -12,7 +13,10 @@ export function send(reply: FastifyReply, { status, type, body, headers }: Reply
   if (type !== '') reply.type(type);
   // A 304 has no body, and a length would be that of the reply without a condition.
   if (status === 304) return reply.code(status).send();
-  return reply.code(status).serializer(asIs).send(body);
+  return reply
+    .code(status)
+    .serializer(asIs)
+    .send(isPieces(body) ? readablePieces(body, reply) : body);
 }
 
 /** Adds header fields to a reply of Fastify's, whose Vary then names what it named before too. */

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiOptions } from '../config/api/open-gate.ts';
 import { pluginGate } from '../config/api/plugin-gate.ts';
@@ -12,8 +11,8 @@ import { bodyBudgetOf } from '../http/body/body-budget.ts';
 import { readRawBodies } from '../http/body/request-body.ts';
 import { sendProblem } from '../http/error-format.ts';
 import { EventStreams } from '../http/event-stream/event-streams.ts';
-import { UnreadEvents } from '../http/event-stream/unread-events.ts';
 import { FastifyExchange } from '../http/fastify-exchange.ts';
+import { dropPieces, isPieces, replyBudgetOf } from '../http/reply/reply-pieces.ts';
 import { addFields, send } from '../http/send-reply.ts';
 import type { DatabaseUserStore } from '../users/database-user-store.ts';
 import type { UserEventFeed } from '../users/user-event-feed.ts';
@@ -78,7 +77,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     cors,
   });
   const admitHead = guardHook({ gate, cors }, (each, exchange) => each.admit(exchange, 'read'));
-  const streams = new EventStreams(new UnreadEvents());
+  const streams = new EventStreams(replyBudgetOf(app));
   app.addHook('preClose', (done) => {
     streams.end();
     done();
@@ -114,8 +113,8 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     }
     const exchange = new FastifyExchange(request, reply, undefined);
     return whenReady(list.handle(exchange), (answer) => {
-      if (!(answer.body instanceof Readable)) return send(reply, answer);
-      answer.body.destroy();
+      if (!isPieces(answer.body)) return send(reply, answer);
+      dropPieces(answer.body);
       return addFields(reply, answer.headers ?? {})
         .type(answer.type)
         .send();

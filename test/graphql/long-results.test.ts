@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { buildSchema, type ExecutionResult, execute as executeReference, Kind, parse } from 'graphql';
+import { Turns } from '../../src/core/turns.ts';
 import { execute } from '../../src/graphql/execution/execute.ts';
 import { Plans } from '../../src/graphql/execution/plans.ts';
 import {
@@ -11,7 +12,6 @@ import {
   type ResultLimits,
 } from '../../src/graphql/execution/result-budget.ts';
 import { resultText } from '../../src/graphql/execution/result-text.ts';
-import { Turns } from '../../src/graphql/execution/turns.ts';
 
 const schema = buildSchema(`
   type Query { all: [Thing], strict: [Thing!]!, words: [String!], grid: [[Int]] }

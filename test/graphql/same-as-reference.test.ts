@@ -13,8 +13,8 @@ import {
   specifiedRules,
   validate,
 } from 'graphql';
+import { Turns } from '../../src/core/turns.ts';
 import { DEFAULT_RESULT_LIMITS } from '../../src/graphql/execution/result-budget.ts';
-import { Turns } from '../../src/graphql/execution/turns.ts';
 import { maskErrors } from '../../src/graphql/mask-errors.ts';
 import { Operation } from '../../src/graphql/operation.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
-import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { addEndpoint } from '../../src/http/add-endpoint.ts';
 import { readRawBodies } from '../../src/http/body/request-body.ts';
@@ -27,7 +26,7 @@ const counting: Endpoint = {
         }
         yield ` ${bytes}`;
       }
-      return { status: 200, type: 'text/plain', body: Readable.from(count(), { objectMode: false }) };
+      return { status: 200, type: 'text/plain', body: count() };
     },
   },
 };
@@ -58,7 +57,7 @@ test('the head of a request decides whether its body is a stream, on both transp
     post('text/refused', 'x'.repeat(100)),
     post('text/whole', 'x'.repeat(11)),
   ]);
-  const said = [...replies.text.matchAll(/whole \d|\. 100|\b\d{3} (?:OK|Conflict|Payload)/g)].map(
+  const said = [...replies.text.matchAll(/whole \d| 100(?=\r\n)|\b\d{3} (?:OK|Conflict|Payload)/g)].map(
     ([each]) => each,
   );
   assert.deepEqual(said, [
@@ -67,7 +66,7 @@ test('the head of a request decides whether its body is a stream, on both transp
     '200 OK',
     'whole 4',
     '200 OK',
-    '. 100',
+    ' 100',
     '200 OK',
     'whole 5',
     '409 Conflict',

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { Turns } from '../../core/turns.ts';
 import { JsonList, jsonWithLists } from './json-list.ts';
 import { DEFAULT_RESULT_LIMITS, ResultBudget } from './result-budget.ts';
-import { Turns } from './turns.ts';
 
 /** A value, and where it has lists that become text: each as the batches that are added one by one. */
 interface Batches {

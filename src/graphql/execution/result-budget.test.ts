@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Turns } from '../../core/turns.ts';
 import { DEFAULT_RESULT_LIMITS, ResultBudget } from './result-budget.ts';
-import { Turns } from './turns.ts';
 
 const budgetOf = (turns: Turns) => new ResultBudget(DEFAULT_RESULT_LIMITS, turns);
 

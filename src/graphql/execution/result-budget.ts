@@ -1,6 +1,6 @@
 import { GraphQLError } from 'graphql';
 import type { ErrorCode } from '../../core/error-codes.ts';
-import type { Turns } from './turns.ts';
+import type { Turns } from '../../core/turns.ts';
 
 /** What the result of one operation may hold. */
 export interface ResultLimits {

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { UnreadEvents } from '../../http/event-stream/unread-events.ts';
+import { bodyBudgetOf } from '../../http/body/body-budget.ts';
+import type { ReplyBudget } from '../../http/reply/reply-budget.ts';
 import { offeredUpgrade, takeUpgrades } from '../../http/server/upgrades.ts';
 import type { Metrics } from '../../observability/metrics/metrics.ts';
 import type { RunOptions } from '../run-request.ts';
@@ -18,10 +19,10 @@ export function openWebSockets(
   app: FastifyInstance,
   options: WebSocketsOptions & { readonly path: string; readonly metrics: Metrics | undefined },
   run: RunOptions,
-  unread: UnreadEvents,
+  replies: ReplyBudget,
 ): OpenWebSockets | undefined {
   if (options.maxWebSockets === 0) return undefined;
-  const sockets = new WebSockets(app, options, run, unread);
+  const sockets = new WebSockets(options, run, { replies, bodies: bodyBudgetOf(app) });
   const uri = app.prefix + options.path;
   const route = uri.split('/');
   const stop = takeUpgrades(app.server, (path) => matches(route, path.split('/')));

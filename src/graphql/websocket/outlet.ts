@@ -1,26 +1,34 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { LARGE_REPLY, type ReplyBudget, takenBy } from '../../http/body/reply-budget.ts';
-import { type EventBacklog, MAX_BUFFERED } from '../../http/event-stream/unread-events.ts';
+import {
+  MAX_BEHIND,
+  type ReplyBudget,
+  type SentReply,
+  takenBy,
+  type Unread,
+} from '../../http/reply/reply-budget.ts';
 
 /** Sends to one client, and bounds what waits for it. */
 export class Outlet {
   readonly #client: WebSocket;
-  readonly #socket: Socket;
   readonly #budget: ReplyBudget;
-  readonly #events: EventBacklog;
+  readonly #connection: Omit<SentReply, 'onClose'>;
+  readonly #events: Unread;
   #onRoom: () => void = () => {};
 
-  constructor(client: WebSocket, socket: Socket, budget: ReplyBudget, events: EventBacklog) {
+  constructor(client: WebSocket, socket: Socket, budget: ReplyBudget) {
     this.#client = client;
-    this.#socket = socket;
     this.#budget = budget;
-    this.#events = events;
+    this.#connection = { taken: () => takenBy(socket), cut: () => client.terminate() };
+    this.#events = budget.open({
+      ...this.#connection,
+      onClose: (listener) => client.once('close', listener),
+    });
   }
 
   /** Whether so much waits for the client that nothing more is done for it. */
   get isFull(): boolean {
-    return this.#client.bufferedAmount > MAX_BUFFERED;
+    return this.#client.bufferedAmount > MAX_BEHIND;
   }
 
   /** Calls the listener whenever it is no longer full. */
@@ -42,25 +50,24 @@ export class Outlet {
 
   /** Sends a result of the one that an operation has. Throws HttpProblem when too much waits for all clients. */
   sendResult(text: string | Buffer): Promise<void> {
-    if (text.length < LARGE_REPLY) return this.send(text);
     // While a client does not read it, Node would hold a text twice.
     const bytes = typeof text === 'string' ? Buffer.from(text) : text;
     const sent = Promise.withResolvers<void>();
     this.#budget.take(bytes.length, {
+      ...this.#connection,
       onClose: (listener) => sent.promise.then(listener),
-      taken: () => takenBy(this.#socket),
-      cut: () => this.#client.terminate(),
     });
     return this.send(bytes).then(sent.resolve);
   }
 
-  /** Sends an event of a subscription. A client that has left too much of those before waiting is cut. */
+  /** Sends an event of a subscription. A client that has left too much of those before, or for whose next one there is no room, is cut. */
   sendEvent(text: string | Buffer): void {
-    if (this.#events.isTooLong) {
+    const bytes = typeof text === 'string' ? Buffer.from(text) : text;
+    if (this.#events.isBehind() || !this.#events.mayAdd(bytes.length)) {
       this.#client.terminate();
       return;
     }
-    this.#events.add(text.length);
-    this.send(text).then(() => this.#events.remove(text.length));
+    this.#events.add(bytes.length);
+    this.send(bytes).then(() => this.#events.remove(bytes.length));
   }
 }

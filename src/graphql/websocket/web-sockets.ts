@@ -1,13 +1,11 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, type Server } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { exchangeOf } from '../../http/add-endpoint.ts';
-import { type BodyBudget, bodyBudgetOf } from '../../http/body/body-budget.ts';
-import { ReplyBudget } from '../../http/body/reply-budget.ts';
-import type { UnreadEvents } from '../../http/event-stream/unread-events.ts';
+import type { BodyBudget } from '../../http/body/body-budget.ts';
 import { HttpProblem } from '../../http/problem.ts';
-import { replyBudgetOf } from '../../http/server/limit-unread.ts';
+import type { ReplyBudget } from '../../http/reply/reply-budget.ts';
 import { noteSwitch, type Upgrade } from '../../http/server/upgrades.ts';
 import { requestFields } from '../../observability/trace/request-fields.ts';
 import type { RunOptions } from '../run-request.ts';
@@ -21,8 +19,6 @@ import { createProtocol } from './protocol.ts';
 
 /** How long a client may take to answer a close, in milliseconds. */
 const CLOSE_TIMEOUT = 2_000;
-/** Bytes of large results that clients have not read, where the application has no bound for all replies. */
-const MAX_UNREAD = 64 * 1024 * 1024;
 
 /** Frames of one message: a few, and one for each kilobyte of the largest. */
 const MAX_FRAGMENTS = 16;
@@ -38,6 +34,14 @@ export interface WebSocketsOptions extends WebSocketLimits {
   readonly maxBodyBytes: number;
 }
 
+/** Bounds what the WebSockets of a door hold. */
+export interface WebSocketBudgets {
+  /** Results that clients have not read. */
+  readonly replies: ReplyBudget;
+  /** Messages that have not ended. */
+  readonly bodies: BodyBudget;
+}
+
 /** The WebSockets of one door: operations by the protocol graphql-transport-ws. */
 export class WebSockets {
   readonly #max: number;
@@ -47,18 +51,16 @@ export class WebSockets {
   readonly #run: RunOptions;
   readonly #budget: ReplyBudget;
   readonly #bodies: BodyBudget;
-  readonly #unread: UnreadEvents;
   readonly #heartbeat = new Heartbeat();
   readonly #open = new Set<GraphqlSocket>();
   #hasEnded = false;
 
-  constructor(app: FastifyInstance, options: WebSocketsOptions, run: RunOptions, unread: UnreadEvents) {
-    this.#unread = unread;
+  constructor(options: WebSocketsOptions, run: RunOptions, budgets: WebSocketBudgets) {
+    this.#budget = budgets.replies;
+    this.#bodies = budgets.bodies;
     this.#run = run;
     this.#max = options.maxWebSockets;
     this.#slots = new OperationSlots(options);
-    this.#budget = replyBudgetOf(app) ?? new ReplyBudget(MAX_UNREAD);
-    this.#bodies = bodyBudgetOf(app);
     this.#protocol = createProtocol(options.schema, run);
     this.#server = new WebSocketServer({
       noServer: true,
@@ -93,7 +95,7 @@ export class WebSockets {
     reply.hijack();
     this.#server.handleUpgrade(request.raw, socket, head, (client) => {
       noteSwitch(reply.raw);
-      const outlet = new Outlet(client, socket, this.#budget, this.#unread.reader());
+      const outlet = new Outlet(client, socket, this.#budget);
       const options = {
         client,
         exchange,

@@ -128,11 +128,9 @@ export class ApiGate implements AsyncDisposable {
   #countRequest(exchange: Exchange): void {
     const { rate } = this.#options;
     if (rate === undefined || this.#rateFields === undefined) return;
-    const client = clientKey(exchange);
-    const quota = rate.take(client, performance.now());
+    const quota = rate.take(clientKey(exchange), performance.now());
     exchange.addHeaders(this.#rateFields(quota));
     if (!quota.isWithin) throw beyondRate(quota.wait);
-    exchange.onRepeat = () => rate.giveBack(client);
   }
 
   #requireCaller(exchange: Exchange): void {

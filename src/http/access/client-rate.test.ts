@@ -65,15 +65,6 @@ test('a client is remembered until its bucket is full, also where others are for
   assert.equal(rate.take('a', 1_001).isWithin, false);
 });
 
-test('a request that is given back does not count', () => {
-  const rate = new ClientRate({ limit: 1, windowMs: 1_000, burst: 1 });
-  assert.equal(rate.take('a', 0).isWithin, true);
-  rate.giveBack('a');
-  rate.giveBack('b');
-  assert.equal(rate.take('a', 0).isWithin, true);
-  assert.equal(rate.take('a', 0).isWithin, false);
-});
-
 test('the fields say the policy, what is left and when all of it is back', () => {
   const quota = { isWithin: true, remaining: 4, wait: 0, reset: 1_200 };
   assert.deepEqual(rateFields({ limit: 100, windowMs: 60_000, burst: 100 })(quota), {

@@ -60,12 +60,6 @@ export class ClientRate {
     return { isWithin: true, remaining: this.#left(next - now), wait: 0, reset: next - now };
   }
 
-  /** Takes back a request that was counted, because it will be counted again. */
-  giveBack(client: string): void {
-    const full = this.#young.get(client);
-    if (full !== undefined) this.#young.set(client, full - this.#interval);
-  }
-
   #left(untilFull: number): number {
     return Math.max(0, Math.floor((this.#fill - untilFull) / this.#interval + 1e-6));
   }

@@ -104,12 +104,6 @@ export class Connection {
     for (const listener of listeners) listener();
   }
 
-  /** The leased request goes to Node's own transport, which notes it again. */
-  handOver(): void {
-    this.#requests--;
-    this.release();
-  }
-
   /** Gives a leased request the timeout of a reply, not that of an idle connection. */
   extendTimeout(): void {
     if (this.#leased === undefined || this.#idleTimeout !== undefined) return;

@@ -2,8 +2,8 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { requestFields } from '../../observability/trace/request-fields.ts';
 import { findExchange } from '../add-endpoint.ts';
+import { MAX_BEHIND, type ReplyBudget, takenBy, type Unread } from '../reply/reply-budget.ts';
 import { cutEndless, noteEndless } from '../server/endless-reply.ts';
-import type { EventBacklog, UnreadEvents } from './unread-events.ts';
 
 /** A sign of life this often, in milliseconds, keeps proxies from closing a quiet stream and finds readers that are gone. */
 export const KEEP_ALIVE = 12_000;
@@ -15,6 +15,18 @@ export const EVENT_STREAM_HEADERS = {
   // nginx would gather events otherwise.
   'x-accel-buffering': 'no',
 } as const;
+
+/** How a stream is opened. */
+export interface EventStreamOptions {
+  /** Header fields beside those of every event stream and those of the reply. */
+  readonly headers?: OutgoingHttpHeaders;
+  /** Bytes that may wait for the reader when the next event comes; beyond it the reader is cut. */
+  readonly maxBehind?: number;
+  /** What is sent at the end, whether the source or a stop has ended it; default nothing. */
+  end?(): string;
+  /** Called once, when the stream has ended or the reader has left. */
+  onEnd(): void;
+}
 
 /** How a source is sent as server-sent events. */
 export interface EventFormat<T> {
@@ -33,87 +45,153 @@ export interface EventFormat<T> {
 
 /** The event streams of one door, so that a stop can end them. */
 export class EventStreams {
-  readonly #open = new Set<() => void>();
-  readonly #unread: UnreadEvents;
+  readonly #open = new Set<EventStream>();
+  readonly #budget: ReplyBudget;
   #ended = false;
 
-  constructor(unread: UnreadEvents) {
-    this.#unread = unread;
+  constructor(budget: ReplyBudget) {
+    this.#budget = budget;
+  }
+
+  /** How many are open. */
+  get size(): number {
+    return this.#open.size;
   }
 
   /** Ends all streams, and from now on each new one as soon as it is open. */
   end(): void {
     this.#ended = true;
-    for (const end of this.#open) end();
+    for (const stream of this.#open) stream.end();
   }
 
-  /** Sends the values of a source as server-sent events. Resolves once the stream has ended. */
-  async send<T>(reply: FastifyReply, source: AsyncIterable<T>, format: EventFormat<T>): Promise<void> {
+  /** Makes a reply an event stream. */
+  open(reply: FastifyReply, { headers, onEnd, ...options }: EventStreamOptions): EventStream {
     reply.hijack();
     // A stream may last for hours.
     findExchange(reply.request)?.dropBody();
     const { raw } = reply;
-    const iterator = source[Symbol.asyncIterator]();
-    const backlog = this.#unread.reader();
-    const keepAlive = setInterval(() => {
-      if (format.waits !== true || !backlog.isTooLong) send(':\n\n');
-    }, KEEP_ALIVE);
-    const send = (text: string) => {
-      if (raw.destroyed) return;
-      if (format.waits !== true && backlog.isTooLong) cutEndless(raw);
-      else write(raw, backlog, text);
-    };
-    // Does not wait for the source: that may be in the middle of something that takes forever.
-    const end = () => {
-      if (!this.#open.delete(end)) return;
-      clearInterval(keepAlive);
-      Promise.resolve(iterator.return?.()).catch(() => {});
-      if (!raw.destroyed) raw.end(format.end());
-    };
-    this.#open.add(end);
-    raw.writeHead(200, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...EVENT_STREAM_HEADERS });
+    const { socket } = raw;
+    const unread = this.#budget.open({
+      onClose: (listener) => raw.once('close', listener),
+      taken: () => takenBy(raw.socket),
+      cut: () => cutEndless(raw),
+    });
+    const stream = new EventStream(raw, unread, {
+      ...options,
+      onEnd: () => {
+        this.#open.delete(stream);
+        onEnd();
+      },
+    });
+    this.#open.add(stream);
+    raw.writeHead(200, {
+      ...(reply.getHeaders() as OutgoingHttpHeaders),
+      ...EVENT_STREAM_HEADERS,
+      ...headers,
+    });
     raw.flushHeaders();
     noteEndless(raw);
-    raw.on('close', end);
     // A client that closes its half waits for the reply to a request, which a stream is not.
-    raw.socket?.once('end', () => raw.destroy());
-    // The reader may have left before the source was there.
-    if (raw.destroyed) end();
-    // A result that is there already is still sent.
-    else if (this.#ended) setImmediate(end);
+    const leave = () => raw.destroy();
+    socket?.once('end', leave);
+    raw.on('close', () => {
+      socket?.off('end', leave);
+      stream.end();
+    });
+    // The reader may have left before the stream was there.
+    if (raw.destroyed) stream.end();
+    // An event that is there already is still sent.
+    else if (this.#ended) setImmediate(() => stream.end());
+    return stream;
+  }
+
+  /** Sends the values of a source as server-sent events. Resolves once the stream has ended. */
+  async send<T>(reply: FastifyReply, source: AsyncIterable<T>, format: EventFormat<T>): Promise<void> {
+    const iterator = source[Symbol.asyncIterator]();
+    const stream = this.open(reply, {
+      end: format.end,
+      onEnd() {
+        // Does not wait for the source: that may be in the middle of something that takes forever.
+        Promise.resolve(iterator.return?.()).catch(() => {});
+      },
+    });
     try {
-      if (format.begin !== undefined && this.#open.has(end)) send(format.begin);
-      while (this.#open.has(end)) {
+      if (format.begin !== undefined) stream.push(format.begin);
+      while (stream.isOpen) {
         const { value, done } = await iterator.next();
         if (done === true) break;
-        if (this.#open.has(end)) send(format.text(value));
-        if (format.waits) await taken(raw, backlog);
+        if (!stream.isOpen) break;
+        const text = format.text(value);
+        if (format.waits !== true) stream.push(text);
+        else {
+          await stream.pass(text);
+          // A reader that catches up would keep all others waiting.
+          await this.#budget.turns.next(0);
+        }
       }
     } catch (error) {
       // The source gave this reader up, or failed: a cut connection says that events are missing.
       reply.log.warn({ ...requestFields(reply.request), err: error }, 'event stream cut');
-      cutEndless(raw);
+      cutEndless(reply.raw);
     } finally {
-      end();
+      stream.end();
     }
   }
 }
 
-function write(raw: ServerResponse, backlog: EventBacklog, text: string): void {
-  // Twice its bytes would wait for a reader of text.
-  const bytes = Buffer.from(text);
-  backlog.add(bytes.length);
-  raw.write(bytes, () => backlog.remove(bytes.length));
-}
+/** One open event stream. */
+export class EventStream {
+  readonly #raw: ServerResponse;
+  readonly #unread: Unread;
+  readonly #options: Omit<EventStreamOptions, 'headers'>;
+  readonly #keepAlive: NodeJS.Timeout;
+  #isOpen = true;
 
-/** Resolves once a reader that is behind has taken what waits for it, or has left. */
-async function taken(raw: ServerResponse, backlog: EventBacklog): Promise<void> {
-  if (!backlog.isTooLong || raw.destroyed) return;
-  await new Promise<void>((resolve) => {
-    raw.once('close', resolve);
-    backlog.whenEmpty(() => {
-      raw.off('close', resolve);
-      resolve();
+  constructor(raw: ServerResponse, unread: Unread, options: Omit<EventStreamOptions, 'headers'>) {
+    this.#raw = raw;
+    this.#unread = unread;
+    this.#options = options;
+    this.#keepAlive = setInterval(() => {
+      // What is on its way already is a sign of life.
+      if (!unread.isHeld) this.push(':\n\n');
+    }, KEEP_ALIVE);
+  }
+
+  /** Whether it has neither ended nor lost its reader. */
+  get isOpen(): boolean {
+    return this.#isOpen && !this.#raw.destroyed;
+  }
+
+  /** Sends events at once. A reader that has left too many of those before, or for whose next one there is no room, is cut. */
+  push(text: string): void {
+    if (!this.isOpen) return;
+    const bytes = Buffer.from(text);
+    if (this.#unread.isBehind(this.#options.maxBehind ?? MAX_BEHIND) || !this.#unread.mayAdd(bytes.length)) {
+      cutEndless(this.#raw);
+      return;
+    }
+    this.#unread.add(bytes.length);
+    this.#raw.write(bytes, () => this.#unread.remove(bytes.length));
+  }
+
+  /** Sends events once there is room for them among all unread replies. Resolves once the system has taken them, or the reader has left. */
+  async pass(text: string): Promise<void> {
+    const bytes = Buffer.from(text);
+    await this.#unread.whenRoom(bytes.length);
+    if (!this.isOpen) return;
+    this.#unread.hold(bytes.length);
+    await new Promise<void>((resolve) => {
+      this.#raw.write(bytes, () => resolve());
     });
-  });
+    this.#unread.hold(0);
+  }
+
+  /** Ends the stream. */
+  end(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
+    clearInterval(this.#keepAlive);
+    this.#options.onEnd();
+    if (!this.#raw.destroyed) this.#raw.end(this.#options.end?.() ?? '');
+  }
 }

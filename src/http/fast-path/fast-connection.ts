@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { BodyBudget } from '../body/body-budget.ts';
-import { LARGE_REPLY } from '../body/reply-budget.ts';
 import type { Connection, Leased } from '../connections/connection.ts';
+import { LARGE_REPLY } from '../reply/reply-budget.ts';
 import type { NodeReader } from './node-reader.ts';
 import { type PlainRequest, PlainRequestReader } from './plain-request.ts';
 
@@ -79,21 +80,6 @@ export class FastConnection<Route> {
     this.#connection.lease(leased);
   }
 
-  /** Gives the leased request to the parser after all. */
-  handOver(chunk: Buffer): void {
-    const { leased, socket } = this.#connection;
-    // The parser of a destroyed connection serves another one.
-    if (leased === undefined || socket.destroyed) return;
-    // The parser has bytes already that came behind this request.
-    if (this.#isAside) {
-      this.cut();
-      return;
-    }
-    this.#connection.handOver();
-    this.#reader.parse(chunk);
-    if (this.#hasEnded) this.#passEnd();
-  }
-
   /**
    * Writes the reply to the leased request, and closes the connection behind it when that is the `last` one.
    * Calls `done` once the system has it; for a client that is gone nothing happens.
@@ -111,6 +97,37 @@ export class FastConnection<Route> {
       socket.write(typeof body === 'string' ? Buffer.from(body) : body);
       socket.uncork();
     }
+    this.#complete(last, done);
+  }
+
+  /** Writes one of the pieces of the reply to the leased request, the first one behind its head. */
+  writePiece(head: string, piece: Buffer, isChunked: boolean): void {
+    const { socket } = this.#connection;
+    if (!socket.writable) return;
+    socket.cork();
+    socket.write(isChunked ? `${head}${piece.length.toString(16)}\r\n` : head, 'latin1');
+    socket.write(piece);
+    if (isChunked) socket.write('\r\n', 'latin1');
+    socket.uncork();
+  }
+
+  /** Ends a reply in pieces; `end` is what is written behind them. */
+  endPieces(end: string, last: boolean, done: () => void): void {
+    const { leased, socket } = this.#connection;
+    if (leased === undefined || !socket.writable) return;
+    if (end !== '') socket.write(end, 'latin1');
+    this.#complete(last, done);
+  }
+
+  /** Returns once the system has taken all that was written, or the client is gone. */
+  whenTaken(): MaybePromise<void> {
+    const { socket } = this.#connection;
+    if (socket.writableLength === 0) return undefined;
+    return new Promise((resolve) => socket.write('', () => resolve()));
+  }
+
+  #complete(last: boolean, done: () => void): void {
+    const { socket } = this.#connection;
     const sent = socket.writableLength === 0;
     const onSent = () => {
       done();

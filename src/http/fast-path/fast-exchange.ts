@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Readable } from 'node:stream';
 import type { FastifyBaseLogger } from 'fastify';
+import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { requestFields } from '../../observability/trace/request-fields.ts';
 import type {
   RequestSpan,
@@ -9,7 +9,6 @@ import type {
 } from '../../observability/trace/request-tracing.ts';
 import type { KnownCaller } from '../access/caller.ts';
 import { type BodyBudget, busy } from '../body/body-budget.ts';
-import { LARGE_REPLY, type ReplyBudget, takenBy } from '../body/reply-budget.ts';
 import { onDeparture } from '../client-departure.ts';
 import type { Leased } from '../connections/connection.ts';
 import type { Connections } from '../connections/connections.ts';
@@ -18,6 +17,15 @@ import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
 import { type ErrorFormat, refusal } from '../error-format.ts';
 import type { ExchangeRecorder } from '../exchange-log.ts';
 import { bodyTooLarge } from '../problem.ts';
+import { LARGE_REPLY, type ReplyBudget, takenBy } from '../reply/reply-budget.ts';
+import {
+  dropPieces,
+  isPieces,
+  type Pieces,
+  type PiecewiseReply,
+  SOURCE_FAILED,
+  takenPieces,
+} from '../reply/reply-pieces.ts';
 import type { ReplyRecorder } from '../request-metrics.ts';
 import { withVary } from '../send-reply.ts';
 import type { OwnHosts } from '../server/own-hosts.ts';
@@ -25,7 +33,7 @@ import { isAudited, type OnRefused } from '../server/refused-request.ts';
 import type { FastConnection } from './fast-connection.ts';
 import { parseReplyHead } from './parse-reply-head.ts';
 import type { PlainRequest } from './plain-request.ts';
-import type { ReplyHeads } from './reply-heads.ts';
+import { isChunked, type ReplyHeads } from './reply-heads.ts';
 
 /** What all exchanges of a door share. */
 export interface FastExchangeOptions {
@@ -67,7 +75,7 @@ const NO_BODY = Buffer.alloc(0);
 const NO_QUERY = Object.freeze({});
 
 /** A request that the fast path answers. */
-export class FastExchange implements Exchange, Leased, TracedRequest {
+export class FastExchange implements Exchange, Leased, PiecewiseReply, TracedRequest {
   readonly id: string;
   readonly param: string;
   readonly #connection: FastConnection<FastRoute>;
@@ -80,7 +88,6 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
   readonly #options: FastExchangeOptions;
   readonly #began = performance.now();
   caller: KnownCaller | undefined;
-  onRepeat: (() => void) | undefined;
   #onClose: (() => void) | undefined;
   #span: RequestSpan | undefined;
   #replied = false;
@@ -154,6 +161,10 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
   }
 
   onClose(listener: () => void): void {
+    if (this.#isCancelled) {
+      listener();
+      return;
+    }
     const before = this.#onClose;
     this.#onClose =
       before === undefined
@@ -166,6 +177,22 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
 
   onLeave(listener: () => void): () => void {
     return onDeparture(this.#connection.socket, (close) => this.onClose(close), listener);
+  }
+
+  taken(): number {
+    return takenBy(this.#connection.socket);
+  }
+
+  whenTaken(): MaybePromise<void> {
+    return this.#connection.whenTaken();
+  }
+
+  cut(): void {
+    this.#connection.cut();
+  }
+
+  onFailure(error: unknown): void {
+    this.log.warn({ ...requestFields(this), err: error }, SOURCE_FAILED);
   }
 
   cancel(): void {
@@ -238,31 +265,67 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
     }
   }
 
-  #send({ status, type, body, headers }: Reply): void {
-    if (body instanceof Readable) {
-      this.#leaveToFastify(body);
+  #send(reply: Reply): void {
+    this.#dropBody();
+    const { status, body, headers } = reply;
+    if (isPieces(body)) {
+      if (this.#isCancelled) dropPieces(body);
+      else void this.#sendPieces(reply, body);
       return;
     }
-    if (this.#replied) return;
-    const { heads, isDraining, replyBudget } = this.#options;
-    const connection = this.#connection;
-    const closes = isDraining() || connection.isLast;
+    if (this.#replied || this.#isCancelled) return;
     if (isAudited(status)) this.#noteRefusal(status, headers?.['x-error-code']);
-    const contentLength = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    if (contentLength >= LARGE_REPLY) {
-      replyBudget.take(contentLength, {
-        onClose: (listener) => this.onClose(listener),
-        taken: () => takenBy(connection.socket),
-        cut: () => connection.cut(),
-      });
-    }
-    const { id } = this;
-    const added = this.#added;
-    const head = heads.head({ status, id, contentType: type, contentLength, added, headers, closes });
-    this.#replied = true;
-    this.#dropBody();
-    const isLast = closes || headers?.connection === 'close';
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    this.#options.replyBudget.take(length, this);
+    const { head, isLast } = this.#begin(reply, length);
+    const connection = this.#connection;
     connection.reply(head, body, isLast, () => this.#recordReply(status, head));
+    // Behind bytes that the client has not read even a small reply waits.
+    if (length < LARGE_REPLY && connection.socket.writableLength > 0) {
+      this.#options.replyBudget.open(this).add(length);
+    }
+  }
+
+  /** Sends a reply that is made while it is sent. Never rejects. */
+  async #sendPieces(reply: Reply, body: Pieces): Promise<void> {
+    const connection = this.#connection;
+    const pieces = takenPieces(body, this, this.#options.replyBudget);
+    try {
+      let step = await pieces.next();
+      if (this.#isCancelled) return;
+      const { head, isLast } = this.#begin(reply, undefined);
+      const chunked = isChunked({ contentLength: undefined, headers: reply.headers });
+      let before = head;
+      for (; step.done !== true; step = await pieces.next()) {
+        connection.writePiece(before, step.value, chunked);
+        before = '';
+      }
+      const end = before + (chunked ? '0\r\n\r\n' : '');
+      // The client may have closed its half behind the request meanwhile.
+      connection.endPieces(end, isLast || connection.isLast, () => this.#recordReply(reply.status, head));
+    } catch (error) {
+      if (this.#replied) connection.cut();
+      else this.#fail(error);
+    } finally {
+      void pieces.return();
+    }
+  }
+
+  /** The head of the reply, with which it begins, and whether the connection closes behind it. */
+  #begin({ status, type, headers }: Reply, contentLength: number | undefined) {
+    const closes = this.#options.isDraining() || this.#connection.isLast;
+    const parts = {
+      status,
+      id: this.id,
+      contentType: type,
+      contentLength,
+      added: this.#added,
+      headers,
+      closes,
+    };
+    const head = this.#options.heads.head(parts);
+    this.#replied = true;
+    return { head, isLast: closes || headers?.connection === 'close' };
   }
 
   #recordReply(status: number, head: string): void {
@@ -312,16 +375,5 @@ export class FastExchange implements Exchange, Leased, TracedRequest {
     const onClose = this.#onClose;
     this.#onClose = undefined;
     onClose?.();
-  }
-
-  /** Streams are Fastify's: it runs the request again. */
-  #leaveToFastify(stream: Readable): void {
-    stream.destroy();
-    this.onRepeat?.();
-    this.#replied = true;
-    const chunk = this.#chunk;
-    this.#dropBody();
-    this.#close();
-    this.#connection.handOver(chunk);
   }
 }

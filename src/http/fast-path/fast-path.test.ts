@@ -8,8 +8,10 @@ import { LIMIT, openFastDoor as open, told } from '../../../test/support/fast-do
 import { rawHttp } from '../../../test/support/raw-http.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { warmUp } from '../../../test/support/warm-up.ts';
+import { StoreUnavailableError } from '../../core/store-errors.ts';
 import { addEndpoint } from '../add-endpoint.ts';
 import type { Endpoint } from '../endpoint.ts';
+import { SOURCE_FAILED } from '../reply/reply-pieces.ts';
 
 test('a path is taken as it stands, or with one last segment that is not empty and needs no decoding', async () => {
   await using door = await open();
@@ -44,17 +46,38 @@ test("a body without a length is Fastify's, and one beyond the limit is refused"
   assert.equal(refused.headers.connection, 'close');
 });
 
-test('a reply that is a stream is sent by Fastify, and the connection goes on', async () => {
-  let closed = 0;
+test('a reply in pieces runs its endpoint once, and the connection goes on', async () => {
+  let [begun, closed] = [0, 0];
   await using door = await open({
-    echo(exchange) {
+    async *echo(exchange) {
+      begun++;
       exchange.onClose(() => closed++);
-      return Readable.from([told(exchange, exchange.body)]);
+      yield told(exchange, '');
+      yield* exchange.body.toString();
     },
   });
-  for (const body of ['abcd', 'efgh']) assert.equal(await door.post('/echo', body), `fastify: ${body}`);
-  await waitFor('all to be closed', () => closed === 4);
+  for (const body of ['abcd', 'efgh']) assert.equal(await door.post('/echo', body), `fast: ${body}`);
+  await waitFor('all to be closed', () => closed === 2);
+  assert.equal(begun, 2);
   assert.equal(await door.get('/things/a'), 'fast: a');
+});
+
+test('a reply in pieces whose source fails is refused before its first piece, and cut behind it', async () => {
+  for (const fastPath of [true, false]) {
+    await using door = await open({
+      fastPath,
+      async *echo({ body }) {
+        if (String(body) === 'late') yield 'begun';
+        throw new StoreUnavailableError('no store');
+      },
+    });
+    const early = await door.ask('/echo', { method: 'POST', body: 'early' });
+    assert.deepEqual([early.status, early.body], [503, 'STORE_UNAVAILABLE']);
+    await assert.rejects(door.ask('/echo', { method: 'POST', body: 'late' }));
+    const failures = door.log.entries.filter(({ msg }) => msg === SOURCE_FAILED);
+    assert.equal(failures.length, 1);
+    assert.match(String(Object(failures[0]?.err).message), /no store/);
+  }
 });
 
 test('a stream for a client that is gone closes its exchange once', async () => {

@@ -9,8 +9,8 @@ export interface HeadParts {
   readonly id: string;
   /** Empty for none. */
   readonly contentType: string;
-  /** In bytes. */
-  readonly contentLength: number;
+  /** In bytes; undefined for a reply in pieces. */
+  readonly contentLength: number | undefined;
   /** What was added before the endpoint answered, by name in lower case; no name of `headers` but Vary. */
   readonly added?: Readonly<Record<string, string>> | undefined;
   /** By name in lower case; they come before the content type. */
@@ -34,7 +34,7 @@ export class ReplyHeads {
   #stays = '';
   /** What ended the last usual head: the fields of its content and its connection, behind its own and without any. */
   #lastType: string | undefined;
-  #lastLength = 0;
+  #lastLength: number | undefined;
   #lastContent = '';
   #lastEnd = '';
   readonly #own = new LastFields();
@@ -44,7 +44,8 @@ export class ReplyHeads {
   head(parts: HeadParts): string {
     this.#readClock();
     const { status, id, contentType, contentLength, added, headers, closes } = parts;
-    if (status !== 200 || closes || headers?.connection !== undefined) return this.#unusual(parts);
+    if (status !== 200 || closes || contentLength === undefined || headers?.connection !== undefined)
+      return this.#unusual(parts);
     if (headers?.vary !== undefined && added?.vary !== undefined) return this.#unusual(parts);
     if (contentType !== this.#lastType || contentLength !== this.#lastLength) {
       this.#lastType = contentType;
@@ -58,7 +59,8 @@ export class ReplyHeads {
     return OK_TO_ID + id + AFTER_ID + fields + own + this.#lastContent;
   }
 
-  #unusual({ status, id, contentType, contentLength, added, headers: own, closes }: HeadParts): string {
+  #unusual(parts: HeadParts): string {
+    const { status, id, contentType, contentLength, added, headers: own, closes } = parts;
     const headers = added === undefined ? own : { ...added, ...(own && withVary(added.vary, own)) };
     let text = status === 200 ? OK : `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'unknown'}`;
     if (closes) text += '\r\nconnection: close';
@@ -74,7 +76,9 @@ export class ReplyHeads {
     }
     if (status === 304) text += `content-type: ${contentType}\r\n`;
     else if (status !== 204) text += content(contentType, contentLength);
-    return isLast ? `${text}${this.#date}\r\n` : text + this.#stays;
+    const end = isLast ? `${this.#date}\r\n` : this.#stays;
+    // Node writes this one last.
+    return text + (isChunked(parts) ? `${end.slice(0, -2)}Transfer-Encoding: chunked\r\n\r\n` : end);
   }
 
   #readClock(): void {
@@ -115,6 +119,12 @@ function fieldsOf(headers: Readonly<Record<string, string>>): string {
   return text;
 }
 
-function content(type: string, length: number): string {
-  return `${type === '' ? '' : `content-type: ${type}\r\n`}content-length: ${length}\r\n`;
+function content(type: string, length: number | undefined): string {
+  const ofType = type === '' ? '' : `content-type: ${type}\r\n`;
+  return length === undefined ? ofType : `${ofType}content-length: ${length}\r\n`;
+}
+
+/** Whether the body of a reply is sent in chunks, because nobody knows its length. */
+export function isChunked({ contentLength, headers }: Pick<HeadParts, 'contentLength' | 'headers'>): boolean {
+  return contentLength === undefined && headers?.['content-length'] === undefined;
 }

@@ -16,7 +16,6 @@ import { socketPathOf } from '../../core/unix-address.ts';
 import type { RequestTracing } from '../../observability/trace/request-tracing.ts';
 import { callerOf } from '../add-endpoint.ts';
 import { BodyBudget, DEFAULT_MAX_BODIES, setBodyBudget } from '../body/body-budget.ts';
-import { ReplyBudget } from '../body/reply-budget.ts';
 import { requestMessage } from '../body/request-message.ts';
 import { Connections } from '../connections/connections.ts';
 import { forwarding } from '../connections/forwarding.ts';
@@ -24,6 +23,8 @@ import { type ErrorFormat, sendProblem } from '../error-format.ts';
 import { type ExchangeRecorder, recordOf } from '../exchange-log.ts';
 import { FastPath } from '../fast-path/fast-path.ts';
 import { LIMITS } from '../limits.ts';
+import { ReplyBudget } from '../reply/reply-budget.ts';
+import { limitUnread } from '../reply/reply-pieces.ts';
 import type { LiveCertificate } from '../tls/live-certificate.ts';
 import {
   type OnRefusedCertificate,
@@ -33,7 +34,6 @@ import {
 import { clientErrorHandler, refuseConnect } from './client-error.ts';
 import { createDoorServer, type DoorServer } from './door-server.ts';
 import { lazyCompilers } from './lazy-compilers.ts';
-import { limitUnread } from './limit-unread.ts';
 import { ListenError, type ListenerAddress } from './listen-error.ts';
 import { baseAddress, listenOn } from './listen-on.ts';
 import { listenOnOtherAddresses } from './other-addresses.ts';
@@ -92,7 +92,6 @@ export interface Listener extends AsyncDisposable {
   close(deadline: AbortSignal): Promise<void>;
 }
 
-const DEFAULT_MAX_UNREAD = 64 * 1024 * 1024;
 /** Unknown hosts that the log names. */
 const MAX_STRANGERS = 100;
 
@@ -107,7 +106,7 @@ export function createListener(options: ListenerOptions): Listener {
   const idPrefix = randomBytes(4).toString('hex');
   let requests = 0;
   const nextId = () => `${idPrefix}-${(++requests).toString(36)}`;
-  const { replyBudget = new ReplyBudget(DEFAULT_MAX_UNREAD) } = options;
+  const { replyBudget = new ReplyBudget() } = options;
   const { bodyBudget = new BodyBudget({ max: DEFAULT_MAX_BODIES }) } = options;
   const follows = forwarding(trustProxy);
   const message = requestMessage(bodyBudget, follows.client);

@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { assetReplies } from '../../http/built-page/asset-reply.ts';
 import { builtPage, type Manifest, readManifest } from '../../http/built-page/manifest.ts';
+import { EventStreams } from '../../http/event-stream/event-streams.ts';
+import { replyBudgetOf } from '../../http/reply/reply-pieces.ts';
 import { isExposed } from '../access/exposure.ts';
 import { auditedRoutes } from '../audit/audited-routes.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
@@ -11,7 +13,6 @@ import { aboutOperations } from './about.ts';
 import { closedRoutes, consoleAccess, consoleEndpoints, isClosed } from './console-access.ts';
 import { consoleGuard } from './console-guard.ts';
 import { consolePage, refusalPage } from './console-page.ts';
-import { EventStreams } from './event-streams.ts';
 import { addLiveRoute } from './live-route.ts';
 import { testDeliveries } from './test-deliveries.ts';
 import { userRoutes } from './users.ts';
@@ -37,7 +38,7 @@ export function addConsole(
   const directory = builtPage('console');
   const manifest = readManifest(directory);
   const page = consolePage(manifest);
-  const streams = new EventStreams();
+  const streams = new EventStreams(replyBudgetOf(base));
   base.addHook('preClose', (done) => {
     streams.end();
     done();

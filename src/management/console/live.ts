@@ -1,12 +1,14 @@
 import type { DeliveryLog } from '../../inbox/delivery-log.ts';
 import type { History, HistoryReading } from '../../observability/history/history.ts';
 import type { LogTail } from '../../observability/log/log-tail.ts';
-import type { EventStream } from './event-streams.ts';
 
 /** What a stream of the console can be about. */
 export const TOPICS = ['history', 'deliveries', 'log'] as const;
 
 export type Topic = (typeof TOPICS)[number];
+
+/** Sends an event to one reader; `data` is on one line. With an id a reader that connects again says how far it was. */
+export type SendEvent = (event: string, data: string, id: string) => void;
 
 /** Where events come from; what is absent has none. */
 export interface LiveSources {
@@ -36,14 +38,14 @@ export function readPosition(id: string | undefined): Position {
 
 /** Sends the events of some topics to one reader, from a position on. */
 export function sendLive(
-  stream: EventStream,
+  sendEvent: SendEvent,
   topics: readonly Topic[],
   position: Position,
   { history, deliveries, logTail }: LiveSources,
 ): Disposable {
   const ending = new DisposableStack();
   const send = (event: string, data: string) =>
-    stream.send(event, data, `${position.sample}-${position.entry}`);
+    sendEvent(event, data, `${position.sample}-${position.entry}`);
 
   function sendSamples(source: History): void {
     const reading = source.read('15m', position.sample);

@@ -6,6 +6,8 @@ import { boundText, labelsText, numberText, samplePrefix } from './text.ts';
 
 /** Lines per chunk: about half a millisecond of work. */
 export const CHUNK_LINES = 500;
+/** A chunk with fewer lines has at most so many characters, and one line. */
+const CHUNK_LENGTH = 64 * 1024;
 
 /** The constant part of a series: its lines up to their values. */
 interface SeriesLines {
@@ -49,7 +51,7 @@ export class Exposition {
         lines[place++] = known;
         text += render(family, series, known);
         count += known.samples.length + known.buckets.length;
-        if (count < CHUNK_LINES) continue;
+        if (count < CHUNK_LINES && text.length < CHUNK_LENGTH) continue;
         yield text;
         text = '';
         count = 0;

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import type { ErrorCode } from '../../core/error-codes.ts';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import { StoreUnavailableError } from '../../core/store-errors.ts';
@@ -180,7 +180,7 @@ async function lineByLine(request: ImportRequest, asked: AskedImport, exchange: 
     }
     yield report.end(request.position?.line ?? 0);
   }
-  return reply(asked, Readable.from(text(), { objectMode: false, highWaterMark: 1 }));
+  return reply(asked, text());
 }
 
 async function whole(request: ImportRequest, asked: AskedImport): Promise<Reply> {

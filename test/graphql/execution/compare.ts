@@ -17,8 +17,8 @@ import {
   type OperationDefinitionNode,
   parse,
 } from 'graphql';
+import { Turns } from '../../../src/core/turns.ts';
 import { DEFAULT_RESULT_LIMITS, type ResultLimits } from '../../../src/graphql/execution/result-budget.ts';
-import { Turns } from '../../../src/graphql/execution/turns.ts';
 import { Operation } from '../../../src/graphql/operation.ts';
 
 /** What resolvers get: they note here what was called. */

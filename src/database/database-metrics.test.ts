@@ -22,7 +22,7 @@ test('every read is counted by its operation, and one in so many is timed', asyn
   using metrics = new Metrics();
   await using database = openDatabase('sqlite::memory:', { observer: databaseMeters(metrics) });
   for (let i = 0; i < READ_SAMPLE * 2 + 1; i++) database.users.readJson(i + 1);
-  database.users.page(0, 10, 10);
+  database.users.page('json', 0, 10);
   database.inbox.backlog();
   assert.deepEqual(read(metrics, 'database.reads', 'user.read'), { COUNT: READ_SAMPLE * 2 + 1 });
   assert.deepEqual(read(metrics, 'database.reads', 'user.page'), { COUNT: 1 });

@@ -1,48 +1,51 @@
-import { Readable } from 'node:stream';
-import { setImmediate as nextTick } from 'node:timers/promises';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import type { DatabaseUserStore, UserPage } from '../users/database-user-store.ts';
+import type { Reply } from '../http/endpoint.ts';
+import type { DatabaseUserStore } from '../users/database-user-store.ts';
+import { exportHead, type UserFormat, type UserPage, userPages } from '../users/user-pages.ts';
 import { data } from './envelope.ts';
 
-/** Users per piece of the list: a few dozen kilobytes, made in a fraction of a millisecond. */
-const PAGE = 500;
-
-const [HEAD = '', TAIL = ''] = data('[|]').split('|');
-
-/** The list of all users. */
+/** All users in a format. */
 export interface UserList {
-  readonly body: string | Readable;
+  readonly body: Reply['body'];
   /** What named the state of all users when the list began. */
   readonly state: string;
 }
 
-/**
- * GET /users (contract 4.2): all users in id order. A list that fits one page is sent whole;
- * a longer one is a stream that asks the store for the next page only when the client took the last one,
- * so memory stays flat however many users there are. Each piece shows the users as they are when it is read;
- * users created after the start of a long list are not in it.
- */
-export function listUsers(users: DatabaseUserStore): MaybePromise<UserList> {
-  return whenReady(users.page(0, Number.MAX_SAFE_INTEGER, PAGE), (first) => ({
-    state: first.state,
-    body:
-      first.count < PAGE
-        ? data(`[${first.json}]`)
-        : Readable.from(pieces(users, first), { objectMode: false, highWaterMark: 1 }),
-  }));
-}
+const [HEAD = '', TAIL = ''] = data('[|]').split('|');
 
-async function* pieces(users: DatabaseUserStore, first: UserPage): AsyncGenerator<string> {
-  const upTo = await users.lastId();
-  yield HEAD + first.json;
-  let after = first.lastId;
-  while (after < upTo) {
-    // A fast reader takes each piece at once; other requests run in between.
-    await nextTick();
-    const page = await users.page(after, upTo, PAGE);
-    if (page.count === 0) break;
-    yield `,${page.json}`;
-    after = page.lastId;
+/**
+ * Lists all users in id order (contract 4.2). A list that fits one page is sent whole; a longer one in pieces, each of
+ * which is read when the client has taken the one before, so memory stays flat however many users there are. Each piece
+ * shows the users as they are when it is read; users created after the start of a long list are not in it.
+ */
+export function userLister(users: DatabaseUserStore, format: UserFormat): () => MaybePromise<UserList> {
+  const frame = {
+    head: Buffer.from(format === 'json' ? HEAD : exportHead(format)),
+    tail: Buffer.from(format === 'json' ? TAIL : ''),
+    /** The first user of a list has no comma in front of it. */
+    skipped: format === 'json' ? 1 : 0,
+  };
+  /** The last list that fitted one page. As long as nobody changes users, the store gives the same page. */
+  let last: { readonly page: UserPage; readonly list: UserList } | undefined;
+
+  async function* pieces(first: UserPage): AsyncGenerator<Buffer> {
+    const range = { after: first.lastId, upTo: await users.lastId() };
+    yield Buffer.concat([frame.head, first.bytes.subarray(frame.skipped)]);
+    for await (const { bytes, more } of userPages(users, format, range)) {
+      if (more) yield bytes;
+      else return yield Buffer.concat([bytes, frame.tail]);
+    }
+    yield frame.tail;
   }
-  yield TAIL;
+
+  return () =>
+    whenReady(users.page(format, 0, Number.MAX_SAFE_INTEGER), (page) => {
+      const { bytes, more, state } = page;
+      if (more) return { body: pieces(page), state };
+      if (page !== last?.page) {
+        const body = Buffer.concat([frame.head, bytes.subarray(frame.skipped), frame.tail]);
+        last = { page, list: { body, state } };
+      }
+      return last.list;
+    });
 }

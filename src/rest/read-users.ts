@@ -3,13 +3,13 @@ import { quote } from '../core/quote.ts';
 import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
 import { preferences } from '../http/prefer.ts';
 import { HttpProblem } from '../http/problem.ts';
-import type { ExportFormat } from '../users/export-users.ts';
 import { onlyFields, readFields, readListParameters } from '../users/lists/parameters.ts';
 import { readUserId } from '../users/user-id.ts';
-import { askedExport, exportList } from './bulk/export-endpoint.ts';
+import type { ExportFormat } from '../users/user-pages.ts';
+import { askedExport, exporter } from './bulk/export-endpoint.ts';
 import { data, json } from './envelope.ts';
 import { listPage, totalHeaders } from './list-page.ts';
-import { listUsers } from './list-users.ts';
+import { userLister } from './list-users.ts';
 import { NO_SUCH_USER } from './rest-errors.ts';
 import type { UserEndpointOptions } from './user-endpoints.ts';
 import {
@@ -23,6 +23,8 @@ import {
 /** GET /users: all users, or the page that the parameters ask for. */
 export function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
   const path = `${prefix}/users`;
+  const list = userLister(users, 'json');
+  const exportUsers = exporter(users);
   let lastState: string | undefined;
   let lastHeaders: Readonly<Record<string, string>> = {};
 
@@ -36,15 +38,14 @@ export function readList({ users, prefix }: UserEndpointOptions): Endpoint['hand
   }
 
   const whole = (more?: Reply['headers']) =>
-    whenReady(listUsers(users), ({ body, state }) =>
+    whenReady(list(), ({ body, state }) =>
       json(body, 200, more === undefined ? headersOf(state) : { ...headersOf(state), ...more }),
     );
 
   /** All users as lines: pages and filters are those of JSON. */
   function exportAsked(exchange: Exchange, format: ExportFormat): MaybePromise<Reply> {
     const isLenient = preferences(exchange).get('handling') === 'lenient';
-    if (readListParameters(exchange.query, isLenient) === undefined)
-      return exportList(users, format, exchange);
+    if (readListParameters(exchange.query, isLenient) === undefined) return exportUsers(format, exchange);
     const [name = ''] = Object.keys(exchange.query);
     throw new HttpProblem(
       400,

@@ -1,5 +1,4 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import type { ExportFormat, UserRows } from './export-users.ts';
 import type { IdempotencyKey, IdempotentOutcome } from './idempotent-create.ts';
 import type { ImportMark, ImportPosition } from './import/import-position.ts';
 import { readNewUser, userProblem } from './new-user.ts';
@@ -7,25 +6,11 @@ import type { NewUser, User } from './user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from './user-change.ts';
 import { readUserId } from './user-id.ts';
 import type { UserLists } from './user-list.ts';
+import { type UserFormat, type UserPage, userPages } from './user-pages.ts';
 import { UserRefusedError, type UserStore } from './user-store.ts';
-
-/** Consecutive users as JSON text, without the array's brackets. */
-export interface UserPage {
-  /** Comma-separated JSON objects with the keys id, name, email in this order; empty when there are none. */
-  readonly json: string;
-  /** How many users the page holds. */
-  readonly count: number;
-  /** The id of the last one: the keyset cursor of the next page. */
-  readonly lastId: number;
-  /** What `state` gave for the users of the page. */
-  readonly state: string;
-}
 
 /** What became of users that are stored together or not at all. */
 export type WholeImport = { readonly ids: readonly number[] } | { readonly taken: number };
-
-/** Users that are read at once. */
-const PAGE = 1_000;
 
 /**
  * The users of a database (contract 2.2), which the REST and the GraphQL door share.
@@ -37,8 +22,8 @@ export abstract class DatabaseUserStore implements UserStore {
   abstract readonly lists: UserLists;
   /** The user as a JSON object with the keys id, name, email in this order, and its version. */
   abstract read(id: number): MaybePromise<VersionedUser | undefined>;
-  /** Up to `limit` users in id order with `after` < id <= `upTo`. */
-  abstract page(after: number, upTo: number, limit: number): MaybePromise<UserPage>;
+  /** The first users in id order with `after` < id <= `upTo`, about `PAGE_BYTES` of them. */
+  abstract page(format: UserFormat, after: number, upTo: number): MaybePromise<UserPage>;
   /** The highest id in the store, 0 when it is empty. */
   abstract lastId(): MaybePromise<number>;
   /** What names the state of all users; another one after every change, whoever made it. */
@@ -59,8 +44,6 @@ export abstract class DatabaseUserStore implements UserStore {
   abstract importAll(users: readonly NewUser[], mark?: ImportMark): Promise<WholeImport>;
   /** Begins an import with a key, or goes on with it; resolves to its position. */
   abstract beginImport(key: string): Promise<ImportPosition>;
-  /** Up to `limit` users in id order with `after` < id <= `upTo`, as lines of a format. */
-  abstract rows(format: ExportFormat, after: number, upTo: number, limit: number): MaybePromise<UserRows>;
   /** Replaces name and email durably; resolves to false when no user has that id. */
   abstract update(id: number, user: NewUser): Promise<boolean>;
   /** Removes a user durably; resolves to false when no user has that id. */
@@ -76,21 +59,19 @@ export abstract class DatabaseUserStore implements UserStore {
   }
 
   all(): MaybePromise<Iterable<User> | AsyncIterable<User>> {
-    return whenReady(this.page(0, Number.MAX_SAFE_INTEGER, PAGE), (page) =>
-      page.count < PAGE
-        ? usersOf(page)
-        : // It may be read by several, each from its beginning.
-          { [Symbol.asyncIterator]: () => this.#pages(page) },
+    return whenReady(this.page('json', 0, Number.MAX_SAFE_INTEGER), (page) =>
+      page.more
+        ? // It may be read by several, each from its beginning.
+          { [Symbol.asyncIterator]: () => this.#usersFrom(page) }
+        : usersOf(page),
     );
   }
 
   /** The users from a page on, up to the last one that there is now. */
-  async *#pages(first: UserPage): AsyncGenerator<User> {
-    const last = await this.lastId();
-    for (let page = first; ; page = await this.page(page.lastId, last, PAGE)) {
-      yield* usersOf(page);
-      if (page.count < PAGE) return;
-    }
+  async *#usersFrom(first: UserPage): AsyncGenerator<User> {
+    const range = { after: first.lastId, upTo: await this.lastId() };
+    yield* usersOf(first);
+    for await (const page of userPages(this, 'json', range)) yield* usersOf(page);
   }
 
   byId(id: string): MaybePromise<User | undefined> {
@@ -109,8 +90,8 @@ export abstract class DatabaseUserStore implements UserStore {
   }
 }
 
-function usersOf({ json }: UserPage): readonly User[] {
-  return (JSON.parse(`[${json}]`) as readonly StoredUser[]).map(toUser);
+function usersOf({ bytes }: UserPage): readonly User[] {
+  return (JSON.parse(`[${bytes.subarray(1)}]`) as readonly StoredUser[]).map(toUser);
 }
 
 /** The user of a JSON object as engines build it; its id becomes a string (contract 2.1). */

@@ -9,8 +9,9 @@ import {
   type UserEventType,
 } from './user-event.ts';
 import type { UserFeed } from './user-feed.ts';
+import { PageRows } from './user-pages.ts';
 
-/** Events per read. */
+/** Maximum number of events per read; fewer where they are large. */
 const PAGE = 200;
 /** Events that are kept in memory for all followers; one that is further behind reads the log. */
 const MAX_RECENT = 1_000;
@@ -24,6 +25,7 @@ const INTERVAL = 1_000;
 export class UserEventFeed implements UserFeed, Disposable {
   readonly #log: UserEventLog;
   readonly #pause: number;
+  readonly #rows = new PageRows(PAGE);
   readonly #followers = new Set<EventFollower>();
   /** The newest events, up to `#newest`, behind the position `#from`. */
   #recent: UserEvent[] = [];
@@ -93,10 +95,10 @@ export class UserEventFeed implements UserFeed, Disposable {
       if (this.#newest === undefined || after.position > this.#newest.position) return undefined;
       if (after.position < this.#from) return undefined;
       const next = this.#recent.findLastIndex(({ position }) => position <= after.position) + 1;
-      return this.#recent.slice(next, next + PAGE);
+      return this.#recent.slice(next, next + this.#rows.rowsFor(0));
     },
     read: async (after) => {
-      const events = await this.#log.read(after, PAGE);
+      const events = await this.#read(after, this.#rows.rowsFor(0));
       if (events === undefined) throw new EventsGoneError();
       return events;
     },
@@ -136,12 +138,13 @@ export class UserEventFeed implements UserFeed, Disposable {
     this.#polledAt = performance.now();
     let newest = this.#newest;
     while (newest !== undefined) {
-      const events: readonly UserEvent[] | undefined = await this.#log.read(newest, PAGE);
+      const limit = this.#rows.rowsFor(0);
+      const events: readonly UserEvent[] | undefined = await this.#read(newest, limit);
       // The database was replaced, by an older backup for example.
       if (events === undefined) break;
       newest = events.at(-1) ?? newest;
       this.#keep(events, newest);
-      if (events.length < PAGE) return newest;
+      if (events.length < limit) return newest;
     }
     newest = await this.#log.newest();
     this.#recent = [];
@@ -149,6 +152,15 @@ export class UserEventFeed implements UserFeed, Disposable {
     this.#newest = newest;
     for (const follower of this.#followers) follower.doubt();
     return newest;
+  }
+
+  async #read(after: EventPosition, limit: number): Promise<readonly UserEvent[] | undefined> {
+    const events = await this.#log.read(after, limit);
+    if (events !== undefined) {
+      const length = events.reduce((sum, { json }) => sum + json.length, 0);
+      this.#rows.read(length, events.length);
+    }
+    return events;
   }
 
   #keep(events: readonly UserEvent[], newest: EventPosition): void {

@@ -41,7 +41,7 @@ const delivery = (id = randomUUIDv7()) => newDelivery({ id, receivedAt: Date.now
 /** Everything that a door calls. */
 const calls = ({ users, inbox, ping, pingWriter }: Database) => ({
   read: () => users.readJson(1),
-  page: () => users.page(0, 10, 10),
+  page: () => users.page('json', 0, 10),
   create: () => users.create(USER),
   update: () => users.update(1, USER),
   remove: () => users.remove(1),
@@ -248,7 +248,7 @@ describe('faults of PostgreSQL', { skip: withoutPostgres ?? false }, () => {
       results.flatMap(({ status }, i) => (status === 'rejected' ? [i] : [])),
       [7],
     );
-    assert.equal((await users.page(0, 100, 100)).count, 19);
+    assert.equal((await users.page('json', 0, 100)).count, 19);
   });
 
   test('a closed database answers nothing, and a silent server does not keep it from closing', async () => {

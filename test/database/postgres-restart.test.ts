@@ -74,8 +74,8 @@ async function load(database: Database, ledger: Ledger, signal: AbortSignal): Pr
 async function allUsers({ users }: Database): Promise<ReadonlyMap<number, string>> {
   const found = new Map<number, string>();
   for (let after = 0; ; ) {
-    const page = await users.page(after, Number.MAX_SAFE_INTEGER, 1_000);
-    for (const { id, name } of JSON.parse(`[${page.json}]`)) found.set(id, name);
+    const page = await users.page('json', after, Number.MAX_SAFE_INTEGER);
+    for (const { id, name } of JSON.parse(`[${page.bytes.subarray(1)}]`)) found.set(id, name);
     if (page.count === 0) return found;
     after = page.lastId;
   }

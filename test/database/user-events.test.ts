@@ -103,8 +103,8 @@ for (const [engine, open] of Object.entries(engines)) {
         if (type === 'deleted') replayed.delete(id);
         else replayed.set(id, json);
       }
-      const page = await users.page(0, Number.MAX_SAFE_INTEGER, 1_000);
-      assert.equal([...replayed.values()].join(), page.json);
+      const page = await users.page('json', 0, Number.MAX_SAFE_INTEGER);
+      assert.equal([...replayed.values()].join(), String(page.bytes.subarray(1)));
       await events.return();
     });
 

@@ -150,7 +150,7 @@ for (const [calls, error, count] of STARTS) {
 
       const file = join(folder.path, 'portico.db');
       await using database = await openDatabase(`sqlite:${file}`);
-      const page = await database.users.page(0, 10, 10);
+      const page = await database.users.page('json', 0, 10);
       if (created) assert.equal(page.count, 1, 'what was acknowledged is there');
       assert.ok((await database.users.create({ name: 'next', email: 'a@b' })) > 0);
       using store = readStore(file);

@@ -1,5 +1,5 @@
 import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import type { ExportFormat } from '../../users/export-users.ts';
+import type { ExportFormat } from '../../users/user-pages.ts';
 
 /** Users are personal data: the file is its owner's alone, whatever the umask lets. */
 const PRIVATE = 0o600;
@@ -44,9 +44,8 @@ export class ExportFile implements AsyncDisposable {
     return this.#position;
   }
 
-  /** Appends text, with the users up to `lastId`. */
-  async append(text: string, users: number, lastId: number): Promise<void> {
-    const bytes = Buffer.from(text);
+  /** Appends bytes, with the users up to `lastId`. */
+  async append(bytes: Buffer, users: number, lastId: number): Promise<void> {
     for (let at = 0; at < bytes.length; ) {
       const place = this.#position.bytes + at;
       at += (await this.#file.write(bytes, at, bytes.length - at, place)).bytesWritten;

@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { DatabaseUserStore } from '../../users/database-user-store.ts';
-import { type ExportFormat, exportHead, exportUsers } from '../../users/export-users.ts';
+import { type ExportFormat, exportHead, userPages } from '../../users/user-pages.ts';
 import { type CommandArguments, readArguments } from '../argv/command-arguments.ts';
 import { usages } from '../help/usages.ts';
 import { openExisting } from '../open-existing.ts';
@@ -45,9 +46,11 @@ async function toOutput(
   signal: AbortSignal,
 ): Promise<number> {
   await printData(exportHead(format));
-  for await (const { text } of exportUsers(users, format, { after: 0, upTo: await users.lastId() })) {
+  for await (const { bytes } of userPages(users, format, { after: 0, upTo: await users.lastId() })) {
+    // Signals arrive in between.
+    await nextTick();
     if (signal.aborted) return INTERRUPTED;
-    await printData(text);
+    await printData(bytes);
   }
   return 0;
 }
@@ -62,11 +65,11 @@ async function toFile(users: DatabaseUserStore, { path, format, restart }: FileE
   const fresh = { format, bytes: 0, users: 0, lastId: 0, upTo: await users.lastId() };
   await using file = await ExportFile.open(path, fresh, restart);
   const { lastId: after, upTo, bytes, users: resumed } = file.position;
-  if (bytes === 0) await file.append(exportHead(format), 0, 0);
+  if (bytes === 0) await file.append(Buffer.from(exportHead(format)), 0, 0);
   using progress = showProgress('Users exported:', await users.lists.count([]));
   let recordedAt = performance.now();
-  for await (const rows of exportUsers(users, format, { after, upTo })) {
-    await file.append(rows.text, rows.count, rows.lastId);
+  for await (const page of userPages(users, format, { after, upTo })) {
+    await file.append(page.bytes, page.count, page.lastId);
     progress.update(file.position.users);
     if (signal.aborted) {
       await file.record();

@@ -1,10 +1,9 @@
 import { UserEventFeed } from '../../users/user-event-feed.ts';
-import type { Database } from '../database.ts';
+import { type Database, PING } from '../database.ts';
 import { EventRetention } from '../event-retention.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
-import { PING } from '../ping.ts';
 import { postgresApiTokens } from './api-tokens.ts';
 import { postgresAuditStore } from './audit-store.ts';
 import { PostgresDeliveryLog } from './inbox/delivery-log.ts';

@@ -1,3 +1,4 @@
+import { PAGE_BYTES, type UserFormat } from '../../users/user-pages.ts';
 import { USERS_STATE } from './user-lists.ts';
 
 /** A user as JSON text. */
@@ -6,23 +7,24 @@ export const USER_JSON = `'{"id":' || id || ',"name":' || to_json(name)::text ||
 
 export const READ = { name: 'user-read', text: `SELECT ${USER_JSON}, version FROM users WHERE id = $1` };
 export const STATE = { name: 'user-state', text: `SELECT ${USERS_STATE}` };
-export const PAGE = {
-  name: 'user-page',
+/** The users of a page, and how many were looked at: those behind its bytes are left out. */
+const pageAs = (format: UserFormat, written: string) => ({
+  name: `user-page-${format}`,
   text: `
-    SELECT count(*), max(id), string_agg(${USER_JSON}, ',' ORDER BY id), ${USERS_STATE}
-    FROM (SELECT id, name, email FROM users WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS page`,
-};
-const rowsAs = (name: string, line: string) => ({
-  name,
-  text: `
-    SELECT count(*), max(id), string_agg(${line}, '' ORDER BY id)
-    FROM (SELECT id, name, email FROM users WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS page`,
+    SELECT count(*) FILTER (WHERE before < ${PAGE_BYTES}), max(id) FILTER (WHERE before < ${PAGE_BYTES}),
+      string_agg(text, '' ORDER BY id) FILTER (WHERE before < ${PAGE_BYTES}),
+      ${USERS_STATE}, count(*)
+    FROM (
+      SELECT id, text, coalesce(sum(octet_length(text)) OVER behind, 0) AS before
+      FROM (
+        SELECT id, ${written} AS text FROM users WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3) AS written
+      WINDOW behind AS (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) AS page`,
 });
-/** Users as lines. */
-export const ROWS = {
-  ndjson: rowsAs('user-lines', `${USER_JSON} || chr(10)`),
-  csv: rowsAs(
-    'user-csv',
+export const PAGE = {
+  json: pageAs('json', `',' || ${USER_JSON}`),
+  ndjson: pageAs('ndjson', `${USER_JSON} || chr(10)`),
+  csv: pageAs(
+    'csv',
     `id || ',"' || replace(name, '"', '""') || '","' || replace(email, '"', '""') || '"' || chr(13) || chr(10)`,
   ),
 };

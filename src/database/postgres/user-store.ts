@@ -1,14 +1,15 @@
-import { DatabaseUserStore, type UserPage, type WholeImport } from '../../users/database-user-store.ts';
-import type { ExportFormat, UserRows } from '../../users/export-users.ts';
+import { DatabaseUserStore, type WholeImport } from '../../users/database-user-store.ts';
 import type { IdempotencyKey, IdempotentOutcome } from '../../users/idempotent-create.ts';
 import type { ImportMark, ImportPosition } from '../../users/import/import-position.ts';
 import type { SearchLevel } from '../../users/search-level.ts';
 import type { NewUser } from '../../users/user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from '../../users/user-change.ts';
 import type { UserLists } from '../../users/user-list.ts';
+import { PageRows, type UserFormat, type UserPage } from '../../users/user-pages.ts';
 import { emailTaken } from '../../users/user-store.ts';
 import type { BatchQueue } from '../batch-queue.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
+import { PageCache, pageKey } from '../page-cache.ts';
 import { storedKey } from '../stored-key.ts';
 import type { Row, Statement } from './pool/connection.ts';
 import type { Server } from './pool/server.ts';
@@ -26,17 +27,16 @@ import {
   READ_KEY,
   REMOVE,
   REMOVE_IF,
-  ROWS,
   STATE,
   UPDATE,
 } from './user-statements.ts';
 import { CHECK_USERS } from './write-check.ts';
 import { singleWrite, writeQueue } from './write-queue.ts';
 
+/** Users that the server looks at for a page. */
+const MAX_ROWS = 1_000;
 /** Any moment is before this one. */
 const NEVER = Number.MAX_SAFE_INTEGER;
-/** A larger page is read on a connection of its own: other reads would wait behind it. */
-const SHORT_PAGE = 1_000;
 /** Batches of creates that run at the same time, each on a connection of its own. */
 const CREATE_CONCURRENCY = 2;
 
@@ -67,6 +67,11 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
   readonly #updates: BatchQueue<Update, boolean>;
   readonly #removals: BatchQueue<number, boolean>;
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
+  readonly #pages = new PageCache<string>();
+  readonly #rowsOfPage = new PageRows(MAX_ROWS);
+  /** The state that is being read, and the one that is read next. */
+  #readingState: Promise<string> | undefined;
+  #nextState: Promise<string> | undefined;
 
   constructor({ server, reads, observer, search, onChanged }: PostgresUserStoreOptions) {
     super();
@@ -100,35 +105,50 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     return row && { json: String(row[0]), version: Number(row[1]) };
   }
 
-  async state(): Promise<string> {
+  /** Those who ask while it is being read share the next one, which begins after they have asked. */
+  state(): Promise<string> {
+    this.#nextState ??= Promise.resolve(this.#readingState)
+      .catch(() => {})
+      .then(() => {
+        this.#nextState = undefined;
+        this.#readingState = this.#readState();
+        return this.#readingState;
+      });
+    return this.#nextState;
+  }
+
+  async #readState(): Promise<string> {
     const [row] = await this.#reads.run(STATE, []);
     return String(row?.[0]);
   }
 
-  async page(after: number, upTo: number, limit: number): Promise<UserPage> {
-    const values = [after, upTo, limit];
-    const [row] = await counted(this.#tallies.page, () => this.#reads.run(PAGE, values, limit > SHORT_PAGE));
-    const [count = 0, lastId, json, state = ''] = (row ?? []) as [
+  /** Where it was read before, only the state of all users is asked for, which tells whether one was changed. */
+  async page(format: UserFormat, after: number, upTo: number): Promise<UserPage> {
+    const key = pageKey(format, after, upTo);
+    const known = this.#pages.has(key) ? this.#pages.find(await this.state(), key) : undefined;
+    if (known !== undefined) return known;
+    const limit = this.#rowsOfPage.rowsFor(0);
+    const [row] = await counted(this.#tallies.page, () =>
+      this.#reads.run(PAGE[format], [after, upTo, limit]),
+    );
+    const [count = 0, lastId, text, state = '', looked = 0] = (row ?? []) as [
       number?,
       (number | null)?,
       (string | null)?,
       string?,
+      number?,
     ];
-    return { count, lastId: lastId ?? after, json: json ?? '', state };
+    const bytes = Buffer.from(text ?? '');
+    this.#rowsOfPage.read(bytes.length, count);
+    const more = count < looked || looked === limit;
+    const page = { bytes, count, lastId: lastId ?? after, more, state };
+    this.#pages.add(state, key, page);
+    return page;
   }
 
   async lastId(): Promise<number> {
     const [row] = await counted(this.#tallies.lastId, () => this.#reads.run(LAST_ID, []));
     return Number(row?.[0] ?? 0);
-  }
-
-  async rows(format: ExportFormat, after: number, upTo: number, limit: number): Promise<UserRows> {
-    const values = [after, upTo, limit];
-    const [row] = await counted(this.#tallies.page, () =>
-      this.#reads.run(ROWS[format], values, limit > SHORT_PAGE),
-    );
-    const [count = 0, lastId, text] = (row ?? []) as [number?, (number | null)?, (string | null)?];
-    return { count, lastId: lastId ?? after, text: text ?? '' };
   }
 
   importUsers(users: readonly NewUser[], mark?: ImportMark): Promise<readonly (number | undefined)[]> {

@@ -1,12 +1,11 @@
 import { DatabaseSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../../core/store-errors.ts';
 import { UserEventFeed } from '../../users/user-event-feed.ts';
-import type { Database } from '../database.ts';
+import { type Database, PING } from '../database.ts';
 import { EventRetention } from '../event-retention.ts';
 import { requireNothingPending } from '../migration-files.ts';
 import { unobserved } from '../observer.ts';
 import type { OpenOptions } from '../open-options.ts';
-import { PING } from '../ping.ts';
 import { sqliteApiTokens } from './api-tokens.ts';
 import { sqliteAuditStore } from './audit-store.ts';
 import { openReadConnection, openWriteConnection } from './connection.ts';

@@ -28,8 +28,19 @@ export class TickSnapshot {
     if (!this.#entered) {
       this.#entered = true;
       setImmediate(this.#endTick);
-    } else if (this.#reads.isOpen && !this.#reads.isTransaction && !this.#mustYield()) this.#begin.run();
+    } else if (!this.#mustYield()) this.#beginOnce();
   };
+
+  /** Called before several reads that have to see the same state, even where they are the first of their tick. */
+  hold(): void {
+    this.enter();
+    this.#beginOnce();
+  }
+
+  /** Called behind the reads of `hold`: they make way for a checkpoint like any other. */
+  giveWay(): void {
+    if (this.#mustYield()) this.refresh();
+  }
 
   /** Changes with each commit of another connection, in any process; inside a snapshot it stays the same. */
   version(): number {
@@ -38,8 +49,18 @@ export class TickSnapshot {
 
   /** Ends the transaction. Called before a commit is acknowledged, so that later reads see it. */
   readonly refresh = (): void => {
-    if (this.#reads.isOpen && this.#reads.isTransaction) this.#end.run();
+    if (!this.#reads.isOpen || !this.#reads.isTransaction) return;
+    try {
+      this.#end.run();
+    } catch {
+      // A read of it has failed, and whoever asked was told; SQLite may have ended it by itself.
+      if (this.#reads.isTransaction) this.#reads.exec('ROLLBACK');
+    }
   };
+
+  #beginOnce(): void {
+    if (this.#reads.isOpen && !this.#reads.isTransaction) this.#begin.run();
+  }
 
   readonly #endTick = (): void => {
     this.#entered = false;

@@ -1,16 +1,16 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import { DatabaseUserStore, type UserPage, type WholeImport } from '../../users/database-user-store.ts';
-import type { ExportFormat, UserRows } from '../../users/export-users.ts';
+import { DatabaseUserStore, type WholeImport } from '../../users/database-user-store.ts';
 import type { IdempotencyKey, IdempotentOutcome } from '../../users/idempotent-create.ts';
 import type { ImportMark, ImportPosition } from '../../users/import/import-position.ts';
 import type { SearchLevel } from '../../users/search-level.ts';
 import type { NewUser } from '../../users/user.ts';
 import type { ChangeOutcome, UserChange, VersionedUser, WriteCondition } from '../../users/user-change.ts';
 import type { UserLists } from '../../users/user-list.ts';
+import { PAGE_BYTES, PageRows, type UserFormat, type UserPage } from '../../users/user-pages.ts';
 import { emailTaken } from '../../users/user-store.ts';
 import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
+import { PageCache, pageKey } from '../page-cache.ts';
 import { storedKey } from '../stored-key.ts';
-import { PageCache } from './page-cache.ts';
 import { readRow } from './read-row.ts';
 import type { TickSnapshot } from './tick-snapshot.ts';
 import { SqliteUserImport } from './user-import.ts';
@@ -19,11 +19,14 @@ import type { Row } from './writer/batch.ts';
 import type { WriteQueue } from './writer/write-queue.ts';
 
 const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
-/** A user as a line. */
-const LINES: Readonly<Record<ExportFormat, string>> = {
+/** A user in each format. */
+const WRITTEN: Readonly<Record<UserFormat, string>> = {
+  json: `',' || ${USER_JSON}`,
   ndjson: `${USER_JSON} || char(10)`,
   csv: `id || ',"' || replace(name, '"', '""') || '","' || replace(email, '"', '""') || '"' || char(13, 10)`,
 };
+/** Users that are read at once: if all of them are as large as users can be, they have 1.3 MB. */
+const MAX_ROWS = 256;
 /** Any moment is before this one. */
 const NEVER = Number.MAX_SAFE_INTEGER;
 
@@ -40,19 +43,27 @@ export interface SqliteUserStoreOptions {
   onChanged(): void;
 }
 
+interface PageRow {
+  readonly count: number;
+  readonly lastId: number | null;
+  readonly text: string | null;
+}
+
 /** Users in SQLite: reads on the caller's thread, writes through the queue. */
 export class SqliteUserStore extends DatabaseUserStore {
   readonly lists: UserLists;
   readonly #snapshot: TickSnapshot | undefined;
-  readonly #pages = new PageCache();
+  readonly #pages = new PageCache<number>();
+  readonly #rowsOfPage = new PageRows(MAX_ROWS);
   readonly #writes: WriteQueue;
   readonly #imports: SqliteUserImport;
   readonly #onChanged: () => void;
   readonly #read: StatementSync;
-  readonly #page: StatementSync;
-  readonly #rows: Readonly<Record<ExportFormat, StatementSync>>;
+  readonly #page: Readonly<Record<UserFormat, StatementSync>>;
   readonly #lastId: StatementSync;
   readonly #state: StatementSync;
+  /** The state of all users at a version of the database. */
+  #known: { readonly version: number; readonly state: string } | undefined;
   /** The idempotency keys of creates in progress; an SQLite file has one service. */
   readonly #running = new Set<string>();
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
@@ -71,14 +82,11 @@ export class SqliteUserStore extends DatabaseUserStore {
     };
     this.#read = reads.prepare(`SELECT ${USER_JSON} AS json, version FROM users WHERE id = ?`);
     // The rows reach the aggregate in the order of the inner query.
-    this.#page = reads.prepare(`
-      SELECT count(*) AS count, max(id) AS lastId, group_concat(${USER_JSON}) AS json, ${USERS_STATE} AS state
-      FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ? + 0)`);
-    const rows = (line: string) =>
+    const page = (format: UserFormat) =>
       reads.prepare(`
-        SELECT count(*) AS count, max(id) AS lastId, group_concat(${line}, '') AS text
+        SELECT count(*) AS count, max(id) AS lastId, group_concat(${WRITTEN[format]}, '') AS text
         FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ? + 0)`);
-    this.#rows = { ndjson: rows(LINES.ndjson), csv: rows(LINES.csv) };
+    this.#page = { json: page('json'), ndjson: page('ndjson'), csv: page('csv') };
     this.#state = reads.prepare(`SELECT ${USERS_STATE} AS state`);
     this.#lastId = reads.prepare('SELECT max(id) AS lastId FROM users');
   }
@@ -90,45 +98,54 @@ export class SqliteUserStore extends DatabaseUserStore {
 
   state(): string {
     this.#snapshot?.enter();
-    return readRow<{ state: string }>(this.#state)?.state ?? '';
+    const version = this.#snapshot?.version();
+    if (version !== undefined && version === this.#known?.version) return this.#known.state;
+    const state = readRow<{ state: string }>(this.#state)?.state ?? '';
+    if (version !== undefined) this.#known = { version, state };
+    return state;
   }
 
-  page(after: number, upTo: number, limit: number): UserPage {
-    if (this.#snapshot === undefined) return this.#readPage(after, upTo, limit);
-    this.#snapshot.enter();
-    const version = this.#snapshot.version();
-    return this.#pages.find(version, `${after} ${upTo} ${limit}`, () => this.#readPage(after, upTo, limit));
+  /** Nothing is read where nobody has committed since the page was read, in whichever process. */
+  page(format: UserFormat, after: number, upTo: number): UserPage {
+    const snapshot = this.#snapshot;
+    if (snapshot === undefined) return this.#readPage(format, after, upTo);
+    const key = pageKey(format, after, upTo);
+    snapshot.enter();
+    const known = this.#pages.find(snapshot.version(), key);
+    if (known !== undefined) return known;
+    snapshot.hold();
+    const page = this.#readPage(format, after, upTo);
+    this.#pages.add(snapshot.version(), key, page);
+    snapshot.giveWay();
+    return page;
   }
 
-  #readPage(after: number, upTo: number, limit: number): UserPage {
-    const row = counted(this.#tallies.page, () =>
-      readRow<{ count: number; lastId: number | null; json: string | null; state: string }>(
-        this.#page,
-        after,
-        upTo,
-        limit,
-      ),
-    );
-    const { count = 0, state = '' } = row ?? {};
-    return { count, lastId: row?.lastId ?? after, json: row?.json ?? '', state };
+  /** Reads a few users at a time until the page has its bytes, in one snapshot. */
+  #readPage(format: UserFormat, after: number, upTo: number): UserPage {
+    return counted(this.#tallies.page, () => {
+      const state = this.state();
+      const texts: string[] = [];
+      let [bytes, count, lastId, more] = [0, 0, after, true];
+      while (more && bytes < PAGE_BYTES) {
+        const limit = this.#rowsOfPage.rowsFor(bytes);
+        const row = readRow<PageRow>(this.#page[format], lastId, upTo, limit);
+        const text = row?.text ?? '';
+        const found = row?.count ?? 0;
+        const size = Buffer.byteLength(text);
+        this.#rowsOfPage.read(size, found);
+        if (found > 0) texts.push(text);
+        bytes += size;
+        count += found;
+        lastId = row?.lastId ?? lastId;
+        more = found === limit;
+      }
+      return { bytes: Buffer.from(texts.join('')), count, lastId, more, state };
+    });
   }
 
   lastId(): number {
     this.#snapshot?.enter();
     return counted(this.#tallies.lastId, () => readRow<{ lastId: number | null }>(this.#lastId))?.lastId ?? 0;
-  }
-
-  rows(format: ExportFormat, after: number, upTo: number, limit: number): UserRows {
-    this.#snapshot?.enter();
-    const row = counted(this.#tallies.page, () =>
-      readRow<{ count: number; lastId: number | null; text: string | null }>(
-        this.#rows[format],
-        after,
-        upTo,
-        limit,
-      ),
-    );
-    return { count: row?.count ?? 0, lastId: row?.lastId ?? after, text: row?.text ?? '' };
   }
 
   importUsers(users: readonly NewUser[], mark?: ImportMark): Promise<readonly (number | undefined)[]> {

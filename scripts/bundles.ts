@@ -77,8 +77,9 @@ export async function bundleCommand(root: string, target: string): Promise<strin
   );
 }
 
-/** What runs as threads: the writer, its checkpoints, isolated handlers, and what copies a database. */
+/** What runs as threads: the writer, its checkpoints and the reader, isolated handlers, and what copies a database. */
 const THREADS = [
+  'src/database/sqlite/reader/reader-thread.ts',
   'src/database/sqlite/writer/checkpoint-thread.ts',
   'src/database/sqlite/writer/writer-thread.ts',
   'src/webhook/isolate/handler-thread.ts',

@@ -23,5 +23,6 @@ export async function openExisting({ settings }: Config, topic: string): Promise
       `There is no database at ${resolve(place)}; go to the folder of the service, name it with --database-url, or start the service once`,
     );
   }
-  return openDatabase(url, { mayMigrate: settings['database.migrate'] });
+  // A command answers nobody meanwhile.
+  return openDatabase(url, { mayMigrate: settings['database.migrate'], readThread: false });
 }

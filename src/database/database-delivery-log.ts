@@ -35,6 +35,8 @@ const LAST = '\u{10ffff}';
 const WINDOW = 5_000;
 /** The same for one that looks into the bodies. */
 const TEXT_WINDOW = 500;
+/** A page ends behind the delivery with which the names of its events have so many bytes: senders choose them. */
+const MAX_EVENT_BYTES = 256 * 1024;
 
 type Listing = ReturnType<typeof listing>;
 
@@ -47,8 +49,16 @@ function listing(forward: boolean, window: number, { size, contains }: LogSql) {
       FROM (SELECT seq FROM deliveries WHERE seq ${beyond} $1 ORDER BY seq ${order} LIMIT ${window}) AS looked`,
     size: window,
     matching: `
-      SELECT ${summary(size)} FROM deliveries AS d
-      WHERE seq ${beyond} $1 AND seq ${within} $2 AND ${matches(contains)} ORDER BY seq ${order} LIMIT $3 + 0`,
+      WITH found AS (
+        SELECT seq, coalesce(octet_length(event), 0) + coalesce(octet_length(sender_event), 0) AS bytes
+        FROM deliveries AS d
+        WHERE seq ${beyond} $1 AND seq ${within} $2 AND ${matches(contains)} ORDER BY seq ${order} LIMIT $3 + 0),
+      page AS (
+        SELECT seq, count(*) OVER () AS matches,
+          sum(bytes) OVER (ORDER BY seq ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+        FROM found)
+      SELECT ${summary(size)}, page.matches FROM page, deliveries AS d
+      WHERE d.seq = page.seq AND coalesce(page.before, 0) < ${MAX_EVENT_BYTES} ORDER BY d.seq ${order}`,
   };
 }
 
@@ -143,7 +153,8 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
         const values = [from, edge, limit + 1, ...this.#conditions(filter)];
         return whenReady(this.read(matching, values), (rows) => {
           const items = rows.slice(0, limit).map((row) => this.#summary(row));
-          if (rows.length > limit) return { items, next: items.at(-1)?.seq };
+          const matched = Number(rows[0]?.[9] ?? 0);
+          if (matched > items.length) return { items, next: items.at(-1)?.seq };
           return { items, next: looked === size ? edge : undefined };
         });
       });

@@ -15,6 +15,11 @@ export interface OpenOptions {
    * this process neither. Who opens the file without this is not held up. Default false.
    */
   readonly forService?: boolean;
+  /**
+   * Whether reads that can take long run on a thread of their own, so that the caller's goes on meanwhile; of an SQLite
+   * file only. The thread begins with the first of them. Default true.
+   */
+  readonly readThread?: boolean;
   /** Whether the bodies of new deliveries go to slots that are emptied at once; PostgreSQL only. Default false. */
   readonly partitions?: boolean;
   /** What the users are indexed for; when absent the indexes stay, and lists find users by their ids only. */

@@ -16,6 +16,6 @@ export function jsonReply(exchange: Pick<Exchange, 'headers'>, value: unknown): 
 }
 
 /** The same for JSON that is written already. */
-export function jsonTextReply({ headers }: Pick<Exchange, 'headers'>, body: string): Reply {
+export function jsonTextReply({ headers }: Pick<Exchange, 'headers'>, body: string | Buffer): Reply {
   return { status: 200, type: mediaTypeFor(headers.accept), body, headers: COMMON_HEADERS };
 }

@@ -42,7 +42,12 @@ export interface UserPageRequest extends UserSelection {
 
 /** Users of a list, always in its order. */
 export interface UserListPage {
-  readonly users: readonly { readonly json: string; readonly keys: SortKeys }[];
+  /** JSON objects with commas between; UTF-8. */
+  readonly json: Buffer;
+  readonly count: number;
+  /** The keys of the first and of the last user; undefined for a page without users. */
+  readonly first: SortKeys | undefined;
+  readonly last: SortKeys | undefined;
   /** Whether more users follow in the direction of reading. */
   readonly more: boolean;
   /** What names the state of all users, as the page shows them; undefined for a page without users. */

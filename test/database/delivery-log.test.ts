@@ -86,6 +86,31 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.deepEqual(await all(database.current, {}), [...byStatus.values()].reverse());
     });
 
+    test('a page ends when the names of its events have 256 KiB, and the list is whole', async () => {
+      await using database = await open();
+      const { deliveries, inbox } = database.current;
+      const sizes = [1, 100_000, 100_000, 300_000, 1, 1, 100_000, 100_000, 100_000, 1];
+      for (const [i, size] of sizes.entries()) {
+        await inbox.append(newDelivery({ id: `delivery ${i}`, event: String(i % 10).repeat(size) }));
+      }
+      for (const forward of [true, false]) {
+        const ids: string[] = [];
+        const counts: number[] = [];
+        let at = forward ? 0 : Number.MAX_SAFE_INTEGER;
+        for (;;) {
+          const { items, next } = await deliveries.list({}, 1_000, forward ? { after: at } : { before: at });
+          ids.push(...items.map(({ id }) => id));
+          counts.push(items.length);
+          if (next === undefined) break;
+          at = next;
+        }
+        const expected = sizes.map((_, i) => `delivery ${i}`);
+        assert.deepEqual(ids, forward ? expected : expected.reverse());
+        // Each page ends behind the delivery with which there are too many bytes.
+        assert.deepEqual(counts, forward ? [4, 5, 1] : [4, 3, 3]);
+      }
+    });
+
     test('a list in pages of any size and direction is the whole list, filtered', async () => {
       await using database = await open();
       const { deliveries } = database.current;

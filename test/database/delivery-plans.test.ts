@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { SqliteDeliveryLog } from '../../src/database/sqlite/inbox/delivery-log.ts';
 import type { WriteQueue } from '../../src/database/sqlite/writer/write-queue.ts';
@@ -20,9 +20,9 @@ const FILTERS: readonly DeliveryFilter[] = [
 
 /** Notes what it reads by. */
 class NotingLog extends SqliteDeliveryLog {
-  readonly noted: (readonly [text: string, values: readonly SQLInputValue[]])[] = [];
+  readonly noted: (readonly [text: string, values: readonly (string | number | null)[]])[] = [];
 
-  protected override read(text: string, values: readonly SQLInputValue[]) {
+  protected override read(text: string, values: readonly (string | number | null)[]) {
     this.noted.push([text, values]);
     return super.read(text, values);
   }

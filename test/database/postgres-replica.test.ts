@@ -134,8 +134,7 @@ describe('users read from a replica of PostgreSQL', { skip: withoutPostgres ?? f
       assert.match((await users.readJson(1)) ?? '', /"name":"replica"/);
       await hand.query('SELECT pg_advisory_unlock(1)');
       // Had the short one waited for the server to end the long one, the primary would have been asked for that.
-      const listed = (await long).users.map(({ json }) => json);
-      assert.equal(listed.join().match(/"name":"replica"/g)?.length, 2);
+      assert.equal(String((await long).json).match(/"name":"replica"/g)?.length, 2);
     } finally {
       await hand.end();
     }

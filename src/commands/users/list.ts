@@ -38,7 +38,7 @@ export async function listUsers(argv: readonly string[]): Promise<number> {
     if (!(error instanceof TooManyMatchesError)) throw error;
     throw args.misuse('There are more than 10,000 users; export them to search, or ask the REST door');
   });
-  const users = page.users.map(({ json }) => JSON.parse(json) as ListedUser);
+  const users = JSON.parse(`[${page.json}]`) as readonly ListedUser[];
   const last = page.more ? (users.at(-1)?.id ?? null) : null;
   if (args.has('--json')) {
     await printJson({ users, next: last });

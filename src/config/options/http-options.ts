@@ -43,6 +43,6 @@ export const httpOptions = {
     env: 'HTTP_MAX_UNREAD_BYTES',
     default: 64 * 1024 * 1024,
     description:
-      'Maximum size of the replies over 16 KiB that clients have not read yet, over all doors, in bytes; a reply that is streamed counts 128 KiB. Beyond it the oldest of those of which nothing was read for a second are cut; without such the request is a 503.',
+      'Maximum size of what clients have not read yet of replies, event streams and WebSockets, over all doors, in bytes. Beyond it the oldest clients that have read nothing for a second are disconnected. Without such, a new reply over 16 KiB is a 503, and a long one waits with its next piece.',
   }),
 } as const;

@@ -3,6 +3,7 @@ import type { SearchLevel } from '../../users/search-level.ts';
 import type { TextField, UserLists } from '../../users/user-list.ts';
 import type { ListDialect } from '../user-list/dialect.ts';
 import { userLists } from '../user-list/list-reader.ts';
+import { packRows } from '../user-list/page-rows.ts';
 import type { UserReads } from './user-reads.ts';
 
 /** Users that are counted in one statement. */
@@ -45,6 +46,8 @@ export function postgresUserLists(reads: UserReads, search: SearchLevel): UserLi
     search,
     slice: SLICE,
     rows: ({ text, values, isLong }) => reads.run({ text }, values, isLong),
+    page: async ({ text, values, isLong }, { limit, backwards }) =>
+      packRows(await reads.run({ text }, values, isLong), limit, backwards),
     async cursorKey() {
       const [row] = await reads.run(CURSOR_KEY, []);
       const key = row?.[0];

@@ -17,6 +17,7 @@ import { pendingInFile } from './migrate-file.ts';
 import { openFailure, requireAccess } from './open-failure.ts';
 import { OpenedFiles } from './opened-files.ts';
 import { readRow } from './read-row.ts';
+import { openReader, type Reader } from './reader/reader.ts';
 import { lockForService } from './service-lock.ts';
 import { TickSnapshot } from './tick-snapshot.ts';
 import { SqliteUserEventLog } from './user-event-log.ts';
@@ -38,6 +39,7 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
     observer = unobserved,
     mayMigrate = true,
     forService = false,
+    readThread = true,
     userIndexes,
     userEvents,
     onHeldWal,
@@ -49,6 +51,7 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
   let writer: Writer;
   let snapshot: TickSnapshot | undefined;
   let files: OpenedFiles | undefined;
+  let reader: Reader | undefined;
   let closed: Promise<void> | undefined;
   try {
     if (file === ':memory:') {
@@ -77,6 +80,7 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
       // Closes before the writing connection, which checkpoints the WAL.
       reads = resources.use(openReadConnection(file));
       snapshot = new TickSnapshot(reads, writer.waitsForReads);
+      if (readThread) reader = resources.use(openReader(file));
       if (path) files = new OpenedFiles(path);
     }
     const ping = reads.prepare(PING);
@@ -89,13 +93,14 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
         writes: writer.queue,
         observer,
         snapshot,
+        reader,
         search: userIndexes?.search ?? 'none',
         onChanged: () => userFeed.wake(),
       }),
       userFeed,
       inbox: sqliteInbox(reads, writer, observer),
       userEvents: events,
-      deliveries: new SqliteDeliveryLog(reads, writer.queue),
+      deliveries: new SqliteDeliveryLog(reads, writer.queue, reader),
       apiTokens: sqliteApiTokens(reads, writer.queue),
       audit: sqliteAuditStore(reads, writer.queue),
       ping() {

@@ -4,10 +4,15 @@ import type { SearchLevel } from '../../users/search-level.ts';
 import type { UserLists } from '../../users/user-list.ts';
 import type { ListDialect } from '../user-list/dialect.ts';
 import { userLists } from '../user-list/list-reader.ts';
+import type { BoundStatement } from '../user-list/list-sql.ts';
+import { packRows } from '../user-list/page-rows.ts';
 import { readRow, readRows } from './read-row.ts';
+import type { Reader } from './reader/reader.ts';
 import type { TickSnapshot } from './tick-snapshot.ts';
 
-/** Users that are counted at once: a few milliseconds, in which no other request runs. */
+/** A page of more users is read by the reader: if all of them are as large as users can be, so many have 500 KB. */
+const LARGE_PAGE = 100;
+/** Users that are counted at once: other reads wait meanwhile. */
 const SLICE = 10_000;
 /** Statements that are kept prepared. */
 const MAX_STATEMENTS = 64;
@@ -37,12 +42,18 @@ export const sqliteLists: ListDialect = {
   json: (fields) => `json_object(${fields.map((field) => `'${field}', ${field}`).join(', ')})`,
 };
 
-/** The lists of the users in an SQLite database; reads run on the caller's thread. */
-export function sqliteUserLists(
-  reads: DatabaseSync,
-  snapshot: TickSnapshot | undefined,
-  search: SearchLevel,
-): UserLists {
+/** What the lists of the users in an SQLite database work with. */
+export interface SqliteUserListOptions {
+  /** Runs what is quick, on the caller's thread. */
+  readonly reads: DatabaseSync;
+  readonly snapshot: TickSnapshot | undefined;
+  /** Runs what can take long; undefined where the caller's thread has to. */
+  readonly reader: Reader | undefined;
+  readonly search: SearchLevel;
+}
+
+/** The lists of the users in an SQLite database. */
+export function sqliteUserLists({ reads, snapshot, reader, search }: SqliteUserListOptions): UserLists {
   const prepared = new Map<string, StatementSync>();
   function statement(text: string): StatementSync {
     const known = prepared.get(text);
@@ -53,13 +64,21 @@ export function sqliteUserLists(
     prepared.set(text, made);
     return made;
   }
+  function here({ text, values }: Pick<BoundStatement, 'text' | 'values'>) {
+    snapshot?.enter();
+    return readRows<readonly unknown[]>(statement(text), ...(values as readonly (string | number)[]));
+  }
   return userLists({
     dialect: sqliteLists,
     search,
     slice: SLICE,
-    rows({ text, values }) {
-      snapshot?.enter();
-      return readRows<readonly unknown[]>(statement(text), ...(values as readonly (string | number)[]));
+    rows({ isLong, ...asked }) {
+      return isLong && reader !== undefined ? reader.rows(asked) : here(asked);
+    },
+    page({ isLong, ...asked }, { limit, backwards }) {
+      const isLarge = isLong || limit > LARGE_PAGE;
+      if (isLarge && reader !== undefined) return reader.page(asked, limit, backwards);
+      return packRows(here(asked), limit, backwards);
     },
     cursorKey() {
       const row = readRow<readonly [Uint8Array]>(statement(CURSOR_KEY));

@@ -12,6 +12,7 @@ import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
 import { PageCache, pageKey } from '../page-cache.ts';
 import { storedKey } from '../stored-key.ts';
 import { readRow } from './read-row.ts';
+import type { Reader } from './reader/reader.ts';
 import type { TickSnapshot } from './tick-snapshot.ts';
 import { SqliteUserImport } from './user-import.ts';
 import { sqliteUserLists, USERS_STATE } from './user-lists.ts';
@@ -37,6 +38,8 @@ export interface SqliteUserStoreOptions {
   readonly observer: DatabaseObserver;
   /** Of `reads`, where other connections write: reads share it, and pages are cached until the next commit. */
   readonly snapshot: TickSnapshot | undefined;
+  /** Runs what can take long, on a thread of its own. */
+  readonly reader: Reader | undefined;
   /** What the users are indexed for. */
   readonly search: SearchLevel;
   /** Called when users have been changed, once that is durable. */
@@ -68,9 +71,9 @@ export class SqliteUserStore extends DatabaseUserStore {
   readonly #running = new Set<string>();
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
 
-  constructor({ reads, writes, observer, snapshot, search, onChanged }: SqliteUserStoreOptions) {
+  constructor({ reads, writes, observer, snapshot, reader, search, onChanged }: SqliteUserStoreOptions) {
     super();
-    this.lists = sqliteUserLists(reads, snapshot, search);
+    this.lists = sqliteUserLists({ reads, snapshot, reader, search });
     this.#snapshot = snapshot;
     this.#writes = writes;
     this.#onChanged = onChanged;

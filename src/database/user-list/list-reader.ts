@@ -12,6 +12,7 @@ import {
 } from '../../users/user-list.ts';
 import type { ListDialect } from './dialect.ts';
 import { type BoundStatement, ListSql, sortKeys } from './list-sql.ts';
+import type { PackedRows } from './page-rows.ts';
 import { MAX_MATCHES, planList } from './plan.ts';
 
 /** How an engine runs the statements of lists. */
@@ -22,26 +23,34 @@ export interface ListEngine {
   readonly slice: number;
   /** Runs a statement; each row column by column. */
   rows(statement: BoundStatement): MaybePromise<readonly (readonly unknown[])[]>;
+  /** Runs the statement of a page. */
+  page(statement: BoundStatement, request: UserPageRequest): MaybePromise<PackedRows>;
   /** The secret of the database that signs cursors. */
   cursorKey(): MaybePromise<Uint8Array>;
 }
 
 /** Makes the lists of an engine. */
-export function userLists({ dialect, search, slice, rows, cursorKey }: ListEngine): UserLists {
+export function userLists({
+  dialect,
+  search,
+  slice,
+  rows,
+  page: readPage,
+  cursorKey,
+}: ListEngine): UserLists {
   const sql = new ListSql(dialect);
   let key: Uint8Array | undefined;
 
   function read(request: UserPageRequest): MaybePromise<UserListPage> {
-    const { limit, order, backwards } = request;
     const plan = planList(request, search);
+    const keysOf = (row: readonly unknown[] | undefined) => row && sortKeys(row, request.order);
     const page = () =>
-      whenReady(rows(sql.page(plan, request)), (found) => {
-        const users = found
-          .slice(0, limit)
-          .map((row) => ({ json: String(row[3]), keys: sortKeys(row, order) }));
-        const state = found[0] === undefined ? undefined : String(found[0][4]);
-        return { users: backwards ? users.reverse() : users, more: found.length > limit, state };
-      });
+      whenReady(readPage(sql.page(plan, request), request), ({ json, first, last, ...others }) => ({
+        ...others,
+        json: Buffer.from(json.buffer, json.byteOffset, json.byteLength),
+        first: keysOf(first),
+        last: keysOf(last),
+      }));
     // The ids are few, and each is one user.
     if (plan.kind === 'walk' || plan.driver?.field === 'id') return page();
     return whenReady(rows(sql.matches(plan)), (found) => {

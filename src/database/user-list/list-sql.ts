@@ -55,7 +55,8 @@ export class ListSql {
     const key = (text: TextField) => (order.some(({ field }) => field === text) ? text : 'NULL');
     const columns = `id, ${key('name')}, ${key('email')}, ${this.#dialect.json(fields)}, ${this.#dialect.state}`;
     if (plan.kind === 'walk') {
-      return this.#walk(columns, plan, { next, backwards, limit: limit + 1, whole: order });
+      const walk = this.#walk(columns, plan, { next, backwards, limit: limit + 1, whole: order });
+      return { ...walk, isLong: walk.isLong || !isOrderOfIndex(plan.order) };
     }
     const { driver, others } = plan;
     return this.#statement(true, (bind) => {
@@ -201,6 +202,11 @@ export class ListSql {
     });
     return cases.length === 1 ? String(cases[0]) : `(${cases.join(' OR ')})`;
   }
+}
+
+/** Whether an index has the users in this order; otherwise those that are equal in the first field are sorted. */
+function isOrderOfIndex([first, ...others]: readonly OrderField[]): boolean {
+  return others.every(({ field, descending }) => field === 'id' && descending === first?.descending);
 }
 
 /** One field of an order with the value that users are compared with. */

@@ -20,10 +20,10 @@ export function userRoutes(users: DatabaseUserStore, readOnly: boolean): Routes 
   return {
     '/users': {
       get: async (exchange) => {
-        const { users: found, next, prev } = await readPage(users, exchange.query);
-        const items = found.map(({ json }) => json).join();
+        const { json, next, prev } = await readPage(users, exchange.query);
         const cursors = JSON.stringify({ next: next ?? null, prev: prev ?? null }).slice(1);
-        return jsonTextReply(exchange, `{"items":[${items}],${cursors}`);
+        const body = Buffer.concat([Buffer.from('{"items":['), json, Buffer.from(`],${cursors}`)]);
+        return jsonTextReply(exchange, body);
       },
       post: whenMayWrite(async (exchange, body) => {
         const id = await accepted(users.create(readUser(body)));

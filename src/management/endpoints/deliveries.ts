@@ -19,6 +19,8 @@ export interface DeliveriesView {
 
 /** A request searches at most so many pages of the log; the client continues with `next`. */
 const MAX_PAGES = 100;
+/** A list ends early when the names of its events, which senders choose, have so many characters. */
+const MAX_NAMES = 256 * 1024;
 /** A longer body is cut, in bytes; the command line shows all of it. */
 const MAX_BODY = 64 * 1024;
 
@@ -36,9 +38,12 @@ export function deliveriesEndpoint(
     const cursor = before === undefined ? {} : { cursor: { before } };
     const items: DeliverySummary[] = [];
     let next: number | undefined;
+    let length = 0;
     for await (const page of deliveryPages(log, filter, { limit, pages: MAX_PAGES, ...cursor })) {
       items.push(...page.items);
       next = page.next;
+      length += page.items.reduce((sum, { event }) => sum + (event?.length ?? 0), 0);
+      if (length >= MAX_NAMES) break;
     }
     return jsonReply(exchange, { items: items.map(summaryJson), next: next ?? null });
   }

@@ -33,12 +33,10 @@ export function countUsers(lists: UserLists, asked: ListParameters): MaybePromis
 function around(
   asked: ListParameters,
   at: CursorPosition | undefined,
-  { users, more }: UserListPage,
+  { first, last, more }: UserListPage,
   key: Uint8Array,
 ): Pick<UserPageAround, 'isFirst' | 'next' | 'prev'> {
   const backwards = at?.backwards ?? false;
-  const first = users[0]?.keys;
-  const last = users.at(-1)?.keys;
   const cursor = (position: CursorPosition) => writeCursor(key, asked, position);
   return {
     isFirst: at === undefined,

@@ -1,9 +1,11 @@
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { MaybePromise } from '../../../core/maybe-promise.ts';
 import type { ReplayedJob } from '../../../inbox/delivery-log.ts';
 import { DatabaseDeliveryLog } from '../../database-delivery-log.ts';
 import { storedKey } from '../../stored-key.ts';
 import { readRow, readRows } from '../read-row.ts';
-import type { Row, Step } from '../writer/batch.ts';
+import type { Reader } from '../reader/reader.ts';
+import type { Step } from '../writer/batch.ts';
 import type { WriteQueue } from '../writer/write-queue.ts';
 import { IDS_BETWEEN, SEQ_OF_ID } from './delivery-zones.ts';
 import { jobsJson } from './jobs-json.ts';
@@ -15,12 +17,14 @@ export class SqliteDeliveryLog extends DatabaseDeliveryLog {
   /** They share one commit. */
   readonly maxChanges = Number.POSITIVE_INFINITY;
   readonly #reads: DatabaseSync;
+  readonly #reader: Reader | undefined;
   readonly #writes: WriteQueue;
   /** By their text, prepared when they are first used. */
   readonly #statements = new Map<string, StatementSync>();
   readonly #seqOfId: StatementSync;
 
-  constructor(reads: DatabaseSync, writes: WriteQueue) {
+  /** Without a `reader` the caller's thread reads what can take long. */
+  constructor(reads: DatabaseSync, writes: WriteQueue, reader?: Reader) {
     super({
       exact: `d.seq = (${SEQ_OF_ID})`,
       range: IDS_BETWEEN,
@@ -29,18 +33,24 @@ export class SqliteDeliveryLog extends DatabaseDeliveryLog {
       contains: CONTAINS,
     });
     this.#reads = reads;
+    this.#reader = reader;
     this.#writes = writes;
     this.#seqOfId = reads.prepare(SEQ_OF_ID);
   }
 
-  protected read(text: string, values: readonly SQLInputValue[]): readonly Row[] {
+  protected read(
+    text: string,
+    values: readonly (string | number | null)[],
+  ): MaybePromise<readonly (readonly unknown[])[]> {
+    // Each look into the bodies of hundreds of deliveries, or at thousands of jobs.
+    if (this.#reader !== undefined) return this.#reader.rows({ text: text.replaceAll('$', '?'), values });
     let statement = this.#statements.get(text);
     if (statement === undefined) {
       statement = this.#reads.prepare(text.replaceAll('$', '?'));
       statement.setReturnArrays(true);
       this.#statements.set(text, statement);
     }
-    return readRows<Row>(statement, ...values);
+    return readRows<readonly unknown[]>(statement, ...values);
   }
 
   async replay(id: string, jobs: readonly ReplayedJob[], now: number): Promise<boolean> {

@@ -12,7 +12,7 @@ import { prometheus } from './rows/prometheus.ts';
 import { recording } from './rows/recording.ts';
 import { restExport, restImport } from './rows/rest-bulk.ts';
 import { restCreate } from './rows/rest-create.ts';
-import { restList } from './rows/rest-list.ts';
+import { restList, restListPage, restListPages } from './rows/rest-list.ts';
 import { restLongList } from './rows/rest-long-list.ts';
 import { restNotModified } from './rows/rest-not-modified.ts';
 import { restPage } from './rows/rest-page.ts';
@@ -31,6 +31,8 @@ export const rows: readonly Row[] = [
   subscriptions,
   restUser,
   restList,
+  restListPage,
+  restListPages,
   restLongList,
   restPage,
   restNotModified,

@@ -9,13 +9,13 @@ import { startPorticoUsers, startUsersServers } from '../servers/rest.ts';
 import type { Server } from '../servers/server.ts';
 
 const CONNECTIONS = 64;
+/** The rate of lists of a page or more over that of node:http and of Express, at least. */
+const TARGETS: Targets = { rate: { [BARE]: 0.4, Express: 5 } };
+/** Their p99 over their median, at most. */
+const MAX_P99 = 3;
 const requests: readonly HttpRequest[] = [{ method: 'GET', path: '/users' }];
 
 export const restList: Row = listRow('rest-list', 100, '', { rate: { Express: 3, Fastify: 3 }, p99: 1 });
-
-/** Portico over node:http and over Express, and how even its replies are, are to be these. */
-const TARGETS: Targets = { rate: { [BARE]: 0.4, Express: 5 } };
-const MAX_P99 = 3;
 
 /** As much as one page holds. */
 export const restListPage: Row = listRow('rest-list-page', 1_000, ' The list is one page, 58 kB.', TARGETS);

@@ -65,8 +65,9 @@ export class SqliteUserStore extends DatabaseUserStore {
   readonly #page: Readonly<Record<UserFormat, StatementSync>>;
   readonly #lastId: StatementSync;
   readonly #state: StatementSync;
-  /** The state of all users at a version of the database. */
-  #known: { readonly version: number; readonly state: string } | undefined;
+  /** What was read at a version of the database. */
+  #knownState: { readonly version: number; readonly state: string } | undefined;
+  #knownLastId: { readonly version: number; readonly lastId: number } | undefined;
   /** The idempotency keys of creates in progress; an SQLite file has one service. */
   readonly #running = new Set<string>();
   readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
@@ -102,9 +103,9 @@ export class SqliteUserStore extends DatabaseUserStore {
   state(): string {
     this.#snapshot?.enter();
     const version = this.#snapshot?.version();
-    if (version !== undefined && version === this.#known?.version) return this.#known.state;
+    if (version !== undefined && version === this.#knownState?.version) return this.#knownState.state;
     const state = readRow<{ state: string }>(this.#state)?.state ?? '';
-    if (version !== undefined) this.#known = { version, state };
+    if (version !== undefined) this.#knownState = { version, state };
     return state;
   }
 
@@ -148,7 +149,12 @@ export class SqliteUserStore extends DatabaseUserStore {
 
   lastId(): number {
     this.#snapshot?.enter();
-    return counted(this.#tallies.lastId, () => readRow<{ lastId: number | null }>(this.#lastId))?.lastId ?? 0;
+    const version = this.#snapshot?.version();
+    if (version !== undefined && version === this.#knownLastId?.version) return this.#knownLastId.lastId;
+    const row = counted(this.#tallies.lastId, () => readRow<{ lastId: number | null }>(this.#lastId));
+    const lastId = row?.lastId ?? 0;
+    if (version !== undefined) this.#knownLastId = { version, lastId };
+    return lastId;
   }
 
   importUsers(users: readonly NewUser[], mark?: ImportMark): Promise<readonly (number | undefined)[]> {

@@ -13,6 +13,9 @@ export type Pieces = AsyncIterable<string | Uint8Array>;
 /** What a piece should hold, in bytes. */
 export const PIECE_BYTES = 64 * 1024;
 
+/** The pieces that a reply may send before others have their turn: each turn of the event loop has its price. */
+export const TURN_PIECES = 4;
+
 /** A reply that is sent in pieces. */
 export interface PiecewiseReply extends SentReply {
   /** Returns once the system has taken all that was written, or the client is gone. */
@@ -26,8 +29,8 @@ export function isPieces(body: Reply['body']): body is Pieces {
 }
 
 /**
- * The pieces of a reply as bytes. The next one is asked of the source once the system has taken the one before, other
- * replies have had their turn and there is room for it; so a reply holds one piece at most. Throws HttpProblem in the
+ * The pieces of a reply as bytes. The next one is asked of the source once the system has taken the one before and there
+ * is room for it, so a reply holds one piece at most; after `TURN_PIECES` other replies have their turns. Throws HttpProblem in the
  * place of the first piece when there is no room for it. Ends early when the client leaves.
  */
 export async function* takenPieces(
@@ -38,6 +41,8 @@ export async function* takenPieces(
   const unread = budget.open(reply);
   const source = pieces[Symbol.asyncIterator]();
   let hasBegun = false;
+  /** The pieces of its turn so far. */
+  let sent = 0;
   try {
     unread.reserve(PIECE_BYTES);
     for (;;) {
@@ -49,10 +54,17 @@ export async function* takenPieces(
         unread.hold(bytes.length);
         yield bytes;
         hasBegun = true;
-        await reply.whenTaken();
+        const taken = reply.whenTaken();
+        if (taken !== undefined) {
+          await taken;
+          sent = TURN_PIECES;
+        }
       }
       unread.hold(0);
-      await budget.turns.next(0);
+      if (++sent >= TURN_PIECES) {
+        await budget.turns.next(0);
+        sent = 0;
+      }
       await unread.whenRoom(PIECE_BYTES);
       if (unread.isClosed) return;
     }

@@ -61,6 +61,8 @@ export class HandlingShare implements Disposable {
 
   /** The part of the time that handling may have now, from a quarter to 1. */
   get share(): number {
+    // Where nothing has happened since, nobody else has looked.
+    this.#look(this.#clocks.now());
     return this.#share;
   }
 

@@ -9,7 +9,10 @@ import { join } from 'node:path';
 import { SABOTAGES, type Sabotage } from './sabotages.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const COPIED = ['bin', 'src', 'test', 'scripts', 'docs', 'examples', 'package.json', 'README.md'];
+const COPIED = [
+  ...['bin', 'src', 'test', 'scripts', 'docs', 'examples', 'README.md', 'CHANGELOG.md', 'LICENSE'],
+  ...['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'],
+];
 const LINKED = ['node_modules', 'build'];
 const TIMEOUT = 300_000;
 

@@ -814,4 +814,12 @@ export const SABOTAGES: readonly Sabotage[] = [
     to: 'if (isLarge && reader === null) return',
     test: 'test/rest/worst-list.test.ts',
   },
+  {
+    promise: 'What others rely on changes only on purpose',
+    change: 'an option has another default',
+    file: 'config/options/options.ts',
+    from: "env: 'WEBHOOK_ATTEMPTS',\n    default: 10,",
+    to: "env: 'WEBHOOK_ATTEMPTS',\n    default: 11,",
+    test: 'test/surface.test.ts',
+  },
 ];

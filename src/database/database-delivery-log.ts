@@ -153,7 +153,7 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
         const values = [from, edge, limit + 1, ...this.#conditions(filter)];
         return whenReady(this.read(matching, values), (rows) => {
           const items = rows.slice(0, limit).map((row) => this.#summary(row));
-          const matched = Number(rows[0]?.[9] ?? 0);
+          const matched = Number(rows[0]?.[10] ?? 0);
           if (matched > items.length) return { items, next: items.at(-1)?.seq };
           return { items, next: looked === size ? edge : undefined };
         });

@@ -266,11 +266,15 @@ export class FastExchange implements Exchange, Leased, PiecewiseReply, TracedReq
   }
 
   #send(reply: Reply): void {
-    this.#dropBody();
     const { status, body, headers } = reply;
+    if (isPieces(body) && !this.#isCancelled) {
+      // The pieces may be made from the request's body.
+      void this.#sendPieces(reply, body);
+      return;
+    }
+    this.#dropBody();
     if (isPieces(body)) {
-      if (this.#isCancelled) dropPieces(body);
-      else void this.#sendPieces(reply, body);
+      dropPieces(body);
       return;
     }
     if (this.#replied || this.#isCancelled) return;
@@ -307,6 +311,7 @@ export class FastExchange implements Exchange, Leased, PiecewiseReply, TracedReq
       if (this.#replied) connection.cut();
       else this.#fail(error);
     } finally {
+      this.#dropBody();
       void pieces.return();
     }
   }

@@ -30,8 +30,8 @@ export function isPieces(body: Reply['body']): body is Pieces {
 
 /**
  * The pieces of a reply as bytes. The next one is asked of the source once the system has taken the one before and there
- * is room for it, so a reply holds one piece at most; after `TURN_PIECES` other replies have their turns. Throws HttpProblem in the
- * place of the first piece when there is no room for it. Ends early when the client leaves.
+ * is room for it, so a reply holds one piece at most; after `TURN_PIECES` other replies have their turns. Throws
+ * HttpProblem in the place of the first piece when there is no room for it. Ends early when the client leaves.
  */
 export async function* takenPieces(
   pieces: Pieces,

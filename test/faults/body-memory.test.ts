@@ -67,7 +67,7 @@ async function flood(
 
 const chunks = (text: string) => Buffer.from([...text].map((each) => `1\r\n${each}\r\n`).join(''));
 const post = (path: string, type = 'application/json') =>
-  `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${type}\r\nTransfer-Encoding: chunked\r\n\r\n`;
 
 function bounded(t: TestContext, memory: number): void {
   t.diagnostic(`${memory.toFixed(0)} MB`);
@@ -97,7 +97,7 @@ test('many of them do not end a process with a small heap', async (t) => {
 test('bodies that nobody reads', async (t) => {
   const portico = await start(t);
   const head =
-    'GET /users HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n';
+    'GET /users HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n';
   // 460 MB.
   const sockets = await dial(t, portico.urls.rest ?? '', 50, head);
   bounded(t, await flood(portico, sockets, chunks('a'.repeat(70_000))));
@@ -119,7 +119,7 @@ function frame(first: number, payload: Buffer): Buffer {
 const [TEXT, TEXT_BEGIN, CONTINUATION, PONG] = [0x81, 0x01, 0x00, 0x8a];
 const HANDSHAKE = [
   'GET /graphql HTTP/1.1',
-  'Host: x',
+  'Host: localhost',
   'Connection: Upgrade',
   'Upgrade: websocket',
   'Sec-WebSocket-Version: 13',

@@ -10,8 +10,11 @@ const LOOK = 20;
 const MAX_STEPS = 10;
 /** How long attempts are begun one after the other, in milliseconds; then the doors have their turn. */
 const TURN = 1;
-/** What a job costs beside its turn, here and in the thread or server that writes, as a multiple of an acknowledgement. */
-const BESIDE = 0.85;
+/**
+ * What a job costs beside its turn, here and in the thread or server that writes, as a multiple of an acknowledgement. It
+ * is that of a job that was claimed: under load most are, and a claim alone takes as long as storing a delivery.
+ */
+const BESIDE = 1.6;
 /** What handling may save for later, in milliseconds of its time: its turns can begin late. */
 const MAX_CREDIT = 20;
 /** What handling may owe, whatever a handler has used. */

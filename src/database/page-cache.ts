@@ -35,8 +35,13 @@ export class PageCache<V extends string | number> {
     return version === this.#version ? this.#pages.get(key) : undefined;
   }
 
-  /** Keeps a page, and forgets those of other versions. */
-  add(version: V, key: string, page: UserPage): void {
+  /**
+   * Keeps a page of the list up to the id `upTo`, and forgets those of other versions. A list that may be larger than the
+   * cache would push out everything else, itself too, before anybody asks for one of its pages again; of such a list no
+   * page is kept.
+   */
+  add(version: V, key: string, page: UserPage, upTo: number): void {
+    if (page.more && upTo * (page.bytes.length / Math.max(1, page.count)) > this.#maxBytes) return;
     if (version !== this.#version) {
       this.#version = version;
       this.#pages = new GenerationalCache(this.#maxBytes);

@@ -52,7 +52,9 @@ async function dribble(
     reply += text;
   });
   await once(socket, 'connect');
-  const head = Object.entries({ Host: 'localhost', ...fields }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = Object.entries({ Host: 'localhost', ...fields }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
   socket.write(`POST ${pathname} HTTP/1.1\r\n${head.join('')}\r\n`);
   socket.write(beginning);
   return {

@@ -86,7 +86,8 @@ async function openPostgres(): Promise<Opened> {
 
 async function textOf(users: DatabaseUserStore, format: UserFormat = 'json'): Promise<string> {
   let text = '';
-  for await (const { bytes } of userPages(users, format, { after: 0, upTo: LAST })) text += bytes;
+  const upTo = await users.lastId();
+  for await (const { bytes } of userPages(users, format, { after: 0, upTo })) text += bytes;
   return text;
 }
 

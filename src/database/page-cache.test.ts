@@ -10,13 +10,13 @@ function page(size: number): UserPage {
 test('a page is found at its version only, and those of another version are forgotten', () => {
   const cache = new PageCache<number>();
   const [first, second] = [page(10), page(10)];
-  cache.add(1, 'a', first, 1);
-  cache.add(1, 'b', second, 1);
+  cache.add(1, 'a', first);
+  cache.add(1, 'b', second);
   assert.equal(cache.find(1, 'a'), first);
   assert.equal(cache.find(1, 'b'), second);
   assert.equal(cache.find(2, 'a'), undefined);
   assert.ok(cache.has('a'));
-  cache.add(2, 'b', first, 1);
+  cache.add(2, 'b', first);
   assert.equal(cache.find(2, 'a'), undefined);
   assert.equal(cache.has('a'), false);
   assert.equal(cache.find(1, 'b'), undefined);
@@ -26,21 +26,21 @@ test('the pages are bounded in bytes, however many there are, and those that are
   const max = 100_000;
   const cache = new PageCache<string>(max);
   for (let i = 0; i < 1_000; i++) {
-    cache.add('v', `page ${i}`, page(1 + ((i * 7919) % 9_000)), 1);
+    cache.add('v', `page ${i}`, page(1 + ((i * 7919) % 9_000)));
     assert.ok(cache.bytes <= max, `${cache.bytes} bytes`);
     assert.ok(cache.find('v', 'page 0'));
   }
-  cache.add('v', 'large', page(max), 1);
+  cache.add('v', 'large', page(max));
   assert.equal(cache.has('large'), false);
 });
 
-test('of a list that is larger than the cache no page is kept, unless it is the only one', () => {
+test('of a list that is larger than the cache only the beginning is kept, unless it is one page', () => {
   const cache = new PageCache<number>(100_000);
-  const piece = { ...page(1_000), count: 10, lastId: 10, more: true };
-  cache.add(1, 'long', piece, 1_001);
-  assert.equal(cache.has('long'), false);
-  cache.add(1, 'short', piece, 900);
-  assert.ok(cache.has('short'));
-  cache.add(1, 'sparse', { ...piece, more: false }, 1_000_000);
+  const piece = { ...page(1_000), count: 10, lastId: 900, more: true };
+  cache.add(1, 'begin', piece);
+  assert.ok(cache.has('begin'));
+  cache.add(1, 'later', { ...piece, lastId: 1_001 });
+  assert.equal(cache.has('later'), false);
+  cache.add(1, 'sparse', { ...piece, lastId: 1_000_000, more: false });
   assert.ok(cache.has('sparse'));
 });

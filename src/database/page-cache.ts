@@ -36,12 +36,12 @@ export class PageCache<V extends string | number> {
   }
 
   /**
-   * Keeps a page of the list up to the id `upTo`, and forgets those of other versions. A list that may be larger than the
-   * cache would push out everything else, itself too, before anybody asks for one of its pages again; of such a list no
-   * page is kept.
+   * Keeps a page, and forgets those of other versions. Of a list that is larger than the cache only the beginning is kept,
+   * where clients that do not read hold the same pages: all of it would push out everything else, and itself too, before
+   * anybody asks for one of its pages again.
    */
-  add(version: V, key: string, page: UserPage, upTo: number): void {
-    if (page.more && upTo * (page.bytes.length / Math.max(1, page.count)) > this.#maxBytes) return;
+  add(version: V, key: string, page: UserPage): void {
+    if (page.more && page.lastId * (page.bytes.length / page.count) > this.#maxBytes) return;
     if (version !== this.#version) {
       this.#version = version;
       this.#pages = new GenerationalCache(this.#maxBytes);

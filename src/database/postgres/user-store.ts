@@ -142,7 +142,7 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     this.#rowsOfPage.read(bytes.length, count);
     const more = count < looked || looked === limit;
     const page = { bytes, count, lastId: lastId ?? after, more, state };
-    this.#pages.add(state, key, page, upTo);
+    this.#pages.add(state, key, page);
     return page;
   }
 

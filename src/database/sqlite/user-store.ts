@@ -119,7 +119,7 @@ export class SqliteUserStore extends DatabaseUserStore {
     if (known !== undefined) return known;
     snapshot.hold();
     const page = this.#readPage(format, after, upTo);
-    this.#pages.add(snapshot.version(), key, page, upTo);
+    this.#pages.add(snapshot.version(), key, page);
     snapshot.giveWay();
     return page;
   }

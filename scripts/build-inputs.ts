@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readGitInfo } from '../src/app/git-info.ts';
+import { readGitInfo } from '../src/app/banner.ts';
 
 /** Everything that the bundles are made from; package-lock.json stands for the packages. */
 const INPUTS = ['bin/*', 'src/**/*', 'scripts/*.ts', 'package.json', 'package-lock.json', 'docs/PACKAGE.md'];

@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { storedName } from '../src/http/built-page/content-coding.ts';
-import { builtPage, type Manifest, readManifest } from '../src/http/built-page/manifest.ts';
+import { builtPage, type Manifest, readManifest, storedName } from '../src/http/pages.ts';
 import type { Bundle } from './page-bundle.ts';
 import type { EncodedFile } from './page-encode.ts';
 import { fingerprint, installedVersions, type PageName, pages } from './page-inputs.ts';

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readGitInfo } from '../src/app/git-info.ts';
+import { readGitInfo } from '../src/app/banner.ts';
 import { buildInputs, builtFrom } from './build-inputs.ts';
 import { noticedPackages } from './license-notices.ts';
 import { entriesOf, type Manifest, packageManifest } from './package-manifest.ts';

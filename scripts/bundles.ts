@@ -79,11 +79,11 @@ export async function bundleCommand(root: string, target: string): Promise<strin
 
 /** What runs as threads: the writer, its checkpoints and the reader, isolated handlers, and what copies a database. */
 const THREADS = [
-  'src/database/sqlite/reader/reader-thread.ts',
-  'src/database/sqlite/writer/checkpoint-thread.ts',
-  'src/database/sqlite/writer/writer-thread.ts',
-  'src/webhook/isolate/handler-thread.ts',
-  'src/database/backup/copy-thread.ts',
+  'src/sql/sqlite/reader-thread.ts',
+  'src/sql/sqlite-writer/checkpoint-thread.ts',
+  'src/sql/sqlite-writer/writer-thread.ts',
+  'src/inbox/isolate/handler-thread.ts',
+  'src/sql/backup/copy-thread.ts',
 ];
 
 /** The threads, each in one file, for the command and the library. */

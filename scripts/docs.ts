@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { renderOptions } from '../src/config/options-table.ts';
 import { ERROR_CODES } from '../src/core/error-codes.ts';
-import { renamedEvents } from '../src/webhook/sources/defaults.ts';
+import { renamedEvents } from '../src/signatures/sources.ts';
 import { dashboard } from './ops/dashboard.ts';
 import { meterTable } from './ops/meter-table.ts';
 import { listMeters } from './ops/meters.ts';

@@ -1,8 +1,8 @@
 import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { type ContentCoding, storedName } from '../src/http/built-page/content-coding.ts';
-import type { BuiltFile } from '../src/http/built-page/manifest.ts';
+import type { BuiltFile } from '../src/http/pages.ts';
+import { type ContentCoding, storedName } from '../src/http/pages.ts';
 import type { OutputFile } from './page-bundle.ts';
 
 const contentTypes = new Map([

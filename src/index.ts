@@ -4,7 +4,7 @@ import type { Config, ConfigSource } from './config/load.ts';
 export type { Service, ServiceOptions } from './app/service.ts';
 export { defineConfig, type PorticoConfig } from './config/define-config.ts';
 export type { Config, ConfigSource } from './config/load.ts';
-export type { DoorSetup } from './config/schema/door-setup.ts';
+export type { DoorSetup } from './config/schema/code.ts';
 export type {
   ContextDetails,
   FieldResolver,
@@ -13,17 +13,18 @@ export type {
   Resolvers,
   TypeResolvers,
   Users,
-} from './config/schema/graphql-code.ts';
-export type { Delivery } from './inbox/delivery.ts';
-export type { DeliveryHandler, HandlerContext } from './inbox/handler.ts';
+} from './config/schema/graphql.ts';
+export type { Delivery, ReceivedDelivery } from './inbox/delivery.ts';
+export type { DeliveryHandler, HandlerContext } from './inbox/handlers.ts';
 export type {
   DeliveryKey,
   DeliveryPredicate,
   DeliveryPriority,
   DeliveryTime,
-} from './inbox/rules/delivery-rule.ts';
-export type { ReceivedDelivery } from './inbox/rules/received-delivery.ts';
-export type { DeliveryTransform, ForwardedDelivery, TransformedDelivery } from './inbox/rules/transform.ts';
+  DeliveryTransform,
+  ForwardedDelivery,
+  TransformedDelivery,
+} from './inbox/rules.ts';
 
 // Loaded when they are called: a configuration module imports this file only for `defineConfig`.
 

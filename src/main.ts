@@ -1,25 +1,25 @@
-import { type CommandName, parseCommandLine } from './commands/argv/command-line.ts';
-import { note } from './commands/terminal/output.ts';
-import { isExpected } from './core/expected-error.ts';
+import { type CommandName, parseCommandLine } from './cli/command-line.ts';
+import { note } from './cli/terminal.ts';
+import { isExpected } from './core/errors.ts';
 
 type Command = (rest: readonly string[]) => Promise<number>;
 
 /** Each is loaded only when it is called: help and version load neither the configuration nor the service. */
 const COMMANDS: Readonly<Record<CommandName, Command>> = {
   serve: async (rest) => (await import('./app/serve.ts')).serve(rest),
-  init: async (rest) => (await import('./commands/init.ts')).initCommand(rest),
-  health: async (rest) => (await import('./commands/health.ts')).healthCommand(rest),
-  deliveries: async (rest) => (await import('./commands/deliveries.ts')).deliveriesCommand(rest),
-  users: async (rest) => (await import('./commands/users.ts')).usersCommand(rest),
-  send: async (rest) => (await import('./commands/send.ts')).sendCommand(rest),
-  tokens: async (rest) => (await import('./commands/tokens.ts')).tokensCommand(rest),
-  migrate: async (rest) => (await import('./commands/migrate.ts')).migrateCommand(rest),
-  move: async (rest) => (await import('./commands/move.ts')).moveCommand(rest),
-  backup: async (rest) => (await import('./commands/backup.ts')).backupCommand(rest),
-  restore: async (rest) => (await import('./commands/restore.ts')).restoreCommand(rest),
-  'hash-password': async (rest) => (await import('./commands/hash-password.ts')).hashPasswordCommand(rest),
-  help: async (rest) => (await import('./commands/help.ts')).helpCommand(rest),
-  version: async () => (await import('./commands/version.ts')).versionCommand(),
+  init: async (rest) => (await import('./cli/init.ts')).initCommand(rest),
+  health: async (rest) => (await import('./cli/health.ts')).healthCommand(rest),
+  deliveries: async (rest) => (await import('./cli/deliveries.ts')).deliveriesCommand(rest),
+  users: async (rest) => (await import('./cli/users.ts')).usersCommand(rest),
+  send: async (rest) => (await import('./cli/send.ts')).sendCommand(rest),
+  tokens: async (rest) => (await import('./cli/access.ts')).tokensCommand(rest),
+  migrate: async (rest) => (await import('./cli/database.ts')).migrateCommand(rest),
+  move: async (rest) => (await import('./cli/database.ts')).moveCommand(rest),
+  backup: async (rest) => (await import('./cli/database.ts')).backupCommand(rest),
+  restore: async (rest) => (await import('./cli/database.ts')).restoreCommand(rest),
+  'hash-password': async (rest) => (await import('./cli/access.ts')).hashPasswordCommand(rest),
+  help: async (rest) => (await import('./cli/help.ts')).helpCommand(rest),
+  version: async () => (await import('./cli/version.ts')).versionCommand(),
 };
 
 /** Resolves to the exit code: 0 clean stop, 1 failed, 2 wrong call or configuration; each command documents others. */

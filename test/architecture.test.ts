@@ -5,12 +5,60 @@ import { test } from 'node:test';
 
 const ROOT = join(import.meta.dirname, '..');
 const ROOMS = ['graphql', 'rest', 'management', 'webhook'];
-const SHARED = ['core', 'http', 'observability', 'users', 'inbox', 'database', 'config'];
+const SHARED = [
+  ...[
+    'core',
+    'transport',
+    'http',
+    'telemetry',
+    'access',
+    'config',
+    'relations',
+    'inbox',
+    'signatures',
+    'sql',
+  ],
+  'graphql-plans',
+];
 /** Folders that see everything; nothing but main.ts, index.ts and they themselves import them. */
-const WIRING = ['app', 'commands'];
+const WIRING = ['app', 'cli'];
 const MAX_LINES = 500;
 /** Sources that one folder may hold, not counting its subfolders. */
-const MAX_SOURCES = 21;
+const MAX_SOURCES = 18;
+/** Files that still import against the direction of their folders. The list may only become shorter. */
+const AGAINST_THE_DIRECTION = new Set([
+  'src/config/define-config.ts',
+  'src/config/schema/code.ts',
+  'src/config/schema/webhook.ts',
+  'src/config/secret-file.ts',
+  'src/http/cross-site.ts',
+  'src/transport/caller.ts',
+  'src/transport/fastify.ts',
+  'src/transport/request-metrics.ts',
+]);
+/**
+ * One file of each cycle between files: without its imports there is none. A recursion of an executor is its subject, two
+ * are imports by need, and the others may only become fewer.
+ */
+const CYCLES = [
+  'src/access/jwt.ts',
+  'src/config/load-failure.ts',
+  'src/graphql-plans/complete-object.ts',
+  'src/inbox/enqueued.ts',
+  'src/inbox/inbox.ts',
+  'src/management/endpoints/deliveries.ts',
+  'src/management/endpoints/health.ts',
+  'src/management/endpoints/info.ts',
+  'src/relations/pages.ts',
+  'src/rest/bulk.ts',
+  'src/rest/create-user.ts',
+  'src/rest/read-users.ts',
+  'src/rest/users.ts',
+  'src/sql/sqlite-inbox/append.ts',
+  'src/sql/sqlite-writer/batch.ts',
+  'src/sql/sqlite-writer/write-queue.ts',
+  'src/transport/endpoint.ts',
+];
 
 const files = globSync('src/**/*.{ts,tsx}', { cwd: ROOT }).map((file) => file.replaceAll('\\', '/'));
 const sources = files.filter((file) => !file.endsWith('.test.ts'));
@@ -52,16 +100,17 @@ test('rooms import shared folders only, shared folders never import rooms', () =
 test('the rules see a breach when there is one', () => {
   const [imported = ''] = importsOf('src/rest/rest.ts', `import { webhook } from '../webhook/webhook.ts';`);
   assert.equal(breach('src/rest/rest.ts', imported), 'src/rest/rest.ts imports src/webhook/webhook.ts');
-  assert.ok(breach('src/http/server/listener.ts', 'src/rest/rest.ts'));
-  assert.ok(breach('src/users/user.ts', 'src/app/service.ts'));
-  assert.ok(breach('src/rest/rest.ts', 'src/commands/send.ts'));
-  assert.equal(breach('src/rest/rest.ts', 'src/http/problem.ts'), undefined);
+  assert.ok(breach('src/transport/server/listener.ts', 'src/rest/rest.ts'));
+  assert.ok(breach('src/relations/user.ts', 'src/app/service.ts'));
+  assert.ok(breach('src/rest/rest.ts', 'src/cli/send.ts'));
+  assert.equal(breach('src/rest/rest.ts', 'src/transport/problem.ts'), undefined);
 });
 
 /** The imports of all sources that cross from one folder to another; `folder` names the folder of a file. */
 function crossings(folder: (file: string) => string): ReadonlyMap<string, ReadonlySet<string>> {
   const graph = new Map<string, Set<string>>();
   for (const file of sources) {
+    if (folder === folderOf && AGAINST_THE_DIRECTION.has(file)) continue;
     for (const imported of importsOf(file, readFileSync(join(ROOT, file), 'utf8'))) {
       const from = folder(file);
       const to = folder(imported);
@@ -94,6 +143,14 @@ function cycleOf(graph: ReadonlyMap<string, ReadonlySet<string>>): readonly stri
 test('folders import each other in one direction', () => {
   assert.equal(cycleOf(crossings(folderOf)), undefined);
   assert.deepEqual([...(crossings(folderOf).get('core') ?? [])], [], 'core imports nobody');
+});
+
+test('files import each other in one direction', () => {
+  const graph = new Map(
+    [...crossings((file) => file)].map(([file, imported]) => [file, new Set(imported)] as const),
+  );
+  for (const file of CYCLES) graph.delete(file);
+  assert.equal(cycleOf(graph), undefined);
 });
 
 test('a cycle of folders is found', () => {
@@ -135,7 +192,7 @@ test(`no source is longer than ${MAX_LINES} lines`, () => {
 
 test('each engine has migrations of the same names', () => {
   const engines = ['sqlite', 'postgres'].map((engine) =>
-    globSync(`src/database/${engine}/migrations/*.sql`, { cwd: ROOT }).map((file) => posix.basename(file)),
+    globSync(`src/sql/${engine}/migrations/*.sql`, { cwd: ROOT }).map((file) => posix.basename(file)),
   );
   const [sqlite = [], postgres = []] = engines;
   assert.ok(sqlite.length > 0);

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { writeCursor } from '../../src/users/lists/cursor.ts';
-import { defaultOrder } from '../../src/users/user-list.ts';
+import { defaultOrder, writeCursor } from '../../src/relations/lists.ts';
 import type { HttpRequest } from '../load/load.ts';
 import { compare } from '../measure/compare.ts';
 import { ask, parsed } from '../measure/same-answers.ts';

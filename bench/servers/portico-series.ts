@@ -1,11 +1,10 @@
 // Portico's management door with ten thousand series from the start: a service collects as many only over time.
 import pino from 'pino';
-import { createListener } from '../../src/http/server/listener.ts';
 import { management } from '../../src/management/management.ts';
 import { managementErrors } from '../../src/management/management-errors.ts';
-import { Readiness } from '../../src/observability/health/readiness.ts';
-import { HealthRegistry } from '../../src/observability/health/registry.ts';
-import { Metrics } from '../../src/observability/metrics/metrics.ts';
+import { HealthRegistry, Readiness } from '../../src/telemetry/health.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
+import { createListener } from '../../src/transport/server/listener.ts';
 import { METERS, SERIES_OF_METER } from './series.ts';
 
 const metrics = new Metrics();

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { pendingMigrations } from '../../src/database/migrate-database.ts';
+import { pendingMigrations } from '../../src/sql/open.ts';
 import { describeMachine } from '../machine/machine.ts';
 import { grouped } from '../measure/figures.ts';
 import { writeReport } from './report.ts';

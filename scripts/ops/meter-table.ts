@@ -1,4 +1,4 @@
-import { familiesOf } from '../../src/management/prometheus/family.ts';
+import { familiesOf } from '../../src/management/endpoints/prometheus.ts';
 import type { ListedMeter } from './meters.ts';
 
 /** The meters as a Markdown table: the name in Actuator, the names in Prometheus, tags and meaning. */

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { createService } from '../../src/app/service.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { ScheduledBackups } from '../../src/database/backup/scheduled-backups.ts';
-import type { Meter } from '../../src/observability/metrics/meter.ts';
-import { Metrics } from '../../src/observability/metrics/metrics.ts';
-import { addJvmMetrics } from '../../src/observability/runtime/jvm-metrics.ts';
+import { ScheduledBackups } from '../../src/sql/backup/scheduled.ts';
+import type { Meter } from '../../src/telemetry/meter.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
+import { addJvmMetrics } from '../../src/telemetry/runtime.ts';
 
 /** A meter of the service, and what it needs to be there; undefined: nothing. */
 export interface ListedMeter extends Omit<Meter, 'series'> {

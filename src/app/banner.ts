@@ -1,8 +1,15 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import type { Config } from '../config/load.ts';
-import type { Door } from '../config/options/door.ts';
-import { type Paint, plainly } from '../core/paint.ts';
-import { socketPathOf } from '../core/unix-address.ts';
+import type { Door } from '../config/options/options.ts';
+import { socketPathOf } from '../core/addresses.ts';
+import { PACKAGE_ROOT } from '../core/package-root.ts';
+import { type Paint, plainly } from '../core/text.ts';
+import type { GitInfo, GitSource } from '../management/endpoints/process.ts';
 
 type Urls = Readonly<Partial<Record<Door, string>>>;
 
@@ -98,6 +105,61 @@ export function networkAddress(): string | undefined {
   try {
     const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
     return addresses.find(({ internal, family }) => !internal && family === 'IPv4')?.address;
+  } catch {
+    return undefined;
+  }
+}
+
+/** How this program was built. */
+interface BuildInfo {
+  /** When, in ISO 8601. */
+  readonly time?: string;
+  readonly git?: GitSource | undefined;
+}
+
+/** Reads what the build has written; in the sources `git` asks Git about the checkout. */
+export function readBuildInfo(): BuildInfo {
+  let text: string;
+  try {
+    text = readFileSync(new URL('build/build-info.json', PACKAGE_ROOT), 'utf8');
+  } catch {
+    return { git: () => readGitInfo(fileURLToPath(PACKAGE_ROOT)) };
+  }
+  return JSON.parse(text) as BuildInfo;
+}
+
+const run = promisify(execFile);
+
+/** In milliseconds. */
+const TIMEOUT = 5_000;
+/** What Git itself sets while it runs a hook; it would lead to another repository. */
+const REDIRECTIONS = ['GIT_DIR', 'GIT_WORK_TREE', 'GIT_COMMON_DIR', 'GIT_OBJECT_DIRECTORY', 'GIT_NAMESPACE'];
+
+/** Asks git what is checked out in a folder; undefined when that is no checkout, or without git. Never rejects. */
+export async function readGitInfo(folder: string): Promise<GitInfo | undefined> {
+  const [commit, branch] = await Promise.all([
+    git(folder, ['-c', 'log.showSignature=false', 'log', '-1', '--format=%H %ct']),
+    // Fails when no branch is checked out.
+    git(folder, ['symbolic-ref', '--quiet', '--short', 'HEAD']),
+  ]);
+  const [, id, seconds] = /^([\da-f]{7})[\da-f]* (\d+)$/.exec(commit ?? '') ?? [];
+  if (id === undefined) return undefined;
+  const time = new Date(Number(seconds) * 1_000).toISOString();
+  return { ...(branch === undefined ? {} : { branch }), commit: { id, time } };
+}
+
+/** What git prints in a folder that is the root of a checkout; undefined when it fails. */
+async function git(folder: string, args: readonly string[]): Promise<string | undefined> {
+  const env = {
+    ...process.env,
+    ...Object.fromEntries(REDIRECTIONS.map((name) => [name, undefined])),
+    // A folder inside another checkout does not count.
+    GIT_CEILING_DIRECTORIES: dirname(folder),
+    GIT_OPTIONAL_LOCKS: '0',
+  };
+  try {
+    const { stdout } = await run('git', args, { cwd: folder, env, timeout: TIMEOUT, windowsHide: true });
+    return stdout.trim();
   } catch {
     return undefined;
   }

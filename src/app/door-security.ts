@@ -1,8 +1,10 @@
 import type { Config } from '../config/load.ts';
-import type { Door } from '../config/options/door.ts';
-import { type OptionKey, optionOf } from '../config/options/options.ts';
-import { isLoopback } from '../core/trusted-addresses.ts';
-import { socketPathOf } from '../core/unix-address.ts';
+import { readEndpointAccess } from '../config/options/access.ts';
+import { consoleEndpoint } from '../config/options/endpoint-id.ts';
+import { type Door, type OptionKey, optionKeys, optionOf, type Settings } from '../config/options/options.ts';
+import { isLoopback, socketPathOf } from '../core/addresses.ts';
+import type { AccessRules } from '../management/masking.ts';
+import { serverUrls } from '../sql/database.ts';
 
 /** Whether a door asks for credentials, whatever is asked of it. */
 export function asksForCredentials(door: Door, { settings, code }: Config): boolean {
@@ -61,4 +63,43 @@ export function securityAdvice(doors: readonly Door[]): Readonly<Partial<Record<
 /** The options that secure a door, by their names in the environment. */
 export function securedBy(door: Door): string {
   return SECURED_BY[door].map((key) => optionOf(key).env).join(' and ');
+}
+
+/** The configured access to endpoints. */
+export function accessOf(settings: Settings): AccessRules {
+  return {
+    default: settings['management.access'],
+    endpoints: readEndpointAccess(settings['management.endpointAccess']),
+    max: settings['management.maxAccess'],
+  };
+}
+
+/** The default include list covers the console and the endpoints of the configuration; a configured list is taken as it is. */
+export function includeList({ settings, code }: Config): readonly string[] {
+  const include = settings['management.include'];
+  const isDefault = include === optionOf('management.include').default;
+  return isDefault ? [...include, consoleEndpoint, ...code.endpoints.map(({ id }) => id)] : include;
+}
+
+const URLS = ['database.url', 'database.readUrl'] as const satisfies readonly OptionKey[];
+
+/** What secret options hold, the passwords of users, and those inside the URLs of databases. */
+export function configuredSecrets({ settings, code }: Config): readonly unknown[] {
+  const urls: readonly OptionKey[] = URLS;
+  const options = optionKeys.filter((key) => optionOf(key).secret && !urls.includes(key));
+  return [
+    ...options.flatMap((key): unknown => settings[key]),
+    ...code.users.map(({ password }) => password),
+    ...URLS.flatMap((key) => serverUrls(settings[key] ?? '').flatMap(passwordsIn)),
+  ];
+}
+
+/** As written, and decoded. */
+function passwordsIn(url: string): readonly string[] {
+  const password = URL.parse(url)?.password ?? '';
+  try {
+    return [password, decodeURIComponent(password)];
+  } catch {
+    return [password];
+  }
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import Fastify, { type FastifyInstance } from 'fastify';
-import type { DoorSetup } from '../config/schema/door-setup.ts';
-import { listRoutes } from '../http/route-list.ts';
+import type { DoorSetup } from '../config/schema/code.ts';
+import { listRoutes } from '../http/records.ts';
 import { addSetup, DoorSetupError } from './door-setup.ts';
 
 const FILE = join(process.cwd(), 'portico.config.ts');

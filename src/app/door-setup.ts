@@ -1,12 +1,15 @@
+import { resolve } from 'node:path';
 import type { FastifyInstance } from 'fastify';
-import { displayPath } from '../config/module/module-file.ts';
-import { formatPlace, placeInStack } from '../config/module/source-place.ts';
-import type { DoorSetup } from '../config/schema/door-setup.ts';
-import { describeError } from '../core/describe-error.ts';
-import { ExpectedError } from '../core/expected-error.ts';
-import { oneLine } from '../core/quote.ts';
+import { formatPlace, placeInStack } from '../config/load-failure.ts';
+import { displayPath } from '../config/module.ts';
+import type { Settings } from '../config/options/options.ts';
+import type { DoorSetup } from '../config/schema/code.ts';
+import { describeError, ExpectedError } from '../core/errors.ts';
 import { hideSecrets, type SecretTexts } from '../core/redaction.ts';
-import type { ListedRoute } from '../http/route-list.ts';
+import { oneLine } from '../core/text.ts';
+import type { ListedRoute } from '../http/records.ts';
+import type { Loggers } from '../telemetry/loggers.ts';
+import type { LiveCertificate } from '../transport/server/tls.ts';
 
 /** The `setup` of a door failed, or does not go with what the door has itself; the start ends with this message. */
 export class DoorSetupError extends ExpectedError {
@@ -15,7 +18,7 @@ export class DoorSetupError extends ExpectedError {
 }
 
 /** What a setup is run with. */
-export interface SetupOptions {
+interface SetupOptions {
   readonly door: string;
   readonly setup: DoorSetup;
   /** The configuration module, absolute; undefined when there is none. */
@@ -28,7 +31,7 @@ export interface SetupOptions {
 }
 
 /** Makes what is thrown when a door cannot be built: the setup's fault by its name, anything else as it was. */
-export type ExplainFailure = (failure: unknown) => unknown;
+type ExplainFailure = (failure: unknown) => unknown;
 
 /**
  * Runs a setup on a door's instance before the plugins that are registered afterwards, so that its hooks see their
@@ -88,4 +91,25 @@ export function addSetup(app: FastifyInstance, options: SetupOptions): ExplainFa
 function isFastifyError(error: unknown): boolean {
   const { code, message } = Object(error) as { readonly code?: unknown; readonly message?: unknown };
   return String(code).startsWith('FST_ERR_') || String(message).startsWith('Not found handler already set');
+}
+
+/** The certificate of the doors, if they speak TLS. Rejects with CertificateError. */
+export async function certificateOf(
+  settings: Settings,
+  loggers: Loggers,
+): Promise<LiveCertificate | undefined> {
+  const { 'tls.cert': cert, 'tls.key': key } = settings;
+  if (cert === undefined || key === undefined) return undefined;
+  // TLS is loaded only where it is used.
+  const { LiveCertificate } = await import('../transport/server/tls.ts');
+  const log = loggers.child('tls');
+  const clientCas = (['management', 'webhook'] as const).flatMap((door) => {
+    const path = settings[`${door}.clientCa`];
+    return path === undefined ? [] : [[door, resolve(path)] as const];
+  });
+  const files = { cert: resolve(cert), key: resolve(key), clientCas: new Map(clientCas) };
+  return new LiveCertificate(files, (problem, { validTo }) => {
+    if (problem === undefined) log.info({ validTo }, 'TLS certificate reloaded');
+    else log.error({ err: problem, validTo }, 'changed TLS files unusable, old ones kept');
+  });
 }

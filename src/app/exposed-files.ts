@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { Settings } from '../config/options/options.ts';
-import { shellWord } from '../core/quote.ts';
-import { backupsIn } from '../database/backup/backup-names.ts';
-import { databaseAt } from '../database/database-url.ts';
-import { pathOf } from '../database/sqlite/open-failure.ts';
-import { exposedFiles } from '../database/sqlite/private-files.ts';
+import { shellWord } from '../core/text.ts';
+import { backupsIn } from '../sql/backup/backup.ts';
+import { databaseAt } from '../sql/database.ts';
+import { exposedFiles } from '../sql/sqlite/connection.ts';
+import { pathOf } from '../sql/sqlite/migrate.ts';
 
 /** Files that one warning names at most. */
 const MAX_NAMED = 20;

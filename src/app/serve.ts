@@ -1,17 +1,18 @@
-import { type Config, loadConfig } from '../config/load.ts';
-import { describeError } from '../core/describe-error.ts';
-import { paintedLines, paintFor } from '../core/paint.ts';
-import { printableLines } from '../core/quote.ts';
-import { MAX_LINGER } from '../observability/health/readiness.ts';
-import { terminalLog } from '../observability/log/terminal-log.ts';
+import { readApiTokens } from '../access/open-gate.ts';
+import { type Config, loadConfig, type ModuleCheck } from '../config/load.ts';
+import { knownScopes } from '../config/options/access.ts';
+import { settingsOf } from '../config/options/options.ts';
+import { describeError } from '../core/errors.ts';
+import { paintedLines, paintFor, printableLines } from '../core/text.ts';
+import { MAX_LINGER } from '../telemetry/health.ts';
+import { terminalLog } from '../telemetry/log.ts';
+import { readWebhookSettings } from '../webhook/options.ts';
 import { banner, doorAddresses, networkAddress } from './banner.ts';
-import { checkModule } from './check-module.ts';
-import { consoleAddress } from './console/console-parts.ts';
+import { consoleAddress } from './console.ts';
 import { closedInConsole, exposedDoors, securedBy, securityAdvice } from './door-security.ts';
+import { checkSchema } from './doors.ts';
 import { readPackageInfo } from './package-info.ts';
-import { createService, type Service } from './service.ts';
-import { onNpmGone } from './started-by-npm.ts';
-import { describeUnfinished, reportUnfinished } from './unfinished.ts';
+import { createService, describeUnfinished, reportUnfinished, type Service } from './service.ts';
 
 /** A stop that takes longer than its own deadlines is ended, this many milliseconds after the linger. */
 const FORCED_EXIT = 10_000;
@@ -153,3 +154,36 @@ function stopReason(service: Service, config: Config): Promise<StopReason> {
   stopRequested.addEventListener('abort', () => begin('asked'), { once: true });
   return promise;
 }
+
+/** How often the parent is looked at, in milliseconds. */
+const INTERVAL = 250;
+
+/** A script that leaves a command in the background: its shell ends before the command, as it should. */
+const BACKGROUND = /(?<![&>])&(?![&>])|\b(?:nohup|setsid)\b/;
+
+/**
+ * Calls a listener once when the process that ran an npm script's command is gone; does nothing elsewhere. npm passes
+ * SIGTERM to the shell that it puts between, and a shell such as dash ends without its child, which would run on.
+ */
+export function onNpmGone(env: NodeJS.ProcessEnv, listener: () => void): void {
+  const { npm_lifecycle_script: script } = env;
+  if (script === undefined || BACKGROUND.test(script)) return;
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    listener();
+  }, INTERVAL).unref();
+}
+
+/** Validates the parts of a configuration module that the doors read themselves. */
+export const checkModule: ModuleCheck = (code, name, resolve, problems, options) => {
+  readWebhookSettings(code, name, resolve, problems);
+  checkSchema(code, name, resolve, problems, options);
+  const { settings, broken } = options;
+  const isKnown = (['api.readScope', 'api.writeScope', 'api.scopes'] as const).every(
+    (key) => !broken.has(key),
+  );
+  const scopes = isKnown ? knownScopes(settingsOf(settings, 'api')) : undefined;
+  readApiTokens(code.apiTokens, { path: `${name}: api.tokens`, resolve, scopes }, problems);
+};

@@ -1,45 +1,35 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { DestinationStream, Logger } from 'pino';
 import type { Config } from '../config/load.ts';
-import type { Door } from '../config/options/door.ts';
-import { optionOf, type Settings } from '../config/options/options.ts';
-import { trustProxy } from '../config/options/trusted-proxies.ts';
+import { trustProxy } from '../config/options/doors.ts';
+import { intervalOf } from '../config/options/management.ts';
+import { type Door, optionOf, type Settings } from '../config/options/options.ts';
 import { KnownSecrets } from '../core/redaction.ts';
-import type { Database } from '../database/database.ts';
-import { addWalGauge, databaseMeters } from '../database/database-metrics.ts';
-import { openDatabase } from '../database/open-database.ts';
-import type { Replica } from '../database/open-options.ts';
-import { accessLog } from '../http/access-log.ts';
-import { ReplyBudget } from '../http/reply/reply-budget.ts';
-import { timeRequests } from '../http/request-metrics.ts';
-import { listRoutes } from '../http/route-list.ts';
-import { createListener } from '../http/server/listener.ts';
-import { createEvents } from '../inbox/inbox-events.ts';
-import { Readiness } from '../observability/health/readiness.ts';
-import { RequestTail } from '../observability/history/request-tail.ts';
-import { openLog } from '../observability/log/log.ts';
-import { LogTail } from '../observability/log/log-tail.ts';
-import { Loggers } from '../observability/log/loggers.ts';
-import { Metrics } from '../observability/metrics/metrics.ts';
-import { loadOpenTelemetry } from '../observability/opentelemetry/load-api.ts';
-import { addDiskMetrics } from '../observability/runtime/disk-metrics.ts';
-import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
-import { openApi } from './api/open-api.ts';
-import { configuredSecrets } from './configured-secrets.ts';
-import { asksForCredentials } from './door-security.ts';
-import { addSetup } from './door-setup.ts';
-import { certificateOf } from './doors/certificate.ts';
-import { openGraphqlDoor } from './doors/graphql-door.ts';
-import { openManagementDoor } from './doors/management-door.ts';
-import { openRestDoor } from './doors/rest-door.ts';
-import { openWebhookDoor } from './doors/webhook-door.ts';
+import { accessLog, listRoutes } from '../http/records.ts';
+import { createEvents } from '../inbox/events.ts';
+import { backupFileOf } from '../sql/backup/backup.ts';
+import { ScheduledBackups } from '../sql/backup/scheduled.ts';
+import type { Database, Replica } from '../sql/database.ts';
+import { addWalGauge, databaseMeters, openDatabase } from '../sql/open.ts';
+import { Readiness } from '../telemetry/health.ts';
+import { RequestTail } from '../telemetry/history.ts';
+import { openLog } from '../telemetry/log.ts';
+import { Loggers, LogTail } from '../telemetry/loggers.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { loadOpenTelemetry } from '../telemetry/opentelemetry.ts';
+import { addDiskMetrics, observeRuntime } from '../telemetry/runtime.ts';
+import { ReplyBudget } from '../transport/reply/reply-budget.ts';
+import { timeRequests } from '../transport/request-metrics.ts';
+import { createListener } from '../transport/server/listener.ts';
+import { auditCertificates, auditRefusals, openAudit } from './audit.ts';
+import type { OpenDoor, Parts } from './context.ts';
+import { asksForCredentials, configuredSecrets } from './door-security.ts';
+import { addSetup, certificateOf } from './door-setup.ts';
+import { openApi, openGraphqlDoor, openManagementDoor, openRestDoor } from './doors.ts';
 import { warnOfExposedFiles } from './exposed-files.ts';
-import { dataFolder } from './health-checks.ts';
-import { linger } from './linger.ts';
-import { auditCertificates, auditRefusals, openAudit } from './observe/audit.ts';
-import type { OpenDoor, Parts } from './parts.ts';
-import { scheduledBackups } from './scheduled-backups.ts';
-import { describeUnfinished, type Unfinished } from './unfinished.ts';
+import { dataFolder } from './health.ts';
+import { openWebhookDoor } from './webhook-door.ts';
 
 /** How long running requests and handlers may take once the stop began, in milliseconds. */
 const STOP_DEADLINE = 8_000;
@@ -99,7 +89,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
       'an OpenTelemetry SDK is registered, but no @opentelemetry/api that fits is found',
     ),
   );
-  const telemetry = openTelemetry && (await import('./observe/telemetry.ts'));
+  const telemetry = openTelemetry && (await import('./telemetry.ts'));
   const tracing = openTelemetry && telemetry?.openTracing(openTelemetry, settings['tracing.oneIn']);
   const opened = needsDatabase(settings)
     ? opening.use(
@@ -316,4 +306,85 @@ function replicaOf(settings: Settings): Replica | undefined {
 
 function fail(bug: string): never {
   throw new Error(bug);
+}
+
+/** Waits between the failure of readiness and the closing of the doors, and logs why. */
+export async function linger(
+  configured: number | undefined,
+  readiness: Readiness,
+  log: Logger,
+): Promise<void> {
+  const now = performance.now();
+  const milliseconds = configured ?? readiness.linger(now);
+  if (milliseconds === 0) return;
+  const interval = readiness.interval(now);
+  const why =
+    configured !== undefined
+      ? 'shutdown.linger says so'
+      : interval === undefined
+        ? 'clients may be on their way'
+        : `/readyz is probed every ${seconds(interval)} s and has to be seen failing`;
+  log.info({ linger: milliseconds }, `answering for ${seconds(milliseconds)} s more: ${why}`);
+  await delay(milliseconds);
+}
+
+const seconds = (milliseconds: number): number => Math.round(milliseconds / 100) / 10;
+
+/** What a stop waits for: numbers of requests by door, and of running jobs by target. */
+export interface Unfinished {
+  readonly requests: ReadonlyMap<Door, number>;
+  readonly jobs: ReadonlyMap<string, number>;
+}
+
+/** What everybody waits at most before they are told, and between two words about it, in milliseconds. */
+const REPORT = 500;
+
+/** `2 requests: rest; 1 handler: slow`; empty when nothing is left. */
+export function describeUnfinished({ requests, jobs }: Unfinished): string {
+  const kinds = new Map([['request', new Map<string, number>(requests)]]);
+  for (const [target, count] of jobs) {
+    // `handler:<event>` or `forward:<name>`.
+    const [kind = '', name] = split(target);
+    const named = kinds.get(kind) ?? new Map<string, number>();
+    kinds.set(kind, named.set(name, count));
+  }
+  return [...kinds].flatMap(([kind, counts]) => describeCounts(kind, counts)).join('; ');
+}
+
+function describeCounts(kind: string, counts: ReadonlyMap<string, number>): readonly string[] {
+  const present = [...counts].filter(([, count]) => count > 0);
+  const total = present.reduce((sum, [, count]) => sum + count, 0);
+  if (total === 0) return [];
+  return [`${total} ${kind}${total === 1 ? '' : 's'}: ${present.map(([name]) => name).join(', ')}`];
+}
+
+function split(target: string): readonly [string, string] {
+  const colon = target.indexOf(':');
+  return [target.slice(0, colon), target.slice(colon + 1)];
+}
+
+/** Logs what a stop waits for, until it is disposed of: soon, and again when that changes. `hint` says what can be done. */
+export function reportUnfinished(log: Logger, unfinished: () => Unfinished, hint: string): Disposable {
+  let last = '';
+  const report = setInterval(() => {
+    const text = describeUnfinished(unfinished());
+    if (text !== '' && text !== last) log.info(`waiting for ${text}${hint}`);
+    last = text;
+  }, REPORT).unref();
+  return { [Symbol.dispose]: () => clearInterval(report) };
+}
+
+/** The backups that the configuration schedules; undefined when it schedules none. */
+export function scheduledBackups(
+  settings: Settings,
+  { loggers, metrics }: { readonly loggers: Loggers; readonly metrics: Metrics },
+): ScheduledBackups | undefined {
+  const { 'backup.every': every, 'backup.folder': folder, 'backup.keep': keep } = settings;
+  if (every === undefined) return undefined;
+  return new ScheduledBackups({
+    file: backupFileOf(settings['database.url'], 'pg_dump'),
+    plan: { every: intervalOf(every), folder, keep },
+    log: loggers.child('backup'),
+    metrics,
+  });
 }

@@ -1,18 +1,10 @@
-import type { DeliveryHandler } from '../inbox/handler.ts';
-import type { HealthIndicator } from '../observability/health/health.ts';
-import type { Door } from './options/door.ts';
-import type { OptionKey, Settings } from './options/options.ts';
-import type { ApiTokensConfig } from './schema/api-tokens.ts';
-import type { CustomEndpoint } from './schema/custom-endpoint.ts';
-import type { DoorSetup } from './schema/door-setup.ts';
-import type { GraphqlConfig, GraphqlContext } from './schema/graphql-code.ts';
-import type { ConfiguredCheck, HealthGroupOptions } from './schema/health-code.ts';
-import type { ManagementUser } from './schema/management-user.ts';
-import type { HandlerSpec } from './schema/module-handlers.ts';
-import type { AlertsConfig } from './schema/webhook-alerts.ts';
-import type { ForwardsConfig } from './schema/webhook-forwards.ts';
-import type { SchedulesConfig } from './schema/webhook-schedules.ts';
-import type { SourcesConfig } from './schema/webhook-sources.ts';
+import type { DeliveryHandler } from '../inbox/handlers.ts';
+import type { HealthIndicator } from '../telemetry/health.ts';
+import type { Door, OptionKey, Settings } from './options/options.ts';
+import type { ApiTokensConfig, DoorSetup, HandlerSpec, ManagementUser } from './schema/code.ts';
+import type { ConfiguredCheck, CustomEndpoint, HealthGroupOptions } from './schema/endpoints.ts';
+import type { GraphqlConfig, GraphqlContext } from './schema/graphql.ts';
+import type { AlertsConfig, ForwardsConfig, SchedulesConfig, SourcesConfig } from './schema/webhook.ts';
 
 /** The type of a setting in a module: a list may also be one string with commas. */
 type Written<T> = T extends readonly (infer I)[] ? readonly I[] | string : T;

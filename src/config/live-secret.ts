@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './load.ts';
 import { optionOf } from './options/options.ts';
-import { parseSecretFile } from './sources/secret-file.ts';
-import { watchedFile } from './watched-file.ts';
+import { parseSecretFile, watchedFile } from './secret-file.ts';
 
 /**
  * The value of `webhook.secret`. If it comes from the file that WEBHOOK_SECRET_FILE names, it follows changes of that

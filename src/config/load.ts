@@ -1,16 +1,31 @@
 import { resolve } from 'node:path';
-import { ConfigError } from './config-error.ts';
-import { crossCheck } from './cross-checks.ts';
-import { loadModule } from './module/load-module.ts';
-import { moduleOption, type OptionKey, optionKeys, optionOf, type Settings } from './options/options.ts';
+import { socketPathOf } from '../core/addresses.ts';
+import { ExpectedError } from '../core/errors.ts';
+import { didYouMean } from '../core/text.ts';
+import { loadModule } from './module.ts';
+import { knownScopes, unknownScopes } from './options/access.ts';
+import { comparableEndpointId, takenEndpoints } from './options/endpoint-id.ts';
+import {
+  type Door,
+  doors,
+  moduleOption,
+  type OptionKey,
+  optionKeys,
+  optionOf,
+  type Settings,
+  settingsOf,
+} from './options/options.ts';
 import type { ConfigCode } from './schema/code.ts';
-import { secretTexts } from './secret-texts.ts';
-import { type Environment, readEnvironment } from './sources/environment.ts';
-import { readFlags } from './sources/flags.ts';
-import type { PropertySource } from './sources/property-sources.ts';
-import { propertySources } from './sources/property-sources.ts';
-import type { Found, Reading } from './sources/reading.ts';
-import { createSecretResolver, type SecretResolver } from './sources/secret-resolver.ts';
+import { createSecretResolver, type SecretResolver, secretTexts } from './secrets.ts';
+import {
+  type Environment,
+  type Found,
+  type PropertySource,
+  propertySources,
+  type Reading,
+  readEnvironment,
+  readFlags,
+} from './sources.ts';
 
 /** The inputs of the configuration. */
 export interface ConfigSource {
@@ -91,4 +106,203 @@ function merge(readings: readonly Reading[]): Settings {
 /** What the first source that sets an option found. */
 function find(readings: readonly Reading[], key: OptionKey): Found | undefined {
   return readings.find(({ found }) => found.has(key))?.found.get(key);
+}
+
+/** The input of the checks across settings. */
+export interface CrossCheckInput {
+  readonly settings: Settings;
+  /** Options with an invalid value; a check that needs one of them is skipped. */
+  readonly broken: ReadonlySet<OptionKey>;
+  /** Whether the module sets management.users, valid or not. */
+  readonly setsUsers: boolean;
+  readonly code: Pick<ConfigCode, 'users' | 'endpoints'>;
+}
+
+/** One line for each contradiction between settings. */
+export function crossCheck(input: CrossCheckInput): readonly string[] {
+  return [
+    ...credentials(input),
+    ...identityProvider(input),
+    ...roles(input),
+    ...userNames(input),
+    ...ports(input),
+    ...endpointNames(input),
+    ...endpointAccess(input),
+    ...adminUrl(input),
+    ...clientCertificates(input),
+    ...replica(input),
+    ...partitions(input),
+    ...backups(input),
+    ...origins(input),
+    ...basicScopes(input),
+  ];
+}
+
+const pairs = [
+  ['management.user', 'management.password'],
+  ['management.springBootAdmin.user', 'management.springBootAdmin.password'],
+  ['tls.cert', 'tls.key'],
+] as const satisfies readonly (readonly OptionKey[])[];
+
+function credentials({ settings, broken }: CrossCheckInput): readonly string[] {
+  return pairs.flatMap((pair) => {
+    if (pair.some((key) => broken.has(key))) return [];
+    const [set, missing] = settings[pair[0]] === undefined ? pair.toReversed() : pair;
+    if (set === undefined || missing === undefined) return [];
+    if (settings[set] === undefined || settings[missing] !== undefined) return [];
+    return [`${set} is set and ${missing} is not; set both (${optionOf(missing).env}) or none`];
+  });
+}
+
+const PROVIDER = [
+  'api.jwt.issuer',
+  'api.jwt.audience',
+  'api.jwt.jwks',
+] as const satisfies readonly OptionKey[];
+
+function identityProvider({ settings, broken }: CrossCheckInput): readonly string[] {
+  if (PROVIDER.some((key) => broken.has(key))) return [];
+  const missing = PROVIDER.filter((key) => settings[key] === undefined);
+  if (missing.length === 0 || missing.length === PROVIDER.length) return [];
+  const [set] = PROVIDER.filter((key) => !missing.includes(key));
+  return [`${set} is set and ${missing.join(' and ')} not; set all of them or none`];
+}
+
+function roles({ settings, broken, setsUsers }: CrossCheckInput): readonly string[] {
+  if (broken.has('management.user') || broken.has('management.role')) return [];
+  if (settings['management.role'] === undefined) return [];
+  // `credentials` reports a password without a user.
+  if (settings['management.user'] !== undefined || settings['management.password'] !== undefined) return [];
+  if (setsUsers) return [];
+  return [
+    'management.role is set but there is no user; set management.user and management.password, or users',
+  ];
+}
+
+function userNames({ settings, code }: CrossCheckInput): readonly string[] {
+  const user = settings['management.user'];
+  if (!code.users.some((entry) => entry.user === user)) return [];
+  return ['management.user is also in management.users of the module; keep one of them'];
+}
+
+function ports({ settings, broken }: CrossCheckInput): readonly string[] {
+  if (broken.has('interfaces')) return [];
+  const open = doors.filter((door) => settings.interfaces.includes(door) && !broken.has(`${door}.port`));
+  const problems: string[] = [];
+  const first = new Map<number | string, Door>();
+  for (const door of open) {
+    const port = settings[`${door}.port`];
+    const other = first.get(port);
+    if (port === 0) continue;
+    if (other === undefined) first.set(port, door);
+    else problems.push(`${other}.port and ${door}.port are both ${port}; every door needs its own port`);
+  }
+  return problems;
+}
+
+function clientCertificates({ settings, broken }: CrossCheckInput): readonly string[] {
+  return (['management', 'webhook'] as const).flatMap((door) => {
+    const key = `${door}.clientCa` as const;
+    if (broken.has(key) || broken.has('tls.cert') || settings[key] === undefined) return [];
+    const missing = settings['tls.cert'] === undefined;
+    const onSocket = socketPathOf(settings[`${door}.port`]) !== undefined;
+    if (missing) return [`${key} is set and tls.cert is not; only TLS has client certificates`];
+    return onSocket ? [`${key} is set but ${door}.port is a Unix socket, which has no TLS`] : [];
+  });
+}
+
+/** A Unix socket is no place that Spring Boot Admin could be told. */
+function adminUrl({ settings, broken }: CrossCheckInput): readonly string[] {
+  if (broken.has('management.port') || broken.has('management.springBootAdmin.managementUrl')) return [];
+  if (settings['management.springBootAdmin.url'] === undefined) return [];
+  if (settings['management.springBootAdmin.managementUrl'] !== undefined) return [];
+  if (socketPathOf(settings['management.port']) === undefined) return [];
+  return [
+    'management.port is a Unix socket, so management.springBootAdmin.managementUrl must say how Spring Boot Admin reaches the door',
+  ];
+}
+
+/** A typo would hide an endpoint, or leave it open. */
+function endpointNames(input: CrossCheckInput): readonly string[] {
+  return (['management.include', 'management.exclude'] as const).flatMap((key) => {
+    if (input.broken.has(key)) return [];
+    return input.settings[key].filter((id) => id !== '*').flatMap((id) => unknownEndpoint(input, key, id));
+  });
+}
+
+/** The problem with an id that no endpoint has, if it is one. */
+function unknownEndpoint({ code }: CrossCheckInput, key: OptionKey, id: string): readonly string[] {
+  const known = [...takenEndpoints, ...code.endpoints.map((endpoint) => endpoint.id)];
+  const same = comparableEndpointId(id);
+  if (known.some((each) => comparableEndpointId(each) === same)) return [];
+  return [`${key} names ${id}, which is no endpoint${didYouMean(id, known)}`];
+}
+
+/** A typo in an endpoint id would leave that endpoint open. */
+function endpointAccess(input: CrossCheckInput): readonly string[] {
+  const { settings, broken } = input;
+  if (broken.has('management.endpointAccess')) return [];
+  const named = new Set<string>();
+  return settings['management.endpointAccess'].flatMap((entry) => {
+    const [id = ''] = entry.split('=', 1);
+    const unknown = unknownEndpoint(input, 'management.endpointAccess', id);
+    if (unknown.length > 0) return unknown;
+    const same = comparableEndpointId(id);
+    if (named.has(same)) return [`management.endpointAccess names ${id} twice; keep one of them`];
+    named.add(same);
+    return [];
+  });
+}
+
+function replica({ settings, broken }: CrossCheckInput): readonly string[] {
+  if (broken.has('database.url') || broken.has('database.readUrl')) return [];
+  if (settings['database.readUrl'] === undefined || settings['database.url'].startsWith('postgres'))
+    return [];
+  return ['database.readUrl is set but database.url is no postgres:// URL; only PostgreSQL has replicas'];
+}
+
+/** Browsers refuse it: every page could then act as its visitor. */
+function origins({ settings, broken }: CrossCheckInput): readonly string[] {
+  return (['rest', 'graphql'] as const).flatMap((door) => {
+    if (broken.has(`${door}.cors.origins`) || !settings[`${door}.cors.credentials`]) return [];
+    if (!settings[`${door}.cors.origins`].includes('*')) return [];
+    return [`${door}.cors.origins has * and ${door}.cors.credentials is true; name the origins`];
+  });
+}
+
+function partitions({ settings, broken }: CrossCheckInput): readonly string[] {
+  if (broken.has('database.url') || !settings['webhook.partitions']) return [];
+  if (settings['database.url'].startsWith('postgres')) return [];
+  return ['webhook.partitions is set but database.url is no postgres:// URL; SQLite has no partitions'];
+}
+
+function backups({ settings, broken }: CrossCheckInput): readonly string[] {
+  if (broken.has('database.url') || settings['backup.every'] === undefined) return [];
+  const url = settings['database.url'];
+  if (url.startsWith('postgres')) {
+    return [
+      'backup.every is set but the database is on PostgreSQL; "portico backup" says which pg_dump to schedule',
+    ];
+  }
+  return url === 'sqlite::memory:' ? ['backup.every is set but the database is in memory only'] : [];
+}
+
+function basicScopes({ settings, broken }: CrossCheckInput): readonly string[] {
+  const keys = ['api.basic', 'api.readScope', 'api.writeScope', 'api.scopes'] as const;
+  if (keys.some((key) => broken.has(key))) return [];
+  return unknownScopes('api.basic', settings['api.basic'], knownScopes(settingsOf(settings, 'api')));
+}
+
+/** The configuration cannot be used; the start ends with this message and exit code 2. */
+export class ConfigError extends ExpectedError {
+  override readonly name = 'ConfigError';
+  readonly code = 'CONFIG_INVALID';
+  /** All problems, one line each; none shows a secret. */
+  readonly problems: readonly string[];
+
+  /** `what` is not valid: the configuration, unless the problems are those of the command line alone. */
+  constructor(problems: readonly string[], options?: ErrorOptions, what = 'configuration') {
+    super(`The ${what} is not valid:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`, options);
+    this.problems = problems;
+  }
 }

@@ -1,6 +1,7 @@
 import { flagOf, formatDefault } from './options/option.ts';
-import { moduleOption, type OptionKey, optionKeys, optionOf } from './options/options.ts';
+import { moduleOption, type OptionKey, optionKeys, optionOf, type Settings } from './options/options.ts';
 import { codeKeys } from './schema/code.ts';
+import { findProperty, type PropertySource } from './sources.ts';
 
 /** The sections of the documentation, by the first word of a key; keys of no other section belong to the first one. */
 const SECTIONS: readonly { readonly title: string; readonly words: readonly string[] }[] = [
@@ -63,4 +64,29 @@ function cell(text: string): string {
     .split('`')
     .map((part, index) => (index % 2 === 0 ? part.replaceAll('<', '&lt;') : part));
   return outside.join('`');
+}
+
+/** An option with its effective value. */
+export interface EffectiveOption {
+  readonly key: OptionKey;
+  readonly value: unknown;
+  /** The place that set the value; undefined when no source did. */
+  readonly origin: string | undefined;
+  readonly secret: boolean;
+}
+
+/** All options with their effective values and origins, in the order of the documentation. */
+export function effectiveOptions(
+  settings: Settings,
+  sources: readonly PropertySource[],
+): readonly EffectiveOption[] {
+  return optionKeys.map((key) => {
+    const origins = sources.map((source) => findProperty(source, key)?.origin);
+    return {
+      key,
+      value: settings[key],
+      origin: origins.find((origin) => origin !== undefined),
+      secret: optionOf(key).secret,
+    };
+  });
 }

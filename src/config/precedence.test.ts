@@ -5,10 +5,9 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { loadConfig } from './load.ts';
-import { doors } from './options/door.ts';
-import { infoParts } from './options/management-options.ts';
+import { infoParts } from './options/management.ts';
 import { flagOf } from './options/option.ts';
-import { type OptionKey, optionKeys, optionOf } from './options/options.ts';
+import { doors, type OptionKey, optionKeys, optionOf } from './options/options.ts';
 
 const path = fc
   .array(fc.stringMatching(/^[\w~-]{1,6}$/), { minLength: 1, maxLength: 3 })

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { ConfigError } from './config-error.ts';
-import { loadConfig } from './load.ts';
+import { ConfigError, loadConfig } from './load.ts';
 import { flagOf } from './options/option.ts';
 import { optionKeys, optionOf } from './options/options.ts';
 

@@ -60,9 +60,8 @@ test('a refusal has the status that the catalogue says', () => {
 });
 
 test('no code is in two parts of the catalogue', () => {
-  const folder = join(import.meta.dirname, 'error-codes');
-  const parts = globSync('*.ts', { cwd: folder }).map((file) => readFileSync(join(folder, file), 'utf8'));
-  const keys = parts.flatMap((text) => [...text.matchAll(/^ {2}([A-Z][A-Z0-9_]*): \{/gm)]);
+  const text = readFileSync(join(import.meta.dirname, 'error-codes.ts'), 'utf8');
+  const keys = [...text.matchAll(/^ {2}([A-Z][A-Z0-9_]*): \{/gm)];
   assert.equal(keys.length, catalogue.size);
 });
 

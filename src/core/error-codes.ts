@@ -1,12 +1,400 @@
-import { ACCESS_CODES } from './error-codes/access.ts';
-import { DATABASE_CODES } from './error-codes/database.ts';
-import { DOOR_CODES } from './error-codes/doors.ts';
-import { GRAPHQL_CODES } from './error-codes/graphql.ts';
-import { IMPORT_CODES } from './error-codes/imports.ts';
-import { MANAGEMENT_CODES } from './error-codes/management.ts';
-import { START_CODES } from './error-codes/start.ts';
-import { USER_CODES } from './error-codes/users.ts';
-import { WEBHOOK_CODES } from './error-codes/webhooks.ts';
+/** Error codes and what each means. */
+type ErrorEntries = Readonly<Record<string, ErrorEntry>>;
+
+interface ErrorEntry {
+  /** The usual HTTP status of a refusal with the code. */
+  readonly status?: number;
+  /** What the code means and what to do; the title of problem details. */
+  readonly text: string;
+}
+
+/** Codes of the start and the commands. */
+const START_CODES = {
+  BACKUP: { text: 'A backup or a restore was refused or failed; do what the message says.' },
+  CANNOT_LISTEN: { text: 'A door cannot open its port; free the port or configure another address.' },
+  CONFIG_INVALID: { text: 'The configuration cannot be used; correct every problem that is listed.' },
+  DATABASE_OPEN: {
+    text: 'The database cannot be opened or written to, or another service runs on it; do what the message says.',
+  },
+  DOOR_SETUP: {
+    text: 'The setup of a door in the configuration module failed or does not go with the door; correct what the message names.',
+  },
+  EMPTY_SECRET: { text: 'A configured secret is empty; give it a value or remove it.' },
+  HEALTH_CHECK_NAME: { text: 'A health check has no name or that of another one; give each its own name.' },
+  MANAGEMENT_OPTIONS: { text: 'The management door cannot be built from its options; change the one named.' },
+  METER: { text: 'A meter is used against its declaration, which is a bug; report it.' },
+  MOVE: { text: 'A move of the database was refused or stopped; do what the message says and run it again.' },
+  PASSWORD_HASH: { text: 'A password hash cannot be read; make one with "portico hash-password".' },
+  TLS_FILES: { text: 'A file of TLS cannot be used; correct what the message names.' },
+  UNSIGNABLE: { text: 'A delivery cannot be signed as it is; change the header or the id that is named.' },
+  UNUSABLE_SECRET: {
+    text: 'A secret does not fit its signature scheme; configure one in the form that it needs.',
+  },
+  USAGE: { text: 'A command was called wrongly; "portico help" with its name shows how to call it.' },
+  USER_NAME: {
+    text: 'No Basic header can carry this user name; choose one without colons or control characters.',
+  },
+} as const satisfies ErrorEntries;
+
+/** Codes of the database. */
+const DATABASE_CODES = {
+  CONNECTION_LOST: { text: 'A connection to PostgreSQL broke during a statement; see OUTCOME_UNKNOWN.' },
+  OUTCOME_UNKNOWN: {
+    status: 503,
+    text: 'The database did not confirm a write that was sent; check whether it is stored before you repeat it.',
+  },
+  READ_ONLY_SERVER: { text: 'The PostgreSQL server is a replica; name the primary in the URL.' },
+  STORE_UNAVAILABLE: {
+    status: 503,
+    text: 'The database cannot answer now and nothing was stored; try again after the time in Retry-After.',
+  },
+  UNCONFIRMED: { text: 'PostgreSQL committed, but no replica confirmed it; see OUTCOME_UNKNOWN.' },
+} as const satisfies ErrorEntries;
+
+/** Codes of users, in whatever door they are written and read. */
+const USER_CODES = {
+  COLLECTION_FULL: { text: 'GraphQL keeps no more users in memory; raise `GRAPHQL_MAX_USERS`.' },
+  USER_NOT_FOUND: { status: 404, text: 'There is no user with this id; it may have been deleted.' },
+  INVALID_USER: {
+    status: 400,
+    text: 'The name or the email of a user is missing, blank, too long or malformed; correct it. The message of GraphQL, problem details and the log of REST say what is wrong.',
+  },
+  EMAIL_TAKEN: {
+    status: 409,
+    text: 'Another user has this email, in whatever case, and `USERS_UNIQUE_EMAIL` is on; choose another one or change that user.',
+  },
+  UNKNOWN_PARAMETER: {
+    status: 400,
+    text: 'The list has no such query parameter; correct its name, or send `Prefer: handling=lenient` to have it ignored.',
+  },
+  INVALID_PARAMETER: {
+    status: 400,
+    text: 'A query parameter does not take this value; send what the message says.',
+  },
+  INVALID_CURSOR: {
+    status: 400,
+    text: 'The cursor is not one of this list, or was changed; begin again without a cursor.',
+  },
+  SEARCH_OFF: {
+    status: 400,
+    text: 'There are more than 10,000 users and no index for what was asked; set `REST_SEARCH`.',
+  },
+  TOO_MANY_MATCHES: {
+    status: 400,
+    text: 'More than 10,000 users would have to be sorted or filtered for a page; add a narrower filter, or do as the message says.',
+  },
+  EVENTS_GONE: {
+    status: 410,
+    text: 'The event in `Last-Event-ID` is not kept any more, or not in this database; read the list again and follow without an id.',
+  },
+  INVALID_EVENT_ID: {
+    status: 400,
+    text: 'The `Last-Event-ID` is no id of an event of this list; send the last one that came, or none.',
+  },
+  TOO_MANY_STREAMS: {
+    status: 503,
+    text: 'As many clients follow the users as may; try again after the time in Retry-After, or raise `REST_MAX_STREAMS`.',
+  },
+  INVALID_IDEMPOTENCY_KEY: {
+    status: 400,
+    text: 'The `Idempotency-Key` is empty, longer than 255 characters or has others than visible ASCII ones; send a UUID for example.',
+  },
+  IDEMPOTENCY_KEY_REUSED: {
+    status: 422,
+    text: 'The `Idempotency-Key` came with another body before; send a new key with a new request.',
+  },
+  IDEMPOTENCY_KEY_IN_USE: {
+    status: 409,
+    text: 'A request with this `Idempotency-Key` is in progress; send it again for its reply.',
+  },
+  PRECONDITION_FAILED: {
+    status: 412,
+    text: 'The user has another version than `If-Match` names, or was changed after `If-Unmodified-Since`; nothing was written. Read it again.',
+  },
+  PRECONDITION_REQUIRED: {
+    status: 428,
+    text: 'An update or a deletion needs `If-Match` with the ETag of the user, because `REST_REQUIRE_IF_MATCH` is on; send it.',
+  },
+  SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what was missed.' },
+} as const satisfies ErrorEntries;
+
+/** Codes of credentials, at every door that asks for them. */
+const ACCESS_CODES = {
+  LACKS_SCOPE: {
+    status: 403,
+    text: 'The credentials lack the scope for this, which WWW-Authenticate names; use others.',
+  },
+  NO_KEYS: {
+    status: 503,
+    text: 'The keys of the identity provider cannot be read; try again after Retry-After.',
+  },
+  OVERLOADED: {
+    status: 503,
+    text: 'The service is later than its limits allow; try again after Retry-After.',
+  },
+  RATE_LIMITED: {
+    status: 429,
+    text: 'The client has made more requests than its rate allows; wait for the time in Retry-After.',
+  },
+  TOO_MANY_ATTEMPTS: {
+    status: 429,
+    text: 'Too many wrong credentials came from this address; wait for the time in Retry-After.',
+  },
+  TOO_MANY_LOGINS: {
+    status: 503,
+    text: 'Too many passwords are being checked; try again after Retry-After.',
+  },
+  UNAUTHORIZED: {
+    status: 401,
+    text: 'The request has no valid credentials; send those that WWW-Authenticate asks for.',
+  },
+} as const satisfies ErrorEntries;
+
+/** Codes of imports of users. */
+const IMPORT_CODES = {
+  INVALID_IMPORT: {
+    status: 400,
+    text: 'An import cannot be read as what its type says: a CSV without the right columns in its first line, or a JSON array that is none or does not end. The message says what is wrong.',
+  },
+  IMPORT_TOO_LARGE: {
+    status: 413,
+    text: 'An import has more bytes than `REST_MAX_IMPORT_BYTES`, or is too large for one transaction; split it, or leave out `transaction=all`.',
+  },
+  IMPORT_IN_PROGRESS: {
+    status: 409,
+    text: 'Another import under the same key is in progress and has gone on; wait until it has ended and send it again.',
+  },
+  IMPORT_KEY_REUSED: {
+    status: 422,
+    text: 'The key came with another import before, and what that has stored is not what this one begins with; send each import with a key of its own.',
+  },
+  LINE_TOO_LONG: { status: 400, text: 'A line of an import is longer than any user may be; shorten it.' },
+  MALFORMED_CSV: {
+    status: 400,
+    text: 'A line of a CSV has a wrong number of fields, or a quote where none may be; put fields with commas or quotes in quotes and double the quotes inside.',
+  },
+} as const satisfies ErrorEntries;
+
+/** Codes that every door may answer with. */
+const DOOR_CODES = {
+  BAD_REQUEST: {
+    status: 400,
+    text: 'The request was refused without a code of its own; correct the request.',
+  },
+  BODY_TOO_LARGE: { status: 413, text: 'The body is larger than its route allows; send less.' },
+  BUSY: {
+    status: 503,
+    text: 'Bodies, imports or unread replies of others take all the room there is; try again after the time in Retry-After.',
+  },
+  CROSS_SITE: {
+    status: 403,
+    text: 'A browser sent the request from a page of another site; send it from the same origin. A proxy has to pass on Host, or be named in TRUST_PROXY and send X-Forwarded-Host.',
+  },
+  DUPLICATE_FIELD: {
+    status: 400,
+    text: 'The request has a header field twice that may come once, such as Authorization or Content-Type; send one.',
+  },
+  DUPLICATE_HOST: { status: 400, text: 'The request has several Host headers; send one.' },
+  INTERNAL: { status: 500, text: 'An unexpected error; find its cause in the log by the id of the request.' },
+  INVALID_UTF8: { status: 400, text: 'The body is not valid UTF-8; encode it as UTF-8.' },
+  MALFORMED_FORM: { status: 400, text: 'The form cannot be decoded; send valid percent-encoded UTF-8.' },
+  MALFORMED_JSON: { status: 400, text: 'The body is not valid JSON; correct it.' },
+  MISSING_HOST: { status: 400, text: 'The request has no Host header; send one.' },
+  NO_ROUTE: { status: 404, text: 'The door has no such path, or not with this method (405); check both.' },
+  NO_WEBSOCKET: {
+    status: 400,
+    text: 'The path takes no WebSocket, or not while another request is in progress; send a plain request.',
+  },
+  PROTO_KEY: { status: 400, text: 'The body has the key "__proto__"; remove it.' },
+  TOO_DEEP: { status: 400, text: 'The JSON is nested too deeply; flatten it.' },
+  TOO_MANY_HEADERS: { status: 431, text: 'The request has too many header fields; send fewer.' },
+  TOO_SLOW: {
+    status: 408,
+    text: 'The body came so slowly that it had to make room for others; send it faster, or again later.',
+  },
+  TRANSFER_ENCODING_1_0: {
+    status: 400,
+    text: 'An HTTP/1.0 request has a Transfer-Encoding; send a Content-Length or use HTTP/1.1.',
+  },
+  UNKNOWN_EXPECTATION: {
+    status: 417,
+    text: 'The Expect header asks for something other than 100-continue; leave it out.',
+  },
+  UNKNOWN_HOST: {
+    status: 403,
+    text: 'The request asks for a host that is none of the names of the door; ask for localhost, or add the name to HTTP_HOSTS.',
+  },
+} as const satisfies ErrorEntries;
+
+/** Codes of the GraphQL door. */
+const GRAPHQL_CODES = {
+  INCREMENTAL_DELIVERY: {
+    status: 400,
+    text: 'The operation asks for incremental delivery, by @defer or @stream; leave the directive out.',
+  },
+  INTERNAL_SERVER_ERROR: { text: 'A resolver failed; find the cause in the log.' },
+  INVALID_DOCUMENT: {
+    status: 400,
+    text: 'The document has a syntax error or does not fit the schema, or has no such operation; correct what the errors name.',
+  },
+  LIMIT_EXCEEDED: {
+    status: 400,
+    text: 'The document or its result exceeds the limit that is named; ask for less or raise it.',
+  },
+  MALFORMED_REQUEST: {
+    status: 400,
+    text: 'The parameters are no GraphQL request; correct the one that is named.',
+  },
+  MUTATION_BY_GET: { status: 405, text: 'A mutation came by GET; send it by POST.' },
+  NEEDS_EVENT_STREAM: { status: 406, text: 'A subscription needs "Accept: text/event-stream"; send it.' },
+  NOT_ACCEPTABLE: {
+    status: 406,
+    text: 'The Accept header excludes every type that the path serves; change it.',
+  },
+  BATCH_REFUSED: {
+    status: 400,
+    text: 'Batching is off, or the batch has more operations than `GRAPHQL_MAX_BATCH` allows; send fewer at once.',
+  },
+  CLIENT_GONE: {
+    text: 'The client closed its side of the connection while the operation ran; keep it open until the reply.',
+  },
+  PERSISTED_QUERY_MISMATCH: {
+    status: 400,
+    text: 'The hash is not that of the query; send its SHA-256 in lower-case hex.',
+  },
+  PERSISTED_QUERY_NOT_FOUND: {
+    status: 400,
+    text: 'No query is registered by this hash; send the query with it once, as Apollo Client and urql do.',
+  },
+  PERSISTED_QUERY_NOT_SUPPORTED: {
+    status: 400,
+    text: 'Automatic persisted queries are turned off; send the query itself.',
+  },
+  DOCUMENT_REQUIRED: {
+    status: 400,
+    text: 'Only trusted documents run here; send the id of one of them, or have the operator add yours.',
+  },
+  DOCUMENTS_INVALID: {
+    text: 'The trusted documents of GraphQL cannot be used; correct the file or the document that is named.',
+  },
+  DOCUMENT_NOT_FOUND: {
+    status: 400,
+    text: 'No trusted document has this id; compare it with what `GRAPHQL_DOCUMENTS` names.',
+  },
+  STOPPING: { status: 503, text: 'The service is stopping; connect again, to another one.' },
+  TOO_MANY_WEBSOCKETS: {
+    status: 503,
+    text: 'GraphQL has as many WebSockets as it may; try again later, or raise `GRAPHQL_MAX_WEB_SOCKETS`.',
+  },
+  UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    text: 'The endpoint does not read bodies of this media type; send application/json.',
+  },
+  UNSUPPORTED_CHARSET: {
+    status: 415,
+    text: 'The body is declared in another charset than UTF-8; send UTF-8.',
+  },
+  WEBSOCKET_HANDSHAKE: {
+    status: 400,
+    text: 'The headers of a WebSocket handshake are missing or wrong; use a client for WebSockets of version 13.',
+  },
+  WEBSOCKET_PROTOCOL: {
+    status: 400,
+    text: 'A WebSocket asked for another sub-protocol; use a client for graphql-transport-ws, such as graphql-ws.',
+  },
+} as const satisfies ErrorEntries;
+
+/** Codes of the management door. */
+const MANAGEMENT_CODES = {
+  AUDIT_QUERY: {
+    status: 400,
+    text: 'A parameter of the audit events is not valid; correct what the message names.',
+  },
+  CONSOLE_REFUSED: {
+    status: 403,
+    text: 'The console is not for this client, or the request does not come from it; the message says what to set or send.',
+  },
+  CONSOLE_STREAMS: { status: 503, text: 'Too many consoles are open at once; close some or try later.' },
+  CONSOLE_TOPIC: { status: 400, text: 'An event stream of the console has to name its topics; name them.' },
+  CPU_PROFILE_BUSY: { status: 429, text: 'A CPU profile is being recorded; wait until it ends.' },
+  CPU_PROFILE_SECONDS: {
+    status: 400,
+    text: 'The duration of a CPU profile is out of range; choose another one.',
+  },
+  CUSTOM_ENDPOINT: {
+    text: 'An operation of a custom endpoint failed; find the cause in the log.',
+  },
+  CUSTOM_ENDPOINT_TIMEOUT: {
+    status: 503,
+    text: 'An operation of a custom endpoint took too long; make it faster.',
+  },
+  DELIVERY_ACTION: { status: 400, text: 'The action is unknown; send "replay" or "discard".' },
+  DELIVERY_OPEN: { status: 409, text: 'The delivery is open; wait until it ends, or discard it.' },
+  DELIVERY_QUERY: {
+    status: 400,
+    text: 'The filter of deliveries cannot be read; correct the parameters named.',
+  },
+  DELIVERY_SETTLED: { status: 409, text: 'The delivery has no open or dead job; there is nothing to do.' },
+  DURATION: { status: 400, text: 'The duration cannot be read; send ISO 8601 of at most a day, like PT10M.' },
+  FORBIDDEN: { status: 403, text: 'The user lacks the role for this; log in as one who has it.' },
+  HEAP_DUMP_BUSY: { status: 429, text: 'A heap dump is being written; wait until it ends.' },
+  HEAP_DUMP_MEMORY: { status: 503, text: 'There is too little memory for a heap dump; free some.' },
+  HISTORY_QUERY: {
+    status: 400,
+    text: 'A query of the history is wrong; give a window and a time as documented.',
+  },
+  LOG_LEVEL: { status: 400, text: 'The log level is unknown; send one of those that are listed.' },
+  LOG_NUMBER: { status: 400, text: 'A query of the log is wrong; give the number of an entry.' },
+  LOGGER: { status: 400, text: 'The body for a logger cannot be read; send an object with configuredLevel.' },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    text: 'The path does not take this method; Allow names those that it takes.',
+  },
+  NO_DELIVERY: {
+    status: 404,
+    text: 'There is no delivery with this id; it may have been removed after its retention.',
+  },
+  NO_HANDLER: {
+    status: 409,
+    text: 'Nothing handles this delivery; configure a handler or a forward for it.',
+  },
+  NO_JSON: { status: 415, text: 'The body is not declared as JSON; send it as application/json.' },
+  NO_METER: { status: 404, text: 'There is no such meter, or none with these tags; list the names first.' },
+  NOT_FOUND: {
+    status: 404,
+    text: 'There is no such endpoint, or it is not exposed; see the index of endpoints.',
+  },
+  PARAMETER: { status: 400, text: 'A parameter is missing or given twice; give it once.' },
+  SPRING_BOOT_ADMIN: {
+    text: 'A Spring Boot Admin server refused a call; check its URL and its credentials.',
+  },
+  TEST_DELIVERY: {
+    status: 400,
+    text: 'A test delivery cannot be built; give a source, an event and data that go with it.',
+  },
+  TEST_DELIVERY_UNSENT: {
+    status: 502,
+    text: 'The webhook door did not take a connection for a test delivery; see its health and its log.',
+  },
+  TWO_PATTERNS: { status: 400, text: 'Several patterns were given; give one.' },
+  WRONG_TAG: { status: 400, text: 'A tag cannot be read; write it as key:value.' },
+} as const satisfies ErrorEntries;
+
+/** Codes of the webhook door and of what handles deliveries. */
+const WEBHOOK_CODES = {
+  LEASE_LOST: {
+    text: 'An attempt went on longer than its lease was sure to last, so another process may handle the delivery; stop what it does.',
+  },
+  ATTEMPT: { text: 'An attempt to forward a delivery failed; it is repeated if that can help.' },
+  REFUSED: {
+    status: 401,
+    text: 'The signature of a delivery is missing or wrong; compare the secrets of both sides.',
+  },
+  WRONG_TOKEN: {
+    status: 401,
+    text: 'The token in x-webhook-token is missing or wrong; send the configured one.',
+  },
+} as const satisfies ErrorEntries;
 
 /** All error codes of Portico; each is stable. `scripts/docs.ts` writes them into docs/ERRORS.md. */
 export const ERROR_CODES = {

@@ -1,4 +1,5 @@
-import { findPackageJSON } from 'node:module';
+import { findPackageJSON, getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
@@ -9,4 +10,10 @@ export const PACKAGE_ROOT = new URL('.', pathToFileURL(findPackageJSON('.', impo
 
 function fail(): never {
   throw new Error(`${import.meta.url} lies in no package`);
+}
+
+/** The environment of a worker thread: it takes the directory of the compile cache from there only. */
+export function threadEnvironment(): NodeJS.ProcessEnv {
+  const cache = getCompileCacheDir();
+  return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
 }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildSchema } from 'graphql';
 import { heapInUse } from '../../test/support/collect-garbage.ts';
-import { Metrics } from '../observability/metrics/metrics.ts';
-import { DEFAULT_LIMITS } from './document-limits.ts';
-import { createFindOperation } from './executor.ts';
-import { type GraphqlOptions, withDefaults } from './options.ts';
+import { createFindOperation } from '../graphql-plans/executor.ts';
+import { DEFAULT_LIMITS } from '../graphql-plans/limits.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { type GraphqlOptions, withDefaults } from './graphql.ts';
 
 const schema = buildSchema(
   'type Query { hello: String, deep: Query, field: String, echo(text: String): String }',

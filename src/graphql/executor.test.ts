@@ -4,10 +4,9 @@ import fc from 'fast-check';
 import fastify from 'fastify';
 import { buildSchema, type ExecutionResult } from 'graphql';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import { createFindOperation } from './executor.ts';
-import { graphql } from './graphql.ts';
-import { withDefaults } from './options.ts';
-import type { RequestParams } from './request-params.ts';
+import { createFindOperation } from '../graphql-plans/executor.ts';
+import type { RequestParams } from '../graphql-plans/request-params.ts';
+import { graphql, withDefaults } from './graphql.ts';
 
 const NAMES = ['A', 'B', 'C', 'Add'] as const;
 /** One document with several operations: which one runs is for the name to say. */

@@ -1,27 +1,37 @@
-import type { FastifyPluginAsync } from 'fastify';
-import { pluginGate } from '../config/api/plugin-gate.ts';
-import { corsPolicy } from '../http/access/cors.ts';
-import { addPreflights } from '../http/access/preflights.ts';
-import { addEndpoint } from '../http/add-endpoint.ts';
-import { readRawBodies } from '../http/body/request-body.ts';
-import { EventStreams } from '../http/event-stream/event-streams.ts';
-import type { FastifyExchange } from '../http/fastify-exchange.ts';
-import { replyBudgetOf } from '../http/reply/reply-pieces.ts';
-import { addFields } from '../http/send-reply.ts';
-import { refuseUnrouted } from '../http/unrouted.ts';
-import { contextWithCaller } from './access.ts';
-import { createFindOperation } from './executor.ts';
-import { openGraphiql } from './graphiql/graphiql.ts';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { GraphQLSchema } from 'graphql';
+import { addPreflights, type CorsOptions, corsPolicy } from '../access/cors.ts';
+import type { ApiGate } from '../access/gate.ts';
+import { guarded, pluginGate } from '../access/guarded.ts';
+import type { ApiOptions } from '../access/open-gate.ts';
+import type { ContextDetails } from '../config/schema/graphql.ts';
+import type { DocumentSource } from '../graphql-plans/documents.ts';
+import { createFindOperation } from '../graphql-plans/executor.ts';
+import { DEFAULT_LIMITS, type DocumentLimits } from '../graphql-plans/limits.ts';
+import { DEFAULT_RESULT_LIMITS, type ResultLimits } from '../graphql-plans/results.ts';
+import { refuseCrossSite } from '../http/cross-site.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { readRawBodies } from '../transport/body/request-body.ts';
+import type { Endpoint, Reply } from '../transport/endpoint.ts';
+import { addEndpoint, refuseUnrouted } from '../transport/fastify.ts';
+import { addFields, type FastifyExchange } from '../transport/fastify-exchange.ts';
+import { prefersHtml } from '../transport/negotiation.ts';
+import { HttpProblem, reasonPhrase } from '../transport/problem.ts';
+import { EventStreams } from '../transport/reply/event-streams.ts';
+import { replyBudgetOf } from '../transport/reply/reply-pieces.ts';
+import { offeredUpgrade } from '../transport/server/door-server.ts';
+import { openGraphiql } from './graphiql.ts';
 import { graphqlErrors } from './graphql-errors.ts';
-import { getEndpoint, postEndpoint } from './operation-endpoints.ts';
-import { type GraphqlOptions, withDefaults } from './options.ts';
-import { RequestLifetime } from './request-lifetime.ts';
-import type { RunOptions } from './run-request.ts';
-import { streamRequests } from './stream-requests.ts';
-import { openWebSockets } from './websocket/open-web-sockets.ts';
-
-export type { ContextDetails } from '../config/schema/graphql-code.ts';
-export type { GraphqlOptions } from './options.ts';
+import { DEFAULT_WEB_SOCKET_LIMITS, type WebSocketLimits } from './operation-slots.ts';
+import {
+  contextWithCaller,
+  RESULT_TYPES,
+  RequestLifetime,
+  type RunOptions,
+  runRequest,
+  streamRequests,
+} from './requests.ts';
+import { openWebSockets } from './web-sockets.ts';
 
 const ALLOW = 'GET, HEAD, POST, OPTIONS';
 
@@ -76,3 +86,117 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
     scope.options(path, (_request, reply) => reply.code(204).header('allow', ALLOW).send());
   });
 };
+
+/** The options of the GraphQL door. */
+export interface GraphqlOptions extends Partial<WebSocketLimits> {
+  readonly schema: GraphQLSchema;
+  /** Where the endpoint is; default /graphql. */
+  readonly path?: string;
+  /**
+   * Makes what resolvers get as their context, at once or later; default none. The signal in `details` is made when it is
+   * read. Of a WebSocket it gets the request that opened it, once for each operation.
+   */
+  readonly context?: ((request: FastifyRequest, details: ContextDetails) => unknown) | undefined;
+  /** What they get without `context`, the same for all requests; default undefined. */
+  readonly contextValue?: unknown;
+  /** What a document may ask for and a result may hold; each has a default of its own. */
+  readonly limits?: Partial<DocumentLimits & ResultLimits>;
+  /** Largest body in bytes; default 100 KiB. A larger one is a 413. */
+  readonly maxBodyBytes?: number;
+  /** What documents that are remembered parsed, validated and planned may take, in bytes; default 32 MiB. */
+  readonly maxCacheBytes?: number;
+  /** Whether the schema may be asked for; default true. GraphiQL needs it. */
+  readonly introspection?: boolean;
+  /** Whether an error names what the client could have meant; default true. */
+  readonly suggestions?: boolean;
+  /** Whether clients may register documents by their hash (Apollo's automatic persisted queries); default true. */
+  readonly persistedQueries?: boolean;
+  /**
+   * Documents of your own clients: the path of a JSON file or a folder of `<id>.graphql` files, or an object with the
+   * texts by their ids. They are validated at the start, free of the limits on documents, and never forgotten.
+   */
+  readonly documents?: DocumentSource | undefined;
+  /** Whether no others run than `documents`; default false. */
+  readonly onlyDocuments?: boolean;
+  /** Maximum operations of a batch, a JSON array of requests; default 0, which refuses batches. */
+  readonly maxBatch?: number;
+  /** Where operations are counted and timed; default nowhere. */
+  readonly metrics?: Metrics | undefined;
+  /** Which operations need credentials, and which there are; default none. */
+  readonly api?: ApiOptions | ApiGate | undefined;
+  /** Which pages of other origins may use the door; default none. */
+  readonly cors?: CorsOptions | undefined;
+}
+
+/** The options with their defaults. */
+export function withDefaults(options: GraphqlOptions) {
+  return {
+    path: '/graphql',
+    context: undefined,
+    contextValue: undefined,
+    maxBodyBytes: 100 * 1024,
+    maxCacheBytes: 32 * 1024 * 1024,
+    introspection: true,
+    suggestions: true,
+    persistedQueries: true,
+    documents: undefined,
+    onlyDocuments: false,
+    maxBatch: 0,
+    metrics: undefined,
+    api: undefined,
+    cors: undefined,
+    ...DEFAULT_WEB_SOCKET_LIMITS,
+    ...options,
+    limits: { ...DEFAULT_LIMITS, ...DEFAULT_RESULT_LIMITS, ...options.limits },
+  };
+}
+
+/** Operations by POST; the body is JSON in UTF-8 and at most `bodyLimit` bytes long. */
+function postEndpoint(options: RunOptions, bodyLimit: number): Endpoint {
+  const endpoint: Endpoint = {
+    bodyLimit,
+    admit(exchange, bodyLength) {
+      refuseCrossSite(exchange, options.cors);
+      if (bodyLength > 0 || exchange.contentType !== null) refuseOtherTypes(exchange.contentType ?? '');
+    },
+    handle: (exchange) => runRequest(exchange, options),
+  };
+  return guarded(endpoint, options, (gate, exchange) => gate.admitAny(exchange));
+}
+
+/**
+ * Queries by GET. The same URL is a page to a browser and an endpoint to a program: a link with a query fills the page,
+ * which runs nothing by itself.
+ */
+function getEndpoint(options: RunOptions, page: Reply): Endpoint {
+  const resultTypes = Object.values(RESULT_TYPES);
+  const endpoint: Endpoint = {
+    bodyLimit: 0,
+    handle(exchange) {
+      // contract 4.1: the path in a browser serves the query tool
+      if (prefersHtml(exchange.headers.accept, resultTypes)) return page;
+      return runRequest(exchange, options);
+    },
+  };
+  return guarded(endpoint, options, (gate, exchange) => {
+    // The page shows nothing of the service, and a browser asks for it without credentials.
+    if (prefersHtml(exchange.headers.accept, resultTypes)) return;
+    const opensSocket = offeredUpgrade((exchange as FastifyExchange).request.raw) !== undefined;
+    return opensSocket ? gate.admitEarly(exchange) : gate.admitAny(exchange);
+  });
+}
+
+/** A form of another site can send no JSON (GraphQL over HTTP, "POST"): 415. */
+function refuseOtherTypes(contentType: string): void {
+  const [type = '', ...parameters] = contentType.split(';');
+  if (type.trim().toLowerCase() !== 'application/json') {
+    throw new HttpProblem(415, 'UNSUPPORTED_MEDIA_TYPE', reasonPhrase(415));
+  }
+  const charset = /^\s*charset\s*=\s*"?([^\s"]+)/i;
+  const given = parameters
+    .map((parameter) => charset.exec(parameter)?.[1])
+    .find((name) => name !== undefined);
+  if (given !== undefined && !/^utf-?8$/i.test(given)) {
+    throw new HttpProblem(415, 'UNSUPPORTED_CHARSET', 'The body must be UTF-8');
+  }
+}

@@ -7,8 +7,8 @@ import {
   isSpecifiedDirective,
   isSpecifiedScalarType,
 } from 'graphql';
-import { LocalUserFeed } from '../users/local-user-feed.ts';
-import { MemoryUserStore } from '../users/memory-user-store.ts';
+import { LocalUserFeed } from '../relations/events.ts';
+import { MemoryUserStore } from '../relations/memory-user-store.ts';
 import { usersSchema } from './users-schema.ts';
 
 const feed = new LocalUserFeed();

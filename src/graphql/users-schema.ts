@@ -6,12 +6,11 @@ import {
   GraphQLObjectType,
   GraphQLSchema,
   GraphQLString,
+  printSchema,
 } from 'graphql';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import type { NewUser, User } from '../users/user.ts';
-import type { UserEventType } from '../users/user-event.ts';
-import type { UserFeed } from '../users/user-feed.ts';
-import { UserRefusedError, type UserStore } from '../users/user-store.ts';
+import type { UserEventType, UserFeed } from '../relations/events.ts';
+import { type NewUser, type User, UserRefusedError, type UserStore } from '../relations/user.ts';
 
 /** Asked for several times in one operation, the store is asked once. */
 const ONCE = { once: true } as const;
@@ -119,4 +118,9 @@ export function showErrors<T>(resolve: () => MaybePromise<T>): MaybePromise<T> {
 function rethrow(error: unknown): never {
   if (!(error instanceof UserRefusedError)) throw error;
   throw new GraphQLError(error.message, { extensions: { code: error.code } });
+}
+
+/** A schema in GraphQL's definition language, with its descriptions. */
+export function sdlOf(schema: GraphQLSchema): string {
+  return `${printSchema(schema)}\n`;
 }

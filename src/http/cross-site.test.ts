@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fastify, { type FastifyInstance } from 'fastify';
-import { addEndpoint } from './add-endpoint.ts';
+import type { Endpoint } from '../transport/endpoint.ts';
+import { type ErrorFormat, sendProblem } from '../transport/error-format.ts';
+import { addEndpoint } from '../transport/fastify.ts';
 import { refuseCrossSite, refuseCrossSiteForm, refuseFromOtherSite } from './cross-site.ts';
-import type { Endpoint } from './endpoint.ts';
-import { type ErrorFormat, sendProblem } from './error-format.ts';
 
 const format: ErrorFormat = { contentType: 'text/plain', body: ({ code }) => code };
 const reads = ['GET', 'HEAD', 'OPTIONS'] as const;

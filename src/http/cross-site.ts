@@ -1,7 +1,7 @@
-import type { CorsPolicy } from './access/cors.ts';
-import type { Exchange } from './endpoint.ts';
-import { HttpProblem } from './problem.ts';
-import { hostNameOf } from './server/own-hosts.ts';
+import type { CorsPolicy } from '../access/cors.ts';
+import type { Exchange } from '../transport/endpoint.ts';
+import { hostNameOf } from '../transport/hosts.ts';
+import { HttpProblem } from '../transport/problem.ts';
 
 /** What tells where a request comes from. */
 type SentRequest = Pick<Exchange, 'headers' | 'host'>;

@@ -1,11 +1,8 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import type { DeadLetters } from './alerts/dead-letters.ts';
-import type { AttemptTrace } from './attempts.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
-import type { EnqueuedDeliveries } from './enqueue/enqueued.ts';
+import type { EnqueuedDeliveries } from './enqueued.ts';
 import type { Marks } from './marks.ts';
-import type { PruneRule, PruneStep } from './prune.ts';
-import type { RelayStore } from './relay/relay-store.ts';
+import type { AttemptTrace, DeadLetters, PruneRule, PruneStep, RelayStore } from './prune.ts';
 
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */
 export type Appended = 'stored' | 'duplicate' | 'revived';
@@ -27,7 +24,7 @@ export interface AppendedAndClaimed {
 }
 
 /** The end of an attempt that has succeeded. */
-export interface Success {
+interface Success {
   readonly job: ClaimedJob;
   /** In milliseconds. */
   readonly duration: number;
@@ -46,7 +43,7 @@ export type Outcome = { readonly trace?: AttemptTrace } & (
 );
 
 /** Options of a claim. */
-export interface ClaimOptions {
+interface ClaimOptions {
   /** Jobs that the owner is still running: they are not claimed again, even if their lease has ended. */
   readonly held?: readonly number[];
   /** Maximum size of the bodies together, in bytes; the first job is claimed whatever its size. Default: no limit. */
@@ -66,7 +63,7 @@ export interface Finished {
 }
 
 /** What became of leases that were to be renewed. A job that is in neither list was locked by another statement. */
-export interface Renewal {
+interface Renewal {
   readonly renewed: readonly number[];
   /** Somebody else has claimed or ended these jobs. */
   readonly lost: readonly number[];

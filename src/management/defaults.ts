@@ -1,13 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { builtInEndpoints } from '../config/options/endpoint-id.ts';
-import { environmentProperties } from '../config/sources/property-sources.ts';
+import { environmentProperties } from '../config/sources.ts';
 import { KnownSecrets } from '../core/redaction.ts';
-import { Readiness } from '../observability/health/readiness.ts';
-import { HealthRegistry } from '../observability/health/registry.ts';
-import { Metrics } from '../observability/metrics/metrics.ts';
-import { observeRuntime } from '../observability/runtime/runtime-metrics.ts';
+import { HealthRegistry, Readiness } from '../telemetry/health.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { observeRuntime } from '../telemetry/runtime.ts';
+import { nearestBuild } from './endpoints/info.ts';
 import type { Environment } from './environment.ts';
-import { nearestBuild } from './info/nearest-build.ts';
 import type { DoorOptions, ManagementOptions } from './options.ts';
 
 /**

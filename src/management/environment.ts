@@ -1,5 +1,6 @@
-import { findProperty, type PropertySource } from '../config/sources/property-sources.ts';
-import type { ShowValue } from './access/masking.ts';
+import { findProperty, type PropertySource } from '../config/sources.ts';
+import { ExpectedError } from '../core/errors.ts';
+import type { ShowValue } from './masking.ts';
 
 /** The configuration of the process, by source. */
 export interface Environment {
@@ -60,4 +61,10 @@ export function describeProperty(environment: Environment, name: string, show: S
     defaultProfiles: [],
     propertySources: sources,
   };
+}
+
+/** The options of the management door are invalid; the message says what to change. */
+export class ManagementOptionsError extends ExpectedError {
+  override readonly name = 'ManagementOptionsError';
+  readonly code = 'MANAGEMENT_OPTIONS';
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Access } from './access/access.ts';
+import type { Access } from './masking.ts';
 import type { Routes } from './operations.ts';
 
 /** One management endpoint: its id, and what it answers below the base path. */

@@ -1,7 +1,27 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type ErrorFormat, sendProblem } from '../http/error-format.ts';
-import { HttpProblem, reasonPhrase } from '../http/problem.ts';
-import { COMMON_HEADERS } from './replies.ts';
+import type { Exchange, Reply } from '../transport/endpoint.ts';
+import { type ErrorFormat, sendProblem } from '../transport/error-format.ts';
+import { preferred } from '../transport/negotiation.ts';
+import { HttpProblem, reasonPhrase } from '../transport/problem.ts';
+
+/** On every reply of this door: it is about this moment and for this reader. */
+export const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;
+
+/** On a reply whose content the Accept header chooses. */
+export const NEGOTIATED_HEADERS = { ...COMMON_HEADERS, vary: 'accept' } as const;
+
+/** The reply of a write that has nothing to say. */
+export const NO_CONTENT: Reply = { status: 204, type: '', body: '', headers: COMMON_HEADERS };
+
+/** A value as JSON, under the media type that the client prefers. */
+export function jsonReply(exchange: Pick<Exchange, 'headers'>, value: unknown): Reply {
+  return jsonTextReply(exchange, JSON.stringify(value));
+}
+
+/** The same for JSON that is written already. */
+export function jsonTextReply({ headers }: Pick<Exchange, 'headers'>, body: string | Buffer): Reply {
+  return { status: 200, type: mediaTypeFor(headers.accept), body, headers: COMMON_HEADERS };
+}
 
 /** Every refusal of this door is one small JSON object. What is no refusal of our own has only its reason phrase. */
 export const managementErrors: ErrorFormat = {
@@ -32,4 +52,19 @@ export function methodNotAllowed(allow: string): HttpProblem {
 /** Answers with an error in the door's format; a fault of ours is logged. */
 export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return sendProblem(managementErrors, error, request, reply);
+}
+
+/** The media types of this door's JSON, the preferred one first. */
+export const MEDIA_TYPES = [
+  'application/vnd.spring-boot.actuator.v3+json',
+  'application/vnd.spring-boot.actuator.v2+json',
+  'application/json',
+] as const;
+
+/** One of them. */
+export type MediaType = (typeof MEDIA_TYPES)[number];
+
+/** The one that an Accept header wants most; a header that accepts none of them gets the first. */
+export function mediaTypeFor(accept: string | undefined): MediaType {
+  return preferred(accept, MEDIA_TYPES) ?? MEDIA_TYPES[0];
 }

@@ -1,36 +1,34 @@
-import type { FastifyPluginAsync } from 'fastify';
-import { exposedEndpoints } from './access/exposure.ts';
-import { guard } from './access/guard.ts';
-import { allEndpoints } from './all-endpoints.ts';
-import { ApiDocuments } from './api/api-documents.ts';
-import { auditedRoutes } from './audit/audited-routes.ts';
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { auditEventsEndpoint, auditedRoutes } from './audit.ts';
 import { addConsole, servesConsole } from './console/console.ts';
 import { withDefaults } from './defaults.ts';
-import { addDiscovery } from './discovery/discovery.ts';
-import { addProbes } from './health/probes.ts';
-import { healthView } from './health/view.ts';
-import { answerUnknownPaths } from './not-found.ts';
-import { addRoutes, prepareScope } from './operations.ts';
-import { basePrefix, checkCustomEndpoints, type ManagementOptions } from './options.ts';
-import { registerWithAdmin } from './spring-boot-admin/spring-boot-admin.ts';
-
-// The types and classes of the options, for programs that use only this door.
-export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/schema/custom-endpoint.ts';
-export { ExchangeLog } from '../http/exchange-log.ts';
-export { listRoutes } from '../http/route-list.ts';
-export { diskSpaceCheck } from '../observability/health/disk-space-check.ts';
-export { eventLoopCheck } from '../observability/health/event-loop-check.ts';
-export { Readiness } from '../observability/health/readiness.ts';
-export { HealthRegistry } from '../observability/health/registry.ts';
-export { History } from '../observability/history/history.ts';
-export type { HistorySource } from '../observability/history/history-source.ts';
-export { LogTail } from '../observability/log/log-tail.ts';
-export { Loggers } from '../observability/log/loggers.ts';
-export { Metrics } from '../observability/metrics/metrics.ts';
-export { EventLoopWindows } from '../observability/runtime/event-loop-windows.ts';
-export type { ConsoleView } from './console/console-view.ts';
-export type { ManagementOptions } from './options.ts';
-export type { SpringBootAdminOptions } from './spring-boot-admin/spring-boot-admin.ts';
+import { addDiscovery } from './discovery.ts';
+import { ApiDocuments, docsEndpoint, openApiEndpoint } from './docs.ts';
+import { customEndpoint } from './endpoints/custom.ts';
+import { deliveriesEndpoint } from './endpoints/deliveries.ts';
+import { cpuProfileEndpoint, heapDumpEndpoint, threadDumpEndpoint } from './endpoints/dumps.ts';
+import { type HealthView, healthEndpoint, healthView } from './endpoints/health.ts';
+import { infoEndpoint } from './endpoints/info.ts';
+import { loggersEndpoint } from './endpoints/loggers.ts';
+import { metricsEndpoint } from './endpoints/metrics.ts';
+import { addProbes } from './endpoints/probes.ts';
+import { prometheusEndpoint } from './endpoints/prometheus.ts';
+import { configPropsEndpoint, envEndpoint } from './endpoints/properties.ts';
+import {
+  historyEndpoint,
+  httpExchangesEndpoint,
+  logTailEndpoint,
+  requestsEndpoint,
+} from './endpoints/recent.ts';
+import { eventLoopEndpoint, mappingsEndpoint, shutdownEndpoint } from './endpoints/runtime.ts';
+import { ManagementOptionsError } from './environment.ts';
+import { exposedEndpoints, guard } from './guard.ts';
+import type { ManagementEndpoint } from './management-endpoint.ts';
+import { methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
+import { valueShower } from './masking.ts';
+import { addRoutes, answerBeforeBody, prepareScope } from './operations.ts';
+import { basePrefix, checkCustomEndpoints, type DoorOptions, type ManagementOptions } from './options.ts';
+import { registerWithAdmin } from './spring-boot-admin.ts';
 
 /**
  * The management door (contract 4.3) as a Fastify plugin. Everything it adds stays in two scopes of its
@@ -81,3 +79,62 @@ const CONSOLE_LINK = {
   path: '/console',
   about: 'The console: the service at a glance, and what a person can do with it.',
 };
+
+/** Every endpoint whose data the options give, exposed or not. */
+function allEndpoints(
+  options: DoorOptions,
+  health: HealthView,
+  documents: ApiDocuments,
+): readonly ManagementEndpoint[] {
+  const { build, configuration, loggers, exchanges, auditEvents, deliveries, mappings, shutDown, secrets } =
+    options;
+  const { history, logTail, requests } = options;
+  const show = valueShower(options.showValues, secrets);
+  return [
+    healthEndpoint(health),
+    infoEndpoint(options),
+    metricsEndpoint(options.metrics),
+    prometheusEndpoint(options.metrics),
+    envEndpoint(options.environment, show),
+    configuration && configPropsEndpoint(build.artifact, configuration, show),
+    mappings && mappingsEndpoint(build.artifact, mappings),
+    loggers && loggersEndpoint(loggers),
+    exchanges && httpExchangesEndpoint(exchanges, secrets),
+    auditEvents && auditEventsEndpoint(auditEvents, options),
+    deliveries && deliveriesEndpoint(deliveries, options),
+    history && historyEndpoint(history),
+    logTail && logTailEndpoint(logTail),
+    requests && requestsEndpoint(requests),
+    eventLoopEndpoint(),
+    threadDumpEndpoint(),
+    heapDumpEndpoint(),
+    cpuProfileEndpoint(),
+    openApiEndpoint(documents),
+    docsEndpoint(documents),
+    shutDown && shutdownEndpoint(shutDown),
+    ...options.endpoints.map((endpoint) => customEndpoint(endpoint)),
+  ].filter((endpoint) => endpoint !== undefined);
+}
+
+const METHOD_NOT_ALLOWED = methodNotAllowed('GET, HEAD, OPTIONS');
+
+/** Answers what is under the base path but no endpoint. */
+function answerUnknownPaths(scope: FastifyInstance, prefix: string): void {
+  try {
+    scope.setNotFoundHandler(answer);
+  } catch (cause) {
+    throw new ManagementOptionsError(
+      'With the base path / every unknown path belongs to the management door, but the application answers them itself. Choose another base path.',
+      { cause },
+    );
+  }
+  // A catch-all route of the application, for its web pages say, would otherwise win over a not-found handler.
+  if (prefix !== '') answerBeforeBody(scope, '/*', scope.supportedMethods, answer);
+}
+
+function answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  // A method that Fastify has no routes for comes here even on a known path.
+  const [path = ''] = request.url.split('?', 1);
+  const known = !path.includes('*') && request.server.hasRoute({ method: 'GET', url: path });
+  return refuse(known ? METHOD_NOT_ALLOWED : NOT_FOUND, request, reply);
+}

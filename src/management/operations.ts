@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import { addEndpoint } from '../http/add-endpoint.ts';
-import { readRawBodies } from '../http/body/request-body.ts';
-import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
-import { methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
-import { COMMON_HEADERS } from './replies.ts';
-import { BODY_LIMIT, parseWrite, refuseWrite } from './write-body.ts';
+import { refuseCrossSite } from '../http/cross-site.ts';
+import { parseJsonBody } from '../transport/body/parse-body.ts';
+import { readRawBodies } from '../transport/body/request-body.ts';
+import type { Endpoint, Exchange, Reply } from '../transport/endpoint.ts';
+import { addEndpoint } from '../transport/fastify.ts';
+import { HttpProblem } from '../transport/problem.ts';
+import { COMMON_HEADERS, MEDIA_TYPES, methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
 
 /** Answers a read. Throws HttpProblem. */
 export type Operation = (exchange: Exchange) => MaybePromise<Reply>;
@@ -117,4 +118,29 @@ function writeEndpoint(operation: WriteOperation): Endpoint {
     admit: refuseWrite,
     handle: (exchange) => operation(exchange, parseWrite(exchange.body)),
   };
+}
+
+/** More than any operation of this door takes, in bytes. */
+const BODY_LIMIT = 64 * 1024;
+
+const NO_JSON = new HttpProblem(415, 'NO_JSON', 'Send the body as application/json');
+
+/**
+ * Refuses a write before its body is read: one from another site, and a body under none of the three media types. A
+ * form is none of them, so that a page of another site cannot write in a browser without Sec-Fetch-Site either.
+ */
+function refuseWrite(exchange: Exchange, bodyLength: number): void {
+  refuseCrossSite(exchange);
+  const { contentType } = exchange;
+  if (contentType === null) {
+    if (bodyLength > 0) throw NO_JSON;
+    return;
+  }
+  const mediaType = contentType.split(';', 1)[0]?.trim().toLowerCase();
+  if (!MEDIA_TYPES.some((type) => type === mediaType)) throw NO_JSON;
+}
+
+/** What a body holds: strict JSON, undefined when it is empty. Throws HttpProblem. */
+function parseWrite(body: Buffer): unknown {
+  return body.length === 0 ? undefined : parseJsonBody(body);
 }

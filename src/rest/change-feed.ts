@@ -1,21 +1,25 @@
 import type { FastifyReply, FastifyRequest, preHandlerHookHandler } from 'fastify';
-import { quote } from '../core/quote.ts';
-import { prefersEventStream } from '../http/accept.ts';
-import type { ApiGate } from '../http/access/api-gate.ts';
-import type { CorsPolicy } from '../http/access/cors.ts';
-import { whileValid } from '../http/access/while-valid.ts';
-import { exchangeOf } from '../http/add-endpoint.ts';
+import type { CorsPolicy } from '../access/cors.ts';
+import type { ApiGate } from '../access/gate.ts';
+import { whileValid } from '../access/guarded.ts';
+import { quote } from '../core/text.ts';
 import { refuseFromOtherSite } from '../http/cross-site.ts';
+import {
+  type EventPosition,
+  EventsGoneError,
+  type UserEvent,
+  type UserEventFeed,
+} from '../relations/events.ts';
+import { exchangeOf } from '../transport/fastify.ts';
+import { addFields } from '../transport/fastify-exchange.ts';
+import { prefersEventStream } from '../transport/negotiation.ts';
+import { HttpProblem } from '../transport/problem.ts';
 import {
   EVENT_STREAM_HEADERS,
   type EventFormat,
   type EventStreams,
-} from '../http/event-stream/event-streams.ts';
-import { HttpProblem } from '../http/problem.ts';
-import { addFields } from '../http/send-reply.ts';
-import { type EventPosition, EventsGoneError, type UserEvent } from '../users/user-event.ts';
-import type { UserEventFeed } from '../users/user-event-feed.ts';
-import { JSON_TYPE } from './envelope.ts';
+} from '../transport/reply/event-streams.ts';
+import { JSON_TYPE } from './rest-errors.ts';
 
 /** Time after which a client connects again, in milliseconds. */
 const RETRY = 2_000;
@@ -25,7 +29,7 @@ const PARAMETER = 'lastEventId';
 /** The header fields of the stream. */
 export const CHANGES_HEADERS = { ...EVENT_STREAM_HEADERS, vary: 'accept' };
 
-export interface ChangeFeedOptions {
+interface ChangeFeedOptions {
   readonly feed: UserEventFeed;
   readonly streams: EventStreams;
   /** Maximum streams at the same time. */

@@ -1,14 +1,11 @@
+import type { ApiGate } from '../access/gate.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import type { ApiGate } from '../http/access/api-gate.ts';
-import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
-import { handlesStrictly, preferences, STRICT_APPLIED } from '../http/prefer.ts';
-import { accepted } from '../users/accepted-write.ts';
-import type { NewUser } from '../users/user.ts';
-import { CREATED, json, withData } from './envelope.ts';
-import { createdOf, createKey } from './idempotency.ts';
-import { readUserBody } from './user-body.ts';
-import type { UserEndpointOptions } from './user-endpoints.ts';
-import { userValidators } from './validators.ts';
+import { accepted, type NewUser } from '../relations/user.ts';
+import type { Endpoint, Exchange, Reply } from '../transport/endpoint.ts';
+import { handlesStrictly, preferences, STRICT_APPLIED } from '../transport/negotiation.ts';
+import { CREATED, json, withData } from './rest-errors.ts';
+import type { UserEndpointOptions } from './users.ts';
+import { createdOf, createKey, readUserBody, userValidators } from './validators.ts';
 
 /** POST /users. */
 export function createUser({

@@ -1,17 +1,15 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import { quote } from '../core/quote.ts';
-import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
-import { preferences } from '../http/prefer.ts';
-import { HttpProblem } from '../http/problem.ts';
-import { onlyFields, readFields, readListParameters } from '../users/lists/parameters.ts';
-import { readUserId } from '../users/user-id.ts';
-import type { ExportFormat } from '../users/user-pages.ts';
-import { askedExport, exporter } from './bulk/export-endpoint.ts';
-import { data, json } from './envelope.ts';
-import { listPage, totalHeaders } from './list-page.ts';
-import { userLister } from './list-users.ts';
-import { NO_SUCH_USER } from './rest-errors.ts';
-import type { UserEndpointOptions } from './user-endpoints.ts';
+import { quote } from '../core/text.ts';
+import { onlyFields, readFields, readListParameters } from '../relations/lists.ts';
+import type { ExportFormat } from '../relations/pages.ts';
+import { readUserId } from '../relations/user.ts';
+import type { Endpoint, Exchange, Reply } from '../transport/endpoint.ts';
+import { preferences } from '../transport/negotiation.ts';
+import { HttpProblem } from '../transport/problem.ts';
+import { askedExport, exporter } from './export-endpoint.ts';
+import { listPage, totalHeaders, userLister } from './lists.ts';
+import { data, json, NO_SUCH_USER } from './rest-errors.ts';
+import type { UserEndpointOptions } from './users.ts';
 import {
   isConditional,
   listValidators,

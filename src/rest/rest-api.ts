@@ -1,29 +1,53 @@
+import type { ApiGate } from '../access/gate.ts';
+import { gateApi } from '../access/guarded.ts';
 import type { ErrorCode } from '../core/error-codes.ts';
-import type { ApiGate } from '../http/access/api-gate.ts';
-import { gateApi } from '../http/access/gate-api.ts';
 import {
   type ApiParameter,
   type ApiReply,
   type DoorApi,
+  listOf,
+  named,
+  object,
   pathParameter,
   queryParameter,
-} from '../http/openapi/api.ts';
-import { listOf, named, object, type Schema, text } from '../http/openapi/schema.ts';
-import { PROBLEM_TYPE } from '../http/problem-details.ts';
-import { newUserSchema, userSchema } from '../users/user-schema.ts';
-import { EXPORT_CONTENT, IMPORT_CONTENT, IMPORT_REFUSALS, REPORT_CONTENT } from './bulk/bulk-api.ts';
-import { JSON_TYPE } from './envelope.ts';
-import {
-  CHANGES_CONTENT,
-  IDEMPOTENCY_KEY,
-  LAST_EVENT,
-  LIST_PARAMETERS,
-  LIST_REFUSALS,
-  NOT_MODIFIED,
-  READ_CONDITIONS,
-  VALIDATORS,
-  WRITE_CONDITIONS,
-} from './list-api.ts';
+  type Schema,
+  text,
+} from '../http/openapi.ts';
+import { FILTERS, LIMIT } from '../relations/lists.ts';
+import { newUserSchema, userSchema } from '../relations/user.ts';
+import { PROBLEM_TYPE } from '../transport/error-format.ts';
+import { JSON_TYPE } from './rest-errors.ts';
+
+const CSV = 'text/csv';
+const NDJSON = 'application/x-ndjson';
+
+/** The list of all users as lines, for clients that accept one of these types and send no query. */
+export const EXPORT_CONTENT: Readonly<Record<string, Schema>> = {
+  [NDJSON]: text('A user per line, as a JSON object.'),
+  'text/csv; charset=utf-8': text('A line with the names of the columns, and a user per line (RFC 4180).'),
+};
+
+/** The bodies of an import. An array is JSON, and is an import by `Prefer: transaction=`. */
+export const IMPORT_CONTENT: Readonly<Record<string, Schema>> = {
+  [NDJSON]: text('A new user per line, as a JSON object.'),
+  [CSV]: text('A line with the names of the columns, and a new user per line (RFC 4180).'),
+};
+
+/** The report of an import. */
+export const REPORT_CONTENT: Readonly<Record<string, Schema>> = {
+  [NDJSON]: text(
+    'The report of an import: a JSON object per line, with the line and the id of its user, or with the line, a code and a reason; the totals are in the last one.',
+  ),
+};
+
+export const IMPORT_REFUSALS = [
+  'INVALID_IMPORT',
+  'IMPORT_TOO_LARGE',
+  'IMPORT_IN_PROGRESS',
+  'IMPORT_KEY_REUSED',
+  'LINE_TOO_LONG',
+  'MALFORMED_CSV',
+] as const satisfies readonly ErrorCode[];
 
 const ID = pathParameter('id', 'The id of a user.', { type: 'integer', minimum: 1 });
 const prefer = (description: string, ...examples: readonly string[]): ApiParameter => ({
@@ -209,3 +233,89 @@ export function restApi(prefix = '', gate?: ApiGate): DoorApi {
     },
   };
 }
+
+const header = (name: string, description: string, example: string): ApiParameter => ({
+  in: 'header',
+  name,
+  description,
+  schema: { type: 'string', examples: [example] },
+});
+
+/** The conditions of a read (RFC 9110 13.1). */
+export const READ_CONDITIONS: readonly ApiParameter[] = [
+  header('if-none-match', 'The ETag that the client has; 304 while it is still the one.', '"1795352385129"'),
+  header('if-modified-since', 'The Last-Modified that the client has.', 'Sun, 22 Nov 2026 12:00:00 GMT'),
+];
+
+/** The conditions of a write. */
+export const WRITE_CONDITIONS: readonly ApiParameter[] = [
+  header('if-match', 'The ETag of the user that is meant; 412 when it has another one.', '"1795352385129"'),
+  header(
+    'if-unmodified-since',
+    'The Last-Modified of the user that is meant.',
+    'Sun, 22 Nov 2026 12:00:00 GMT',
+  ),
+];
+
+export const IDEMPOTENCY_KEY = header(
+  'idempotency-key',
+  'A name for this create, known for its caller alone: repeated with the same body it gives the same reply and creates nothing. An import goes on behind the line up to which it was stored.',
+  '6f1c1d5e-7b7a-4c8e-9a35-0d2f6f6f2b0e',
+);
+
+export const VALIDATORS: NonNullable<ApiReply['headers']> = {
+  etag: 'Names what was read; send it in `If-None-Match` or `If-Match`.',
+  'last-modified': 'When it was changed last, once that second is over.',
+};
+
+export const NOT_MODIFIED: ApiReply = { description: 'The client has it already.', headers: VALIDATORS };
+
+/** Where a stream of changes begins. */
+export const LAST_EVENT: readonly ApiParameter[] = [
+  header('last-event-id', 'Of an event stream: the last event that the client has seen.', '12.1795352385129'),
+  queryParameter('lastEventId', 'The same, for clients that cannot set the header.', { type: 'string' }),
+];
+
+/** The changes of the users, for clients that ask for an event stream. */
+export const CHANGES_CONTENT = {
+  'text/event-stream; charset=utf-8': text(
+    'What is done to users from now on, or behind the event that is named: `user.created`, `user.updated` and `user.deleted`, each with the user as JSON.',
+  ),
+} as const;
+
+/** The query of a list. Without one the reply has all users. */
+export const LIST_PARAMETERS: readonly ApiParameter[] = [
+  queryParameter('limit', 'Users per page.', { type: 'integer', minimum: 1, maximum: LIMIT.max }),
+  queryParameter('cursor', 'Where the page begins: from a `Link` of the page before or behind it.', {
+    type: 'string',
+  }),
+  queryParameter('sort', 'Fields to sort by, `-` in front of one for the other direction.', {
+    type: 'string',
+    examples: ['name,-id'],
+  }),
+  queryParameter('fields', 'The fields that users are shown with.', {
+    type: 'string',
+    examples: ['id,name'],
+  }),
+  ...FILTERS.map((name) =>
+    queryParameter(
+      name,
+      name === 'q' ? 'A part of the name or the email.' : `A filter on ${name.split(':')[0]}.`,
+      {
+        type: 'string',
+      },
+    ),
+  ),
+];
+
+export const LIST_REFUSALS = [
+  'UNKNOWN_PARAMETER',
+  'INVALID_PARAMETER',
+  'INVALID_CURSOR',
+  'SEARCH_OFF',
+  'TOO_MANY_MATCHES',
+  'CROSS_SITE',
+  'EVENTS_GONE',
+  'INVALID_EVENT_ID',
+  'TOO_MANY_STREAMS',
+] as const satisfies readonly ErrorCode[];

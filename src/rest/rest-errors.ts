@@ -1,6 +1,41 @@
-import type { ErrorFormat } from '../http/error-format.ts';
-import { HttpProblem, reasonPhrase } from '../http/problem.ts';
-import { failure, JSON_TYPE, USER_NOT_FOUND } from './envelope.ts';
+import type { Reply } from '../transport/endpoint.ts';
+import type { ErrorFormat } from '../transport/error-format.ts';
+import { HttpProblem, reasonPhrase } from '../transport/problem.ts';
+
+// The response envelope of contract 2.3: `status`, then `data` for a read, `message` for all else.
+
+/** The content type that all replies of this door carry (contract 2.3). */
+export const JSON_TYPE = 'application/json';
+
+/** A success with data that is JSON text already. */
+export function data(json: string): string {
+  return `{"status":"success","data":${json}}`;
+}
+
+/** A success of a write. */
+export function done(message: string): string {
+  return JSON.stringify({ status: 'success', message });
+}
+
+/** Any error. */
+export function failure(message: string): string {
+  return JSON.stringify({ status: 'error', message });
+}
+
+export const CREATED = done('User created successfully');
+export const USER_NOT_FOUND = failure('User not found');
+
+/** A reply of this door. */
+export function json(body: Reply['body'], status = 200, headers?: Reply['headers']): Reply {
+  return { status, type: JSON_TYPE, body, headers };
+}
+
+/** The reply of a write with the user that was written, as JSON text. */
+export function withData(reply: Reply, user: string): Reply {
+  const body = `${String(reply.body).slice(0, -1)},"data":${user}}`;
+  const applied = [reply.headers?.['preference-applied'], 'return=representation'].filter(Boolean).join(', ');
+  return { ...reply, body, headers: { ...reply.headers, 'preference-applied': applied } };
+}
 
 /** What a write that fails says (contract 7). */
 const WRITE_FAILED: Readonly<Record<string, string>> = {
@@ -66,4 +101,35 @@ export const NO_SUCH_USER = new HttpProblem(404, 'USER_NOT_FOUND', 'There is no 
 export function methodNotAllowed(allow: string): HttpProblem {
   const message = 'The resource does not take this method, or needs an id';
   return new HttpProblem(405, 'METHOD_NOT_ALLOWED', message, { headers: { allow } });
+}
+
+/**
+ * What the first path segment selects (contract 4.2), and the methods that its shape takes
+ * without and with a second segment.
+ */
+const RESOURCES: Readonly<Record<string, readonly [bare: string, withId: string]>> = {
+  users: ['GET, HEAD, POST, OPTIONS', 'GET, HEAD, OPTIONS'],
+  update: ['OPTIONS', 'PUT, OPTIONS'],
+  delete: ['OPTIONS', 'DELETE, OPTIONS'],
+};
+
+/**
+ * The methods that the resource of a request target takes, which no endpoint took: undefined for an unknown first
+ * segment (contract 7). A known one gets an empty reply (contract 4.2, second rule). A deeper path than the contract's
+ * shapes is no resource.
+ */
+export function allowedOf(target: string): string | undefined {
+  const path = target.split('?', 1)[0] ?? '/';
+  const [, first = '', second = '', ...deeper] = decode(path).split('/');
+  const resource = Object.hasOwn(RESOURCES, first) ? RESOURCES[first] : undefined;
+  if (resource === undefined || deeper.some((segment) => segment !== '')) return undefined;
+  return second === '' ? resource[0] : resource[1];
+}
+
+function decode(path: string): string {
+  try {
+    return decodeURI(path);
+  } catch {
+    return path;
+  }
 }

@@ -1,8 +1,53 @@
-import type { Exchange, Reply } from '../http/endpoint.ts';
+import { createHash } from 'node:crypto';
 import { isNotModified, lastModified, readEntityTags, type Validators } from '../http/entity-tags.ts';
-import { HttpProblem } from '../http/problem.ts';
-import type { WriteCondition } from '../users/user-change.ts';
-import { JSON_TYPE } from './envelope.ts';
+import {
+  type IdempotencyKey,
+  type IdempotentOutcome,
+  type NewUser,
+  readNewUser,
+  userProblem,
+  userProblems,
+  type WriteCondition,
+} from '../relations/user.ts';
+import { parseJsonBody } from '../transport/body/parse-body.ts';
+import type { KnownCaller } from '../transport/caller.ts';
+import type { Exchange, Reply } from '../transport/endpoint.ts';
+import { HttpProblem } from '../transport/problem.ts';
+import { JSON_TYPE } from './rest-errors.ts';
+
+/** Whether a body is a JSON merge patch (RFC 7396). */
+export function isMergePatch({ contentType }: Pick<Exchange, 'contentType'>): boolean {
+  const [type = ''] = (contentType ?? '').split(';', 1);
+  return type.trim().toLowerCase() === 'application/merge-patch+json';
+}
+
+/** Reads the fields of a user that a merge patch has. Throws HttpProblem: no field can be removed. */
+export function readUserPatch({ body }: Pick<Exchange, 'body'>): Partial<NewUser> {
+  const given = parseJsonBody(body);
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw invalid(given);
+  }
+  const { name, email } = given as { readonly name?: unknown; readonly email?: unknown };
+  const whole = { name: 'n', email: 'e@x', ...given };
+  if (readNewUser(whole) === undefined) throw invalid(whole);
+  return {
+    ...(name === undefined ? {} : { name: String(name) }),
+    ...(email === undefined ? {} : { email: String(email) }),
+  };
+}
+
+/** Reads the user in a body. Throws HttpProblem. */
+export function readUserBody({ body }: Pick<Exchange, 'body'>): NewUser {
+  const given = parseJsonBody(body);
+  const user = readNewUser(given);
+  if (user === undefined) throw invalid(given);
+  return user;
+}
+
+// contract 7: the reply does not say why; the log and problem details do
+function invalid(given: unknown): HttpProblem {
+  return new HttpProblem(400, 'INVALID_USER', userProblem(given), { reasons: userProblems(given) });
+}
 
 /** What a client may compare of a user. */
 export function userValidators(version: number): Validators {
@@ -66,3 +111,52 @@ export const NEEDS_IF_MATCH = new HttpProblem(
   'PRECONDITION_REQUIRED',
   'A write needs If-Match with the ETag of the user',
 );
+
+const HOUR = 3_600_000;
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+/** Reads the key of a create and what was sent with it; undefined when there is none. Throws HttpProblem. */
+export function createKey(exchange: Exchange, hours: number): IdempotencyKey | undefined {
+  const key = idempotencyKey(exchange);
+  if (key === undefined) return undefined;
+  const fingerprint = createHash('sha256').update(exchange.body).digest('hex');
+  return { key, fingerprint, keptFor: hours * HOUR };
+}
+
+/**
+ * Reads Idempotency-Key, with quotes (draft-ietf-httpapi-idempotency-key-header) or without, as the key of its caller:
+ * nobody gets what another has stored. Callers without credentials are one. Undefined when there is none. Throws
+ * HttpProblem.
+ */
+export function idempotencyKey({ headers, caller }: Exchange): string | undefined {
+  const header = headers['idempotency-key'];
+  if (header === undefined) return undefined;
+  const [, quoted] = /^"(.*)"$/.exec(String(header)) ?? [];
+  const key = quoted ?? String(header);
+  if (!KEY.test(key)) {
+    throw new HttpProblem(
+      400,
+      'INVALID_IDEMPOTENCY_KEY',
+      'Idempotency-Key takes 1 to 255 visible ASCII characters, a UUID for example',
+    );
+  }
+  return caller === undefined ? key : `${digestOf(caller)} ${key}`;
+}
+
+/** An id may have any length and any character; a key has no space, so no two callers can make the same text. */
+function digestOf({ id }: KnownCaller): string {
+  return createHash('sha256').update(JSON.stringify(id)).digest('base64url');
+}
+
+/** The user of an outcome. Throws HttpProblem. */
+export function createdOf(
+  outcome: IdempotentOutcome,
+): Extract<IdempotentOutcome, { readonly is: 'created' }> {
+  if (outcome.is === 'created') return outcome;
+  if (outcome.is === 'reused') {
+    throw new HttpProblem(422, 'IDEMPOTENCY_KEY_REUSED', 'The Idempotency-Key came with another body before');
+  }
+  throw new HttpProblem(409, 'IDEMPOTENCY_KEY_IN_USE', 'A request with this Idempotency-Key is in progress', {
+    headers: { 'retry-after': '1' },
+  });
+}

@@ -1,15 +1,19 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import { parseJsonBody } from '../http/body/json-body.ts';
-import type { Endpoint, Exchange, Reply } from '../http/endpoint.ts';
-import { accepted } from '../users/accepted-write.ts';
-import type { ChangeOutcome, WriteCondition } from '../users/user-change.ts';
-import { readUserId } from '../users/user-id.ts';
+import { accepted, type ChangeOutcome, readUserId, type WriteCondition } from '../relations/user.ts';
+import { parseJsonBody } from '../transport/body/parse-body.ts';
+import type { Endpoint, Exchange, Reply } from '../transport/endpoint.ts';
 import { showsUser } from './create-user.ts';
-import { done, json, withData } from './envelope.ts';
-import { methodNotAllowed, NO_SUCH_USER } from './rest-errors.ts';
-import { isMergePatch, readUserBody, readUserPatch } from './user-body.ts';
-import type { UserEndpointOptions } from './user-endpoints.ts';
-import { CHANGED_MEANWHILE, NEEDS_IF_MATCH, userValidators, writeCondition } from './validators.ts';
+import { done, json, methodNotAllowed, NO_SUCH_USER, withData } from './rest-errors.ts';
+import type { UserEndpointOptions } from './users.ts';
+import {
+  CHANGED_MEANWHILE,
+  isMergePatch,
+  NEEDS_IF_MATCH,
+  readUserBody,
+  readUserPatch,
+  userValidators,
+  writeCondition,
+} from './validators.ts';
 
 const UPDATED = json(done('User updated successfully'));
 const DELETED = json(done('User deleted successfully'));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigError } from '../config/config-error.ts';
+import { ConfigError } from '../config/load.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { readOptions } from './options.ts';
 

@@ -1,18 +1,24 @@
-import { ConfigError } from '../config/config-error.ts';
-import type { Option } from '../config/options/option.ts';
+import { ConfigError } from '../config/load.ts';
+import { type Option, parseValue } from '../config/options/option.ts';
 import { options as table } from '../config/options/options.ts';
-import { parseValue } from '../config/options/parse.ts';
-import { type HandlerSpec, readHandlers } from '../config/schema/module-handlers.ts';
-import type { AlertsConfig } from '../config/schema/webhook-alerts.ts';
-import type { ForwardsConfig } from '../config/schema/webhook-forwards.ts';
-import type { SchedulesConfig } from '../config/schema/webhook-schedules.ts';
-import type { SourcesConfig } from '../config/schema/webhook-sources.ts';
-import { createSecretResolver } from '../config/sources/secret-resolver.ts';
-import type { DeliveryHandler } from '../inbox/handler.ts';
+import { type ConfigCode, type HandlerSpec, readHandlers } from '../config/schema/code.ts';
+import type {
+  AlertsConfig,
+  ForwardsConfig,
+  SchedulesConfig,
+  SourcesConfig,
+} from '../config/schema/webhook.ts';
+import { createSecretResolver, type SecretResolver } from '../config/secrets.ts';
+import { type DeadAlertSettings, readDeadAlert } from '../inbox/alerts.ts';
+import { unreachableHandlers } from '../inbox/event-names.ts';
+import { type ForwardSettings, readForwards } from '../inbox/forward/forward.ts';
+import type { DeliveryHandler } from '../inbox/handlers.ts';
 import type { Inbox } from '../inbox/inbox.ts';
-import type { Metrics } from '../observability/metrics/metrics.ts';
-import { isolationProblems } from './isolate/isolated-handlers.ts';
-import { readWebhookSettings } from './settings.ts';
+import { isolationProblems } from '../inbox/isolate/isolated.ts';
+import { readSchedules, type Schedule } from '../inbox/schedules.ts';
+import { readSources, type SourceSettings } from '../signatures/sources.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { ErrorFormat } from '../transport/error-format.ts';
 
 /** The numbers of the service's options `webhook.*`, under the same names and with the same defaults. */
 const NUMBERS = [
@@ -115,3 +121,48 @@ function check(name: keyof WebhookNumbers | 'headers', value: unknown, problems:
   const parsed = parseValue(table[`webhook.${name}`] as Option<unknown>, at, value);
   if ('problem' in parsed) problems.push(parsed.problem);
 }
+
+/** The configured sources, forward addresses, schedules and alerts. */
+export interface WebhookSettings {
+  readonly sources: readonly SourceSettings[];
+  readonly forwards: readonly ForwardSettings[];
+  readonly schedules: readonly Schedule[];
+  readonly deadAlert: DeadAlertSettings;
+}
+
+/**
+ * Reads the data that configures the webhook door, and checks that its handlers can be reached; `name` is the module's
+ * name in messages. Errors are added to `problems`, one line each; the result is then invalid.
+ */
+export function readWebhookSettings(
+  code: Pick<ConfigCode, 'handlers' | 'sources' | 'forward' | 'alerts' | 'schedules'>,
+  name: string,
+  resolve: SecretResolver,
+  problems: string[],
+): WebhookSettings {
+  const before = problems.length;
+  const sources = readSources(code.sources, `${name}: webhook.sources`, resolve, problems);
+  const schedules = readSchedules(code.schedules, `${name}: webhook.schedules`, problems);
+  // A source or a schedule that cannot be read may be what reaches a handler.
+  if (problems.length === before) {
+    problems.push(...unreachableHandlers(code.handlers, sources, schedules, `${name}: webhook.handlers`));
+  }
+  return {
+    sources,
+    forwards: readForwards(code.forward, `${name}: webhook.forward`, resolve, problems),
+    schedules,
+    deadAlert: readDeadAlert(code.alerts, `${name}: webhook.alerts`, resolve, problems),
+  };
+}
+
+/** Every reply of this door is plain text (contract 4.4). */
+export const TEXT_TYPE = 'text/plain; charset=utf-8';
+
+/** The reply to a stored delivery (contract 4.4). */
+export const ACKNOWLEDGED = 'Webhook received';
+
+/** A refusal of this door is its message as plain text. */
+export const webhookErrors: ErrorFormat = {
+  contentType: TEXT_TYPE,
+  body: (problem) => problem.message,
+};

@@ -1,15 +1,81 @@
-import { deadLetterAlerts } from '../inbox/alerts/dead-letter-alerts.ts';
-import type { NewDelivery } from '../inbox/delivery.ts';
-import { Intake } from '../inbox/enqueue/intake.ts';
-import type { HandlerLog } from '../inbox/handler.ts';
+import { deadLetterAlerts } from '../inbox/alerts.ts';
+import { UserRelay } from '../inbox/changes.ts';
+import { type DeliveryFacts, type NewDelivery, type NewJob, parseDeliveryBody } from '../inbox/delivery.ts';
+import { PeriodicTask } from '../inbox/dispatch/periodic-task.ts';
+import type { Enqueued, TakenDelivery } from '../inbox/enqueued.ts';
+import type { HandlerLog } from '../inbox/handlers.ts';
 import type { Appended, Inbox } from '../inbox/inbox.ts';
-import { Scheduler } from '../inbox/schedules/scheduler.ts';
-import type { UserEventFeed } from '../users/user-event-feed.ts';
-import type { JobPlan } from './job-plan.ts';
-import type { WebhookSettings } from './settings.ts';
-import { UserRelay } from './users/user-relay.ts';
+import type { JobPlan } from '../inbox/job-plan.ts';
+import { Scheduler } from '../inbox/schedules.ts';
+import type { UserEventFeed } from '../relations/events.ts';
+import type { WebhookSettings } from './options.ts';
 
-export interface OwnWorkOptions extends Pick<WebhookSettings, 'schedules' | 'forwards' | 'deadAlert'> {
+interface IntakeOptions {
+  readonly inbox: Pick<Inbox, 'enqueued'>;
+  /** Decides which jobs a delivery gets. */
+  plan(delivery: DeliveryFacts, body: unknown): readonly NewJob[];
+  /** Called with each delivery that this process has taken in. */
+  onAppended(delivery: NewDelivery, appended: Appended): void;
+  onError(error: unknown): void;
+}
+
+/** Interval of the polls in milliseconds, with notifications of the engine and without. */
+const POLL = { notified: 1_000, alone: 100 } as const;
+
+/** Makes deliveries of what programs have enqueued in transactions of their own, in the order of their numbers. */
+class Intake {
+  readonly #options: IntakeOptions;
+  readonly #polls: PeriodicTask;
+  #subscription: Disposable | undefined;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+    const { onEnqueued } = options.inbox.enqueued;
+    const interval = onEnqueued === undefined ? POLL.alone : POLL.notified;
+    this.#polls = new PeriodicTask(interval, () => this.#takeAll().catch(options.onError));
+  }
+
+  start(): void {
+    this.#subscription = this.#options.inbox.enqueued.onEnqueued?.(() => this.#polls.request());
+    this.#polls.start();
+  }
+
+  /** Resolves once nothing is being taken in. */
+  async stop(): Promise<void> {
+    this.#subscription?.[Symbol.dispose]();
+    await this.#polls.stop();
+  }
+
+  async #takeAll(): Promise<void> {
+    const { inbox, onAppended } = this.#options;
+    while (!this.#polls.stopped) {
+      const found = await inbox.enqueued.oldest();
+      if (found.length === 0) return;
+      const taken = found.map((each) => this.#deliveryOf(each));
+      const results = await inbox.enqueued.take(taken);
+      for (const [i, appended] of results.entries()) {
+        const delivery = taken[i]?.delivery;
+        if (delivery !== undefined && appended !== undefined) onAppended(delivery, appended);
+      }
+    }
+  }
+
+  #deliveryOf({ seq, ...enqueued }: Enqueued): TakenDelivery {
+    const stored = { ...enqueued, dataPointer: '/data', contentType: 'application/json' };
+    return { seq, delivery: { ...stored, jobs: this.#options.plan(stored, parsed(stored)) } };
+  }
+}
+
+function parsed(delivery: Parameters<typeof parseDeliveryBody>[0]): unknown {
+  try {
+    return parseDeliveryBody(delivery);
+  } catch {
+    // Its attempts fail with the reason.
+    return undefined;
+  }
+}
+
+interface OwnWorkOptions extends Pick<WebhookSettings, 'schedules' | 'forwards' | 'deadAlert'> {
   readonly inbox: Inbox;
   /** What is done to the users of the database; undefined where there are none. */
   readonly userFeed?: UserEventFeed | undefined;
@@ -21,7 +87,7 @@ export interface OwnWorkOptions extends Pick<WebhookSettings, 'schedules' | 'for
 }
 
 /** What stores deliveries that no sender sends: schedules, alerts, changes of users, and what programs enqueue. */
-export interface OwnWork {
+interface OwnWork {
   /** Resolves once no later change of a user is missed. */
   start(): Promise<void>;
   /** Resolves once nothing is being stored. */

@@ -1,8 +1,7 @@
 import type { ErrorCode } from '../core/error-codes.ts';
-import type { ApiOperation, ApiParameter, DoorApi } from '../http/openapi/api.ts';
-import { text } from '../http/openapi/schema.ts';
-import type { SourceSettings } from './sources/source.ts';
-import { ACKNOWLEDGED, TEXT_TYPE } from './webhook-errors.ts';
+import { type ApiOperation, type ApiParameter, type DoorApi, text } from '../http/openapi.ts';
+import type { SourceSettings } from '../signatures/sources.ts';
+import { ACKNOWLEDGED, TEXT_TYPE } from './options.ts';
 
 const BODY = [
   'BODY_TOO_LARGE',

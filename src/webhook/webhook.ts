@@ -1,32 +1,35 @@
-import type { FastifyPluginAsync } from 'fastify';
-import { createEvents } from '../inbox/inbox-events.ts';
-import { addBacklogMetrics } from '../inbox/observability/backlog-metrics.ts';
-import { addClockMetrics } from '../inbox/observability/clock-metrics.ts';
-import type { ReplayPlan } from '../inbox/replay-delivery.ts';
-import { Metrics } from '../observability/metrics/metrics.ts';
-import { createWebhookDoor } from './door.ts';
-import { planOfReplay } from './event-names.ts';
-import { createJobPlan } from './job-plan.ts';
-import { readOptions, readWork, type WebhookOptions } from './options.ts';
-
-// What the options are made of, for those who take only this door.
-export type { HandlerSpec } from '../config/schema/module-handlers.ts';
-export type { Condition, DeliveryFilter } from '../config/schema/webhook-condition.ts';
-export type { ForwardConfig } from '../config/schema/webhook-forwards.ts';
-export type { SourceConfig } from '../config/schema/webhook-sources.ts';
-export type { Delivery } from '../inbox/delivery.ts';
-export type { DeliveryHandler, HandlerContext } from '../inbox/handler.ts';
-export { backlogCheck } from '../inbox/observability/backlog-check.ts';
-export type { ReplayPlan } from '../inbox/replay-delivery.ts';
-export type {
-  DeliveryKey,
-  DeliveryPredicate,
-  DeliveryPriority,
-  DeliveryTime,
-} from '../inbox/rules/delivery-rule.ts';
-export type { ReceivedDelivery } from '../inbox/rules/received-delivery.ts';
-export type { DeliveryTransform, ForwardedDelivery, TransformedDelivery } from '../inbox/rules/transform.ts';
-export type { WebhookOptions } from './options.ts';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import type { HandlerSpec } from '../config/schema/code.ts';
+import { ALERT_TARGET } from '../inbox/alerts.ts';
+import { type ClaimedJob, eventFields, type NewDelivery } from '../inbox/delivery.ts';
+import { continueTrace, type TraceTarget } from '../inbox/dispatch/attempt.ts';
+import { Dispatcher } from '../inbox/dispatch/dispatcher.ts';
+import { Heartbeat } from '../inbox/dispatch/leases.ts';
+import { retention } from '../inbox/dispatch/retention.ts';
+import type { Target } from '../inbox/dispatch/target.ts';
+import { handlerTarget, planOfReplay } from '../inbox/event-names.ts';
+import { createEvents, type Events } from '../inbox/events.ts';
+import { Network } from '../inbox/forward/addresses.ts';
+import { createPoster, type ForwardSettings, forwardTarget } from '../inbox/forward/forward.ts';
+import type { HandlerLog } from '../inbox/handlers.ts';
+import { addBacklogMetrics, addClockMetrics } from '../inbox/health.ts';
+import type { Appended, Inbox } from '../inbox/inbox.ts';
+import { isolatedTarget, type ThreadOptions, ThreadPool } from '../inbox/isolate/isolated.ts';
+import { createJobPlan, guardedTarget, hasTarget } from '../inbox/job-plan.ts';
+import type { ReplayPlan } from '../inbox/operations.ts';
+import type { UserEventFeed } from '../relations/events.ts';
+import { standard } from '../signatures/standard.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { storedTraceFields } from '../telemetry/trace.ts';
+import {
+  readOptions,
+  readWork,
+  type WebhookNumbers,
+  type WebhookOptions,
+  type WebhookSettings,
+} from './options.ts';
+import { createOwnWork } from './own-work.ts';
+import { RECEIVER_PATH, type ReceiverOptions, receiver } from './receiver.ts';
 
 /**
  * The webhook door (contract 4.4) as a Fastify plugin. It runs handlers once the application is ready, and finishes or
@@ -62,4 +65,165 @@ export const webhook: FastifyPluginAsync<WebhookOptions> = async (app, given) =>
 export function replayPlan(options: Pick<WebhookOptions, 'handlers' | 'sources' | 'forward'>): ReplayPlan {
   const { handlers, sources, forwards } = readWork(options);
   return planOfReplay(createJobPlan(handlers, forwards), sources);
+}
+
+/** What a webhook door is made of. */
+interface WebhookDoorOptions extends WebhookSettings {
+  readonly inbox: Inbox;
+  /** What is done to the users of the database, for addresses that want it. */
+  readonly userFeed?: UserEventFeed | undefined;
+  /** By event. */
+  readonly handlers: ReadonlyMap<string, HandlerSpec>;
+  /** What the threads of isolated handlers need; without it no handler is isolated. */
+  readonly isolation?: Omit<ThreadOptions, 'log'> | undefined;
+  readonly numbers: WebhookNumbers;
+  /** The headers that /webhook itself keeps, in lower case. */
+  readonly headers: readonly string[];
+  /** Its children are the logs of single deliveries. */
+  readonly log: HandlerLog & { child(bindings: Record<string, unknown>): HandlerLog };
+  readonly events: Events;
+  /** Continues the traces of deliveries; default without recording spans. */
+  readonly traceTarget?: TraceTarget | undefined;
+  /** Where a request stands in a trace; default as its headers say. */
+  readonly traceOf?: ReceiverOptions['traceOf'];
+  /** The secrets that /webhook accepts now. */
+  secrets(): readonly string[];
+}
+
+/** A webhook door: its routes, and the work behind them, which runs jobs and removes old deliveries. */
+export interface WebhookDoor {
+  addRoutes(app: FastifyInstance): void;
+  /** Starts the work. Resolves once no later change of a user is missed. */
+  start(): Promise<void>;
+  /** The number of running attempts by target: `handler:<event>`, `forward:<name>`. */
+  running(): ReadonlyMap<string, number>;
+  /** The part of its time that the process may give to handling now; less than 1 while acknowledging needs it. */
+  share(): number;
+  /**
+   * Records what an error that nobody handled means for the running attempts, before the process ends. Called by the
+   * listener for the error.
+   */
+  crash(error: unknown): Promise<void>;
+  /** Waits for running attempts; `deadline` aborts them and releases their jobs. */
+  stop(deadline: AbortSignal): Promise<void>;
+}
+
+const DAY = 86_400_000;
+
+/** Puts the receiver and the work behind it together. Throws UnusableSecretError. */
+export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
+  const { inbox, handlers, isolation, forwards, sources, deadAlert, secrets, headers, numbers, log, events } =
+    options;
+  const trace = options.traceTarget ?? continueTrace;
+  using building = new DisposableStack();
+  const defaults = {
+    concurrency: numbers.concurrency,
+    timeout: numbers.timeout,
+    maxAttempts: numbers.attempts,
+    keptAttempts: numbers.keptAttempts,
+    backoff: { base: numbers.backoff, cap: numbers.maxBackoff },
+  };
+  const network = building.use(new Network());
+  const threads = isolation && new ThreadPool({ ...isolation, log });
+  const onFiltered = ({ target, delivery }: ClaimedJob) =>
+    log.info(
+      { delivery: delivery.id, ...eventFields(delivery), target },
+      'delivery filtered before its attempt',
+    );
+  const forwardTo = (forward: ForwardSettings): Target => {
+    const { secrets, allowPrivate } = forward;
+    const signature = standard({ headerPrefix: 'webhook', tolerance: 0 });
+    const sign = secrets.length === 0 ? undefined : signature.signer(secrets);
+    const poster = building.use(createPoster({ network, allowPrivate }));
+    const target = forwardTarget(forward, defaults, sign, poster, {
+      maxBodyBytes: numbers.maxBodyBytes,
+      onPause: (status, wait) => log.warn({ forward: forward.name, status, wait }, 'forward address paused'),
+    });
+    return guardedTarget(trace(target, { url: new URL(forward.url) }), forward, onFiltered);
+  };
+  const targets = [
+    ...[...handlers].map(([event, spec]) => {
+      const target = handlerTarget(event, spec, defaults, ({ delivery, attempt }) => {
+        const trace = storedTraceFields(delivery.trace);
+        return log.child({ delivery: delivery.id, ...eventFields(delivery), attempt, ...trace });
+      });
+      const runs = threads !== undefined && spec.isolate ? isolatedTarget(target, event, threads) : target;
+      return guardedTarget(trace(runs, {}), spec, onFiltered, event);
+    }),
+    ...forwards.map(forwardTo),
+    ...(deadAlert.address === undefined ? [] : [{ ...forwardTo(deadAlert.address), name: ALERT_TARGET }]),
+  ];
+  const dispatcher = new Dispatcher({ inbox, targets, lease: numbers.lease, events });
+  const { task: heartbeat } = new Heartbeat({
+    inbox,
+    targets: targets.map(({ name }) => name),
+    grace: numbers.handlerGrace,
+    onExpired(jobs) {
+      for (const [target, count] of jobs) {
+        const hint = 'put the handler or forward address back and replay';
+        log.error({ target, jobs: count, hint }, 'orphaned jobs expired');
+      }
+    },
+    onError: events.storeFailed,
+  });
+  const removal = retention({
+    inbox,
+    maxAge: numbers.retention * DAY,
+    maxBytes: numbers.retentionBytes,
+    dedupAge: numbers.dedupDays * DAY,
+    onPruned: (removed) => log.info({ removed }, 'old deliveries removed'),
+    onError: events.storeFailed,
+  });
+  const plan = createJobPlan(handlers, forwards, events.ruleFailed, events.ruleIgnored);
+  const onAppended = (delivery: NewDelivery, appended: Appended) => {
+    const { jobs } = delivery;
+    const filtered = jobs.length === 0 && hasTarget(delivery, handlers, forwards);
+    events.appended(delivery, appended, filtered);
+  };
+  const ownWork = createOwnWork({
+    ...options,
+    plan,
+    onAppended(delivery, appended) {
+      onAppended(delivery, appended);
+      for (const { target } of delivery.jobs) dispatcher.wake(target);
+    },
+    onError: events.storeFailed,
+  });
+  const posters = building.move();
+  return {
+    addRoutes(app) {
+      app.register(receiver, {
+        prefix: RECEIVER_PATH,
+        inbox: {
+          append: (delivery) => dispatcher.append(delivery),
+          idOf: (source, dedupKey) => inbox.idOf(source, dedupKey),
+        },
+        secrets,
+        sources,
+        headers,
+        plan,
+        maxBodyBytes: numbers.maxBodyBytes,
+        maxBytesInFlight: numbers.maxBytesInFlight,
+        onAppended,
+        onRefused: events.refused,
+        traceOf: options.traceOf,
+      });
+    },
+    start() {
+      dispatcher.start();
+      heartbeat.start();
+      removal.start();
+      return ownWork.start();
+    },
+    running: () => dispatcher.running,
+    share: () => dispatcher.share,
+    crash: (error) => dispatcher.crash(error),
+    async stop(deadline) {
+      using _ = posters;
+      // What has no connection yet is released at once, so that no dead host delays the stop.
+      network[Symbol.dispose]();
+      await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop(), ownWork.stop()]);
+      await threads?.[Symbol.asyncDispose]();
+    },
+  };
 }

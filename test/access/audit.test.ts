@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { openSocket } from '../graphql/support/socket-client.ts';
 import { keepConnection } from '../support/kept-connection.ts';
 import { runPortico } from '../support/portico-command.ts';

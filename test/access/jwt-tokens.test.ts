@@ -2,9 +2,8 @@ import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import fc from 'fast-check';
 import { createRemoteJWKSet } from 'jose';
-import { KnownCaller } from '../../src/http/access/caller.ts';
-import { scopesReader } from '../../src/http/access/jwt-scopes.ts';
-import { JwtTokens } from '../../src/http/access/jwt-tokens.ts';
+import { JwtTokens, scopesReader } from '../../src/access/jwt.ts';
+import { KnownCaller } from '../../src/transport/caller.ts';
 import { AUDIENCE, ISSUER, startIssuer } from './support/issuer.ts';
 
 const RULES = {

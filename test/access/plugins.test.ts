@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify from 'fastify';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { tokenDigest } from '../../src/access/authentication.ts';
 import { graphql } from '../../src/graphql/graphql.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
-import { tokenDigest } from '../../src/http/access/bearer-token.ts';
+import { LocalUserFeed } from '../../src/relations/events.ts';
+import { MemoryUserStore } from '../../src/relations/memory-user-store.ts';
 import { rest } from '../../src/rest/rest.ts';
-import { LocalUserFeed } from '../../src/users/local-user-feed.ts';
-import { MemoryUserStore } from '../../src/users/memory-user-store.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { bearer, tokens } from './support/tokens.ts';
 
 test('the plugins take the same options', async () => {

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadConfig } from '../../src/config/load.ts';
-import { readWebhookSettings } from '../../src/webhook/settings.ts';
+import { readWebhookSettings } from '../../src/webhook/options.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { runShown, runShownUntil } from '../support/run-shown.ts';
 import { startTestService } from '../support/service.ts';

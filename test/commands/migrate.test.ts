@@ -9,7 +9,7 @@ import { runPortico } from '../support/portico-command.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
-const FILES = readdirSync(join(import.meta.dirname, '../../src/database/sqlite/migrations')).sort();
+const FILES = readdirSync(join(import.meta.dirname, '../../src/sql/sqlite/migrations')).sort();
 
 interface Engine {
   url(folder: string): Promise<string>;

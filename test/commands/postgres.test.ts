@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { startPortico } from '../support/portico-process.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { AuditEvent } from '../../src/observability/audit/audit.ts';
+import type { AuditEvent } from '../../src/access/audit.ts';
 import { engines } from '../support/databases.ts';
 
 const event = (at: number, changes: Partial<AuditEvent> = {}): AuditEvent => ({

@@ -3,12 +3,11 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } fro
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { backupName, backupsIn } from '../../src/database/backup/backup-names.ts';
-import { restoreBackup } from '../../src/database/backup/restore-backup.ts';
-import { ScheduledBackups } from '../../src/database/backup/scheduled-backups.ts';
-import { writeBackup } from '../../src/database/backup/write-backup.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { Metrics } from '../../src/observability/metrics/metrics.ts';
+import { backupName, backupsIn, writeBackup } from '../../src/sql/backup/backup.ts';
+import { restoreBackup } from '../../src/sql/backup/restore.ts';
+import { ScheduledBackups } from '../../src/sql/backup/scheduled.ts';
+import { openDatabase } from '../../src/sql/open.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const NEVER = new AbortController().signal;

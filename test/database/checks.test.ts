@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { databaseCheck, writerCheck } from '../../src/database/database-checks.ts';
-import { HealthRegistry } from '../../src/observability/health/registry.ts';
+import { databaseCheck, writerCheck } from '../../src/sql/open.ts';
+import { HealthRegistry } from '../../src/telemetry/health.ts';
 import { engines } from '../support/databases.ts';
 
 for (const [engine, open] of Object.entries(engines)) {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Database } from '../../src/database/database.ts';
-import { SETTLING, storeAlerts } from '../../src/inbox/alerts/dead-letter-alerts.ts';
+import { SETTLING, storeAlerts } from '../../src/inbox/alerts.ts';
 import type { NewDelivery } from '../../src/inbox/delivery.ts';
-import { DeliveryIds } from '../../src/inbox/delivery-ids.ts';
+import { DeliveryIds } from '../../src/inbox/delivery.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
+import type { Database } from '../../src/sql/database.ts';
 import { LATER } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';
 import { newDelivery } from '../support/new-delivery.ts';

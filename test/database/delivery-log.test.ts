@@ -2,11 +2,16 @@ import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { Database } from '../../src/database/database.ts';
 import type { EventNames, NewDelivery, NewJob } from '../../src/inbox/delivery.ts';
-import { DELIVERY_STATUSES, type DeliveryFilter, type DeliveryStatus } from '../../src/inbox/delivery-log.ts';
-import { deliveryPages } from '../../src/inbox/delivery-pages.ts';
-import { discardDelivery, replayDelivery } from '../../src/inbox/replay-delivery.ts';
+import {
+  DELIVERY_STATUSES,
+  type DeliveryFilter,
+  type DeliveryStatus,
+  deliveryPages,
+  discardDelivery,
+  replayDelivery,
+} from '../../src/inbox/operations.ts';
+import type { Database } from '../../src/sql/database.ts';
 import { engines } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
 

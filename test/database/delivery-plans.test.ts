@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { SqliteDeliveryLog } from '../../src/database/sqlite/inbox/delivery-log.ts';
-import type { WriteQueue } from '../../src/database/sqlite/writer/write-queue.ts';
-import type { DeliveryFilter } from '../../src/inbox/delivery-log.ts';
+import type { DeliveryFilter } from '../../src/inbox/operations.ts';
+import { SqliteDeliveryLog } from '../../src/sql/sqlite-inbox/delivery-log.ts';
+import type { WriteQueue } from '../../src/sql/sqlite-writer/write-queue.ts';
 import { fillSqlite } from '../support/fill-sqlite.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { backlogCheck } from '../../src/inbox/observability/backlog-check.ts';
-import { addClockMetrics } from '../../src/inbox/observability/clock-metrics.ts';
-import { Metrics } from '../../src/observability/metrics/metrics.ts';
+import { addClockMetrics, backlogCheck } from '../../src/inbox/health.ts';
+import { openDatabase } from '../../src/sql/open.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
 import { engines } from '../support/databases.ts';
 import { startDispatcher } from '../support/dispatch.ts';
 import { newDelivery } from '../support/new-delivery.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MAX_DEATHS } from '../../src/inbox/deaths.ts';
+import { MAX_DEATHS } from '../../src/inbox/delivery.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
 import { ids, LATER } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';

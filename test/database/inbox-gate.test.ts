@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ClaimGate } from '../../src/inbox/dispatch/claim-gate.ts';
+import { ClaimGate } from '../../src/inbox/dispatch/prefetch.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
 import { engines } from '../support/databases.ts';
 import { startDispatcher } from '../support/dispatch.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ClaimedJob, NewDelivery, NewJob, StoredDelivery } from '../../src/inbox/delivery.ts';
-import { ClaimGate } from '../../src/inbox/dispatch/claim-gate.ts';
+import { ClaimGate } from '../../src/inbox/dispatch/prefetch.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
 import { ids } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { StoreUnavailableError } from '../../src/core/store-errors.ts';
-import type { Database } from '../../src/database/database.ts';
+import { StoreUnavailableError } from '../../src/core/errors.ts';
 import type { ClaimedJob } from '../../src/inbox/delivery.ts';
 import type { Outcome } from '../../src/inbox/inbox.ts';
+import type { Database } from '../../src/sql/database.ts';
 import { engines } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
 import { type Random, seededRandom } from '../support/random.ts';

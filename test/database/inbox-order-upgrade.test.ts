@@ -5,9 +5,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import pg from 'pg';
 import { PACKAGE_ROOT } from '../../src/core/package-root.ts';
-import { migrationFiles } from '../../src/database/migration-files.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
+import { migrationFiles } from '../../src/sql/migration-files.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { move } from '../support/move.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
@@ -19,7 +19,7 @@ const skip = withoutPostgres ?? false;
 
 /** The schema before jobs waited for their order, with open jobs: of the key `a` the third one is leased, the first dead. */
 function earlier(engine: 'sqlite' | 'postgres'): string {
-  const folder = new URL(`src/database/${engine}/migrations/`, PACKAGE_ROOT);
+  const folder = new URL(`src/sql/${engine}/migrations/`, PACKAGE_ROOT);
   const files = migrationFiles(folder).filter((name) => name < '007');
   const jobs = ['a', 'b', 'a', 'a', null, 'b'].map((key, i) => {
     const text = key === null ? 'NULL' : `'${key}'`;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 
-const MODULE = join(import.meta.dirname, '../../src/database/open-database.ts');
+const MODULE = join(import.meta.dirname, '../../src/sql/open.ts');
 
 /** Whether a process that has opened `url` has loaded the driver of PostgreSQL. */
 async function loadsDriver(url: string): Promise<boolean> {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
 import type { ClaimedJob } from '../../src/inbox/delivery.ts';
+import type { Database } from '../../src/sql/database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { DatabaseOpenError } from '../../src/core/store-errors.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { DatabaseOpenError } from '../../src/core/errors.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Notifier } from '../../src/database/postgres/notifier.ts';
-import { Connection } from '../../src/database/postgres/pool/connection.ts';
+import { Notifier } from '../../src/sql/postgres/notifier.ts';
+import { Connection } from '../../src/sql/postgres-pool/connection.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const MIGRATIONS = join(import.meta.dirname, '../../src/database/postgres/migrations');
+const MIGRATIONS = join(import.meta.dirname, '../../src/sql/postgres/migrations');
 const OLD = ['001-users.sql', '002-inbox.sql', '003-targets.sql', '004-delivery-zones.sql', '005-deaths.sql'];
 const VALID = `SELECT indisvalid FROM pg_index WHERE indexrelid = 'jobs_ended'::regclass`;
 

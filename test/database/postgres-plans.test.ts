@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { claimJobs } from '../../src/database/postgres/inbox/claim.ts';
-import { Connection } from '../../src/database/postgres/pool/connection.ts';
-import { Server } from '../../src/database/postgres/pool/server.ts';
+import { openDatabase } from '../../src/sql/open.ts';
+import { claimJobs } from '../../src/sql/postgres-inbox/claim.ts';
+import { Connection } from '../../src/sql/postgres-pool/connection.ts';
+import { Server } from '../../src/sql/postgres-pool/server.ts';
 import { postgresDatabase, withoutPostgres } from '../support/databases.ts';
 import { newDelivery } from '../support/new-delivery.ts';
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { DatabaseOpenError, openDatabase } from '../../src/database/open-database.ts';
+import { DatabaseOpenError } from '../../src/core/errors.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { startPgBouncer, withoutPgBouncer } from '../support/pgbouncer.ts';
 import { startPortico } from '../support/portico-process.ts';

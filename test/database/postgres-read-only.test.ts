@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { writerCheck } from '../../src/database/database-checks.ts';
-import { migrateDatabase } from '../../src/database/migrate-database.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { HealthRegistry } from '../../src/observability/health/registry.ts';
+import { migrateDatabase, openDatabase, writerCheck } from '../../src/sql/open.ts';
+import { HealthRegistry } from '../../src/telemetry/health.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { USER_FIELDS, type UserPageRequest } from '../../src/users/user-list.ts';
+import { USER_FIELDS, type UserPageRequest } from '../../src/relations/lists.ts';
+import type { Database } from '../../src/sql/database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { PRUNE, WINDOW } from '../../src/database/postgres/inbox/prune.ts';
+import { openDatabase } from '../../src/sql/open.ts';
+import { PRUNE, WINDOW } from '../../src/sql/postgres-inbox/prune.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import pg from 'pg';
-import { openDatabase } from '../../src/database/open-database.ts';
 import { prune } from '../../src/inbox/dispatch/retention.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { LATER, LEASE_END } from '../support/claim-jobs.ts';
 import { engines, postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { DatabaseUserStore } from '../../src/users/database-user-store.ts';
-import { ImportError } from '../../src/users/import/import-error.ts';
+import { ImportError } from '../../src/relations/import-readers.ts';
+import type { DatabaseUserStore } from '../../src/relations/user-stores.ts';
 import { engines } from '../support/databases.ts';
 import { followAll } from '../support/user-events.ts';
 

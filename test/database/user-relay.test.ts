@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Database } from '../../src/database/database.ts';
 import type { NewDelivery } from '../../src/inbox/delivery.ts';
-import { DeliveryIds } from '../../src/inbox/delivery-ids.ts';
+import { DeliveryIds } from '../../src/inbox/delivery.ts';
+import type { Database } from '../../src/sql/database.ts';
 import { engines } from '../support/databases.ts';
 import { eventsUntil } from '../support/user-events.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import type { DatabaseUserStore } from '../../src/users/database-user-store.ts';
-import { PAGE_BYTES, userPages } from '../../src/users/user-pages.ts';
+import { PAGE_BYTES, userPages } from '../../src/relations/pages.ts';
+import type { DatabaseUserStore } from '../../src/relations/user-stores.ts';
 import { engines } from '../support/databases.ts';
 
 const LAST = Number.MAX_SAFE_INTEGER;

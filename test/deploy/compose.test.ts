@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load.ts';
-import { OwnHosts } from '../../src/http/server/own-hosts.ts';
-import { MAX_LINGER } from '../../src/observability/health/readiness.ts';
+import { MAX_LINGER } from '../../src/telemetry/health.ts';
+import { OwnHosts } from '../../src/transport/hosts.ts';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/compose');
 const read = (name: string) => parse(readFileSync(join(FOLDER, name), 'utf8'));

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { kubernetesManifests } from '../../scripts/helm/kubernetes-manifests.ts';
 import { renderChart } from '../../scripts/helm/render-chart.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { MAX_LINGER, Readiness } from '../../src/observability/health/readiness.ts';
+import { MAX_LINGER, Readiness } from '../../src/telemetry/health.ts';
 import { type Manifest, readManifests, typeProblems } from '../support/kubernetes-types.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

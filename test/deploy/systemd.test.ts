@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { MAX_LINGER } from '../../src/observability/health/readiness.ts';
+import { MAX_LINGER } from '../../src/telemetry/health.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const UNIT = join(import.meta.dirname, '../../deploy/systemd/portico.service');

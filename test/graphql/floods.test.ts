@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { buildSchema } from 'graphql';
-import { DEFAULT_LIMITS } from '../../src/graphql/document-limits.ts';
-import { DEFAULT_RESULT_LIMITS } from '../../src/graphql/execution/result-budget.ts';
-import { createFindOperation } from '../../src/graphql/executor.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
-import { LocalUserFeed } from '../../src/users/local-user-feed.ts';
-import { MemoryUserStore } from '../../src/users/memory-user-store.ts';
+import { createFindOperation } from '../../src/graphql-plans/executor.ts';
+import { DEFAULT_LIMITS } from '../../src/graphql-plans/limits.ts';
+import { DEFAULT_RESULT_LIMITS } from '../../src/graphql-plans/results.ts';
+import { LocalUserFeed } from '../../src/relations/events.ts';
+import { MemoryUserStore } from '../../src/relations/memory-user-store.ts';
 import { heapInUse } from '../support/collect-garbage.ts';
 
 const FLOOD = 10_000;

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { buildSchema } from 'graphql';
-import { DEFAULT_LIMITS } from '../../src/graphql/document-limits.ts';
-import { DEFAULT_RESULT_LIMITS } from '../../src/graphql/execution/result-budget.ts';
-import { createFindOperation } from '../../src/graphql/executor.ts';
+import { createFindOperation } from '../../src/graphql-plans/executor.ts';
+import { DEFAULT_LIMITS } from '../../src/graphql-plans/limits.ts';
+import { DEFAULT_RESULT_LIMITS } from '../../src/graphql-plans/results.ts';
 import { ask, type GraphqlDoor, openDoor } from './support/door.ts';
 
 describe('limits are settings', () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { buildSchema, getIntrospectionQuery } from 'graphql';
-import type { DocumentLimits } from '../../src/graphql/document-limits.ts';
-import { createFindOperation } from '../../src/graphql/executor.ts';
-import { withDefaults } from '../../src/graphql/options.ts';
+import { withDefaults } from '../../src/graphql/graphql.ts';
+import { createFindOperation } from '../../src/graphql-plans/executor.ts';
+import type { DocumentLimits } from '../../src/graphql-plans/limits.ts';
 
 const repeat = (count: number, part: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => part(index)).join(' ');

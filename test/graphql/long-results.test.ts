@@ -4,14 +4,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { buildSchema, type ExecutionResult, execute as executeReference, Kind, parse } from 'graphql';
 import { Turns } from '../../src/core/turns.ts';
-import { execute } from '../../src/graphql/execution/execute.ts';
-import { Plans } from '../../src/graphql/execution/plans.ts';
+import { execute } from '../../src/graphql-plans/execute.ts';
+import { Plans } from '../../src/graphql-plans/plans.ts';
 import {
   DEFAULT_RESULT_LIMITS,
   ResultBudget,
   type ResultLimits,
-} from '../../src/graphql/execution/result-budget.ts';
-import { resultText } from '../../src/graphql/execution/result-text.ts';
+  resultText,
+} from '../../src/graphql-plans/results.ts';
 
 const schema = buildSchema(`
   type Query { all: [Thing], strict: [Thing!]!, words: [String!], grid: [[Int]] }

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import fastify from 'fastify';
 import { graphql } from '../../src/graphql/graphql.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
-import { Metrics } from '../../src/observability/metrics/metrics.ts';
-import { LocalUserFeed } from '../../src/users/local-user-feed.ts';
-import { MemoryUserStore } from '../../src/users/memory-user-store.ts';
+import { LocalUserFeed } from '../../src/relations/events.ts';
+import { MemoryUserStore } from '../../src/relations/memory-user-store.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
 import { ask, openDoor } from './support/door.ts';
 
 async function start(maxSeries = 1_000) {

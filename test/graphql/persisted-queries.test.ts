@@ -3,8 +3,8 @@ import crypto, { createHash } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { after, before, describe, mock, test } from 'node:test';
 import { buildSchema } from 'graphql';
-import { createFindOperation } from '../../src/graphql/executor.ts';
-import { withDefaults } from '../../src/graphql/options.ts';
+import { withDefaults } from '../../src/graphql/graphql.ts';
+import { createFindOperation } from '../../src/graphql-plans/executor.ts';
 import { ask, type GraphqlDoor, openDoor } from './support/door.ts';
 import { assertRefused, sendAs } from './support/refusal.ts';
 

@@ -14,12 +14,12 @@ import {
   validate,
 } from 'graphql';
 import { Turns } from '../../src/core/turns.ts';
-import { DEFAULT_RESULT_LIMITS } from '../../src/graphql/execution/result-budget.ts';
-import { maskErrors } from '../../src/graphql/mask-errors.ts';
-import { Operation } from '../../src/graphql/operation.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
-import { LocalUserFeed } from '../../src/users/local-user-feed.ts';
-import { MemoryUserStore } from '../../src/users/memory-user-store.ts';
+import { maskErrors } from '../../src/graphql-plans/errors.ts';
+import { Operation } from '../../src/graphql-plans/operation.ts';
+import { DEFAULT_RESULT_LIMITS } from '../../src/graphql-plans/results.ts';
+import { LocalUserFeed } from '../../src/relations/events.ts';
+import { MemoryUserStore } from '../../src/relations/memory-user-store.ts';
 import { cases } from './reference/cases.ts';
 import type { Context } from './reference/moods.ts';
 import { type Case, randomCase } from './reference/random-operation.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Door } from '../../src/config/options/door.ts';
+import type { Door } from '../../src/config/options/options.ts';
 import { LAST_REQUEST } from '../support/odd-requests.ts';
 import { startTransportTwins, type TransportTwins } from '../support/transport-twins.ts';
 

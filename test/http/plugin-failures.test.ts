@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { buildSchema } from 'graphql';
-import { openDatabase } from '../../src/database/open-database.ts';
 import { graphql } from '../../src/graphql/graphql.ts';
 import { rest } from '../../src/rest/rest.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { webhook } from '../../src/webhook/webhook.ts';
 
 type Register = (app: FastifyInstance) => Promise<AsyncDisposable | undefined>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
-import type { Door } from '../../src/config/options/door.ts';
+import type { Door } from '../../src/config/options/options.ts';
 import { bearer, tokens } from '../access/support/tokens.ts';
 import { rawHttp } from '../support/raw-http.ts';
 import { startTestService } from '../support/service.ts';

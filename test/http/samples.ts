@@ -1,4 +1,4 @@
-import type { Door } from '../../src/config/options/door.ts';
+import type { Door } from '../../src/config/options/options.ts';
 import type { OddRequests } from '../support/odd-requests.ts';
 import type { TransportTwins } from '../support/transport-twins.ts';
 import { creates, deletes, graphql, mutations, rest, updates } from './door-requests.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Door } from '../../src/config/options/door.ts';
+import type { Door } from '../../src/config/options/options.ts';
 import { buffersInUse } from '../support/collect-garbage.ts';
 import { keepConnection } from '../support/kept-connection.ts';
 import type { TestService } from '../support/service.ts';

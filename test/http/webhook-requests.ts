@@ -1,10 +1,6 @@
-import { github } from '../../src/webhook/schemes/github.ts';
-import { hmac } from '../../src/webhook/schemes/hmac.ts';
-import { slack } from '../../src/webhook/schemes/slack.ts';
-import { standard } from '../../src/webhook/schemes/standard.ts';
-import { stripe } from '../../src/webhook/schemes/stripe.ts';
-import { timestampAndBody } from '../../src/webhook/schemes/template.ts';
-import { token } from '../../src/webhook/schemes/token.ts';
+import { hmac, timestampAndBody } from '../../src/signatures/hmac.ts';
+import { standard } from '../../src/signatures/standard.ts';
+import { github, slack, stripe, token } from '../../src/signatures/stripe.ts';
 import type { Line, OddRequests } from '../support/odd-requests.ts';
 import { brokenBodies, JSON_LABEL } from './door-requests.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
-import { builtPage, readManifest } from '../../src/http/built-page/manifest.ts';
+import { builtPage, readManifest } from '../../src/http/pages.ts';
 import { rawHttp } from '../support/raw-http.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify from 'fastify';
-import { HealthRegistry, Metrics, management, Readiness } from '../../src/management/management.ts';
-import { Exposition } from '../../src/management/prometheus/exposition.ts';
-import { OPEN_METRICS, TEXT } from '../../src/management/prometheus/format.ts';
-import { addJvmMetrics } from '../../src/observability/runtime/jvm-metrics.ts';
-import { observeRuntime } from '../../src/observability/runtime/runtime-metrics.ts';
+import { Exposition, OPEN_METRICS, TEXT } from '../../src/management/endpoints/prometheus.ts';
+import { management } from '../../src/management/management.ts';
+import { HealthRegistry, Readiness } from '../../src/telemetry/health.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
+import { addJvmMetrics, observeRuntime } from '../../src/telemetry/runtime.ts';
 import { parseExposition } from '../support/exposition.ts';
 import { prometheusMissing, promtoolFindings, startPrometheus } from '../support/prometheus.ts';
 import { startTestService } from '../support/service.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify from 'fastify';
-import type { SpringBootAdminOptions } from '../../src/management/spring-boot-admin/spring-boot-admin.ts';
+import type { SpringBootAdminOptions } from '../../src/management/spring-boot-admin.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { managementApp } from '../support/management-app.ts';
 import { startPortico } from '../support/portico-process.ts';

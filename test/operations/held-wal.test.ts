@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { WAL_LIMIT } from '../../src/database/sqlite/connection.ts';
+import { WAL_LIMIT } from '../../src/sql/sqlite/connection.ts';
 import { startTestService } from '../support/service.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -5,7 +5,7 @@ import { readdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { buildPackage } from '../support/built-package.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 

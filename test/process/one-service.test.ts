@@ -5,7 +5,7 @@ import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
 import { startTestService } from '../support/service.ts';

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import pg from 'pg';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { CHILD_ENVIRONMENT } from '../support/child-environment.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { MAIN, type PorticoProcess, startPortico } from '../support/portico-process.ts';
@@ -23,7 +23,7 @@ async function nextVersion(): Promise<SourceCopy> {
   const copy = await copySource([]);
   for (const engine of ['sqlite', 'postgres']) {
     await writeFile(
-      join(copy.main, '../../src/database', engine, 'migrations', NEXT),
+      join(copy.main, '../../src/sql', engine, 'migrations', NEXT),
       'ALTER TABLE users ADD COLUMN note TEXT;\nALTER TABLE deliveries ADD COLUMN note TEXT;\n',
     );
   }

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, chown, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { migrateDatabase } from '../../src/database/migrate-database.ts';
+import { migrateDatabase } from '../../src/sql/open.ts';
 import { makeImmutable, withoutImmutable } from '../support/immutable.ts';
 import { AS_NOBODY, NOBODY, withoutOtherUser } from '../support/other-user.ts';
 import { startPortico } from '../support/portico-process.ts';

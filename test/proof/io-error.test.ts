@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { startPortico } from '../support/portico-process.ts';
 import { proofCount } from '../support/proof-settings.ts';
 import { attachStrace, withoutStrace } from '../support/strace.ts';

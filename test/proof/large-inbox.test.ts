@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { openDatabase } from '../../src/database/open-database.ts';
-import { PRUNE } from '../../src/database/postgres/inbox/prune.ts';
 import { prune } from '../../src/inbox/dispatch/retention.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
+import { openDatabase } from '../../src/sql/open.ts';
+import { PRUNE } from '../../src/sql/postgres-inbox/prune.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { proofCount } from '../support/proof-settings.ts';

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
-import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
 import type { ClaimedJob, NewDelivery } from '../../src/inbox/delivery.ts';
+import type { Database } from '../../src/sql/database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { newDelivery } from './new-delivery.ts';
 import { waitFor } from './wait-for.ts';
 

@@ -1,5 +1,5 @@
-import type { SecretResolver } from '../../src/config/sources/secret-resolver.ts';
-import { readSources } from '../../src/webhook/sources/read-sources.ts';
+import type { SecretResolver } from '../../src/config/secrets.ts';
+import { readSources } from '../../src/signatures/sources.ts';
 
 const resolve: SecretResolver = {
   env: (name) => ({ HOOK_SECRET: 'from the variable', EMPTY: '' })[name],

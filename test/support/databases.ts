@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { after } from 'node:test';
-import type { Database } from '../../src/database/database.ts';
-import { openDatabase } from '../../src/database/open-database.ts';
+import type { Database } from '../../src/sql/database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { type PostgresServer, startPostgres } from './postgres.ts';
 import { missingPostgres } from './postgres-binaries.ts';
 import { temporaryFolder } from './temporary-folder.ts';

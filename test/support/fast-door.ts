@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
+import { StoreUnavailableError } from '../../src/core/errors.ts';
 import { type MaybePromise, whenReady } from '../../src/core/maybe-promise.ts';
-import { StoreUnavailableError } from '../../src/core/store-errors.ts';
-import { addEndpoint } from '../../src/http/add-endpoint.ts';
-import { readRawBodies } from '../../src/http/body/request-body.ts';
-import type { Endpoint, Exchange, Reply } from '../../src/http/endpoint.ts';
-import { FastExchange } from '../../src/http/fast-path/fast-exchange.ts';
-import { createListener } from '../../src/http/server/listener.ts';
-import { openLog } from '../../src/observability/log/log.ts';
+import { openLog } from '../../src/telemetry/log.ts';
+import { readRawBodies } from '../../src/transport/body/request-body.ts';
+import type { Endpoint, Exchange, Reply } from '../../src/transport/endpoint.ts';
+import { FastExchange } from '../../src/transport/fast-path/fast-exchange.ts';
+import { addEndpoint } from '../../src/transport/fastify.ts';
+import { createListener } from '../../src/transport/server/listener.ts';
 import { keepConnection } from './kept-connection.ts';
 import { captureLog } from './log-capture.ts';
 

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
-import { openDatabase } from '../../src/database/open-database.ts';
-import type { SearchLevel } from '../../src/users/search-level.ts';
+import type { SearchLevel } from '../../src/relations/user.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 
 /** How much a database is filled with. */
 export interface Filling {

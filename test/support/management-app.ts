@@ -1,9 +1,8 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { management } from '../../src/management/management.ts';
 import type { ManagementOptions } from '../../src/management/options.ts';
-import { Readiness } from '../../src/observability/health/readiness.ts';
-import { HealthRegistry } from '../../src/observability/health/registry.ts';
-import { Metrics } from '../../src/observability/metrics/metrics.ts';
+import { HealthRegistry, Readiness } from '../../src/telemetry/health.ts';
+import { Metrics } from '../../src/telemetry/metrics.ts';
 
 /** A management door with everything exposed and unsecured, but for what `changes` says. */
 export async function managementApp(

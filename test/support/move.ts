@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { type MoveReport, moveDatabase } from '../../src/database/move/move-database.ts';
-import { MoveError } from '../../src/database/move/move-error.ts';
-import { openMoveSource, openMoveTarget } from '../../src/database/move/open-ends.ts';
+import { type MoveReport, moveDatabase, openMoveSource, openMoveTarget } from '../../src/sql/move/move.ts';
+import { MoveError } from '../../src/sql/move/tables.ts';
 
 /** Where a move ends early. */
 interface Stop {

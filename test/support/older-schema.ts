@@ -1,9 +1,9 @@
 import { PACKAGE_ROOT } from '../../src/core/package-root.ts';
-import { migrationFiles, readMigration } from '../../src/database/migration-files.ts';
+import { migrationFiles, readMigration } from '../../src/sql/migration-files.ts';
 
 type Engine = 'sqlite' | 'postgres';
 
-const folderOf = (engine: Engine) => new URL(`src/database/${engine}/migrations/`, PACKAGE_ROOT);
+const folderOf = (engine: Engine) => new URL(`src/sql/${engine}/migrations/`, PACKAGE_ROOT);
 
 /** The names of all migrations, which are the same for both engines. */
 export const MIGRATIONS: readonly string[] = migrationFiles(folderOf('sqlite'));

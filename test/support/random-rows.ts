@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
-import { migrateDatabase } from '../../src/database/migrate-database.ts';
-import { storedKey } from '../../src/database/stored-key.ts';
+import { storedKey } from '../../src/sql/inbox-sql.ts';
+import { migrateDatabase } from '../../src/sql/open.ts';
 import { type Random, seededRandom } from './random.ts';
 
 export interface RowCounts {

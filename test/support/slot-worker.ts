@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { bodyFor } from './body-slots.ts';
 import { newDelivery } from './new-delivery.ts';
 

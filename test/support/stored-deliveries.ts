@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
-import type { Database } from '../../src/database/database.ts';
 import type { NewDelivery } from '../../src/inbox/delivery.ts';
+import type { Database } from '../../src/sql/database.ts';
 import { newDelivery } from './new-delivery.ts';
 
 /** Stores deliveries of one event, as if they had come now; resolves to their ids, the oldest first. */

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { connect as connectSecurely } from 'node:tls';
-import type { Door } from '../../src/config/options/door.ts';
+import type { Door } from '../../src/config/options/options.ts';
 import { type Setup, startTestService, type TestService } from './service.ts';
 import { Silence } from './silence.ts';
 import { withoutMoment } from './volatile-replies.ts';

@@ -1,6 +1,4 @@
-import type { EventFollower } from '../../src/users/event-follower.ts';
-import type { EventPosition, UserEvent } from '../../src/users/user-event.ts';
-import type { UserEventFeed } from '../../src/users/user-event-feed.ts';
+import type { EventFollower, EventPosition, UserEvent, UserEventFeed } from '../../src/relations/events.ts';
 
 /** The next events of a follower, at least that many. */
 export async function eventsUntil(events: EventFollower, count: number): Promise<readonly UserEvent[]> {

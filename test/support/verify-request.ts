@@ -1,4 +1,4 @@
-import type { Refusal, RequestHeaders, Verifier } from '../../src/webhook/schemes/scheme.ts';
+import type { Refusal, RequestHeaders, Verifier } from '../../src/signatures/schemes.ts';
 
 export type Verdict = { readonly ok: true } | { readonly ok: false; readonly reason: Refusal };
 

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Database } from '../../src/database/database.ts';
-import type { DeliverySummary } from '../../src/inbox/delivery-log.ts';
 import type { Marks } from '../../src/inbox/marks.ts';
-import { Scheduler } from '../../src/inbox/schedules/scheduler.ts';
-import { readSchedules } from '../../src/webhook/schedules/read-schedules.ts';
+import type { DeliverySummary } from '../../src/inbox/operations.ts';
+import { readSchedules, Scheduler } from '../../src/inbox/schedules.ts';
+import type { Database } from '../../src/sql/database.ts';
 import { engines } from '../support/databases.ts';
 
 /** A clock of the test's own; each process has a scheduler. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { openDatabase } from '../../src/database/open-database.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { FORWARD_SECRET, forwards, startReceiver } from '../support/forward-receiver.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { engineUrls, startWebhooks } from '../support/webhook-service.ts';

@@ -1,6 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { openDatabase } from '../../../src/database/open-database.ts';
 import { Dispatcher } from '../../../src/inbox/dispatch/dispatcher.ts';
+import { openDatabase } from '../../../src/sql/open.ts';
 import { BODY, CONCURRENCY, handleBacklog } from './queue.ts';
 
 const target = 'handler:payment_received';

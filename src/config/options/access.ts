@@ -1,3 +1,7 @@
+import { parsePointer } from '../../core/json.ts';
+import { didYouMean } from '../../core/text.ts';
+import { choice, count, duration, list, text, toggle } from './option.ts';
+
 /** Access to an endpoint: none (it answers 404), reads alone, or all of its operations. */
 export const accessLevels = ['none', 'read-only', 'unrestricted'] as const;
 
@@ -17,3 +21,201 @@ export function readEndpointAccess(entries: readonly string[]): ReadonlyMap<stri
   }
   return levels;
 }
+
+/** A scope (RFC 6749 3.3). */
+export const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+/** What scopes are configured with. */
+interface ScopeOptions {
+  readonly readScope?: string;
+  readonly writeScope?: string;
+  readonly scopes?: readonly string[];
+}
+
+/** The scopes that exist: those that operations need, and those that the configuration adds. */
+export function knownScopes({ readScope, writeScope, scopes }: ScopeOptions): readonly string[] {
+  return [
+    readScope ?? apiOptions['api.readScope'].default,
+    writeScope ?? apiOptions['api.writeScope'].default,
+    ...(scopes ?? apiOptions['api.scopes'].default),
+  ];
+}
+
+/** One line for each scope that does not exist: whoever has it by a typing error could do nothing with it. */
+export function unknownScopes(
+  where: string,
+  scopes: Iterable<string>,
+  known: readonly string[],
+): readonly string[] {
+  const exist = `there are ${[...new Set(known)].join(', ')}; API_SCOPES adds your own`;
+  return Array.from(scopes)
+    .filter((scope) => !known.includes(scope))
+    .map((scope) => `${where} names ${scope}, which is no scope (${exist})${didYouMean(scope, known)}`);
+}
+
+const scope = { expected: 'a scope: visible ASCII characters without ", \\ and spaces', pattern: SCOPE };
+const scopeList = {
+  expected: `a list of scopes: ${scope.expected.slice('a scope: '.length)}`,
+  pattern: SCOPE,
+};
+
+/** A rate. */
+export const RATE = /^[1-9]\d{0,6}\/[smh]$/;
+
+/** The options of access to REST and GraphQL. */
+export const apiOptions = {
+  'api.required': choice({
+    env: 'API_REQUIRED',
+    default: 'none',
+    choices: ['none', 'write', 'all'],
+    description:
+      'Operations of REST and GraphQL that need credentials: none, those that write, or all (none, write, all).',
+  }),
+  'api.readScope': text({
+    ...scope,
+    env: 'API_READ_SCOPE',
+    default: 'users:read',
+    placeholder: 'scope',
+    description: 'Scope that reads, queries and subscriptions need where they need credentials.',
+  }),
+  'api.writeScope': text({
+    ...scope,
+    env: 'API_WRITE_SCOPE',
+    default: 'users:write',
+    placeholder: 'scope',
+    description: 'Scope that writes and mutations need where they need credentials.',
+  }),
+  'api.scopes': list({
+    ...scopeList,
+    env: 'API_SCOPES',
+    default: [],
+    description:
+      'Scopes of your own, which your resolvers look for in caller.scopes. Tokens may have these and the two above; any other scope is refused as a mistake.',
+  }),
+  'api.basic': list({
+    ...scopeList,
+    env: 'API_BASIC',
+    default: [],
+    description:
+      'Scopes that each user of the management door has at REST and GraphQL, by Basic, beside those that its roles name; with none there is no Basic.',
+  }),
+  'api.maxFailures': count({
+    env: 'API_MAX_FAILURES',
+    default: 10,
+    description:
+      'Wrong credentials from one address within a minute after which further ones from there are refused for the rest of it; 0 for no limit.',
+  }),
+  'api.rate': text({
+    env: 'API_RATE',
+    unset: 'no limit',
+    placeholder: 'rate',
+    expected: 'a rate like 100/s, 1000/m or 50000/h',
+    pattern: RATE,
+    description:
+      'Requests that each client may make to REST and GraphQL, like 100/s, counted in each process: by token or user, else by address.',
+  }),
+  'api.maxLoopDelay': duration({
+    env: 'API_MAX_LOOP_DELAY',
+    default: 0,
+    min: 0,
+    max: 3_600_000,
+    description:
+      'Delay of the event loop above which REST and GraphQL refuse requests with 503, in milliseconds; 0 for no limit.',
+  }),
+  'api.maxWriteDelay': duration({
+    env: 'API_MAX_WRITE_DELAY',
+    default: 0,
+    min: 0,
+    max: 3_600_000,
+    description:
+      'Time that a write of users has waited for its commit above which REST and GraphQL refuse further writes with 503, in milliseconds; 0 for no limit.',
+  }),
+  'api.burst': count({
+    env: 'API_BURST',
+    default: 0,
+    description:
+      'Requests of a client that may come at once after a pause; 0 for as many as the rate has in its unit.',
+  }),
+} as const;
+
+/** An origin as browsers write it, or `*`. */
+function isOrigin(text: string): boolean {
+  if (text === '*') return true;
+  if (/^https?:/.test(text))
+    return !text.includes('*') && URL.canParse(text) && new URL(text).origin === text;
+  return /^[a-z][a-z0-9+.-]*:\/\/[a-z0-9.-]+(?::\d{1,5})?$/.test(text);
+}
+
+/** The CORS options of a door. */
+export function corsOptions<const D extends 'rest' | 'graphql'>(door: D, title: string) {
+  const env = door.toUpperCase();
+  const origins = list({
+    env: `${env}_CORS_ORIGINS`,
+    default: [],
+    expected: 'a list of origins like https://app.example.com, without a path, or *',
+    pattern: { test: isOrigin },
+    description: `Origins whose pages may use the ${title} door, separated by commas; * for every one.`,
+  });
+  const credentials = toggle({
+    env: `${env}_CORS_CREDENTIALS`,
+    default: false,
+    description: `Whether browsers may send cookies and passwords along from those pages to the ${title} door; tokens in Authorization need it not.`,
+  });
+  const maxAge = count({
+    env: `${env}_CORS_MAX_AGE`,
+    default: 600,
+    description: `Time for which browsers may remember that a page may use the ${title} door, in seconds.`,
+  });
+  return {
+    [`${door}.cors.origins`]: origins,
+    [`${door}.cors.credentials`]: credentials,
+    [`${door}.cors.maxAge`]: maxAge,
+  } as {
+    readonly [K in `${D}.cors.origins`]: typeof origins;
+  } & { readonly [K in `${D}.cors.credentials`]: typeof credentials } & {
+    readonly [K in `${D}.cors.maxAge`]: typeof maxAge;
+  };
+}
+
+/** The options of tokens of an identity provider. */
+export const jwtOptions = {
+  'api.jwt.issuer': text({
+    env: 'API_JWT_ISSUER',
+    unset: 'no tokens of an identity provider',
+    placeholder: 'url',
+    description: 'Issuer (iss) of the JSON Web Tokens that REST and GraphQL accept.',
+  }),
+  'api.jwt.audience': list({
+    env: 'API_JWT_AUDIENCE',
+    unset: 'no tokens of an identity provider',
+    expected: 'a list of audiences, none of them empty or with control characters',
+    pattern: /^(?!\s)\P{Cc}+(?<!\s)$/u,
+    description: 'Audiences (aud) of which a JSON Web Token has to name one.',
+  }),
+  'api.jwt.jwks': text({
+    env: 'API_JWT_JWKS',
+    unset: 'no tokens of an identity provider',
+    placeholder: 'url or file',
+    description:
+      'Public keys of the issuer as a JSON Web Key Set: a URL, which is read again when a token names another key, or a file, whose changes are followed.',
+  }),
+  'api.jwt.scopesClaim': text({
+    env: 'API_JWT_SCOPES_CLAIM',
+    default: 'scope',
+    placeholder: 'claim',
+    expected: 'the name of a claim, or a JSON pointer like /realm_access/roles',
+    pattern: {
+      test: (claim) => claim !== '' && (!claim.startsWith('/') || parsePointer(claim) !== undefined),
+    },
+    description:
+      'Claim with the scopes of a JSON Web Token, a text with spaces between them or a list: its name, or a JSON pointer like /realm_access/roles.',
+  }),
+  'api.jwt.clockSkew': duration({
+    env: 'API_JWT_CLOCK_SKEW',
+    default: 30_000,
+    min: 0,
+    max: 600_000,
+    description:
+      'Difference between the clocks of the issuer and the service that is tolerated, in milliseconds.',
+  }),
+} as const;

@@ -1,5 +1,5 @@
-import type { UnixAddress } from '../../core/unix-address.ts';
-import { choiceKind, integerKind, type Kind, listKind, portKind, textKind, toggleKind } from './kind.ts';
+import { socketPathOf, UNIX_ADDRESS, type UnixAddress } from '../../core/addresses.ts';
+import { describeValue } from '../../core/text.ts';
 
 /** One option: its environment variable, type, default and documentation. */
 export interface Option<T> {
@@ -139,4 +139,134 @@ export function formatDefault(option: Option<unknown>): string {
   if (value === undefined) return `unset: ${option.unset}`;
   if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(',');
   return String(value);
+}
+
+/** The type of an option's value, and how it is parsed from text and from the configuration module. */
+interface Kind<T> {
+  /** Placeholder of the value in the help: `--rest-port <port>`. */
+  readonly placeholder: string;
+  /** Completes the sentence "must be …". */
+  readonly expected: string;
+  /** Parses a flag or variable; undefined when it is invalid. */
+  fromText(text: string): T | undefined;
+  /** Parses a value of the configuration module; undefined when it is invalid. */
+  fromValue(value: unknown): T | undefined;
+}
+
+/** A text that `isValid` accepts; `expected` describes it. */
+function textKind(placeholder: string, expected: string, isValid: (text: string) => boolean): Kind<string> {
+  const accept = (value: unknown) => (typeof value === 'string' && isValid(value) ? value : undefined);
+  return { placeholder, expected, fromText: accept, fromValue: accept };
+}
+
+/** A whole number within bounds, both included. */
+function integerKind(placeholder: string, min: number, max: number, unit = ''): Kind<number> {
+  const accept = (value: unknown): number | undefined => {
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) return undefined;
+    // Turns -0 into 0.
+    return value + 0;
+  };
+  return {
+    placeholder,
+    expected: `a whole number from ${min} to ${max}${unit}`,
+    fromText: (text) => (/^(0|-?[1-9]\d*)$/.test(text) ? accept(Number(text)) : undefined),
+    fromValue: accept,
+  };
+}
+
+/** A TCP port, or the address of a Unix socket. */
+function portKind(): Kind<number | UnixAddress> {
+  const number = integerKind('port', 0, 65_535);
+  const socket = (value: unknown) => (socketPathOf(value) === undefined ? undefined : (value as UnixAddress));
+  return {
+    placeholder: number.placeholder,
+    expected: `${number.expected}, or ${UNIX_ADDRESS}`,
+    fromText: (text) => number.fromText(text) ?? socket(text),
+    fromValue: (value) => number.fromValue(value) ?? socket(value),
+  };
+}
+
+/** One of a few words. */
+function choiceKind<C extends string>(choices: readonly C[]): Kind<C> {
+  const accept = (value: unknown): C | undefined => choices.find((choice) => choice === value);
+  const expected = `one of ${choices.join(', ')}`;
+  return { placeholder: 'word', expected, fromText: accept, fromValue: accept };
+}
+
+/** A boolean. */
+function toggleKind(): Kind<boolean> {
+  return {
+    placeholder: 'true|false',
+    expected: 'true or false',
+    fromText: (text) => (text === 'true' || text === 'false' ? text === 'true' : undefined),
+    fromValue: (value) => (typeof value === 'boolean' ? value : undefined),
+  };
+}
+
+/** The rules for the items of a list. */
+interface ListRules<I extends string> {
+  readonly expected: string;
+  readonly atLeastOne: boolean;
+  readonly unique: boolean;
+  readonly isItem: (text: string) => text is I;
+}
+
+/** Texts separated by commas; in the configuration module also an array of texts. */
+function listKind<I extends string>(rules: ListRules<I>): Kind<readonly I[]> {
+  const accept = (value: unknown): readonly I[] | undefined => {
+    const items = typeof value === 'string' ? split(value) : value;
+    if (!Array.isArray(items)) return undefined;
+    // Array.from turns the holes of a sparse array into undefined items.
+    const valid = Array.from(items).filter(
+      (item): item is I => typeof item === 'string' && rules.isItem(item),
+    );
+    if (valid.length !== items.length) return undefined;
+    if (rules.atLeastOne && valid.length === 0) return undefined;
+    if (rules.unique && new Set(valid).size !== valid.length) return undefined;
+    return valid;
+  };
+  return { placeholder: 'list', expected: rules.expected, fromText: accept, fromValue: accept };
+}
+
+function split(text: string): readonly string[] {
+  return text.trim() === '' ? [] : text.split(',').map((item) => item.trim());
+}
+
+/** A parsed value, or the problem in one line. */
+export type Parsed = { readonly value: unknown } | { readonly problem: string };
+
+/** The place of a value, for messages. */
+interface Place {
+  /** Its name: `--rest-port`, `REST_PORT`, `portico.config.ts: rest.port`. */
+  readonly name: string;
+  /** How to remove it: `unset it`, `leave it out`. */
+  readonly drop: string;
+}
+
+/** Parses the text of a flag or variable. */
+export function parseText(option: Option<unknown>, place: Place, text: string): Parsed {
+  return accept(option, place, text, option.kind.fromText(text));
+}
+
+/** Parses a value of the configuration module. */
+export function parseValue(option: Option<unknown>, place: Place, given: unknown): Parsed {
+  return accept(option, place, given, option.kind.fromValue(given));
+}
+
+function accept(option: Option<unknown>, place: Place, given: unknown, value: unknown): Parsed {
+  // Blanks match the patterns of some texts.
+  if (typeof given === 'string' && given.trim() === '' && option.kind.fromText('') === undefined) {
+    return { problem: empty(option, place) };
+  }
+  if (value !== undefined) return { value };
+  const but = option.secret ? '' : `, not ${describeValue(given)}`;
+  return { problem: `${place.name} must be ${option.kind.expected}${but}` };
+}
+
+function empty(option: Option<unknown>, place: Place): string {
+  if (option.default !== undefined) {
+    return `${place.name} is empty; ${place.drop} for the default (${formatDefault(option)})`;
+  }
+  const remedy = option.secret ? `${place.drop} to leave the door unsecured` : place.drop;
+  return `${place.name} is empty; ${remedy}`;
 }

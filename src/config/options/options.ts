@@ -1,16 +1,14 @@
-import { isKeepableHeader } from '../../core/secret-header.ts';
-import { apiOptions } from './access/api-options.ts';
-import { jwtOptions } from './access/jwt-options.ts';
-import { auditOptions } from './audit-options.ts';
-import { backupOptions } from './backup-options.ts';
-import { doors } from './door.ts';
-import { graphqlOptions } from './graphql-options.ts';
-import { httpOptions } from './http-options.ts';
-import { managementOptions } from './management-options.ts';
+import { isKeepableHeader } from '../../core/redaction.ts';
+import { apiOptions, jwtOptions } from './access.ts';
+import { graphqlOptions, httpOptions, restOptions, tlsOptions } from './doors.ts';
+import { auditOptions, backupOptions, managementOptions, tracingOptions } from './management.ts';
 import { choice, count, duration, list, type Option, port, someOf, text, toggle } from './option.ts';
-import { restOptions } from './rest-options.ts';
-import { tlsOptions } from './tls-options.ts';
-import { tracingOptions } from './tracing-options.ts';
+
+/** The four interfaces, in the contract's order (contract 1). */
+export const doors = ['graphql', 'rest', 'management', 'webhook'] as const;
+
+/** The name of a door. */
+export type Door = (typeof doors)[number];
 
 /** The table of all options. Types, sources, help, documentation and /env are derived from it. */
 export const options = {

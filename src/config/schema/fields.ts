@@ -1,5 +1,6 @@
 import * as v from 'valibot';
-import { parsePointer } from '../../core/json-pointer.ts';
+import { entriesOf, isRecord, parsePointer, unknownKey } from '../../core/json.ts';
+import { quote } from '../../core/text.ts';
 
 /** A text that matches a pattern. */
 export function textField(pattern: RegExp, message: string) {
@@ -40,4 +41,99 @@ export function wholeField<S extends v.GenericSchema>(schema: S, message: string
     v.custom<v.InferInput<S>>((value) => v.is(schema, value), message),
     v.transform((value) => v.parse(schema, value)),
   );
+}
+
+/** A value of the configuration with its path for messages. */
+export interface Given {
+  readonly value: unknown;
+  readonly path: string;
+}
+
+/** An entry of an object whose keys are names that the user chose. */
+export interface Named extends Given {
+  readonly name: string;
+}
+
+/** The path of a property. */
+export function pathTo(path: string, key: string): string {
+  return /^[\w-]+$/.test(key) ? `${path}.${key}` : `${path}[${quote(key)}]`;
+}
+
+/** The items of an array; none for undefined, and a problem for anything else. */
+export function itemsOf({ value, path }: Given, problems: string[]): readonly Given[] {
+  if (value === undefined) return [];
+  // Array.from turns holes into undefined items.
+  if (Array.isArray(value)) {
+    return Array.from(value, (item: unknown, index) => ({ value: item, path: `${path}[${index}]` }));
+  }
+  problems.push(`${path} must be an array`);
+  return [];
+}
+
+/** The entries of an object of `what`; none for undefined, and a problem for anything else. */
+export function namedOf({ value, path }: Given, what: string, problems: string[]): readonly Named[] {
+  if (value === undefined) return [];
+  if (isRecord(value)) {
+    return entriesOf(value).map(([name, entry]) => ({ name, value: entry, path: pathTo(path, name) }));
+  }
+  problems.push(`${path} must be an object of ${what}`);
+  return [];
+}
+
+/** Like `namedOf`, for names that appear in URLs. */
+export function sluggedOf(given: Given, what: string, problems: string[]): readonly Named[] {
+  const named = namedOf(given, `${what} by name`, problems);
+  for (const { name, path } of named) {
+    if (/^[a-z][a-z0-9-]*$/.test(name)) continue;
+    problems.push(`${path} must have a name of lower-case letters, digits and "-" that begins with a letter`);
+  }
+  return named;
+}
+
+/** The schema of an object; its message describes the object. */
+interface ObjectSchema extends v.GenericSchema {
+  readonly entries: v.ObjectEntries;
+  readonly message: string;
+}
+
+/** The input type of a schema, read-only: what a configuration module may write. */
+export type Written<S extends v.GenericSchema> = Frozen<v.InferInput<S>>;
+
+type Frozen<T> = T extends (...args: never) => unknown
+  ? T
+  : T extends object
+    ? { readonly [K in keyof T]: Frozen<T[K]> }
+    : T;
+
+/** Reads an object by its schema. Appends all that is wrong to `problems` and returns undefined then. */
+export function readObject<S extends ObjectSchema>(
+  schema: S,
+  { value, path }: Given,
+  problems: string[],
+): v.InferOutput<S> | undefined {
+  if (!isRecord(value)) {
+    problems.push(`${path} ${schema.message}`);
+    return undefined;
+  }
+  const known = Object.keys(schema.entries);
+  const given = entriesOf(value);
+  const unknown = given.filter(([key]) => !known.includes(key));
+  // valibot reports a missing key with the object's message; as undefined it gets the key's own.
+  const required = known.filter((key) => schema.entries[key]?.type !== 'optional');
+  const fields = {
+    ...Object.fromEntries(required.map((key) => [key, undefined])),
+    ...Object.fromEntries(given),
+  };
+  // valibot's default messages quote the value, which may be a secret.
+  const { output, issues = [] } = v.safeParse(schema, fields, { message: 'is not valid' });
+  problems.push(
+    ...unknown.map(([key]) => unknownKey(path, key, known)),
+    ...issues.map((issue) => `${(issue.path ?? []).reduce(stepInto, path)} ${issue.message}`),
+  );
+  return unknown.length === 0 && issues.length === 0 ? (output as v.InferOutput<S>) : undefined;
+}
+
+function stepInto(path: string, { type, key }: v.IssuePathItem): string {
+  if (type === 'array') return `${path}[${key}]`;
+  return type === 'map' ? `${path}[${quote(String(key))}]` : pathTo(path, String(key));
 }

@@ -1,12 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { describeError } from '../../core/describe-error.ts';
+import type { Link, Span } from '@opentelemetry/api';
+import { describeError } from '../../core/errors.ts';
 import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts';
-import { type Answer, KEPT_ATTEMPTS } from '../attempts.ts';
+import {
+  endWithError,
+  type OpenTelemetryApi,
+  parentContext,
+  SCOPE,
+  spanContextOf,
+  traceContextOf,
+} from '../../telemetry/opentelemetry.ts';
+import { nextSpan, readStoredTrace, storedTrace } from '../../telemetry/trace.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Outcome } from '../inbox.ts';
-import { backoff } from './backoff.ts';
-import { LeaseLostError } from './lease-lost-error.ts';
-import { AttemptError, type Target, UncountedError } from './target.ts';
+import { type Answer, KEPT_ATTEMPTS } from '../prune.ts';
+import { AttemptError, backoff, type Target, UncountedError } from './target.ts';
 
 /** Longer error messages are cut before they are stored, in characters. */
 const MAX_ERROR = 1_000;
@@ -187,5 +195,111 @@ export class Attempt {
     }
     const wait = Math.max(retryAfter ?? 0, backoff(attempt, options, Math.random()));
     return { outcome: { kind: 'retry', wait, error: message }, error };
+  }
+}
+
+/** A delivery that is older begins a trace of its own, with a link: those who keep traces have closed the first. */
+const MAX_AGE = 3_600_000;
+
+/**
+ * Records each attempt as a span of the trace that its delivery came with, and those that are chosen of the others; after a replay or a retry much later as a
+ * span of a new trace that is linked to it. What the target does is in the context of the span.
+ */
+export function attemptSpans(api: OpenTelemetryApi, isChosen: () => boolean): TraceTarget {
+  const tracer = api.trace.getTracer(SCOPE);
+
+  function begin(
+    job: ClaimedJob,
+    about: TargetAbout,
+  ): { readonly span: Span; readonly active: ReturnType<typeof parentContext> } {
+    const origin = readStoredTrace(job.delivery.trace);
+    const isOld = Date.now() - job.delivery.receivedAt > MAX_AGE;
+    const links: Link[] = origin !== undefined && isOld ? [{ context: spanContextOf(api, origin) }] : [];
+    const parent = parentContext(api, isOld ? undefined : origin);
+    const kind = about.url === undefined ? api.SpanKind.CONSUMER : api.SpanKind.CLIENT;
+    const attributes = { ...messageAttributes(job), ...(about.url && clientAttributes(about.url)) };
+    const name = about.url === undefined ? `process ${job.delivery.event ?? ''}` : 'POST';
+    const span = tracer.startSpan(name.trimEnd(), { kind, attributes, links }, parent);
+    return { span, active: api.trace.setSpan(parent, span) };
+  }
+
+  return (target, about) => ({
+    ...target,
+    async run(job, signal, answered) {
+      if (job.delivery.trace == null && !isChosen()) return target.run(job, signal, answered);
+      const { span, active } = begin(job, about);
+      let status = 0;
+      const own = withTrace(job, storedTrace(traceContextOf(span.spanContext())));
+      try {
+        await api.context.with(active, () =>
+          target.run(own, signal, (answer) => {
+            ({ status } = answer);
+            if (status > 0) span.setAttribute('http.response.status_code', status);
+            answered(answer);
+          }),
+        );
+        span.end();
+      } catch (error) {
+        endWithError(api, span, status >= 300 ? { code: status } : error);
+        throw error;
+      }
+    },
+  });
+}
+
+function messageAttributes({ delivery, attempt, target }: ClaimedJob) {
+  return {
+    'messaging.system': 'portico',
+    'messaging.operation.type': 'process',
+    'messaging.destination.name': target,
+    'messaging.message.id': delivery.id,
+    'messaging.message.body.size': delivery.body.byteLength,
+    'portico.attempt': attempt,
+    ...(delivery.source !== '' && { 'portico.source': delivery.source }),
+  };
+}
+
+/** Without user, query and fragment, which may hold secrets. */
+function clientAttributes({ origin, pathname, hostname, port, protocol }: URL) {
+  return {
+    'http.request.method': 'POST',
+    'url.full': origin + pathname,
+    'server.address': hostname,
+    'server.port': Number(port || (protocol === 'https:' ? 443 : 80)),
+  };
+}
+
+/** Makes a target that continues the trace of each delivery; `run` of the result gets the context of its own span. */
+export type TraceTarget = (target: Target, about: TargetAbout) => Target;
+
+/** What a span says of a target. */
+interface TargetAbout {
+  /** Where it sends; undefined for a handler. */
+  readonly url?: URL | undefined;
+}
+
+/** Continues traces without recording spans: each attempt is a new span of the trace that its delivery came with. */
+export const continueTrace: TraceTarget = (target) => ({
+  ...target,
+  run: (job, signal, answered) => target.run(withNextSpan(job), signal, answered),
+});
+
+function withNextSpan(job: ClaimedJob): ClaimedJob {
+  const context = readStoredTrace(job.delivery.trace);
+  return context === undefined ? job : withTrace(job, storedTrace(nextSpan(context)));
+}
+
+/** A job whose delivery has another trace. */
+function withTrace(job: ClaimedJob, trace: string | null): ClaimedJob {
+  return { ...job, delivery: { ...job.delivery, trace } };
+}
+
+/** The reason of the signal of an attempt whose job another process may have by now. */
+export class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError';
+  readonly code = 'LEASE_LOST';
+
+  constructor() {
+    super('the lease of the delivery is lost or too old to be sure; another process may handle it now');
   }
 }

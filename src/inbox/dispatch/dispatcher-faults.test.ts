@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { openDatabase } from '../../database/open-database.ts';
+import { openDatabase } from '../../sql/open.ts';
 import type { Inbox } from '../inbox.ts';
 import { Dispatcher, type DispatcherOptions } from './dispatcher.ts';
 import type { Target } from './target.ts';

@@ -3,8 +3,8 @@ import { randomUUIDv7 } from 'node:crypto';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
-import type { Database } from '../../database/database.ts';
-import { openDatabase } from '../../database/open-database.ts';
+import type { Database } from '../../sql/database.ts';
+import { openDatabase } from '../../sql/open.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import { Dispatcher } from './dispatcher.ts';
 

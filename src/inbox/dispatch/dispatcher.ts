@@ -1,11 +1,10 @@
 import type { NewDelivery } from '../delivery.ts';
 import type { Appended, Inbox } from '../inbox.ts';
 import { currentAttempt } from './attempt.ts';
-import { ClaimedBytes } from './claimed-bytes.ts';
 import { HandlingShare } from './handling-share.ts';
-import { Leases } from './leases.ts';
+import { ClaimedBytes } from './held-attempts.ts';
+import { Leases, processName } from './leases.ts';
 import { PeriodicTask } from './periodic-task.ts';
-import { processName } from './process-name.ts';
 import type { Target } from './target.ts';
 import { type Slot, Worker, type WorkerEvents } from './worker.ts';
 

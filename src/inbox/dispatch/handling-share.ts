@@ -21,10 +21,10 @@ const MAX_CREDIT = 20;
 const MAX_DEBT = 100;
 
 /** Begins attempts until `end`, by `performance.now()`; returns their number. It asks for another turn if it needs one. */
-export type BeginAttempts = (end: number) => number;
+type BeginAttempts = (end: number) => number;
 
 /** What the share is regulated by, in milliseconds. */
-export interface Clocks {
+interface Clocks {
   now(): number;
   /** For how long there was nothing to do so far. */
   idle(): number;

@@ -1,5 +1,61 @@
 import type { Attempt } from './attempt.ts';
 
+/** Maximum size of the bodies of all running attempts of a process, in bytes; one body for each target comes on top. */
+const MAX_CLAIMED_BYTES = 64 * 1024 * 1024;
+
+/** What a claim may take; it is given back when its attempts have ended. */
+interface ClaimShare {
+  readonly bytes: number;
+  /** Gives back what the claim has not taken. */
+  settle(taken: number): void;
+}
+
+/** Bounds the bodies that the running attempts of all targets hold together. */
+export class ClaimedBytes {
+  readonly #max: number;
+  #held = 0;
+  /** With the priority of each. */
+  readonly #waiting = new Map<() => void, number>();
+
+  constructor(max = MAX_CLAIMED_BYTES) {
+    this.#max = max;
+  }
+
+  /** Whether nothing is left. */
+  get isFull(): boolean {
+    return this.#held >= this.#max;
+  }
+
+  /** Sets aside half of what is left, so that claims at the same time cannot exceed the limit together. */
+  share(): ClaimShare {
+    return this.#setAside(Math.max(0, Math.ceil((this.#max - this.#held) / 2)));
+  }
+
+  /** Sets aside so many bytes; undefined when they are not left. */
+  reserve(bytes: number): ClaimShare | undefined {
+    return bytes > this.#max - this.#held ? undefined : this.#setAside(bytes);
+  }
+
+  #setAside(bytes: number): ClaimShare {
+    this.#held += bytes;
+    return { bytes, settle: (taken) => this.release(bytes - taken) };
+  }
+
+  /** Gives back the bodies of ended attempts. */
+  release(bytes: number): void {
+    this.#held -= bytes;
+    if (this.#waiting.size === 0 || this.isFull) return;
+    const waiting = [...this.#waiting].sort(([, one], [, other]) => other - one);
+    this.#waiting.clear();
+    for (const [wake] of waiting) wake();
+  }
+
+  /** Calls back once there is something left again, those with a higher priority first. */
+  onRoom(wake: () => void, priority = 0): void {
+    this.#waiting.set(wake, priority);
+  }
+}
+
 /** An attempt that found no slot for so long is late, in milliseconds: the handlers have become slow. */
 const MAX_WAIT = 1_000;
 
@@ -77,4 +133,39 @@ export class HeldAttempts implements Iterable<Attempt> {
     }
     this.watch();
   };
+}
+
+/** How long claimed jobs may wait for a slot, about, in milliseconds. */
+const AHEAD = 200;
+/** Maximum number of jobs that wait for a slot. */
+const MAX_AHEAD = 256;
+
+/**
+ * How many jobs a worker claims ahead, so that its handlers run while it claims others and records how they ended: as many
+ * as ended in the last 200 ms. So next to nothing is claimed ahead for slow handlers, which other processes could run.
+ */
+export class Pace {
+  #since = 0;
+  #ended = 0;
+  #before = 0;
+
+  /** Notes that a handler has ended; `now` is `performance.now()`. */
+  note(now: number): void {
+    this.#turn(now);
+    this.#ended++;
+  }
+
+  /** The number of jobs to claim beyond the free slots. */
+  ahead(now: number): number {
+    this.#turn(now);
+    return Math.min(MAX_AHEAD, Math.max(this.#ended, this.#before));
+  }
+
+  #turn(now: number): void {
+    const passed = now - this.#since;
+    if (passed < AHEAD) return;
+    this.#before = passed < 2 * AHEAD ? this.#ended : 0;
+    this.#ended = 0;
+    this.#since = now;
+  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { test } from 'node:test';
-import { openDatabase } from '../../database/open-database.ts';
+import { openDatabase } from '../../sql/open.ts';
 import type { NewDelivery } from '../delivery.ts';
 import type { PruneRule } from '../prune.ts';
 import { prune, retention, SETTLING } from './retention.ts';

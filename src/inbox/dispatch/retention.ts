@@ -3,7 +3,7 @@ import type { Inbox } from '../inbox.ts';
 import type { PruneRule, PruneStep } from '../prune.ts';
 import { PeriodicTask } from './periodic-task.ts';
 
-export interface RetentionOptions {
+interface RetentionOptions {
   readonly inbox: Pick<Inbox, 'prune' | 'forgetKeys'>;
   /** Deliveries are removed this long after their last job has ended, or after their receipt without jobs; 0: never. */
   readonly maxAge: number;
@@ -24,7 +24,7 @@ export interface RetentionOptions {
  */
 export const SETTLING = 60_000;
 /** Maximum number of remembered dedup keys: some 200 MB. */
-export const MAX_KEYS = 1_000_000;
+const MAX_KEYS = 1_000_000;
 const DAY = 24 * 60 * 60 * 1_000;
 /** Of the 32 slots of a store half are for what is kept: the others are left to those that a late delivery holds up. */
 const SLOTS_KEPT = 16;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { manualTarget } from '../../../test/support/dispatch.ts';
 import { newDelivery } from '../../../test/support/new-delivery.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { openDatabase } from '../../database/open-database.ts';
+import { openDatabase } from '../../sql/open.ts';
 import type { Inbox } from '../inbox.ts';
 import { Dispatcher } from './dispatcher.ts';
 

@@ -1,7 +1,6 @@
-import type { Answer } from '../attempts.ts';
 import type { ClaimedJob } from '../delivery.ts';
-import type { BackoffOptions } from './backoff.ts';
-import type { ClaimGate } from './claim-gate.ts';
+import type { Answer } from '../prune.ts';
+import type { ClaimGate } from './prefetch.ts';
 
 /** Thrown by a target that knows better than the backoff when, or whether, to retry. */
 export class AttemptError extends Error {
@@ -47,4 +46,21 @@ export interface Target {
   readonly priority?: number;
   /** Says how many attempts may begin; default as many as there are slots. What has one is not claimed ahead. */
   readonly gate?: ClaimGate;
+}
+
+interface BackoffOptions {
+  /** Maximum wait before the second attempt, in milliseconds; it doubles with each attempt. */
+  readonly base: number;
+  /** Upper bound of every wait, in milliseconds. */
+  readonly cap: number;
+}
+
+/**
+ * The wait after a failed attempt, in milliseconds: exponential with full jitter, so that deliveries that failed
+ * together do not retry together. `random` is from 0 to below 1.
+ */
+export function backoff(attempt: number, { base, cap }: BackoffOptions, random: number): number {
+  // The exponent is bounded: 2 ** 1024 would be Infinity.
+  const limit = Math.min(cap, base * 2 ** Math.min(attempt - 1, 50));
+  return Math.floor(random * limit);
 }

@@ -1,13 +1,10 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import { MAX_DEATHS } from '../deaths.ts';
-import type { ClaimedJob } from '../delivery.ts';
+import { type ClaimedJob, MAX_DEATHS } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
 import { Attempt, type Ended, RELEASED } from './attempt.ts';
-import type { ClaimedBytes } from './claimed-bytes.ts';
 import type { HandlingShare } from './handling-share.ts';
-import { HeldAttempts } from './held-attempts.ts';
+import { type ClaimedBytes, HeldAttempts, Pace } from './held-attempts.ts';
 import type { Leases } from './leases.ts';
-import { Pace } from './pace.ts';
 import type { Target } from './target.ts';
 
 /** Receives what happens to jobs. */
@@ -22,7 +19,7 @@ export interface WorkerEvents {
   storeFailed(error: unknown): void;
 }
 
-export interface WorkerOptions {
+interface WorkerOptions {
   readonly inbox: Inbox;
   readonly target: Target;
   readonly owner: string;

@@ -1,8 +1,15 @@
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type Access, accessLevels } from '../../config/options/access.ts';
-import { HttpProblem } from '../../http/problem.ts';
-import { accessRules } from '../access/access.ts';
-import { type ExposureRules, exposure, withoutWrites } from '../access/exposure.ts';
+import { isLoopback } from '../../core/addresses.ts';
+import type { Reply } from '../../transport/endpoint.ts';
+import { send } from '../../transport/fastify-exchange.ts';
+import { OwnHosts } from '../../transport/hosts.ts';
+import { prefersHtml } from '../../transport/negotiation.ts';
+import { HttpProblem } from '../../transport/problem.ts';
+import { type ExposureRules, exposure, principalOf, withoutWrites } from '../guard.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
+import { FORBIDDEN, refuse } from '../management-errors.ts';
+import { accessRules } from '../masking.ts';
 import type { Operations, Routes } from '../operations.ts';
 import type { ConsoleView } from './console-view.ts';
 
@@ -72,4 +79,106 @@ export function closedRoutes(routes: Routes, why: string): Routes {
 
 function lower(a: Access, b: Access): Access {
   return accessLevels.indexOf(a) < accessLevels.indexOf(b) ? a : b;
+}
+
+/** Sent with every action. No form and no other page can send it without asking first. */
+const ACTION_HEADER = 'x-portico-console';
+
+interface ConsoleGuardOptions extends Pick<ConsoleView, 'hosts' | 'role' | 'localOnly'> {
+  /** Whether the door asks for credentials. */
+  readonly secured: boolean;
+  /** For a browser that may not see the console. */
+  readonly refusal: (why: string) => Reply;
+}
+
+const problem = (message: string) => new HttpProblem(403, 'CONSOLE_REFUSED', message);
+
+const REMOTE = problem(
+  'The console is open to this machine alone, or with credentials: set MANAGEMENT_USER and MANAGEMENT_PASSWORD',
+);
+const HOST = problem('The Host header is no name of this door; HTTP_HOSTS adds names');
+const ORIGIN = problem('An action has to come from the console itself');
+const HEADER = problem(`An action needs the header ${ACTION_HEADER}`);
+
+/** The hook of everything below the console. What needs credentials is decided by the hook of the base path before it. */
+export function consoleGuard({
+  secured,
+  localOnly,
+  hosts = [],
+  role,
+  refusal,
+}: ConsoleGuardOptions): onRequestHookHandler {
+  const ownHosts = new OwnHosts(hosts, 'all');
+
+  function refusalOf(request: FastifyRequest): HttpProblem | undefined {
+    if (!secured && !isLocalClient(request, localOnly)) return REMOTE;
+    if (ownHosts.strangerOf(request) !== undefined) return HOST;
+    if (request.method === 'GET' || request.method === 'HEAD' || request.method === 'OPTIONS') return;
+    if (!isSameOrigin(request)) return ORIGIN;
+    if (request.headers[ACTION_HEADER] === undefined) return HEADER;
+    return mayAct(request, role) ? undefined : FORBIDDEN;
+  }
+
+  return (request, reply: FastifyReply, done) => {
+    const found = refusalOf(request);
+    if (found === undefined) return done();
+    if (request.method === 'GET' && prefersHtml(request.headers.accept, ['application/json'])) {
+      send(reply, refusal(found.message));
+    } else refuse(found, request, reply);
+  };
+}
+
+/** Whether the user of a request has the role for actions. */
+export function mayAct(request: FastifyRequest, role: string | undefined): boolean {
+  return role === undefined || principalOf(request)?.roles.includes(role) === true;
+}
+
+/** Browsers name the origin of every write. Programs name none, and have to send the header. */
+function isSameOrigin({ headers, protocol, host }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'same-origin') return false;
+  return (
+    headers.origin === undefined || headers.origin.toLowerCase() === `${protocol}://${host}`.toLowerCase()
+  );
+}
+
+/**
+ * Names of fields that proxies, tunnels and delivery networks add to a request. Those that say whose request it is differ
+ * from one to the next, so a name counts by the words in it.
+ */
+const PROXY_FIELD = new RegExp(
+  [
+    // Forwarded, X-Forwarded-For, X-Original-Forwarded-For, and misspellings.
+    'forward',
+    '^via$|^(?:x-)?proxy|^cdn-|^surrogate-|^front-end-|^x-varnish',
+    // CF-Connecting-IP, True-Client-IP, X-Real-IP, X-Cluster-Client-IP, X-Remote-Addr, X-Azure-SocketIP.
+    '(?:client|connecting|real|remote|user|socket|source|originating|peer|external)-?(?:ip|addr(?:ess)?)$',
+    // What a proxy has rewritten.
+    '^x-(?:original|rewrite|url|script|scheme|ssl|host|server|client-(?:cert|verify))',
+    // Marks of single products: Cloudflare, CloudFront and load balancers of AWS, Envoy, Azure, Google, Akamai, Fastly and others.
+    '^(?:x-)?(?:cf|amzn?|envoy|azure|fd|arr|appengine|cloud|goog|gfe|akamai|edge|fastly|fly|vercel|incap|sucuri|heroku|request-start|queue-start|ngrok|tailscale)(?:-|$)',
+  ].join('|'),
+);
+
+/** What a proxy that is trusted may have added for its client, who is then known by X-Forwarded-For. */
+const EXPLAINED = /^(?:x-forwarded(?:-.*)?|x-real-ip|via)$/;
+
+/**
+ * Whether the client runs on this machine. Any sign of a proxy says that it need not, unless the proxy is trusted and all
+ * addresses that it names are this machine's. `localOnly` says that nobody else can connect: who comes without an
+ * address is local then.
+ */
+export function isLocalClient(
+  { ip, ips, headers }: Pick<FastifyRequest, 'ip' | 'ips' | 'headers'>,
+  localOnly = false,
+): boolean {
+  // A connection that is gone has no address either.
+  const isLocal = (address: string | undefined) => (address ? isLoopback(address) : localOnly);
+  if (!(ips ?? [ip]).every(isLocal)) return false;
+  const signs = Object.keys(headers).filter((name) => PROXY_FIELD.test(name));
+  if (signs.length === 0) return true;
+  // Fastify follows X-Forwarded-For of trusted proxies alone.
+  if (ips === undefined || ips.length < 2 || !signs.every((name) => EXPLAINED.test(name))) return false;
+  const named = ['x-forwarded-for', 'x-real-ip'].flatMap((name) => String(headers[name] ?? []).split(','));
+  return named.every((address) => address.trim() === '' || isLoopback(address.trim()));
 }

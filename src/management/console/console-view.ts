@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import type { DatabaseUserStore } from '../../users/database-user-store.ts';
+import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 
 /** A door of the service, for people. */
 export interface ConsoleDoor {
@@ -11,7 +11,7 @@ export interface ConsoleDoor {
 }
 
 /** A sender of webhooks that a test delivery can come from. */
-export interface TestSource {
+interface TestSource {
   /** The name of the source; empty for /webhook itself. */
   readonly name: string;
   /** How it signs, such as `github`. */

@@ -1,20 +1,37 @@
+import { hostname } from 'node:os';
 import type { FastifyInstance } from 'fastify';
-import { assetReplies } from '../../http/built-page/asset-reply.ts';
-import { builtPage, type Manifest, readManifest } from '../../http/built-page/manifest.ts';
-import { EventStreams } from '../../http/event-stream/event-streams.ts';
-import { replyBudgetOf } from '../../http/reply/reply-pieces.ts';
-import { isExposed } from '../access/exposure.ts';
-import { auditedRoutes } from '../audit/audited-routes.ts';
+import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
+import {
+  assetReplies,
+  assetsBase,
+  builtPage,
+  htmlPage,
+  linksPage,
+  type Manifest,
+  pageTags,
+  readManifest,
+} from '../../http/pages.ts';
+import type { Exchange, Reply } from '../../transport/endpoint.ts';
+import type { FastifyExchange } from '../../transport/fastify-exchange.ts';
+import { HttpProblem } from '../../transport/problem.ts';
+import { EventStreams } from '../../transport/reply/event-streams.ts';
+import { replyBudgetOf } from '../../transport/reply/reply-pieces.ts';
+import { auditedRoutes } from '../audit.ts';
+import { isExposed, principalOf } from '../guard.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { NOT_FOUND } from '../management-errors.ts';
+import { jsonReply, NOT_FOUND } from '../management-errors.ts';
 import { addOperations, addRoutes, type Operations, type Routes } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';
-import { aboutOperations } from './about.ts';
-import { closedRoutes, consoleAccess, consoleEndpoints, isClosed } from './console-access.ts';
-import { consoleGuard } from './console-guard.ts';
-import { consolePage, refusalPage } from './console-page.ts';
-import { addLiveRoute } from './live-route.ts';
-import { testDeliveries } from './test-deliveries.ts';
+import {
+  closedRoutes,
+  consoleAccess,
+  consoleEndpoints,
+  consoleGuard,
+  isClosed,
+  mayAct,
+} from './console-access.ts';
+import type { ConsoleProcess, TestSender } from './console-view.ts';
+import { addLiveRoute } from './live.ts';
 import { userRoutes } from './users.ts';
 
 /** Whether the console is served. */
@@ -87,4 +104,97 @@ function assets(manifest: Manifest, directory: URL): Operations {
       return found;
     },
   };
+}
+
+interface AboutOptions
+  extends Pick<DoorOptions, 'build' | 'users' | 'console' | 'include' | 'exclude' | 'access'> {
+  readonly readOnly: boolean;
+  /** The ids of the endpoints that the console shows. */
+  readonly endpoints: readonly string[];
+}
+
+/** What the console says of the service, of its process, and of what its reader may do. */
+function aboutOperations(options: AboutOptions): Operations {
+  const { build, users, console: view = {}, readOnly, endpoints } = options;
+  const { doors = () => [], processes, database, role } = view;
+  const reference = isExposed('docs', options);
+  const all = [
+    ...endpoints,
+    ...(view.sender === undefined ? [] : ['test-deliveries']),
+    ...(view.users === undefined ? [] : ['users']),
+  ];
+  const startedAt = new Date(performance.timeOrigin).toISOString();
+
+  function about(exchange: Exchange, others: readonly ConsoleProcess[]) {
+    const { request } = exchange as FastifyExchange;
+    const user = principalOf(request)?.name;
+    return {
+      name: build.name,
+      version: build.version,
+      process: { host: hostname(), pid: process.pid, node: process.version, startedAt },
+      processes: others.map(({ name, since }) => ({ name, since: new Date(since).toISOString() })),
+      doors: doors(),
+      database: database ?? null,
+      secured: users.length > 0,
+      user: user ?? null,
+      actions: !readOnly && mayAct(request, role),
+      reference,
+      endpoints: all.filter((id) => !isClosed(id, view)),
+      closed: Object.fromEntries(all.filter((id) => isClosed(id, view)).map((id) => [id, view.closed])),
+    };
+  }
+
+  return {
+    fast: false,
+    get: (exchange) => {
+      const others: MaybePromise<readonly ConsoleProcess[]> = processes?.() ?? [];
+      return whenReady(others, (known) => jsonReply(exchange, about(exchange, known)));
+    },
+  };
+}
+
+/** The page of the console, or how to build it. */
+function consolePage(manifest: Manifest | undefined): Reply {
+  if (manifest === undefined) {
+    return refusalPage('The console is not built. Run "npm run build:pages" and start again.', 200);
+  }
+  return htmlPage({
+    title: 'Portico console',
+    colour: '#3451d1',
+    policy: ["script-src 'self'", "style-src 'self'"],
+    head: pageTags(assetsBase('/console'), manifest),
+    content:
+      '<div id="console"><p class="boot">Opening the console…</p></div>\n<noscript><p>The console needs JavaScript.</p></noscript>\n',
+  });
+}
+
+/** What a browser gets instead of the console. */
+function refusalPage(why: string, status = 403): Reply {
+  const page = linksPage('Portico console', `${why}.`, []);
+  return { ...page, status, headers: { ...page.headers, 'cache-control': 'no-store' } };
+}
+
+/** The sources that a test delivery can come from; a POST sends one. */
+function testDeliveries(sender: TestSender, readOnly: boolean): Routes {
+  return {
+    '/test-deliveries': {
+      get: (exchange) => jsonReply(exchange, { sources: sender.sources() }),
+      post: readOnly
+        ? undefined
+        : async (exchange, body) => {
+            const { source, event, data } = readTest(body);
+            return jsonReply(exchange, await sender.send(source, event, data));
+          },
+    },
+  };
+}
+
+function readTest(body: unknown) {
+  const { source, event, data = {} } = Object(body) as Readonly<Record<string, unknown>>;
+  if (typeof source === 'string' && typeof event === 'string') return { source, event, data };
+  throw new HttpProblem(
+    400,
+    'TEST_DELIVERY',
+    'The body has to be like {"source":"","event":"new_commit","data":{}}',
+  );
 }

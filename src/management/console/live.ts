@@ -1,17 +1,21 @@
-import type { DeliveryLog } from '../../inbox/delivery-log.ts';
-import type { History, HistoryReading } from '../../observability/history/history.ts';
-import type { LogTail } from '../../observability/log/log-tail.ts';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { refuseFromOtherSite } from '../../http/cross-site.ts';
+import type { DeliveryLog } from '../../inbox/operations.ts';
+import type { History, HistoryReading } from '../../telemetry/history.ts';
+import type { LogTail } from '../../telemetry/loggers.ts';
+import { HttpProblem } from '../../transport/problem.ts';
+import type { EventStreams } from '../../transport/reply/event-streams.ts';
 
 /** What a stream of the console can be about. */
-export const TOPICS = ['history', 'deliveries', 'log'] as const;
+const TOPICS = ['history', 'deliveries', 'log'] as const;
 
-export type Topic = (typeof TOPICS)[number];
+type Topic = (typeof TOPICS)[number];
 
 /** Sends an event to one reader; `data` is on one line. With an id a reader that connects again says how far it was. */
-export type SendEvent = (event: string, data: string, id: string) => void;
+type SendEvent = (event: string, data: string, id: string) => void;
 
 /** Where events come from; what is absent has none. */
-export interface LiveSources {
+interface LiveSources {
   readonly history?: History | undefined;
   readonly deliveries?: Pick<DeliveryLog, 'list'> | undefined;
   readonly logTail?: LogTail | undefined;
@@ -31,13 +35,13 @@ const QUERY_TICKS = 2;
 const MAX_ENTRIES = 200;
 
 /** Reads what `Last-Event-ID` says; a new reader begins with what is kept. */
-export function readPosition(id: string | undefined): Position {
+function readPosition(id: string | undefined): Position {
   const [, sample = '0', entry = '0'] = /^(\d{1,15})-(\d{1,15})$/.exec(id ?? '') ?? [];
   return { sample: Number(sample), entry: Number(entry) };
 }
 
 /** Sends the events of some topics to one reader, from a position on. */
-export function sendLive(
+function sendLive(
   sendEvent: SendEvent,
   topics: readonly Topic[],
   position: Position,
@@ -101,4 +105,47 @@ function every(ending: DisposableStack, ms: number, run: () => void): void {
 function samplesJson({ times, columns }: HistoryReading): string {
   const values = Object.entries(columns).map(([name, column]) => [name, column.values]);
   return JSON.stringify({ times, values: Object.fromEntries(values) });
+}
+
+const MAX_STREAMS = 32;
+/** A page that reads nothing is cut at so many bytes; it connects again and goes on where it was. */
+const MAX_WAITING = 1024 * 1024;
+const HEADERS = { 'x-content-type-options': 'nosniff' } as const;
+
+const WRONG_TOPIC = new HttpProblem(400, 'CONSOLE_TOPIC', `topics has to name some of ${TOPICS.join(', ')}`);
+const TOO_MANY = new HttpProblem(503, 'CONSOLE_STREAMS', 'Too many consoles are open', {
+  headers: { 'retry-after': '10' },
+});
+
+/** Adds the route of the console's event stream: `/live?topics=history,log`. */
+export function addLiveRoute(scope: FastifyInstance, streams: EventStreams, sources: LiveSources): void {
+  scope.get<{ Querystring: { topics?: unknown; after?: unknown } }>(
+    '/live',
+    { exposeHeadRoute: false },
+    (request, reply) => {
+      refuseFromOtherSite('Event streams', request);
+      const { topics: given, after } = request.query;
+      const wanted = typeof given === 'string' ? given.split(',') : [];
+      const topics = TOPICS.filter((topic) => wanted.includes(topic));
+      if (topics.length === 0 || topics.length !== wanted.length) throw WRONG_TOPIC;
+      // A browser sends the header when it connects again; a page that begins anew knows its place from before.
+      const last = request.headers['last-event-id'] ?? after;
+      const position = readPosition(typeof last === 'string' ? last : undefined);
+      stream(streams, reply, (send) => sendLive(send, topics, position, sources));
+    },
+  );
+}
+
+/** Opens a stream; `start` returns what ends its sources. */
+function stream(streams: EventStreams, reply: FastifyReply, start: (send: SendEvent) => Disposable): void {
+  if (streams.size >= MAX_STREAMS) throw TOO_MANY;
+  let source: Disposable | undefined;
+  const opened = streams.open(reply, {
+    headers: HEADERS,
+    maxBehind: MAX_WAITING,
+    onEnd: () => source?.[Symbol.dispose](),
+  });
+  opened.push('retry: 2000\n\n');
+  if (!opened.isOpen) return;
+  source = start((event, data, id) => opened.push(`event: ${event}\nid: ${id}\ndata: ${data}\n\n`));
 }

@@ -1,15 +1,11 @@
-import type { Exchange } from '../../http/endpoint.ts';
-import { HttpProblem } from '../../http/problem.ts';
-import { requestFields } from '../../observability/trace/request-fields.ts';
-import { accepted } from '../../users/accepted-write.ts';
-import type { DatabaseUserStore } from '../../users/database-user-store.ts';
-import { readListParameters } from '../../users/lists/parameters.ts';
-import { readUserPage } from '../../users/lists/user-page.ts';
-import { readNewUser, userProblem } from '../../users/new-user.ts';
-import type { NewUser } from '../../users/user.ts';
-import { readUserId } from '../../users/user-id.ts';
+import { readListParameters, readUserPage } from '../../relations/lists.ts';
+import { accepted, type NewUser, readNewUser, readUserId, userProblem } from '../../relations/user.ts';
+import type { DatabaseUserStore } from '../../relations/user-stores.ts';
+import type { Exchange } from '../../transport/endpoint.ts';
+import { HttpProblem } from '../../transport/problem.ts';
+import { requestFields } from '../../transport/request-metrics.ts';
+import { jsonReply, jsonTextReply, NO_CONTENT } from '../management-errors.ts';
 import type { Routes } from '../operations.ts';
-import { jsonReply, jsonTextReply, NO_CONTENT } from '../replies.ts';
 
 /** Users per page unless the query says otherwise. */
 const LIMIT = 50;

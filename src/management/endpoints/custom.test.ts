@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify';
-import type { Access } from '../access/access.ts';
-import { exposedEndpoints } from '../access/exposure.ts';
+import { exposedEndpoints } from '../guard.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
+import type { Access } from '../masking.ts';
 import { addRoutes, prepareScope } from '../operations.ts';
 import { type CustomEndpoint, customEndpoint } from './custom.ts';
 

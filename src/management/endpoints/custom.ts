@@ -3,17 +3,16 @@ import {
   type EndpointParameter,
   type EndpointWrite,
   parseParameter,
-} from '../../config/schema/custom-endpoint.ts';
+} from '../../config/schema/endpoints.ts';
 import { whenReady } from '../../core/maybe-promise.ts';
-import type { Exchange, Reply } from '../../http/endpoint.ts';
-import { HttpProblem } from '../../http/problem.ts';
-import { boundedOperation, CustomEndpointError } from '../bounded-operation.ts';
+import type { Exchange, Reply } from '../../transport/endpoint.ts';
+import { HttpProblem } from '../../transport/problem.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { NOT_FOUND } from '../management-errors.ts';
+import { COMMON_HEADERS, jsonTextReply, NO_CONTENT, NOT_FOUND } from '../management-errors.ts';
 import type { Operations, WriteOperation } from '../operations.ts';
-import { COMMON_HEADERS, jsonTextReply, NO_CONTENT } from '../replies.ts';
+import { boundedOperation, CustomEndpointError } from './runtime.ts';
 
-export type { CustomEndpoint } from '../../config/schema/custom-endpoint.ts';
+export type { CustomEndpoint } from '../../config/schema/endpoints.ts';
 
 const TEXT = 'text/plain; charset=utf-8';
 const BYTES = 'application/octet-stream';

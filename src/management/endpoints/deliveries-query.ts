@@ -1,6 +1,6 @@
-import { didYouMean } from '../../core/suggest.ts';
-import { HttpProblem } from '../../http/problem.ts';
-import { FILTER_FIELDS, readCount, readFilter } from '../../inbox/delivery-query.ts';
+import { didYouMean } from '../../core/text.ts';
+import { FILTER_FIELDS, readCount, readFilter } from '../../inbox/operations.ts';
+import { HttpProblem } from '../../transport/problem.ts';
 
 const FIELDS = [...FILTER_FIELDS, 'limit', 'before'] as const;
 const DEFAULT_LIMIT = 100;

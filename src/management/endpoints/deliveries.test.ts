@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { managementApp } from '../../../test/support/management-app.ts';
-import { openDatabase } from '../../database/open-database.ts';
-import type { Access } from '../access/access.ts';
+import { openDatabase } from '../../sql/open.ts';
+import type { Access } from '../masking.ts';
 import type { ManagementOptions } from '../options.ts';
 
 const NOW = 1_700_000_000_000;

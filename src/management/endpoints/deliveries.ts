@@ -1,14 +1,20 @@
-import type { Exchange, Reply } from '../../http/endpoint.ts';
-import { HttpProblem } from '../../http/problem.ts';
-import { detailJson, summaryJson } from '../../inbox/delivery-json.ts';
-import type { DeliveryLog, DeliverySummary } from '../../inbox/delivery-log.ts';
-import { deliveryPages } from '../../inbox/delivery-pages.ts';
-import { discardDelivery, type ReplayPlan, replayDelivery } from '../../inbox/replay-delivery.ts';
-import { requestFields } from '../../observability/trace/request-fields.ts';
-import { maskText } from '../access/masking.ts';
+import {
+  type DeliveryLog,
+  type DeliverySummary,
+  deliveryPages,
+  detailJson,
+  discardDelivery,
+  type ReplayPlan,
+  replayDelivery,
+  summaryJson,
+} from '../../inbox/operations.ts';
+import type { Exchange, Reply } from '../../transport/endpoint.ts';
+import { HttpProblem } from '../../transport/problem.ts';
+import { requestFields } from '../../transport/request-metrics.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
+import { jsonReply, jsonTextReply, NO_CONTENT } from '../management-errors.ts';
+import { maskText } from '../masking.ts';
 import type { DoorOptions } from '../options.ts';
-import { jsonReply, jsonTextReply, NO_CONTENT } from '../replies.ts';
 import { readDeliveriesQuery } from './deliveries-query.ts';
 
 /** The deliveries of the webhook door, and what replays one. */

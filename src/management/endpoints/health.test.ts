@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type InjectOptions } from 'fastify';
-import type { HealthIndicator, HealthStatus } from '../../observability/health/health.ts';
-import { Readiness } from '../../observability/health/readiness.ts';
-import { HealthRegistry } from '../../observability/health/registry.ts';
-import { Metrics } from '../../observability/metrics/metrics.ts';
+import {
+  type HealthIndicator,
+  HealthRegistry,
+  type HealthStatus,
+  Readiness,
+} from '../../telemetry/health.ts';
+import { Metrics } from '../../telemetry/metrics.ts';
 import { management } from '../management.ts';
 import type { ManagementOptions } from '../options.ts';
 

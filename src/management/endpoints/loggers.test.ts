@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import { captureLog } from '../../../test/support/log-capture.ts';
 import { managementApp } from '../../../test/support/management-app.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { openLog } from '../../observability/log/log.ts';
-import { Loggers } from '../../observability/log/loggers.ts';
-import type { Access } from '../access/access.ts';
-import { MEDIA_TYPES } from '../media-type.ts';
+import { openLog } from '../../telemetry/log.ts';
+import { Loggers } from '../../telemetry/loggers.ts';
+import { MEDIA_TYPES } from '../management-errors.ts';
+import type { Access } from '../masking.ts';
 
 async function open(access: Access = 'unrestricted') {
   const loggers = new Loggers(await openLog({ level: 'info', stream: captureLog().stream }));

@@ -1,11 +1,10 @@
-import type { Exchange, Reply } from '../../http/endpoint.ts';
-import { HttpProblem } from '../../http/problem.ts';
-import { LOG_LEVELS, type LogLevel } from '../../observability/log/log-level.ts';
-import type { LoggerState, Loggers } from '../../observability/log/loggers.ts';
-import { parseDuration } from '../iso-duration.ts';
+import { LOG_LEVELS, type LogLevel } from '../../telemetry/log-level.ts';
+import type { LoggerState, Loggers } from '../../telemetry/loggers.ts';
+import type { Exchange, Reply } from '../../transport/endpoint.ts';
+import { HttpProblem } from '../../transport/problem.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
-import { NOT_FOUND } from '../management-errors.ts';
-import { jsonReply, NO_CONTENT } from '../replies.ts';
+import { jsonReply, NO_CONTENT, NOT_FOUND } from '../management-errors.ts';
+import { parseDuration } from './recent.ts';
 
 /** Actuator's names of the levels. */
 const WORDS = new Map<LogLevel, string>(

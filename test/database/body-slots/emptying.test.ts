@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import pg from 'pg';
-import { emptying } from '../../../src/database/postgres/inbox/bodies/empty-slot.ts';
-import { Connection } from '../../../src/database/postgres/pool/connection.ts';
+import { emptying } from '../../../src/sql/postgres-inbox/bodies.ts';
+import { Connection } from '../../../src/sql/postgres-pool/connection.ts';
 import { openSlots, wrongBodies } from '../../support/body-slots.ts';
 import { postgresDatabase, withoutPostgres } from '../../support/databases.ts';
 import { waitFor } from '../../support/wait-for.ts';

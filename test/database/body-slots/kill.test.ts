@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { openDatabase } from '../../../src/database/open-database.ts';
+import { openDatabase } from '../../../src/sql/open.ts';
 import { wrongBodies } from '../../support/body-slots.ts';
 import { postgresDatabase, withoutPostgres } from '../../support/databases.ts';
 

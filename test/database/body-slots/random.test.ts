@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Database, openDatabase, StoreUnavailableError } from '../../../src/database/open-database.ts';
+import { StoreUnavailableError } from '../../../src/core/errors.ts';
 import type { ClaimedJob } from '../../../src/inbox/delivery.ts';
+import type { Database } from '../../../src/sql/database.ts';
+import { openDatabase } from '../../../src/sql/open.ts';
 import { bodyFor, wrongBodies } from '../../support/body-slots.ts';
 import { postgresDatabase, withoutPostgres } from '../../support/databases.ts';
 import { newDelivery } from '../../support/new-delivery.ts';

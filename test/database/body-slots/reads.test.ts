@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { openDatabase } from '../../../src/database/open-database.ts';
+import { openDatabase } from '../../../src/sql/open.ts';
 import { bodyFor, openSlots, wrongBodies } from '../../support/body-slots.ts';
 import { postgresDatabase, withoutPostgres } from '../../support/databases.ts';
 import { move } from '../../support/move.ts';

@@ -18,8 +18,8 @@ import {
   parse,
 } from 'graphql';
 import { Turns } from '../../../src/core/turns.ts';
-import { DEFAULT_RESULT_LIMITS, type ResultLimits } from '../../../src/graphql/execution/result-budget.ts';
-import { Operation } from '../../../src/graphql/operation.ts';
+import { Operation } from '../../../src/graphql-plans/operation.ts';
+import { DEFAULT_RESULT_LIMITS, type ResultLimits } from '../../../src/graphql-plans/results.ts';
 
 /** What resolvers get: they note here what was called. */
 export interface Context {

@@ -1,8 +1,8 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { type GraphqlOptions, graphql } from '../../../src/graphql/graphql.ts';
 import { usersSchema } from '../../../src/graphql/users-schema.ts';
-import { LocalUserFeed } from '../../../src/users/local-user-feed.ts';
-import { MemoryUserStore } from '../../../src/users/memory-user-store.ts';
+import { LocalUserFeed } from '../../../src/relations/events.ts';
+import { MemoryUserStore } from '../../../src/relations/memory-user-store.ts';
 
 /** The door's plugin in an application of its own, whose feed can be looked at. */
 export interface FeedApp extends AsyncDisposable {

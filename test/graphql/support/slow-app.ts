@@ -9,12 +9,12 @@ import {
   GraphQLSchema,
   GraphQLString,
 } from 'graphql';
+import type { GraphqlOptions } from '../../../src/graphql/graphql.ts';
 import { graphql } from '../../../src/graphql/graphql.ts';
 import { graphqlErrors } from '../../../src/graphql/graphql-errors.ts';
-import type { GraphqlOptions } from '../../../src/graphql/options.ts';
-import { createListener } from '../../../src/http/server/listener.ts';
-import { openLog } from '../../../src/observability/log/log.ts';
-import { Metrics } from '../../../src/observability/metrics/metrics.ts';
+import { openLog } from '../../../src/telemetry/log.ts';
+import { Metrics } from '../../../src/telemetry/metrics.ts';
+import { createListener } from '../../../src/transport/server/listener.ts';
 import { captureLog } from '../../support/log-capture.ts';
 import { warmUp } from '../../support/warm-up.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { GraphQLError, GraphQLList, GraphQLObjectType, GraphQLSchema, GraphQLString } from 'graphql';
-import { StoreUnavailableError } from '../../../src/core/store-errors.ts';
-import { SlowSubscriberError } from '../../../src/users/local-user-feed.ts';
+import { StoreUnavailableError } from '../../../src/core/errors.ts';
+import { SlowSubscriberError } from '../../../src/relations/events.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openDoor } from '../support/door.ts';
 import { startFeedApp } from '../support/feed-app.ts';

@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import fastify from 'fastify';
 import { graphql } from '../../../src/graphql/graphql.ts';
 import { usersSchema } from '../../../src/graphql/users-schema.ts';
-import { BodyBudget, setBodyBudget } from '../../../src/http/body/body-budget.ts';
-import { LocalUserFeed } from '../../../src/users/local-user-feed.ts';
-import { MemoryUserStore } from '../../../src/users/memory-user-store.ts';
+import { LocalUserFeed } from '../../../src/relations/events.ts';
+import { MemoryUserStore } from '../../../src/relations/memory-user-store.ts';
+import { BodyBudget, setBodyBudget } from '../../../src/transport/body/body-budget.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { connectSocket, openSocket } from '../support/socket-client.ts';
 

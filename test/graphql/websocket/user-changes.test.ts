@@ -4,7 +4,7 @@ import { ApolloClient, gql, InMemoryCache } from '@apollo/client/core/index.js';
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions/index.js';
 import { createClient } from 'graphql-ws';
 import { WebSocket } from 'ws';
-import { openDatabase } from '../../../src/database/open-database.ts';
+import { openDatabase } from '../../../src/sql/open.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { engineUrls } from '../../support/webhook-service.ts';
 import { openDoor } from '../support/door.ts';

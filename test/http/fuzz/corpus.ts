@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Door } from '../../../src/config/options/door.ts';
+import type { Door } from '../../../src/config/options/options.ts';
 
 const FOLDER = join(import.meta.dirname, '../corpus');
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { Door } from '../../../src/config/options/door.ts';
+import type { Door } from '../../../src/config/options/options.ts';
 import type { TestService } from '../../support/service.ts';
 import { startTransportTwins } from '../../support/transport-twins.ts';
 import type { FuzzedDoor } from './fuzz.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Door } from '../../../src/config/options/door.ts';
+import type { Door } from '../../../src/config/options/options.ts';
 
 const GUIDE = readFileSync(join(import.meta.dirname, '../../../docs/PROXIES.md'), 'utf8');
 /** The ports that the guide's configurations name. */

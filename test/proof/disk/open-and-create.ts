@@ -1,4 +1,4 @@
-import { openDatabase } from '../../../src/database/open-database.ts';
+import { openDatabase } from '../../../src/sql/open.ts';
 
 // Opens the database of the working folder, creates a user and says so: a start as short as it can be.
 await using database = await openDatabase('sqlite:portico.db');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { watch } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { openDatabase } from '../../../src/database/open-database.ts';
+import { openDatabase } from '../../../src/sql/open.ts';
 import { startPortico } from '../../support/portico-process.ts';
 import type { Random } from '../../support/random.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';

@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { openDatabase } from '../../../src/database/open-database.ts';
-import { appendAll } from '../../../src/database/postgres/inbox/append.ts';
-import { claimJobs } from '../../../src/database/postgres/inbox/claim.ts';
-import { pruneStep } from '../../../src/database/postgres/inbox/prune.ts';
-import type { Server } from '../../../src/database/postgres/pool/server.ts';
 import type { RemovalRule } from '../../../src/inbox/prune.ts';
+import { openDatabase } from '../../../src/sql/open.ts';
+import { appendAll } from '../../../src/sql/postgres-inbox/append.ts';
+import { claimJobs } from '../../../src/sql/postgres-inbox/claim.ts';
+import { pruneStep } from '../../../src/sql/postgres-inbox/prune.ts';
+import type { Server } from '../../../src/sql/postgres-pool/server.ts';
 import { newDelivery } from '../../support/new-delivery.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { dropDays } from './day-drops.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import type { Statement } from '../../../src/database/postgres/pool/connection.ts';
-import type { Server } from '../../../src/database/postgres/pool/server.ts';
+import type { Statement } from '../../../src/sql/postgres-pool/connection.ts';
+import type { Server } from '../../../src/sql/postgres-pool/server.ts';
 import type { Layout } from './layouts.ts';
 import { timesOf } from './times.ts';
 

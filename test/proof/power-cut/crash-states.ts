@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openWriteConnection } from '../../../src/database/sqlite/connection.ts';
-import { migrate } from '../../../src/database/sqlite/migrate.ts';
+import { openWriteConnection } from '../../../src/sql/sqlite/connection.ts';
+import { migrate } from '../../../src/sql/sqlite/migrate.ts';
 import type { Random } from '../../support/random.ts';
 import { temporaryFolder } from '../../support/temporary-folder.ts';
 import { CrashDisk } from './crash-disk.ts';

@@ -4,9 +4,8 @@ import { sign as githubSign, verify as githubVerify, verifyWithFallback } from '
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
-import { github } from '../../../src/webhook/schemes/github.ts';
-import { standard } from '../../../src/webhook/schemes/standard.ts';
-import { stripe } from '../../../src/webhook/schemes/stripe.ts';
+import { standard } from '../../../src/signatures/standard.ts';
+import { github, stripe } from '../../../src/signatures/stripe.ts';
 import { verify } from '../../support/verify-request.ts';
 
 // The senders' own libraries decide what is right: what they sign passes, what they sign is what we sign, and

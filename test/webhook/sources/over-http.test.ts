@@ -6,8 +6,8 @@ import { after, before, test } from 'node:test';
 import { sign } from '@octokit/webhooks-methods';
 import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
-import type { SourcesConfig } from '../../../src/config/schema/webhook-sources.ts';
-import { readSources } from '../../../src/webhook/sources/read-sources.ts';
+import type { SourcesConfig } from '../../../src/config/schema/webhook.ts';
+import { readSources } from '../../../src/signatures/sources.ts';
 import { rawHttp } from '../../support/raw-http.ts';
 import { verify } from '../../support/verify-request.ts';
 

@@ -5,7 +5,7 @@ import { API } from './url.ts';
 export type Connection = 'connecting' | 'live' | 'lost' | 'resting';
 
 /** Called with the data of an event. */
-export type LiveHandlers = Readonly<Record<string, (data: never) => void>>;
+type LiveHandlers = Readonly<Record<string, (data: never) => void>>;
 
 /** A stream that the browser gave up is opened again after so many milliseconds. */
 const RETRY = 2_000;

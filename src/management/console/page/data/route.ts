@@ -8,7 +8,7 @@ export interface Route {
   readonly query: URLSearchParams;
 }
 
-export function readRoute(hash: string): Route {
+function readRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s, 2);
   const [page = '', ...rest] = path.split('/');
   return { page: page || 'overview', item: decode(rest.join('/')), query: new URLSearchParams(query) };

@@ -5,12 +5,12 @@ import { formatValue } from '../data/format.ts';
 import { useTheme } from './theme.ts';
 
 /** A line of a plot. */
-export interface Line {
+interface Line {
   readonly label: string;
   readonly values: readonly (number | null)[];
 }
 
-export interface PlotProps {
+interface PlotProps {
   readonly title: string;
   readonly unit: string;
   /** Milliseconds since the epoch, oldest first. */

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 
 /** The colours of a plot; a canvas knows no custom properties. */
-export interface Theme {
+interface Theme {
   readonly soft: string;
   readonly line: string;
   readonly colours: readonly string[];

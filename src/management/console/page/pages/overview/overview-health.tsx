@@ -2,7 +2,7 @@ import { formatBytes, formatSpan } from '../../data/format.ts';
 import type { Data } from '../../data/use-data.ts';
 import { Card, Status, type Tone, Waiting } from '../../parts/parts.tsx';
 
-export interface HealthPart {
+interface HealthPart {
   readonly status: string;
   readonly details?: Readonly<Record<string, unknown>>;
   readonly components?: Readonly<Record<string, HealthPart>>;
@@ -10,7 +10,7 @@ export interface HealthPart {
 
 export type Health = HealthPart;
 
-export function toneOf(status: string): Tone {
+function toneOf(status: string): Tone {
   if (status === 'UP') return 'good';
   return status === 'DOWN' ? 'bad' : 'warn';
 }

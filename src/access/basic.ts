@@ -1,0 +1,390 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { isIP, isIPv4 } from 'node:net';
+import { ExpectedError } from '../core/errors.ts';
+import { HttpProblem } from '../transport/problem.ts';
+import {
+  costOf,
+  decoyOf,
+  digestOf,
+  EmptySecretError,
+  isPasswordHash,
+  type PasswordHash,
+  parsePasswordHash,
+  verifyPassword,
+} from './passwords.ts';
+
+/** The authenticated user, why credentials are not even checked (429 or 503), or undefined for wrong ones. */
+export type Verdict = Principal | HttpProblem | undefined;
+
+/** Maps the value of an Authorization header, sent from an address, to a verdict. */
+export type Authenticator = (header: string | undefined, address: string) => Verdict | Promise<Verdict>;
+
+interface AuthenticatorOptions extends FailureLimitOptions {
+  /** The limit on failures, where other ways to authenticate share it; default one of its own. */
+  readonly failures?: FailureLimit;
+}
+
+/** Concurrent checks of hashes: each takes memory and a thread of the pool, which files and DNS use too. */
+const CHECKS_AT_ONCE = 2;
+const WAITING_CHECKS = 32;
+/** Maximum remembered addresses of one user. */
+const MAX_SOURCES = 100;
+
+/** The user of right credentials, and their addresses. */
+interface Proven {
+  readonly principal: Principal;
+  readonly sources: Set<string>;
+}
+
+/**
+ * Authenticates against a fixed list of users. The cost of a hashed password is paid once: right credentials are
+ * recognised by a keyed digest afterwards. An address with too many failures gets 429 for wrong and right credentials
+ * alike, so that guessing reveals nothing; except those that were right from that address before.
+ * Throws UserNameError, EmptySecretError or PasswordHashError for invalid users.
+ */
+export function authenticator(
+  users: readonly BasicUser[],
+  options: AuthenticatorOptions = {},
+): Authenticator {
+  const { byPassword, byHash } = userTable(users);
+  const { failures = new FailureLimit(options) } = options;
+  const gate = boundedGate(CHECKS_AT_ONCE, WAITING_CHECKS, BUSY);
+  const key = randomBytes(32);
+  // At most one entry per password of a user: nothing else is ever right.
+  const proven = new Map<string, Proven>();
+  const checking = new Map<string, Promise<Principal | undefined>>();
+
+  function remember(id: string, source: string, principal: Principal): Principal {
+    const entry = proven.get(id) ?? { principal, sources: new Set() };
+    if (entry.sources.size >= MAX_SOURCES) entry.sources.clear();
+    entry.sources.add(source);
+    proven.set(id, entry);
+    return entry.principal;
+  }
+
+  async function checkHash(
+    check: NonNullable<typeof byHash>,
+    credentials: Credentials,
+    id: string,
+    source: string,
+  ) {
+    const settle = failures.expectFailure(source);
+    try {
+      const principal = await gate(() => check(credentials));
+      settle(principal === undefined);
+      return principal;
+    } catch (error) {
+      settle(false);
+      throw error;
+    } finally {
+      checking.delete(id);
+    }
+  }
+
+  return (header, address) => {
+    const credentials = parseBasicAuth(header);
+    if (credentials === undefined) return undefined;
+    const source = attemptSource(address);
+    const id = createHmac('sha256', key)
+      .update(`${credentials.user}:${credentials.password}`)
+      .digest('base64');
+    const known = proven.get(id);
+    if (known?.sources.has(source)) return known.principal;
+
+    // Concurrent requests with the same credentials share the check; it is one guess.
+    let check = checking.get(id);
+    if (check === undefined) {
+      const refusal = failures.refusal(source);
+      if (refusal !== undefined) return refusal;
+      const principal = known?.principal ?? byPassword(credentials);
+      if (principal !== undefined) return remember(id, source, principal);
+      if (byHash === undefined) {
+        failures.fail(source);
+        return undefined;
+      }
+      check = checkHash(byHash, credentials, id, source);
+      checking.set(id, check);
+    }
+    return check.then(
+      (principal) => (principal === undefined ? undefined : remember(id, source, principal)),
+      (error: unknown) => {
+        if (error === BUSY) return BUSY;
+        throw error;
+      },
+    );
+  };
+}
+
+const BUSY = new HttpProblem(503, 'TOO_MANY_LOGINS', 'Too many log-ins at once', {
+  headers: { 'retry-after': '1' },
+});
+
+/** A user that may log in. Two entries with one name are two passwords of one user. */
+export interface BasicUser {
+  readonly user: string;
+  /** The password itself, or its hash as `$scrypt$...` or `$argon2id$...`. */
+  readonly password: string;
+  readonly roles: readonly string[];
+}
+
+/** An authenticated user. */
+export interface Principal {
+  readonly name: string;
+  readonly roles: readonly string[];
+}
+
+/** The credentials of a Basic header, not verified. */
+interface Credentials {
+  readonly user: string;
+  readonly password: string;
+}
+
+const CREDENTIALS = /^basic +([a-z0-9+/]+={0,2})$/i;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: RFC 7617 2 forbids exactly these.
+const CONTROL = /[\u0000-\u001f\u007f]/;
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Parses an Authorization header of the Basic scheme (RFC 7617); undefined for an invalid one. */
+export function parseBasicAuth(header: string | undefined): Credentials | undefined {
+  const encoded = header === undefined ? undefined : CREDENTIALS.exec(header)?.[1];
+  if (encoded === undefined) return undefined;
+  const bytes = Buffer.from(encoded, 'base64');
+  // Node's decoder forgives missing padding and stray bits; one text must have one spelling.
+  if (bytes.toString('base64') !== encoded) return undefined;
+  let text: string;
+  try {
+    text = decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+  const colon = text.indexOf(':');
+  if (colon === -1 || CONTROL.test(text)) return undefined;
+  return { user: text.slice(0, colon), password: text.slice(colon + 1) };
+}
+
+/** A user name that no Basic header can carry. */
+export class UserNameError extends ExpectedError {
+  override readonly name = 'UserNameError';
+  readonly code = 'USER_NAME';
+}
+
+interface HashedUser {
+  readonly name: string;
+  readonly hash: PasswordHash;
+  readonly principal: Principal | undefined;
+}
+
+/**
+ * Reads the users. Throws UserNameError, EmptySecretError or PasswordHashError for a user that could not log in, or as
+ * whom everybody could.
+ */
+export function userTable(users: readonly BasicUser[]) {
+  const plain: { readonly digest: Buffer; readonly principal: Principal }[] = [];
+  const hashed: HashedUser[] = [];
+  for (const { user, password, roles } of users) {
+    if (user === '' || user.includes(':') || CONTROL.test(user)) {
+      throw new UserNameError(
+        `The user name ${JSON.stringify(user)} is empty or has a colon; choose another.`,
+      );
+    }
+    if (password === '') throw new EmptySecretError();
+    const principal = { name: user, roles };
+    if (isPasswordHash(password)) hashed.push({ name: user, hash: parsePasswordHash(password), principal });
+    else plain.push({ digest: digestPair({ user, password }), principal });
+  }
+  return {
+    /**
+     * The user of a password. Every user is compared, name and password at once, so that the time reveals neither which
+     * users exist nor how close a guess was.
+     */
+    byPassword(credentials: Credentials): Principal | undefined {
+      const digest = digestPair(credentials);
+      let found: Principal | undefined;
+      for (const known of plain) if (timingSafeEqual(known.digest, digest)) found = known.principal;
+      return found;
+    },
+    /** The user of a hashed password; an unknown name takes as long. Undefined when there are no hashes. */
+    byHash: hashed.length === 0 ? undefined : hashCheck(hashed),
+  };
+}
+
+function hashCheck(
+  users: readonly HashedUser[],
+): (credentials: Credentials) => Promise<Principal | undefined> {
+  const rounds = Math.max(...users.map(({ name }) => users.filter((other) => other.name === name).length));
+  const { hash: dearest } = users.reduce((a, b) => (costOf(b.hash) > costOf(a.hash) ? b : a));
+  const nobody: HashedUser = { name: '', hash: decoyOf(dearest), principal: undefined };
+
+  return async ({ user, password }) => {
+    const candidates = users.filter(({ name }) => name === user);
+    let found: Principal | undefined;
+    for (let round = 0; round < rounds; round++) {
+      const { hash, principal } = candidates[round] ?? nobody;
+      if (await verifyPassword(password, hash)) found ??= principal;
+    }
+    return found;
+  };
+}
+
+function digestPair({ user, password }: Credentials): Buffer {
+  return Buffer.concat([digestOf(user), digestOf(password)]);
+}
+
+interface AttemptLimitOptions {
+  /** Maximum failures of an address within a window. */
+  readonly max: number;
+  /** Length of a window, from the first failure in it on, in milliseconds. */
+  readonly windowMs: number;
+  /** Maximum addresses; a new one replaces the one that failed first. */
+  readonly maxAddresses: number;
+  /** A monotonic clock, in milliseconds. */
+  readonly now: () => number;
+}
+
+/** Counts the failed attempts of each address, in one window for all. */
+export class AttemptLimit {
+  readonly #options: AttemptLimitOptions;
+  readonly #failures = new Map<string, number>();
+  #windowEnd = 0;
+
+  constructor(options: AttemptLimitOptions) {
+    this.#options = options;
+  }
+
+  /** The time until the address may try again, in milliseconds; 0 when it may now. */
+  waitOf(address: string): number {
+    return this.#failuresOf(address) < this.#options.max ? 0 : this.#windowEnd - this.#options.now();
+  }
+
+  /** Counts a failure; true when it is the one that reaches the limit. */
+  fail(address: string): boolean {
+    const { max, windowMs, maxAddresses, now } = this.#options;
+    const failures = this.#failuresOf(address) + 1;
+    if (this.#failures.size === 0) this.#windowEnd = now() + windowMs;
+    const [first] = this.#failures.keys();
+    if (failures === 1 && this.#failures.size >= maxAddresses) this.#failures.delete(first ?? '');
+    this.#failures.set(address, failures);
+    return failures === max;
+  }
+
+  /** Uncounts a failure. */
+  forgive(address: string): void {
+    const failures = this.#failures.get(address) ?? 0;
+    if (failures > 1) this.#failures.set(address, failures - 1);
+    else this.#failures.delete(address);
+  }
+
+  get size(): number {
+    return this.#failures.size;
+  }
+
+  #failuresOf(address: string): number {
+    if (this.#windowEnd <= this.#options.now()) this.#failures.clear();
+    return this.#failures.get(address) ?? 0;
+  }
+}
+
+const UNKNOWN = 'unknown';
+
+/**
+ * What attempts are counted by: of an IPv6 address the network, since a host has a whole one to choose from. Some proxies
+ * forward the port too, which is another one for each connection.
+ */
+export function attemptSource(address: string | undefined): string {
+  // A client that is gone.
+  if (address === undefined) return UNKNOWN;
+  if (isIPv4(address)) return address;
+  const host = /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1');
+  // A trusted proxy may forward anything.
+  if (isIP(host) === 0) return UNKNOWN;
+  if (isIPv4(host)) return host;
+  const mapped = /^::ffff:(\d+(?:\.\d+){3})$/i.exec(host)?.[1];
+  if (mapped !== undefined) return mapped;
+  const [head = '', tail] = host.replace(/%.*$/, '').toLowerCase().split('::');
+  const before = groupsOf(head);
+  const after = groupsOf(tail ?? '');
+  const missing = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
+  const groups = [...before, ...Array<string>(missing).fill('0'), ...after];
+  return `${groups.slice(0, 4).join(':')}::/64`;
+}
+
+function groupsOf(text: string): readonly string[] {
+  return text === '' ? [] : text.split(':').map((group) => group.replace(/^0+(?=.)/, ''));
+}
+
+export interface FailureLimitOptions {
+  /** Failed attempts of one address within a minute after which it has to wait; default 10, 0 for no limit. */
+  readonly maxFailures?: number | undefined;
+  /** Called when an address reaches that limit. */
+  readonly onLimit?: ((address: string) => void) | undefined;
+  /** A monotonic clock, in milliseconds. */
+  readonly now?: () => number;
+}
+
+const WINDOW = 60_000;
+const MAX_ADDRESSES = 10_000;
+
+/** The limit on failed attempts of one address, for all ways to authenticate at a door. */
+export class FailureLimit {
+  readonly #limit: AttemptLimit;
+  readonly #onLimit: (address: string) => void;
+
+  constructor({
+    maxFailures = 10,
+    onLimit = () => {},
+    now = () => performance.now(),
+  }: FailureLimitOptions = {}) {
+    const max = maxFailures === 0 ? Number.POSITIVE_INFINITY : maxFailures;
+    this.#limit = new AttemptLimit({ max, windowMs: WINDOW, maxAddresses: MAX_ADDRESSES, now });
+    this.#onLimit = onLimit;
+  }
+
+  /** The refusal of an attempt from a source that has to wait; undefined when it may try. */
+  refusal(source: string): HttpProblem | undefined {
+    const wait = this.#limit.waitOf(source);
+    if (wait <= 0) return undefined;
+    return new HttpProblem(429, 'TOO_MANY_ATTEMPTS', 'Too many failed log-ins from here; wait a while', {
+      headers: { 'retry-after': String(Math.ceil(wait / 1_000)) },
+    });
+  }
+
+  /** Counts a failure. */
+  fail(source: string): void {
+    if (this.#limit.fail(source)) this.#onLimit(source);
+  }
+
+  /**
+   * Counts a failure before the outcome of a check is known, or a thousand concurrent guesses would all be checked.
+   * The result settles it.
+   */
+  expectFailure(source: string): (hasFailed: boolean) => void {
+    const reached = this.#limit.fail(source);
+    return (hasFailed) => {
+      if (!hasFailed) this.#limit.forgive(source);
+      else if (reached) this.#onLimit(source);
+    };
+  }
+}
+
+/**
+ * Makes what lets `atOnce` tasks run while at most `waiting` others wait. It rejects with `full`, without running the task,
+ * when the queue is full.
+ */
+export function boundedGate(atOnce: number, waiting: number, full: Error) {
+  const queue: (() => void)[] = [];
+  let running = 0;
+
+  return async <T>(task: () => Promise<T>): Promise<T> => {
+    if (running < atOnce) running++;
+    else if (queue.length >= waiting) throw full;
+    // A task that ends hands its place to the next one, so that no other can take it in between.
+    else await new Promise<void>((resolve) => queue.push(resolve));
+    try {
+      return await task();
+    } finally {
+      const next = queue.shift();
+      if (next === undefined) running--;
+      else next();
+    }
+  };
+}

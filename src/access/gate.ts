@@ -1,0 +1,201 @@
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { clientKey } from '../transport/caller.ts';
+import type { Exchange } from '../transport/endpoint.ts';
+import { HttpProblem, toProblem } from '../transport/problem.ts';
+import { isAudited, type OnRefused } from '../transport/request-metrics.ts';
+import { Authentication, Challenges, type TokenSource } from './authentication.ts';
+import { authenticator, type BasicUser, FailureLimit, type FailureLimitOptions } from './basic.ts';
+import { isRequired, type Need, type NeededScopes, type Required } from './need.ts';
+import { ClientRate, type Load, type RateRule, rateFields, seconds } from './rates.ts';
+
+interface ApiGateOptions {
+  readonly required: Required;
+  readonly scopes: NeededScopes;
+  readonly authentication: Authentication;
+  readonly challenges: Challenges;
+  /** How many requests a client may make; default any number. */
+  readonly rate?: ClientRate | undefined;
+  /** What refuses requests while the service is late; default nothing. */
+  readonly load?: Load | undefined;
+  /** Called for each refusal that no status of a reply tells; default nobody. */
+  readonly onRefused?: OnRefused | undefined;
+}
+
+/** Lets requests into REST and GraphQL, or refuses them. One gate serves both doors. */
+export class ApiGate implements AsyncDisposable {
+  readonly #options: ApiGateOptions;
+  readonly #rateFields: ReturnType<typeof rateFields> | undefined;
+  readonly #resources = new AsyncDisposableStack();
+
+  constructor(options: ApiGateOptions) {
+    this.#options = options;
+    this.#rateFields = options.rate && rateFields(options.rate.rule);
+  }
+
+  /** Disposes of a resource with the gate; returns it. */
+  use<T extends Disposable | AsyncDisposable>(resource: T): T {
+    return this.#resources.use(resource);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#resources.disposeAsync();
+  }
+
+  /** What it asks for, for descriptions. */
+  get rules() {
+    const { required, scopes, challenges, rate, load } = this.#options;
+    return {
+      required,
+      scopes,
+      takesPasswords: challenges.takesPasswords,
+      hasRate: rate !== undefined,
+      hasLoadLimits: load !== undefined,
+    };
+  }
+
+  /**
+   * Admits a request that does one thing, before its body is read, and notes its caller. Throws or rejects with
+   * HttpProblem.
+   */
+  admit(exchange: Exchange, need: Need): MaybePromise<void> {
+    return whenReady(this.admitEarly(exchange), () => this.authorize(exchange, need));
+  }
+
+  /** Admits a request whose operations are still to be read; `authorize` judges each. Throws or rejects with HttpProblem. */
+  admitAny(exchange: Exchange): MaybePromise<void> {
+    return whenReady(this.admitEarly(exchange), () => this.#requireCaller(exchange));
+  }
+
+  /** Admits a request whose client may still send its credentials, to `admitLate`. Throws or rejects with HttpProblem. */
+  admitEarly(exchange: Exchange): MaybePromise<void> {
+    this.#refuseLate(undefined);
+    const identified = this.#identify(exchange, exchange.headers.authorization);
+    if (this.#options.rate === undefined) return identified;
+    return whenReady(identified, () => this.#countRequest(exchange));
+  }
+
+  /** Admits a request with credentials that came behind its head, if they did. Throws or rejects with HttpProblem. */
+  admitLate(exchange: Exchange, authorization: string | undefined): MaybePromise<void> {
+    return whenReady(this.#identify(exchange, authorization), () => this.#requireCaller(exchange));
+  }
+
+  /** Counts an operation beside that which its request was counted for. Throws HttpProblem. */
+  countOperation(exchange: Exchange): void {
+    const quota = this.#options.rate?.take(clientKey(exchange), performance.now());
+    if (quota?.isWithin === false) throw beyondRate(quota.wait);
+  }
+
+  /** Judges one operation of a request that was admitted. Throws HttpProblem. */
+  authorize(exchange: Exchange, need: Need): void {
+    this.#refuseLate(need);
+    const { required, scopes, challenges } = this.#options;
+    if (!isRequired(required, need)) return;
+    const { caller } = exchange;
+    if (caller === undefined) throw challenges.missing;
+    if (!this.#options.authentication.isValid(caller)) throw challenges.invalid;
+    const scope = scopes[need];
+    if (!caller.scopes.has(scope)) throw challenges.lacksScope(scope);
+  }
+
+  /** Whether the caller of a request that was admitted may also do this; unlike `authorize` it refuses nothing. */
+  allows({ caller }: Pick<Exchange, 'caller'>, need: Need): boolean {
+    const { required, scopes, authentication } = this.#options;
+    if (!isRequired(required, need)) return true;
+    return caller !== undefined && authentication.isValid(caller) && caller.scopes.has(scopes[need]);
+  }
+
+  /** Whether what a request has opened may go on: its credentials may have expired or been revoked since. */
+  mayGoOn({ caller }: Pick<Exchange, 'caller'>): boolean {
+    return caller === undefined || this.#options.authentication.isValid(caller);
+  }
+
+  /** Notes a refusal of which the status of the reply tells nothing: of an operation in a batch or on a WebSocket. */
+  noteRefusal(exchange: Exchange, error: unknown): void {
+    const { onRefused } = this.#options;
+    const { status, code } = toProblem(error);
+    if (onRefused === undefined || !isAudited(status)) return;
+    const { id, client, method, target, headers, caller } = exchange;
+    onRefused({ id, client, method, target, headers, status, code, caller: caller?.name });
+  }
+
+  #refuseLate(need: Need | undefined): void {
+    const refusal = this.#options.load?.refusal(need);
+    if (refusal !== undefined) throw refusal;
+  }
+
+  #countRequest(exchange: Exchange): void {
+    const { rate } = this.#options;
+    if (rate === undefined || this.#rateFields === undefined) return;
+    const quota = rate.take(clientKey(exchange), performance.now());
+    exchange.addHeaders(this.#rateFields(quota));
+    if (!quota.isWithin) throw beyondRate(quota.wait);
+  }
+
+  #requireCaller(exchange: Exchange): void {
+    if (exchange.caller !== undefined || this.#options.required !== 'all') return;
+    throw this.#options.challenges.missing;
+  }
+
+  #identify(exchange: Exchange, authorization: string | undefined): MaybePromise<void> {
+    if (authorization === undefined || this.#options.required === 'none') return;
+    try {
+      const caller = this.#options.authentication.callerOf(authorization, exchange);
+      if (!(caller instanceof Promise)) {
+        exchange.caller = caller;
+        return;
+      }
+      return caller.then(
+        (late) => {
+          exchange.caller = late;
+        },
+        (error: unknown) => {
+          this.#countRequest(exchange);
+          throw error;
+        },
+      );
+    } catch (error) {
+      // Wrong credentials are requests as well.
+      this.#countRequest(exchange);
+      throw error;
+    }
+  }
+}
+
+function beyondRate(wait: number): HttpProblem {
+  return new HttpProblem(429, 'RATE_LIMITED', 'Too many requests; wait a while', {
+    headers: { 'retry-after': String(Math.max(1, seconds(wait))) },
+  });
+}
+
+/** What a gate is made of. */
+interface GateParts extends Pick<FailureLimitOptions, 'maxFailures' | 'onLimit'> {
+  readonly required: Required;
+  readonly scopes: NeededScopes;
+  /** Where tokens are known from; each is asked for what those before do not know. */
+  readonly sources: readonly TokenSource[];
+  readonly users: readonly BasicUser[];
+  /** Scopes of each user beside the roles; without any there is no Basic. */
+  readonly basicScopes: readonly string[];
+  readonly rate?: RateRule | undefined;
+  readonly load?: Load | undefined;
+  readonly onRefused?: OnRefused | undefined;
+}
+
+/** Makes the gate of REST and GraphQL. Throws UserNameError, EmptySecretError or PasswordHashError. */
+export function createGate(parts: GateParts): ApiGate {
+  const { required, scopes, sources, users, basicScopes, onRefused } = parts;
+  const takesPasswords = basicScopes.length > 0;
+  const challenges = new Challenges(takesPasswords);
+  const failures = new FailureLimit(parts);
+  const authentication = new Authentication({
+    sources,
+    basic: takesPasswords
+      ? { authenticate: authenticator(users, { failures }), scopes: basicScopes }
+      : undefined,
+    challenges,
+    failures,
+    now: Date.now,
+  });
+  const rate = parts.rate && new ClientRate(parts.rate);
+  return new ApiGate({ required, scopes, authentication, challenges, rate, load: parts.load, onRefused });
+}

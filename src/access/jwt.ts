@@ -1,0 +1,250 @@
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  errors,
+  type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  type JWTVerifyResult,
+  jwtVerify,
+} from 'jose';
+import { ConfigError } from '../config/load.ts';
+import { jwtOptions } from '../config/options/access.ts';
+import { watchedFile } from '../config/secret-file.ts';
+import { describeError } from '../core/errors.ts';
+import { GenerationalCache } from '../core/generational-cache.ts';
+import { type JsonPointer, parsePointer, valueAt } from '../core/json.ts';
+import { KnownCaller } from '../transport/caller.ts';
+import { HttpProblem } from '../transport/problem.ts';
+import type { TokenSource } from './authentication.ts';
+import type { GateSetting, JwtOptions } from './open-gate.ts';
+
+/** Opens the tokens of an identity provider, and what follows its keys. Throws ConfigError. */
+export function openJwt(options: JwtOptions, setting: GateSetting) {
+  const { issuer, audience, jwks } = options;
+  if (issuer === undefined || audience === undefined || jwks === undefined) {
+    throw new ConfigError([`${setting.name}: api.jwt needs issuer, audience and jwks`]);
+  }
+  const keys = jwtKeys(jwks, setting);
+  const source = new JwtTokens({
+    issuer,
+    audience: [audience].flat(),
+    scopesClaim: options.scopesClaim ?? jwtOptions['api.jwt.scopesClaim'].default,
+    clockSkew: options.clockSkew ?? jwtOptions['api.jwt.clockSkew'].default,
+    keys: keys.get,
+    log: setting.log,
+  });
+  return { source, keys };
+}
+
+/** Timeout of a read of the keys, in milliseconds. */
+const TIMEOUT = 5_000;
+/** The pause between two reads for keys that tokens name and nobody knows, in milliseconds. */
+const COOLDOWN = 30_000;
+/** How old the keys may be, in milliseconds: a key that is withdrawn is not used any longer. */
+const MAX_AGE = 600_000;
+
+/** The keys of an identity provider; disposing of it ends what follows their file. */
+export interface JwtKeys extends Disposable {
+  readonly get: JWTVerifyGetKey;
+}
+
+/** The keys at a URL, or in a file, which is followed. Throws ConfigError. */
+export function jwtKeys(place: string, { resolve, log, name }: GateSetting): JwtKeys {
+  const what = `${name}: api.jwt.jwks`;
+  if (/^https?:\/\//i.test(place)) {
+    const url = URL.parse(place);
+    if (url === null) throw new ConfigError([`${what} is no URL`]);
+    const get = createRemoteJWKSet(url, {
+      timeoutDuration: TIMEOUT,
+      cooldownDuration: COOLDOWN,
+      cacheMaxAge: MAX_AGE,
+    });
+    return { get, [Symbol.dispose]() {} };
+  }
+  const read = () => {
+    const found = resolve.file(what, place);
+    if ('problem' in found) throw new ConfigError([found.problem]);
+    return { text: found.text, path: found.path, keys: keysOf(found.text, what) };
+  };
+  let current = read();
+  const readAgain = () => {
+    try {
+      const next = read();
+      if (next.text === current.text) return;
+      current = next;
+      log.info('keys of the identity provider reloaded');
+    } catch (error) {
+      log.error(
+        { problem: describeError(error) },
+        'changed keys of the identity provider unusable, old ones kept',
+      );
+    }
+  };
+  const watched = current.path === undefined ? undefined : watchedFile(current.path, readAgain);
+  return {
+    get: (header, token) => current.keys(header, token),
+    [Symbol.dispose]: () => watched?.[Symbol.dispose](),
+  };
+}
+
+function keysOf(text: string, what: string): JWTVerifyGetKey {
+  try {
+    return createLocalJWKSet(JSON.parse(text) as JSONWebKeySet);
+  } catch {
+    throw new ConfigError([`${what} names a file that is no JSON Web Key Set`]);
+  }
+}
+
+/** Reads the scopes of a token's claims. */
+export type ReadScopes = (claims: Readonly<Record<string, unknown>>) => ReadonlySet<string>;
+
+/** Makes what reads the scopes from a claim, which is named or pointed to: texts with spaces between them (RFC 8693), or a list. */
+export function scopesReader(claim: string): ReadScopes {
+  const pointer: JsonPointer = claim.startsWith('/') ? (parsePointer(claim) ?? [claim]) : [claim];
+  return (claims) => {
+    const given = [valueAt(claims, pointer)].flat();
+    const texts = given.filter((each) => typeof each === 'string');
+    return new Set(texts.flatMap((each) => each.split(' ')).filter((scope) => scope !== ''));
+  };
+}
+
+/** Signatures with public keys only: a shared secret would let everybody who checks tokens make some too. */
+const ALGORITHMS = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+];
+const MAX_CACHE_BYTES = 8 * 1024 * 1024;
+/** What an entry takes beside its token, in bytes; its claims are about as long as the token. */
+const ENTRY_BYTES = 600;
+/** How long a token is known without another look at the keys, in milliseconds: one whose key was withdrawn is refused then. */
+const KNOWN_FOR = 300_000;
+
+/** What tokens of an identity provider have to be. */
+export interface JwtRules {
+  readonly issuer: string;
+  readonly audience: readonly string[];
+  /** The claim with the scopes, by name or JSON pointer. */
+  readonly scopesClaim: string;
+  /** In milliseconds. */
+  readonly clockSkew: number;
+}
+
+export interface JwtTokensOptions extends JwtRules {
+  /** The keys of the issuer. */
+  readonly keys: JWTVerifyGetKey;
+  readonly log: { warn(fields: object, message: string): void };
+  /** What verified tokens may take, in bytes; default 8 MiB. */
+  readonly maxCacheBytes?: number;
+}
+
+interface Verified {
+  caller: KnownCaller;
+  /** Until when it need not be verified again, in milliseconds since the epoch. */
+  until: number;
+}
+
+/** Tokens that an identity provider has signed (RFC 7519). */
+export class JwtTokens implements TokenSource {
+  readonly #options: JwtTokensOptions;
+  readonly #rules: JWTVerifyOptions;
+  readonly #scopesOf: ReturnType<typeof scopesReader>;
+  readonly #verified: GenerationalCache<Verified>;
+  #isDown = false;
+
+  constructor(options: JwtTokensOptions) {
+    this.#options = options;
+    this.#rules = {
+      issuer: options.issuer,
+      audience: [...options.audience],
+      algorithms: ALGORITHMS,
+      clockTolerance: options.clockSkew / 1_000,
+      requiredClaims: ['exp'],
+    };
+    this.#scopesOf = scopesReader(options.scopesClaim);
+    this.#verified = new GenerationalCache(options.maxCacheBytes ?? MAX_CACHE_BYTES);
+  }
+
+  /** The size of the tokens that are remembered, in bytes. */
+  get bytes(): number {
+    return this.#verified.bytes;
+  }
+
+  find(digest: string, now: number): KnownCaller | undefined {
+    const known = this.#verified.get(digest);
+    return known !== undefined && now < known.until && known.caller.isValidAt(now) ? known.caller : undefined;
+  }
+
+  async check(token: string, digest: string): Promise<KnownCaller | 'stale' | undefined> {
+    if (token.split('.', 4).length !== 3) return undefined;
+    try {
+      const { payload } = await this.#verify(token);
+      this.#isDown = false;
+      return this.#remember(token, digest, payload);
+    } catch (error) {
+      return this.#judge(error);
+    }
+  }
+
+  async #verify(token: string): Promise<JWTVerifyResult> {
+    try {
+      return await jwtVerify(token, this.#options.keys, this.#rules);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+      // A token that does not name its key may be of any.
+      for await (const key of error) {
+        try {
+          return await jwtVerify(token, key, this.#rules);
+        } catch (cause) {
+          if (!(cause instanceof errors.JWSSignatureVerificationFailed)) throw cause;
+        }
+      }
+      throw new errors.JWSSignatureVerificationFailed();
+    }
+  }
+
+  #remember(token: string, digest: string, claims: JWTPayload): KnownCaller {
+    const now = Date.now();
+    const expiresAt = (claims.exp ?? 0) * 1_000 + this.#options.clockSkew;
+    const { name, id } = identityOf(claims, digest);
+    const found = { kind: 'jwt', name, scopes: this.#scopesOf(claims), claims } as const;
+    const caller = new KnownCaller(found, expiresAt, id);
+    const until = Math.min(expiresAt, now + KNOWN_FOR);
+    const known = this.#verified.get(digest);
+    if (known === undefined) this.#verified.set(digest, { caller, until }, 2 * token.length + ENTRY_BYTES);
+    else Object.assign(known, { caller, until });
+    return caller;
+  }
+
+  /** What a failure says of a token. Throws HttpProblem when the keys could not be read. */
+  #judge(error: unknown): 'stale' | undefined {
+    // The issuer has signed it, but it has expired or is meant for somebody else. Of a key that is not known nobody can
+    // tell that the issuer has it: such a token is a guess.
+    if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed)
+      return 'stale';
+    const areKeysMissing = error instanceof errors.JWKSTimeout || error instanceof errors.JWKSInvalid;
+    if (error instanceof errors.JOSEError && error.code !== 'ERR_JOSE_GENERIC' && !areKeysMissing) {
+      return undefined;
+    }
+    if (!this.#isDown) this.#options.log.warn({ err: error }, 'keys of the identity provider not read');
+    this.#isDown = true;
+    throw new HttpProblem(503, 'NO_KEYS', 'The keys of the identity provider cannot be read now', {
+      headers: { 'retry-after': '5' },
+      cause: error,
+    });
+  }
+}
+
+/** Whom a token names: its subject, or else its client; one that names nobody is a caller by itself. */
+function identityOf({ sub, client_id, azp }: JWTPayload, digest: string) {
+  if (isName(sub)) return { name: sub, id: `jwt:${sub}` };
+  const client = [client_id, azp].find(isName);
+  return client === undefined
+    ? { name: '', id: `jwt-token:${digest}` }
+    : { name: client, id: `jwt-client:${client}` };
+}
+
+function isName(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}

@@ -1,0 +1,13 @@
+/** What an operation does: GraphQL's queries and subscriptions read, its mutations write. */
+export type Need = 'read' | 'write';
+
+/** Which operations need credentials. */
+export type Required = 'none' | 'write' | 'all';
+
+/** The scopes that operations need. */
+export type NeededScopes = Readonly<Record<Need, string>>;
+
+/** Whether an operation needs credentials. */
+export function isRequired(required: Required, need: Need): boolean {
+  return required === 'all' || (required === 'write' && need === 'write');
+}

@@ -1,0 +1,337 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import type { Config } from '../config/load.ts';
+import type { Door } from '../config/options/options.ts';
+import { socketPathOf } from '../core/addresses.ts';
+import { describeError } from '../core/errors.ts';
+import { whenReady } from '../core/maybe-promise.ts';
+import { createSender, type Receiver } from '../http/client.ts';
+import { sentName } from '../inbox/event-names.ts';
+import type { Backlog, Inbox } from '../inbox/inbox.ts';
+import type { ConsoleDoor, ConsoleView, TestAnswer, TestSender } from '../management/console/console-view.ts';
+import { isExposed } from '../management/guard.ts';
+import { UnsignableError } from '../signatures/hmac.ts';
+import type { Signer } from '../signatures/schemes.ts';
+import {
+  buildBody,
+  defaultLayout,
+  type SourceLayout,
+  type SourceSettings,
+  signDelivery,
+} from '../signatures/sources.ts';
+import { token } from '../signatures/stripe.ts';
+import { parseDatabaseUrl } from '../sql/database.ts';
+import { History, type HistorySource, type Traffic } from '../telemetry/history.ts';
+import type { Statistic } from '../telemetry/meter.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { HttpProblem } from '../transport/problem.ts';
+import { doorAddresses } from './banner.ts';
+import type { Parts } from './context.ts';
+import { accessOf, closedInConsole, includeList } from './door-security.ts';
+import { webhookSettings } from './webhook-door.ts';
+
+const ENGINES = { sqlite: 'SQLite', postgres: 'PostgreSQL' } as const;
+
+/** The history of all doors that are open so far, until the service stops. */
+export function openHistory({ metrics, doors, openedDatabase, onStop, config }: Parts): History {
+  const traffic = new Map([...doors].map(([door, each]) => [door, each.traffic]));
+  const inbox = config.settings.interfaces.includes('webhook') ? openedDatabase()?.inbox : undefined;
+  const { sources } = onStop(historySources({ metrics, traffic, inbox }));
+  return onStop(new History(sources));
+}
+
+/** What the console shows beside the endpoints. `secrets` are those of /webhook, if that door is open. */
+export function consoleView(parts: Parts, secrets: (() => readonly string[]) | undefined): ConsoleView {
+  const { config, openedDatabase } = parts;
+  const { settings } = config;
+  const database = openedDatabase();
+  return {
+    localOnly: socketPathOf(settings['management.port']) !== undefined,
+    hosts: [settings.host, ...settings['http.hosts']],
+    closed: closedInConsole(config),
+    role: settings['management.consoleRole'],
+    doors: () => consoleDoors(parts),
+    database: database && ENGINES[parseDatabaseUrl(settings['database.url'])?.engine ?? 'sqlite'],
+    users: database?.users,
+    processes: database?.processes?.bind(database),
+    sender:
+      secrets &&
+      createTestSender({
+        sources: webhookSettings(config).sources,
+        secrets,
+        receiver: (path) => receiverOf(parts, path),
+      }),
+  };
+}
+
+/** The doors with their addresses, as the start prints them. */
+function consoleDoors(parts: Parts): readonly ConsoleDoor[] {
+  const urls = [...parts.doors.keys()].map((door) => [door, urlOf(parts, door)] as const);
+  const addresses = doorAddresses(
+    Object.fromEntries(urls.filter(([, url]) => url !== undefined)),
+    parts.config,
+  );
+  return [...addresses].map(([name, url]) => {
+    return { name, url, page: name !== 'webhook' && socketPathOf(url) === undefined };
+  });
+}
+
+/** The base URL of a door on this machine, or its Unix socket; undefined before it listens. */
+function urlOf({ doors, config }: Parts, door: Door): string | undefined {
+  const address = doors.get(door)?.app.server.address();
+  if (address === null || address === undefined) return undefined;
+  if (typeof address === 'string') return `unix:${address}`;
+  const scheme = config.settings['tls.cert'] === undefined ? 'http' : 'https';
+  const { address: host, port } = address;
+  if (host === '0.0.0.0' || host === '::') return `${scheme}://127.0.0.1:${port}`;
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** The webhook door at a path, as this process reaches it; undefined before it listens. */
+function receiverOf(parts: Parts, path: string): Receiver | undefined {
+  const url = urlOf(parts, 'webhook');
+  if (url === undefined) return undefined;
+  const socketPath = socketPathOf(url);
+  if (socketPath !== undefined) return { url: new URL(`http://localhost${path}`), socketPath };
+  const file = parts.config.settings['tls.cert'];
+  const receiver = { url: new URL(url + path) };
+  // Its names are for others; read anew, because it may change.
+  return file === undefined ? receiver : { ...receiver, certificate: readFileSync(file, 'utf8') };
+}
+
+/** The address of the console, from those of the doors; undefined when it is not served. */
+export function consoleAddress(addresses: ReadonlyMap<Door, string>, config: Config): string | undefined {
+  const { settings } = config;
+  const exclude = settings['management.exclude'];
+  const rules = { include: includeList(config), exclude, access: accessOf(settings) };
+  const base = addresses.get('management');
+  // No browser opens a Unix socket.
+  return base === undefined || socketPathOf(base) !== undefined || !isExposed('console', rules)
+    ? undefined
+    : `${base.replace(/\/$/, '')}/console`;
+}
+
+/** Sampling interval of the delay in milliseconds. */
+const RESOLUTION = 20;
+/** Counting a long backlog is slow: of the time between two counts it takes at most this share. */
+const BACKLOG_SHARE = 0.005;
+
+/** What the history of a service is made of. */
+interface HistoryParts {
+  readonly metrics: Metrics;
+  readonly traffic: ReadonlyMap<string, Traffic>;
+  /** Of the webhook door, if it is open. */
+  readonly inbox: Pick<Inbox, 'backlog'> | undefined;
+}
+
+/** The columns of the history; disposing of it ends the measurement of the event loop. */
+export function historySources({ metrics, traffic, inbox }: HistoryParts) {
+  const doors = [...traffic].flatMap(([door, each]) => trafficSources(door, each));
+  const loop = eventLoopSources();
+  const sources: readonly HistorySource[] = [
+    ...doors,
+    ...loop.sources,
+    ...processSources(),
+    ...databaseSources(metrics),
+    ...(inbox === undefined ? [] : inboxSources(metrics, inbox)),
+  ];
+  return { sources, [Symbol.dispose]: () => loop[Symbol.dispose]() };
+}
+
+function trafficSources(door: string, traffic: Traffic): readonly HistorySource[] {
+  const { durations: histogram } = traffic;
+  const replies = () => traffic.replies;
+  return [
+    { kind: 'rate', name: `${door}.requests`, unit: '1/s', read: replies },
+    { kind: 'ratio', name: `${door}.errors`, unit: 'share', read: () => traffic.errors, per: replies },
+    { kind: 'percentile', name: `${door}.p50`, unit: 'ms', histogram, share: 0.5 },
+    { kind: 'percentile', name: `${door}.p99`, unit: 'ms', histogram, share: 0.99 },
+  ];
+}
+
+function eventLoopSources() {
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION });
+  delay.enable();
+  // Each of the three resolutions reads it, all at the same tick.
+  let read = { p99: 0, max: 0 };
+  let before = performance.eventLoopUtilization();
+  let busy = 0;
+  let at = Number.NEGATIVE_INFINITY;
+  const refresh = () => {
+    if (performance.now() - at < 500) return;
+    at = performance.now();
+    read = { p99: late(delay.percentile(99)), max: late(delay.max) };
+    delay.reset();
+    const now = performance.eventLoopUtilization();
+    busy = performance.eventLoopUtilization(now, before).utilization;
+    before = now;
+  };
+  const reading = (of: () => number) => () => {
+    refresh();
+    return of();
+  };
+  const sources: readonly HistorySource[] = [
+    { kind: 'peak', name: 'eventloop.p99', unit: 'ms', read: reading(() => read.p99) },
+    { kind: 'peak', name: 'eventloop.max', unit: 'ms', read: reading(() => read.max) },
+    { kind: 'mean', name: 'eventloop.utilization', unit: 'share', read: reading(() => busy) },
+  ];
+  return { sources, [Symbol.dispose]: () => delay.disable() };
+}
+
+/** The histogram holds the time between two samples, in nanoseconds. */
+function late(nanoseconds: number): number {
+  const milliseconds = nanoseconds / 1e6 - RESOLUTION;
+  return milliseconds > 0 && milliseconds < 1e9 ? milliseconds : 0;
+}
+
+function processSources(): readonly HistorySource[] {
+  return [
+    {
+      kind: 'rate',
+      name: 'process.cpu',
+      unit: 'cores',
+      read: () => {
+        const { user, system } = process.cpuUsage();
+        return (user + system) / 1e6;
+      },
+    },
+    { kind: 'mean', name: 'process.memory', unit: 'bytes', read: () => process.memoryUsage.rss() },
+    { kind: 'mean', name: 'process.heap', unit: 'bytes', read: () => process.memoryUsage().heapUsed },
+  ];
+}
+
+function databaseSources(metrics: Metrics): readonly HistorySource[] {
+  const commits = total(metrics, 'database.commits', 'COUNT');
+  const seconds = total(metrics, 'database.commits', 'TOTAL_TIME');
+  const writes = total(metrics, 'database.writes', 'COUNT');
+  return [
+    { kind: 'rate', name: 'database.commits', unit: '1/s', read: commits },
+    { kind: 'ratio', name: 'database.batch', unit: 'writes', read: writes, per: commits },
+    {
+      kind: 'ratio',
+      name: 'database.commit',
+      unit: 'ms',
+      read: () => seconds() * 1_000,
+      per: commits,
+    },
+  ];
+}
+
+function inboxSources(metrics: Metrics, inbox: Pick<Inbox, 'backlog'>): readonly HistorySource[] {
+  let last: Backlog | undefined;
+  let next = 0;
+  const refresh = () => {
+    const began = performance.now();
+    if (began < next) return;
+    next = Number.POSITIVE_INFINITY;
+    const done = (backlog: Backlog | undefined) => {
+      last = backlog;
+      next = performance.now() + (performance.now() - began) / BACKLOG_SHARE;
+    };
+    whenReady(inbox.backlog(), done)?.catch(() => done(undefined));
+  };
+  const value = (name: string, unit: string, of: (backlog: Backlog) => number): HistorySource => ({
+    kind: 'peak',
+    name,
+    unit,
+    read() {
+      refresh();
+      return last === undefined ? Number.NaN : of(last);
+    },
+  });
+  return [
+    {
+      kind: 'rate',
+      name: 'inbox.received',
+      unit: '1/s',
+      read: total(metrics, 'webhook.deliveries', 'COUNT'),
+    },
+    value('inbox.open', 'jobs', ({ open }) => open),
+    value('inbox.age', 's', ({ oldestAt }) =>
+      oldestAt === undefined ? 0 : Math.max(0, Date.now() - oldestAt) / 1_000,
+    ),
+    value('inbox.dead', 'jobs', ({ dead }) => dead),
+  ];
+}
+
+/** The sum of a statistic over all series of a meter; 0 before it is there. */
+function total(metrics: Metrics, name: string, statistic: Statistic): () => number {
+  return () => {
+    let sum = 0;
+    for (const series of metrics.meter(name)?.series() ?? []) {
+      for (const each of series.measure()) if (each.statistic === statistic) sum += each.value;
+    }
+    return sum;
+  };
+}
+
+/** A test delivery has this long for its answer, in milliseconds. */
+const TIMEOUT = 10_000;
+/** Of the answer so much is shown, in characters. */
+const MAX_ANSWER = 2_000;
+
+interface TestSenderOptions {
+  readonly sources: readonly SourceSettings[];
+  /** The secrets that /webhook accepts now. */
+  secrets(): readonly string[];
+  /** The webhook door at one of its paths; undefined before it listens. */
+  receiver(path: string): Receiver | undefined;
+}
+
+/** Sends test deliveries to the service's own webhook door, each signed as its sender would. */
+function createTestSender({ sources, secrets, receiver }: TestSenderOptions): TestSender {
+  function sign(source: SourceSettings | undefined): {
+    readonly layout: SourceLayout;
+    readonly sign: Signer;
+  } {
+    if (source !== undefined) return { layout: source, sign: source.signature.signer(source.secrets) };
+    const accepted = secrets();
+    const signer = accepted.length === 0 ? () => ({}) : token('x-webhook-token').signer(accepted);
+    return { layout: defaultLayout('token'), sign: signer };
+  }
+
+  function signed(name: string, called: string, data: unknown) {
+    const source = sources.find((each) => each.name === name);
+    if (source === undefined && name !== '') throw wrong('There is no such source');
+    const { layout, sign: signer } = sign(source);
+    const event = sentName(layout, called);
+    const id = randomUUID();
+    try {
+      const body = buildBody(layout, { event, data, id });
+      const timestamp = Math.floor(Date.now() / 1_000);
+      return { body, headers: signDelivery(layout, signer, { id, event, body, timestamp }) };
+    } catch (error) {
+      throw error instanceof UnsignableError ? wrong(sentence(error.message)) : error;
+    }
+  }
+
+  return {
+    sources: () => [
+      { name: '', scheme: secrets().length === 0 ? 'none' : 'token', event: 'new_commit' },
+      ...sources.map(({ name, scheme, events }) => {
+        return { name, scheme, event: [...events.keys()][0] ?? 'new_commit' };
+      }),
+    ],
+    async send(source, event, data): Promise<TestAnswer> {
+      const { body, headers } = signed(source, event, data);
+      const door = receiver(source === '' ? '/webhook' : `/webhook/${encodeURIComponent(source)}`);
+      if (door === undefined) throw wrong('The webhook door does not listen');
+      using sender = createSender(door);
+      try {
+        const reply = await sender.post(headers, body, AbortSignal.timeout(TIMEOUT));
+        return { ...reply, body: reply.body.slice(0, MAX_ANSWER) };
+      } catch (cause) {
+        throw new HttpProblem(502, 'TEST_DELIVERY_UNSENT', `No answer: ${describeError(cause)}`, { cause });
+      }
+    },
+  };
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function wrong(message: string): HttpProblem {
+  return new HttpProblem(400, 'TEST_DELIVERY', message);
+}

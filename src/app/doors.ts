@@ -1,0 +1,260 @@
+import type { FastifyInstance } from 'fastify';
+import type { Audit } from '../access/audit.ts';
+import type { BasicUser } from '../access/basic.ts';
+import type { ApiGate } from '../access/gate.ts';
+import { openGate } from '../access/open-gate.ts';
+import { type Config, ConfigError, type ModuleCheck } from '../config/load.ts';
+import type { InfoPart } from '../config/options/management.ts';
+import { type Door, type Settings, settingsOf } from '../config/options/options.ts';
+import { effectiveOptions } from '../config/options-table.ts';
+import type { ApiTokensConfig } from '../config/schema/code.ts';
+import type { ContextDetails, GraphqlContext } from '../config/schema/graphql.ts';
+import type { KnownSecrets } from '../core/redaction.ts';
+import { graphql } from '../graphql/graphql.ts';
+import { graphqlErrors } from '../graphql/graphql-errors.ts';
+import { ownSchema, usersForCode } from '../graphql/own-schema.ts';
+import { sdlOf, usersSchema } from '../graphql/users-schema.ts';
+import { addFrontPage } from '../http/pages.ts';
+import type { ApiSources } from '../management/api-sources.ts';
+import type { DeliveriesView } from '../management/endpoints/deliveries.ts';
+import { type ExposureRules, isExposed } from '../management/guard.ts';
+import { management } from '../management/management.ts';
+import { managementErrors, NOT_FOUND, refuse } from '../management/management-errors.ts';
+import type { SpringBootAdminOptions } from '../management/spring-boot-admin.ts';
+import { LocalUserFeed } from '../relations/events.ts';
+import { MemoryUserStore } from '../relations/memory-user-store.ts';
+import { rest } from '../rest/rest.ts';
+import { restErrors } from '../rest/rest-errors.ts';
+import type { Database } from '../sql/database.ts';
+import { HealthRegistry } from '../telemetry/health.ts';
+import type { Loggers } from '../telemetry/loggers.ts';
+import { ExchangeLog } from '../transport/records.ts';
+import { auditRefusals } from './audit.ts';
+import { readBuildInfo } from './banner.ts';
+import { consoleView, openHistory } from './console.ts';
+import type { Parts } from './context.ts';
+import { accessOf, includeList } from './door-security.ts';
+import { healthChecks, healthWatch } from './health.ts';
+import { readPackageInfo } from './package-info.ts';
+import { replayPlanOf } from './webhook-door.ts';
+
+/** Wires the GraphQL door over users in memory, or over those of the database. Throws ConfigError. */
+export function openGraphqlDoor({ config, metrics, database, listener, apis, api }: Parts): void {
+  const { settings, code, file } = config;
+  const options = settingsOf(settings, 'graphql');
+  const { users, userFeed } = options.users === 'memory' ? inMemory(options.maxUsers) : database();
+  const problems: string[] = [];
+  const schema = ownSchema(code.graphql, usersSchema(users, userFeed), file ?? 'configuration', problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  apis.sdl = () => sdlOf(schema);
+  const portico: GraphqlContext = { users: usersForCode(users, userFeed) };
+  const { context } = code.graphql;
+  const app = listener('graphql', graphqlErrors);
+  app.register(graphql, {
+    ...options,
+    limits: options,
+    schema,
+    metrics,
+    api,
+    cors: settingsOf(settings, 'graphql.cors'),
+    context: context && ((request, details) => context(request, withDetails(portico, details))),
+    contextValue: portico,
+  });
+  addFrontPage(app, {
+    title: 'Portico: GraphQL',
+    about: 'The GraphQL door. In a browser the endpoint is an editor for queries.',
+    paths: { [options.path]: 'Queries, mutations and subscriptions, by POST or GET.' },
+  });
+}
+
+/** A signal that nobody reads is not made. */
+function withDetails(portico: GraphqlContext, details: ContextDetails): GraphqlContext & ContextDetails {
+  return {
+    ...portico,
+    connectionParams: details.connectionParams,
+    caller: details.caller,
+    get abortSignal() {
+      return details.abortSignal;
+    },
+  };
+}
+
+/** Checks the schema of a configuration module without its users. */
+export const checkSchema: ModuleCheck = ({ graphql: given }, name, _resolveSecret, problems) => {
+  const { users, userFeed } = inMemory(0);
+  ownSchema(given, usersSchema(users, userFeed), name, problems);
+};
+
+function inMemory(maxUsers: number) {
+  const userFeed = new LocalUserFeed();
+  return { users: new MemoryUserStore(userFeed, maxUsers), userFeed };
+}
+
+/** Wires the REST door over the users of the database. */
+export function openRestDoor({ config, database, listener, apis, api }: Parts): void {
+  const { requireIfMatch, idempotencyHours, maxImportBytes, maxStreams } = settingsOf(
+    config.settings,
+    'rest',
+  );
+  const { users, userFeed: feed } = database();
+  listener('rest', restErrors).register(rest, {
+    users,
+    feed,
+    requireIfMatch,
+    idempotencyHours,
+    maxImportBytes,
+    maxStreams,
+    api,
+    cors: settingsOf(config.settings, 'rest.cors'),
+  });
+  apis.doors.set('rest', async () => (await import('../rest/rest-api.ts')).restApi('', api));
+}
+
+/** Wires the management door, last of all: it shows the other doors. `webhookSecrets` are those of /webhook, if it is open. */
+export function openManagementDoor(parts: Parts, webhookSecrets?: () => readonly string[]): void {
+  const { config, readiness, metrics, listener } = parts;
+  const { settings, code } = config;
+  const app = listener('management', managementErrors);
+  const basePath = settings['management.basePath'];
+  // contract 5: at the root everything is the endpoints' own
+  if (basePath !== '/') addOutside(app, basePath);
+  app.register(management, {
+    ...managementViews(parts, {
+      include: includeList(config),
+      exclude: settings['management.exclude'],
+    }),
+    console: consoleView(parts, webhookSecrets),
+    basePath,
+    showValues: settings['management.showValues'],
+    users: managementUsers(config),
+    role: settings['management.role'],
+    maxFailedLogins: settings['management.maxFailedLogins'],
+    ...packageInfo(settings['management.info']),
+    health: new HealthRegistry(healthChecks(parts), { onChecked: healthWatch(parts) }),
+    healthGroups: code.healthGroups,
+    showDetails: settings['management.showDetails'],
+    readiness,
+    metrics,
+    environment: { activeProfiles: settings.profiles, propertySources: config.sources },
+    endpoints: code.endpoints,
+    springBootAdmin: springBootAdmin(settings),
+  });
+}
+
+/** What is outside the base path. */
+function addOutside(app: FastifyInstance, basePath: string): void {
+  app.setNotFoundHandler((request, reply) => refuse(NOT_FOUND, request, reply));
+  addFrontPage(app, {
+    title: 'Portico: management',
+    about: 'The management door: health, metrics and the inside of the service.',
+    paths: {
+      [basePath]: 'The management endpoints.',
+      '/livez': 'Whether the process lives, for an orchestrator.',
+      '/readyz': 'Whether it takes requests, for a balancer.',
+    },
+  });
+}
+
+function springBootAdmin(settings: Settings): SpringBootAdminOptions | undefined {
+  const { url, ...options } = settingsOf(settings, 'management.springBootAdmin');
+  return url === undefined ? undefined : { url, ...options };
+}
+
+/** What /info shows of the program. */
+function packageInfo(info: readonly InfoPart[]) {
+  const { name, version } = readPackageInfo();
+  const { time, git } = readBuildInfo();
+  return { build: { name, artifact: name, version, time }, git, info };
+}
+
+/** What the management door shows of the service, and the rules of exposure. */
+function managementViews(parts: Parts, lists: Pick<ExposureRules, 'include' | 'exclude'>) {
+  const { config, secrets, loggers, logTail, requestTail, doors } = parts;
+  const { settings } = config;
+  const rules = { ...lists, access: accessOf(settings) };
+  const hasConsole = isExposed('console', rules);
+  return {
+    ...rules,
+    secrets,
+    configuration: effectiveOptions(settings, config.sources),
+    loggers,
+    exchanges: isExposed('httpexchanges', rules) ? recordExchanges(parts) : undefined,
+    auditEvents: parts.audit && parts.openedDatabase()?.audit,
+    audit: parts.audit,
+    deliveries: hasConsole || isExposed('deliveries', rules) ? viewDeliveries(parts) : undefined,
+    history: hasConsole || isExposed('history', rules) ? openHistory(parts) : undefined,
+    logTail,
+    requests: requestTail,
+    mappings: new Map(Array.from(doors, ([door, { routes }]) => [door, routes])),
+    apis: apisOf(parts),
+    shutDown: () => parts.requestStop(),
+  };
+}
+
+function apisOf({ apis, doors }: Parts): ApiSources {
+  const portOf = (door: Door) => {
+    const address = doors.get(door)?.app.server.address();
+    return typeof address === 'object' && address !== null ? address.port : undefined;
+  };
+  return {
+    doors: new Map(Array.from(apis.doors, ([door, api]) => [door, { api, port: () => portOf(door) }])),
+    sdl: () => apis.sdl?.(),
+  };
+}
+
+/** Only when exposed: it costs something at every request. */
+function recordExchanges({ doors }: Parts): ExchangeLog {
+  const log = new ExchangeLog();
+  for (const door of doors.values()) door.recordExchanges(log);
+  return log;
+}
+
+/** Undefined when no door has opened the database. */
+function viewDeliveries({ config, openedDatabase }: Parts): DeliveriesView | undefined {
+  const database = openedDatabase();
+  return database && { log: database.deliveries, plan: replayPlanOf(config) };
+}
+
+interface ApiParts {
+  readonly loggers: Loggers;
+  readonly secrets: KnownSecrets;
+  /** Whose tokens come in too; undefined where no door needs a database. */
+  readonly database: Database | undefined;
+  readonly audit: Audit | undefined;
+}
+
+/** Opens the gate of REST and GraphQL; undefined where the configuration asks for none. Rejects with ConfigError. */
+export async function openApi(
+  config: Config,
+  { loggers, secrets, database, audit }: ApiParts,
+): Promise<ApiGate | undefined> {
+  const { settings, code, file, resolveSecret } = config;
+  return openGate(
+    {
+      ...settingsOf(settings, 'api'),
+      jwt: settingsOf(settings, 'api.jwt'),
+      tokens: code.apiTokens as ApiTokensConfig | undefined,
+      users: managementUsers(config),
+      stored: database?.apiTokens,
+      writeDelay: database?.writeDelay,
+    },
+    {
+      resolve: resolveSecret,
+      name: file ?? 'configuration',
+      // A logger that nobody uses would be in the list of loggers.
+      get log() {
+        return loggers.child('api');
+      },
+      onSecrets: (found) => secrets.add(found),
+      // REST has a status for each of its refusals.
+      onRefused: auditRefusals(audit, 'graphql'),
+    },
+  );
+}
+
+/** The users of the management door: the configured one has the required role (contract 5). */
+function managementUsers({ settings, code }: Config): readonly BasicUser[] {
+  const { 'management.user': user, 'management.password': password, 'management.role': role } = settings;
+  if (user === undefined || password === undefined) return code.users;
+  return [{ user, password, roles: role === undefined ? [] : [role] }, ...code.users];
+}

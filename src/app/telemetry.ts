@@ -1,0 +1,46 @@
+import type { Door } from '../config/options/options.ts';
+import { attemptSpans, type TraceTarget } from '../inbox/dispatch/attempt.ts';
+import { type Database, databaseAt } from '../sql/database.ts';
+import { tracedDatabase } from '../sql/open.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import {
+  childSpans,
+  observeMeters,
+  type Registered,
+  requestSpans,
+  traceContextOf,
+} from '../telemetry/opentelemetry.ts';
+import { storedTrace, traceOfHeaders } from '../telemetry/trace.ts';
+import type { RequestTracing } from '../transport/request-metrics.ts';
+
+/** What the parts of the service record as spans, where an SDK for traces is registered. */
+export interface Tracing {
+  requests(door: Door): RequestTracing;
+  database(database: Database, url: string): Database;
+  readonly traceTarget: TraceTarget;
+  readonly traceOf: typeof traceOfHeaders;
+}
+
+/** Spans by OpenTelemetry, of one in so many of what comes without a trace. */
+export function openTracing({ api, traces }: Registered, oneIn: number): Tracing | undefined {
+  if (!traces) return undefined;
+  const isChosen = () => oneIn === 1 || Math.random() * oneIn < 1;
+  return {
+    requests: (door) => requestSpans(api, door, isChosen),
+    database(database, url) {
+      const system = databaseAt(url).engine === 'sqlite' ? 'sqlite' : 'postgresql';
+      return tracedDatabase(database, system, childSpans(api, api.SpanKind.CLIENT));
+    },
+    traceTarget: attemptSpans(api, isChosen),
+    // The span of the request, which the SDK may have begun without a parent.
+    traceOf(exchange) {
+      const span = api.trace.getActiveSpan();
+      return span === undefined ? traceOfHeaders(exchange) : storedTrace(traceContextOf(span.spanContext()));
+    },
+  };
+}
+
+/** Shows the meters to OpenTelemetry, where an SDK for metrics is registered. */
+export function exportMeters({ api, metrics }: Registered, meters: Metrics): AsyncDisposable | undefined {
+  return metrics ? observeMeters(api, meters) : undefined;
+}

@@ -1,0 +1,95 @@
+import type { Config } from '../config/load.ts';
+import { type Argument, configRules, type OptionRules, parseArguments } from '../config/sources.ts';
+import { didYouMean, quote } from '../core/text.ts';
+import { UsageError } from './command-line.ts';
+import { endWithReader } from './terminal.ts';
+import type { CommandUsage } from './usages.ts';
+
+/** The words behind a command, sorted. */
+export interface CommandArguments {
+  /** The value of an option; undefined when it is not given. */
+  value(flag: string): string | undefined;
+  /** All values of an option that can be repeated. */
+  values(flag: string): readonly string[];
+  has(flag: string): boolean;
+  /** The words that belong to no option. */
+  readonly words: readonly string[];
+  /** The options of the configuration, as they were written. */
+  readonly config: readonly string[];
+  /** The configuration that a service called with these options would have. Rejects with ConfigError. */
+  configuration(): Promise<Config>;
+  /** The error for arguments that cannot be used. */
+  misuse(...problems: readonly string[]): UsageError;
+}
+
+/**
+ * Sorts the words behind a command. Throws UsageError with everything that is wrong, unless only options of the
+ * configuration are: loading that reports them with its other problems. No message shows what may be part of a secret.
+ */
+export function readArguments(usage: CommandUsage, argv: readonly string[]): CommandArguments {
+  const { topic, options, maxWords = 0, standalone = false } = usage;
+  const shared: OptionRules = standalone ? new Map() : configRules;
+  const own = options.map((option) => [option.flag, option] as const);
+  const found = parseArguments(argv, new Map([...own, ...shared]), topic);
+  const misuse = (...problems: readonly string[]) => new UsageError(problems, topic);
+
+  const isShared = ({ flag }: Argument) => flag !== undefined && shared.has(flag);
+  const words = found.filter(({ flag }) => flag === undefined).map(({ value }) => value);
+  const config = found.filter(isShared);
+  const problems = found.filter((argument) => !isShared(argument)).flatMap(problemsOf);
+  if (problems.length === 0 && words.length > maxWords) problems.push(tooManyWords(usage));
+  if (problems.length > 0) throw misuse(...problems, ...config.flatMap(problemsOf));
+
+  const written = config.flatMap((argument) => argument.written);
+  const values = (flag: string) => found.filter((each) => each.flag === flag).map(({ value }) => value);
+  return {
+    value: (flag) => values(flag)[0],
+    values,
+    has: (flag) => values(flag).length > 0,
+    words,
+    config: written,
+    async configuration() {
+      // Loaded only by the commands that need it.
+      const { loadConfig } = await import('../config/load.ts');
+      return loadConfig({ argv: written, env: process.env, cwd: process.cwd() });
+    },
+    misuse,
+  };
+}
+
+/** A word is a problem only when it looks like an option. */
+function problemsOf({ flag, value, problem }: Argument): readonly string[] {
+  const allowed = flag === undefined && (value === '-' || !value.startsWith('-'));
+  return problem === undefined || allowed ? [] : [problem];
+}
+
+function tooManyWords({ topic, words, maxWords = 0 }: CommandUsage): string {
+  const takes = maxWords === 0 ? 'nothing but options' : `${words}, no more`;
+  return `${topic} takes ${takes}; put a value with spaces in quotes`;
+}
+
+type Run = (argv: readonly string[]) => Promise<number>;
+
+/**
+ * Runs the part of a command that the first word names. Each is loaded only when it is called. Rejects with UsageError for
+ * another word.
+ */
+export async function runPart(
+  command: string,
+  parts: ReadonlyMap<string, () => Promise<Run>>,
+  argv: readonly string[],
+): Promise<number> {
+  const [name, ...rest] = argv;
+  const names = [...parts.keys()];
+  const load = parts.get(name ?? '');
+  if (load === undefined) {
+    const problem =
+      name === undefined || name.startsWith('-')
+        ? `${command} needs one of ${names.join(', ')} behind it`
+        : `${quote(name)} is not one of ${names.join(', ')}${didYouMean(name, names)}`;
+    throw new UsageError([problem], command);
+  }
+  const run = await load();
+  endWithReader();
+  return run(rest);
+}

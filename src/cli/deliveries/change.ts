@@ -1,0 +1,370 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { AuditData } from '../../access/audit.ts';
+import { replayPlanOf } from '../../app/webhook-door.ts';
+import type { Config } from '../../config/load.ts';
+import { StoreUnavailableError } from '../../core/errors.ts';
+import { printable } from '../../core/text.ts';
+import {
+  type DeliveryFilter,
+  type DeliveryLog,
+  type DeliveryStatus,
+  type DeliverySummary,
+  deliveryPages,
+  discardDelivery,
+  isDiscardable,
+  isOpen,
+  replayDelivery,
+} from '../../inbox/operations.ts';
+import { auditCommand } from '../access.ts';
+import { type CommandArguments, readArguments } from '../arguments.ts';
+import { UsageError } from '../command-line.ts';
+import { openExisting } from '../database.ts';
+import {
+  confirmed,
+  counted,
+  INTERRUPTED,
+  interruption,
+  note,
+  type Progress,
+  print,
+  printJson,
+  showProgress,
+} from '../terminal.ts';
+import { type CommandUsage, usages } from '../usages.ts';
+import { eventText } from './cells.ts';
+import { filterOf } from './filter.ts';
+
+/**
+ * Runs a command that acts on deliveries, named by its words or matched by its options, by the action for its
+ * configuration. Resolves to the exit code.
+ */
+export async function bulkCommand(
+  usage: CommandUsage,
+  argv: readonly string[],
+  actionOf: (config: Config) => BulkAction,
+): Promise<number> {
+  const args = readArguments(usage, argv);
+  const filter = filterOf(args);
+  checkSelection(args, filter);
+  const config = await args.configuration();
+  const action = actionOf(config);
+  await using database = await openExisting(config, 'deliveries');
+  using signal = interruption();
+  const log = database.deliveries;
+  const ids = new Set<string>();
+  // All before the first is touched: one that is ambiguous changes nothing.
+  for (const word of args.words) ids.add((await idNamed(log, word)) ?? word);
+  const named = ids.size > 0;
+  const chosen = named
+    ? { batches: namedBatches(ids), matched: ids.size }
+    : await choose(action, log, filter, args.has('--yes'), signal);
+  if (typeof chosen === 'number') return chosen;
+  const { batches, matched } = chosen;
+  if (!named && matched > 0) note(`${action.verb}ing ${counted(matched, 'delivery', 'deliveries')}.`);
+  const result = await runShown(action, log, batches, matched, signal);
+  if (result.done > 0) {
+    await auditCommand(config.settings, database, `DELIVERIES_${action.done.toUpperCase()}`, {
+      ...textsOf(filter),
+      count: result.done,
+      delivery: named && ids.size === 1 ? [...ids][0] : undefined,
+    });
+  }
+  return reportBulk({ action, matched, result, named, json: args.has('--json') });
+}
+
+/** What a filter matches, as audit data. */
+function textsOf(filter: DeliveryFilter): AuditData {
+  return Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)]));
+}
+
+/** Runs with a line of progress, which is cleared before anything else is printed. */
+async function runShown(
+  action: BulkAction,
+  log: DeliveryLog,
+  batches: Batches,
+  total: number,
+  signal: AbortSignal,
+): Promise<BulkResult> {
+  using progress = showProgress(`${action.verb}ing`, total);
+  return await runBulk(action, log, batches, signal, progress);
+}
+
+/** Deliveries are named or filtered, and never all of them by default. */
+function checkSelection(args: CommandArguments, filter: DeliveryFilter): void {
+  const named = args.words.length > 0;
+  const filtered = Object.keys(filter).length > 0;
+  if (named && filtered) {
+    throw args.misuse('name ids, or say what the deliveries have in common; not both');
+  }
+  if (!named && !filtered) {
+    throw args.misuse(
+      'say which deliveries: by their ids, or with --dead, --status, --event, --source, --since, --until or --text',
+    );
+  }
+}
+
+/** The deliveries that match, counted and confirmed; the exit code when that was interrupted or declined. */
+async function choose(
+  action: BulkAction,
+  log: DeliveryLog,
+  filter: DeliveryFilter,
+  yes: boolean,
+  signal: AbortSignal,
+): Promise<{ readonly batches: Batches; readonly matched: number } | number> {
+  const pages = await select(log, filter, ({ status }) => action.eligible(status));
+  const matched = await countMatching(pages(), signal);
+  if (matched === undefined) return INTERRUPTED;
+  const chosen = { batches: batchesOf(pages()), matched };
+  if (matched === 0 || yes) return chosen;
+  const question = `${action.verb} ${counted(matched, 'delivery', 'deliveries')}?`;
+  if (await confirmed(question, signal)) return chosen;
+  note(`Nothing was ${action.done}.`);
+  return signal.aborted ? INTERRUPTED : 1;
+}
+
+/** Undefined when it was interrupted. */
+async function countMatching(pages: Pages, signal: AbortSignal): Promise<number | undefined> {
+  using progress = showProgress('Counting', undefined);
+  let count = 0;
+  for await (const page of pages) {
+    if (signal.aborted) return undefined;
+    count += page.length;
+    progress.update(count);
+  }
+  return count;
+}
+
+/** Why an action did not change a delivery. */
+export const REFUSALS = {
+  'not-found': 'there is no such delivery',
+  open: 'it is still open; wait for its end, or discard it first',
+  'no-handler': 'nothing handles it now',
+  settled: 'nothing of it is open or dead',
+} as const;
+
+export type Refusal = keyof typeof REFUSALS;
+
+/** An action on many deliveries. */
+export interface BulkAction {
+  /** As in "Replay 5 deliveries?". */
+  readonly verb: string;
+  /** The result of `act` for a changed delivery, and the key of the JSON summary. */
+  readonly done: 'replayed' | 'discarded';
+  /** Whether a filter may match deliveries of this status. */
+  eligible(status: DeliveryStatus): boolean;
+  /** Acts on one delivery. */
+  act(log: DeliveryLog, id: string): Promise<BulkAction['done'] | Refusal>;
+}
+
+/** Lists of ids; on SQLite each is one transaction. */
+export type Batches = Iterable<readonly string[]> | AsyncIterable<readonly string[]>;
+
+/** The result of a bulk operation. */
+export interface BulkResult {
+  /** Number of deliveries that were changed. */
+  readonly done: number;
+  /** Number of deliveries that were not changed, by reason. */
+  readonly refused: ReadonlyMap<Refusal, number>;
+  /** The first 10,000 of them. */
+  readonly examples: readonly { readonly id: string; readonly reason: Refusal }[];
+  /** Why it stopped early; undefined when it is complete. */
+  readonly stopped: 'interrupted' | StoreUnavailableError | undefined;
+}
+
+const MAX_EXAMPLES = 10_000;
+
+/** Acts on deliveries batch by batch, until all are done, the database fails or the signal is aborted. */
+export async function runBulk(
+  action: BulkAction,
+  log: DeliveryLog,
+  batches: Batches,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<BulkResult> {
+  let done = 0;
+  let seen = 0;
+  const refused = new Map<Refusal, number>();
+  const examples: BulkResult['examples'][number][] = [];
+  let stopped: BulkResult['stopped'];
+
+  const run = async (batch: readonly string[]) => {
+    const began = performance.now();
+    const results: PromiseSettledResult<Awaited<ReturnType<BulkAction['act']>>>[] = [];
+    while (results.length < batch.length) {
+      const ids = batch.slice(results.length, results.length + log.maxChanges);
+      results.push(...(await Promise.allSettled(ids.map((id) => action.act(log, id)))));
+    }
+    for (const [i, result] of results.entries()) {
+      if (result.status === 'rejected') {
+        if (!(result.reason instanceof StoreUnavailableError)) throw result.reason;
+        stopped = result.reason;
+      } else if (result.value === 'replayed' || result.value === 'discarded') done++;
+      else {
+        refused.set(result.value, (refused.get(result.value) ?? 0) + 1);
+        if (examples.length < MAX_EXAMPLES) examples.push({ id: batch[i] ?? '', reason: result.value });
+      }
+    }
+    seen += batch.length;
+    progress.update(seen);
+    // Leaves the database to other writers for as long as this batch took.
+    await delay(performance.now() - began, undefined, { signal }).catch(() => {});
+  };
+
+  for await (const batch of batches) {
+    if (signal.aborted) stopped = 'interrupted';
+    if (stopped !== undefined) break;
+    await run(batch);
+  }
+  return { done, refused, examples, stopped };
+}
+
+/** Maximum number of deliveries in one batch, which is one transaction. */
+const MAX_DELIVERIES = 100;
+/** Maximum size of a batch in bytes: all its bodies are in memory at once. A larger delivery is a batch by itself. */
+const MAX_BYTES = 8 * 1024 * 1024;
+/** Number of ids in one batch when the sizes of the deliveries are not known. */
+const NAMED = 10;
+
+/** Deliveries, page by page, oldest first. */
+export type Pages = AsyncIterable<readonly DeliverySummary[]>;
+
+/**
+ * Selects the deliveries that match a filter up to the newest delivery of this moment: later arrivals are not part of it.
+ * What it resolves to reads them anew at each call.
+ */
+export async function select(
+  log: DeliveryLog,
+  filter: DeliveryFilter,
+  eligible: (delivery: DeliverySummary) => boolean,
+): Promise<() => Pages> {
+  const newest = (await log.list({}, 1)).items[0]?.seq ?? 0;
+  return async function* () {
+    for await (const { items } of deliveryPages(log, filter, { cursor: { after: 0 } })) {
+      yield items.filter((item) => item.seq <= newest && eligible(item));
+      if ((items.at(-1)?.seq ?? 0) > newest) return;
+    }
+  };
+}
+
+/** Batches of the ids of deliveries. */
+export async function* batchesOf(pages: Pages): AsyncIterable<readonly string[]> {
+  for await (const page of pages) yield* split(page);
+}
+
+function* split(page: readonly DeliverySummary[]): Iterable<readonly string[]> {
+  let batch: string[] = [];
+  let bytes = 0;
+  for (const { id, size } of page) {
+    if (batch.length === MAX_DELIVERIES || (batch.length > 0 && bytes + size > MAX_BYTES)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(id);
+    bytes += size;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/** Batches of ids that the user named. */
+export function* namedBatches(ids: ReadonlySet<string>): Iterable<readonly string[]> {
+  const all = [...ids];
+  for (let i = 0; i < all.length; i += NAMED) yield all.slice(i, i + NAMED);
+}
+
+/** The outcome of a bulk operation, and how to print it. */
+export interface BulkReport {
+  readonly action: BulkAction;
+  /** Number of deliveries that were named or matched. */
+  readonly matched: number;
+  readonly result: BulkResult;
+  /** Whether they were named by id: then one that was not changed is a failure. */
+  readonly named: boolean;
+  readonly json: boolean;
+}
+
+/** Prints the result of a bulk operation; resolves to the exit code. */
+export async function reportBulk(report: BulkReport): Promise<number> {
+  const { result, matched, named, json } = report;
+  const { done, stopped } = result;
+  await (json ? printJson(summaryOf(report)) : print(`${describe(report).join('\n')}\n`));
+  if (stopped === 'interrupted') return INTERRUPTED;
+  if (stopped !== undefined) {
+    note(`portico: ${stopped.message}`);
+    return 1;
+  }
+  return done === 0 || (named && done < matched) ? 1 : 0;
+}
+
+function summaryOf({ action, matched, result }: BulkReport) {
+  const { done, refused, examples, stopped } = result;
+  return {
+    matched,
+    [action.done]: done,
+    refused: Object.fromEntries(refused),
+    examples,
+    complete: stopped === undefined,
+  };
+}
+
+function describe({ action, matched, result, named }: BulkReport): readonly string[] {
+  const { done, refused, examples, stopped } = result;
+  if (matched === 0) return [`Nothing matches; nothing was ${action.done}.`];
+  const lines = [`${counted(done, 'delivery', 'deliveries')} ${action.done}.`];
+  for (const [reason, count] of named ? [] : refused) {
+    lines.push(`${counted(count, 'delivery was', 'deliveries were')} left: ${REFUSALS[reason]}.`);
+  }
+  if (named) lines.push(...examples.map(({ id, reason }) => `${printable(id)}: ${REFUSALS[reason]}.`));
+  if (stopped !== undefined) {
+    const seen = done + [...refused.values()].reduce((sum, count) => sum + count, 0);
+    lines.push(
+      `Stopped after ${seen.toLocaleString('en-US')} of ${matched.toLocaleString('en-US')}; the others are unchanged. Run it again to go on.`,
+    );
+  }
+  return lines;
+}
+
+/** Maximum number of deliveries that the error for an ambiguous name lists. */
+const MAX_LISTED = 10;
+
+/**
+ * The id of the delivery that a word names: its id, the beginning of one, or the sender's own id. Undefined when there is
+ * none. Rejects with UsageError, which lists the matches, when there are several.
+ */
+export async function idNamed(log: DeliveryLog, word: string): Promise<string | undefined> {
+  const ids = await log.resolve(word, MAX_LISTED + 1);
+  if (ids.length < 2) return ids[0];
+  const listed = await Promise.all(ids.slice(0, MAX_LISTED).map((id) => log.find(id)));
+  const lines = listed.flatMap((found) =>
+    found === undefined
+      ? []
+      : [
+          `  ${found.id}  ${new Date(found.receivedAt).toISOString()}  ${printable(eventText(found) ?? '')}`.trimEnd(),
+        ],
+  );
+  const more = ids.length > MAX_LISTED ? ['  and more'] : [];
+  throw new UsageError([`"${printable(word)}" names more than one delivery:`, ...lines, ...more]);
+}
+
+/** `portico deliveries discard`. Resolves to the exit code. */
+export function discardDeliveries(argv: readonly string[]): Promise<number> {
+  return bulkCommand(usages.discard, argv, () => ({
+    verb: 'Discard',
+    done: 'discarded',
+    eligible: isDiscardable,
+    act: (log, id) => discardDelivery(log, id, Date.now()),
+  }));
+}
+
+/** `portico deliveries replay`. Resolves to the exit code. */
+export function replayDeliveries(argv: readonly string[]): Promise<number> {
+  return bulkCommand(usages.replay, argv, (config) => {
+    const plan = replayPlanOf(config);
+    return {
+      verb: 'Replay',
+      done: 'replayed',
+      eligible: (status) => !isOpen(status),
+      act: (log, id) => replayDelivery(log, plan, id, Date.now()),
+    };
+  });
+}

@@ -1,0 +1,99 @@
+import { paintFor } from '../../core/text.ts';
+import { formatSpan } from '../../inbox/delivery.ts';
+import {
+  type DeliveryPage,
+  type DeliverySummary,
+  deliveryPages,
+  summaryJson,
+} from '../../inbox/operations.ts';
+import { readArguments } from '../arguments.ts';
+import { openExisting } from '../database.ts';
+import { type Column, note, print, printPainted, renderTable } from '../terminal.ts';
+import { usages } from '../usages.ts';
+import { eventText } from './cells.ts';
+import { countOf, filterOf, filterWords } from './filter.ts';
+
+/** `portico deliveries list`. Resolves to the exit code. */
+export async function listDeliveries(argv: readonly string[]): Promise<number> {
+  const args = readArguments(usages.list, argv);
+  const filter = filterOf(args);
+  const limit = countOf(args, 'limit', 20);
+  const before = countOf(args, 'before', undefined);
+  await using database = await openExisting(await args.configuration(), 'deliveries');
+  const pages = deliveryPages(database.deliveries, filter, {
+    limit,
+    ...(before !== undefined && { cursor: { before } }),
+  });
+  if (args.has('--json')) {
+    await printJson(pages);
+    return 0;
+  }
+  const { shown, next } = await printTable(pages);
+  if (shown === 0) note('No delivery matches.');
+  if (next !== undefined) {
+    const size = args.has('--limit') ? ` --limit ${limit}` : '';
+    note(`More: portico deliveries list${filterWords(args)}${size} --before ${next}`);
+  }
+  return 0;
+}
+
+/** Maximum number of rows that share column widths. */
+const BLOCK = 500;
+
+async function printTable(pages: AsyncIterable<DeliveryPage>) {
+  const columns = columnsAt(Date.now());
+  let shown = 0;
+  let block: DeliverySummary[] = [];
+  let next: number | undefined;
+  const printBlock = async () => {
+    if (block.length === 0) return;
+    const lines = renderTable(columns, block, process.stdout.isTTY ? process.stdout.columns : undefined);
+    const [title = '', ...rows] = lines;
+    await printPainted(
+      `${[...(shown === 0 ? [paintFor(process.stdout)('bold', title)] : []), ...rows].join('\n')}\n`,
+    );
+    shown += block.length;
+    block = [];
+  };
+  for await (const page of pages) {
+    block.push(...page.items);
+    next = page.next;
+    if (block.length >= BLOCK) await printBlock();
+  }
+  await printBlock();
+  return { shown, next };
+}
+
+/** Writes one document, page by page. */
+async function printJson(pages: AsyncIterable<DeliveryPage>): Promise<void> {
+  let next: number | undefined;
+  let separator = '{"items":[\n';
+  let end = '{"items":[';
+  for await (const page of pages) {
+    for (const item of page.items) {
+      await print(separator + JSON.stringify(summaryJson(item)));
+      separator = ',\n';
+      end = '\n';
+    }
+    next = page.next;
+  }
+  await print(`${end}],"next":${next ?? null}}\n`);
+}
+
+function columnsAt(now: number): readonly Column<DeliverySummary>[] {
+  return [
+    { title: 'ID', text: ({ id }) => id },
+    { title: 'STATUS', text: ({ status, plannedAt }) => status + untilTime(plannedAt, now) },
+    { title: 'AGE', text: ({ receivedAt }) => formatSpan(now - receivedAt), right: true },
+    { title: 'EVENT', text: (summary) => eventText(summary) ?? '-', least: 8 },
+    { title: 'SOURCE', text: ({ source }) => source || '-', least: 8, dispensable: 1 },
+    { title: 'TRIES', text: ({ attempts }) => String(attempts), right: true, dispensable: 2 },
+    { title: 'BYTES', text: ({ size }) => String(size), right: true, dispensable: 3 },
+  ];
+}
+
+/** The time that a delivery waits for, to the minute. */
+function untilTime(plannedAt: number | null, now: number): string {
+  if (plannedAt === null || plannedAt <= now) return '';
+  return ` until ${new Date(plannedAt).toISOString().slice(0, 16)}Z`;
+}

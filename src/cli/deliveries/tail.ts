@@ -1,0 +1,101 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { StoreUnavailableError } from '../../core/errors.ts';
+import { printable } from '../../core/text.ts';
+import { isCalled } from '../../inbox/delivery.ts';
+import {
+  type DeliveryFilter,
+  type DeliveryLog,
+  type DeliverySummary,
+  deliveryPages,
+  summaryJson,
+} from '../../inbox/operations.ts';
+import { readArguments } from '../arguments.ts';
+import { openExisting } from '../database.ts';
+import { interruption, note, print } from '../terminal.ts';
+import { usages } from '../usages.ts';
+import { eventText, pad } from './cells.ts';
+import { filterOf } from './filter.ts';
+
+/** Time between two polls, in milliseconds. */
+const INTERVAL = 500;
+/** Number of the newest deliveries of a status that each poll reads. */
+const WATCHED = 5_000;
+
+/** `portico deliveries tail`. Resolves to exit code 0 on Ctrl+C. */
+export async function tailDeliveries(argv: readonly string[]): Promise<number> {
+  const args = readArguments(usages.tail, argv);
+  const filter = filterOf(args);
+  await using database = await openExisting(await args.configuration(), 'deliveries');
+  using signal = interruption();
+  const log = database.deliveries;
+  const start = await newestArrival(log);
+  const follow =
+    filter.status === undefined ? followArrivals(log, filter, start) : followStatus(log, filter, start);
+  const line = args.has('--json') ? jsonLine : textLine;
+  note('Waiting for deliveries; Ctrl+C ends it.');
+  let problem: string | undefined;
+  while (!signal.aborted) {
+    try {
+      for await (const items of follow()) {
+        for (const item of items) await print(line(item));
+        if (signal.aborted) break;
+      }
+      problem = undefined;
+    } catch (error) {
+      // The next poll resumes where this one failed.
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      if (error.message !== problem) note(error.message);
+      problem = error.message;
+    }
+    // Rejects when the signal is aborted.
+    await delay(INTERVAL, undefined, { signal }).catch(() => {});
+  }
+  return 0;
+}
+
+/** The `seq` of the newest delivery, once all below it are stored. */
+async function newestArrival(log: DeliveryLog): Promise<number> {
+  const newest = (await log.list({}, 1)).items[0]?.seq ?? 0;
+  // A list in the order of arrival waits for deliveries that are still being stored.
+  await log.list({}, 1, { after: newest - 1 });
+  return newest;
+}
+
+/** Yields deliveries that are new since the last call. */
+type Follow = () => AsyncIterable<readonly DeliverySummary[]>;
+
+/** Every delivery once, as it arrives. It reads all and filters them here, so that the cursor passes each once. */
+function followArrivals(log: DeliveryLog, { event, source }: DeliveryFilter, start: number): Follow {
+  let after = start;
+  return async function* () {
+    for await (const { items } of deliveryPages(log, {}, { cursor: { after } })) {
+      after = items.at(-1)?.seq ?? after;
+      yield items.filter(
+        (item) =>
+          (event === undefined || isCalled(item, event)) && (source === undefined || item.source === source),
+      );
+    }
+  };
+}
+
+/** Every delivery that arrived since the start, each time it gets the status. */
+function followStatus(log: DeliveryLog, filter: DeliveryFilter, start: number): Follow {
+  let shown: ReadonlySet<number> = new Set();
+  return async function* () {
+    const { items } = await log.list(filter, WATCHED);
+    const since = items.filter(({ seq }) => seq > start);
+    const fresh = since.filter(({ seq }) => !shown.has(seq));
+    shown = new Set(since.map(({ seq }) => seq));
+    yield fresh.reverse();
+  };
+}
+
+function jsonLine(item: DeliverySummary): string {
+  return `${JSON.stringify(summaryJson(item))}\n`;
+}
+
+function textLine(summary: DeliverySummary): string {
+  const { id, status, source, receivedAt } = summary;
+  const about = `${eventText(summary) ?? '-'}${source === '' ? '' : ` from ${source}`}`;
+  return `${new Date(receivedAt).toISOString()}  ${pad(status, 10)}  ${id}  ${printable(about)}\n`;
+}

@@ -1,0 +1,171 @@
+import { flagOf, formatDefault } from '../config/options/option.ts';
+import { doors, moduleOption, type OptionKey, optionKeys, optionOf } from '../config/options/options.ts';
+import { type Paint, paintFor, plainly } from '../core/text.ts';
+import { renamedEvents } from '../signatures/sources.ts';
+import { commands, parseCommandLine } from './command-line.ts';
+import { printPainted } from './terminal.ts';
+import { type CommandUsage, usages } from './usages.ts';
+
+/** `portico help [command]` and `--help`. Rejects with UsageError for a command that does not exist. */
+export async function helpCommand(words: readonly string[]): Promise<number> {
+  await printPainted(help(words, process.stdout.columns ?? 100, paintFor(process.stdout)));
+  return 0;
+}
+
+/**
+ * The help on the command that `words` name, or on everything; for a terminal of so many columns.
+ * Throws UsageError for a command that does not exist.
+ */
+export function help(words: readonly string[], columns: number, paint?: Paint): string {
+  // Called for its error.
+  parseCommandLine(words);
+  const sections = commandHelp(words);
+  return renderHelp(sections.length === 0 ? serviceHelp() : sections, columns, paint);
+}
+
+/**
+ * The sections of `portico help <command>`: of the part that `words` name, or of all parts of the command. Empty for
+ * a command that has no options of its own.
+ */
+export function commandHelp(words: readonly string[]): readonly HelpSection[] {
+  const [command, part] = words;
+  const parts = Object.values<CommandUsage>(usages).filter(({ topic }) => topic.split(' ')[0] === command);
+  const exact = parts.filter(({ topic }) => topic === `${command} ${part}`);
+  const chosen = exact.length > 0 ? exact : parts;
+  const configured = chosen.some(({ standalone }) => standalone !== true);
+  return [...chosen.map(sectionOf), ...(configured ? [configuration] : [])];
+}
+
+function sectionOf({ topic, words, about, options, examples = [] }: CommandUsage): HelpSection {
+  return {
+    title: `Usage: portico ${topic} ${words}`,
+    about,
+    lines: [
+      ...options.map(({ flag, value, description }) => ({
+        head: value === undefined ? flag : `${flag} <${value}>`,
+        text: description,
+      })),
+      ...examples.map((example) => ({ head: `Try: ${example}`, text: '' })),
+    ],
+  };
+}
+
+const configuration: HelpSection = {
+  title: 'Configuration',
+  about:
+    'Options of the configuration can be given too; it is read as the service reads it, from options, environment ' +
+    'and configuration module. "portico help" lists them.',
+};
+
+/** One thing that help explains. */
+export interface HelpLine {
+  /** The command, or the option with its value. */
+  readonly head: string;
+  /** The environment variable of an option. */
+  readonly variable?: string;
+  /** Empty: the head stands alone, and is never broken. */
+  readonly text: string;
+}
+
+/** A part of a help page. */
+export interface HelpSection {
+  readonly title: string;
+  readonly about?: string;
+  readonly lines?: readonly HelpLine[];
+}
+
+/** Columns for the head of a line with a variable: the longest variable still fits 72 columns behind it. */
+const HEAD = 32;
+
+/** A help page for a terminal of so many columns; between 72 and 100 of them are used, 80 when that is not known. */
+export function renderHelp(sections: readonly HelpSection[], width: number, paint: Paint = plainly): string {
+  const columns = Math.min(100, Math.max(72, Math.floor(width) || 80));
+  return `${sections.map((section) => renderSection(section, columns, paint).join('\n')).join('\n\n')}\n`;
+}
+
+function renderSection(
+  { title, about, lines = [] }: HelpSection,
+  columns: number,
+  paint: Paint,
+): readonly string[] {
+  const heads = lines.filter(({ text }) => text !== '').map(({ head }) => head.length);
+  const width = Math.max(0, ...heads);
+  return [
+    paint('bold', title),
+    ...(about === undefined ? [] : hang('  ', about, columns)),
+    ...lines.flatMap((line) => renderLine(line, width, columns)),
+  ];
+}
+
+/** The text follows the head on its line, or on the next one when there is a variable. */
+function renderLine({ head, variable, text }: HelpLine, width: number, columns: number): readonly string[] {
+  if (text === '') return [`  ${head}`];
+  if (variable === undefined) return hang(`  ${head.padEnd(width)}  `, text, columns);
+  const gap = ' '.repeat(HEAD + 4);
+  const top = head.length <= HEAD ? [`  ${head.padEnd(HEAD)}  ${variable}`] : [`  ${head}`, gap + variable];
+  return [...top, ...hang('      ', text, columns)];
+}
+
+/** Breaks a text at spaces; the lines after the first are indented as far as `lead` is long. */
+function hang(lead: string, text: string, columns: number): readonly string[] {
+  const lines: string[] = [];
+  let line = lead;
+  for (const word of text.split(' ')) {
+    const joined = line.length === lead.length ? `${line}${word}` : `${line} ${word}`;
+    if (joined.length <= columns || line.length === lead.length) {
+      line = joined;
+    } else {
+      lines.push(line);
+      line = `${' '.repeat(lead.length)}${word}`;
+    }
+  }
+  return [...lines, line];
+}
+
+const titles = { graphql: 'GraphQL', rest: 'REST', management: 'Management', webhook: 'Webhooks' } as const;
+
+/** The sections of `portico help`: all commands, and all options of the configuration by their door. */
+export function serviceHelp(): readonly HelpSection[] {
+  const general = optionKeys.filter((key) => doors.every((door) => !key.startsWith(`${door}.`)));
+  return [
+    { title: 'Usage: portico [command] [options]' },
+    { title: 'Commands', lines: commands.map(({ name, summary }) => ({ head: name, text: summary })) },
+    { title: 'All doors', lines: [moduleLine, ...general.map(lineOf)] },
+    ...doors.map((door) => ({
+      title: titles[door],
+      lines: optionKeys.filter((key) => key.startsWith(`${door}.`)).map(lineOf),
+    })),
+    {
+      title: 'Renamed events',
+      about:
+        'Signed sources of these schemes rename events of their senders, unless webhook.sources.<name>.events says ' +
+        "otherwise. Handlers, forward addresses and --event take either name; a handler under the sender's own name wins.",
+      lines: renamedEvents().map(({ scheme, event, names }) => ({
+        head: scheme,
+        text: `${names.join(', ')} ${names.length === 1 ? 'is' : 'are'} ${event}`,
+      })),
+    },
+    {
+      title: 'Precedence',
+      about:
+        'An option wins over the environment variable behind it, the variable over the configuration module, the ' +
+        'module over the default. [_FILE]: the variable with _FILE behind its name may name a file that holds the value.',
+    },
+  ];
+}
+
+const moduleLine: HelpLine = {
+  head: `${moduleOption.flag} <file>`,
+  variable: moduleOption.env,
+  text: `${moduleOption.description} [default: ${moduleOption.default}]`,
+};
+
+function lineOf(key: OptionKey): HelpLine {
+  const option = optionOf(key);
+  const given = formatDefault(option);
+  return {
+    head: `${flagOf(key)} <${option.kind.placeholder}>`,
+    variable: option.secret ? `${option.env}[_FILE]` : option.env,
+    text: `${option.description} [${option.default === undefined ? given : `default: ${given}`}]`,
+  };
+}

@@ -1,0 +1,112 @@
+import { mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { readPackageInfo } from '../app/package-info.ts';
+import { moduleFiles } from '../config/module.ts';
+import { PACKAGE_ROOT } from '../core/package-root.ts';
+import { shellWord } from '../core/text.ts';
+import { readArguments } from './arguments.ts';
+import { confirmed, note, print } from './terminal.ts';
+import { usages } from './usages.ts';
+
+/** Its import is a type, which is removed: so it runs where no package is installed, and whatever package.json says. */
+const MODULE = `// Settings and code of this service; "portico help" lists all settings.
+import type { PorticoConfig } from 'portico';
+
+export default {
+  management: {
+    // GET /actuator/health. 0 is healthy; any other number shows as the code of what is wrong.
+    healthChecks: { example: async () => 0 },
+    // GET /actuator/motd
+    endpoints: [{ id: 'motd', read: () => 'Be kind.' }],
+  },
+  webhook: {
+    handlers: {
+      // portico send --event new_commit --data '{"sha":"c0ffee"}'
+      new_commit: async (delivery, { log }) => log.info({ data: delivery.data }, 'commit'),
+    },
+  },
+} satisfies PorticoConfig;
+`;
+
+/**
+ * `portico init`. Resolves to the exit code: 0, or 1 when the user said no. Overwrites nothing.
+ * Rejects with UsageError where the folder has a configuration module.
+ */
+export async function initCommand(argv: readonly string[]): Promise<number> {
+  const args = readArguments(usages.init, argv);
+  const folder = resolve(args.words[0] ?? '.');
+  const [present] = moduleFiles(folder);
+  if (present !== undefined) throw args.misuse(`${present} is already there; nothing was written`);
+  const withPackage = args.has('--package');
+  const names = `portico.config.mts${withPackage ? ' and package.json' : ''}`;
+  const never = new AbortController().signal;
+  if (!args.has('--yes') && !(await confirmed(`Write ${names} into ${folder}?`, never))) return 1;
+  mkdirSync(folder, { recursive: true });
+  await write(join(folder, 'portico.config.mts'), MODULE);
+  if (!withPackage) {
+    note(
+      'Start the service there with "portico", or "npx portico" where the package is installed in the folder.',
+    );
+    return 0;
+  }
+  const { name } = readPackageInfo();
+  const source = packageSource(realpathSync(folder));
+  const manifest = {
+    private: true,
+    type: 'module',
+    scripts: { start: 'portico serve' },
+    dependencies: { [name]: source },
+  };
+  const isNew = await write(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  note(
+    isNew
+      ? `It takes ${name} from ${source}. Run "npm install" and then "npm start" there.`
+      : `Run "npm install ${shellWord(`${name}@${source}`)}" and then "npx portico" there.`,
+  );
+  return 0;
+}
+
+/** Writes a file where there is none; resolves to whether it did. */
+async function write(path: string, text: string): Promise<boolean> {
+  try {
+    writeFileSync(path, text, { flag: 'wx' });
+    await print(`${path} written.\n`);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    await print(`${path} is already there and stays as it is.\n`);
+    return false;
+  }
+}
+
+/**
+ * Where npm finds this package for a project in `folder`: where it was installed from, which is a tarball, a registry or a
+ * repository; otherwise, as after a global installation, the folder that it runs from, which npm links.
+ */
+function packageSource(folder: string): string {
+  const root = fileURLToPath(PACKAGE_ROOT);
+  const local = (path: string) => `file:${relative(folder, path).replaceAll(sep, '/')}`;
+  const installed = installedFrom(root);
+  if (installed === undefined) return local(root);
+  if (!installed.startsWith('file:')) {
+    // The tarball of a registry; any other URL is a source of its own.
+    return /\/-\/[^/]+\.tgz$/.test(installed) ? `^${readPackageInfo().version}` : installed;
+  }
+  const tarball = resolve(dirname(dirname(root)), installed.slice('file:'.length));
+  return statSync(tarball, { throwIfNoEntry: false })?.isFile() ? local(tarball) : local(root);
+}
+
+/** What npm has noted about the installation of the package in `root`; undefined when it has noted nothing. */
+function installedFrom(root: string): string | undefined {
+  const modules = dirname(root);
+  if (basename(modules) !== 'node_modules') return undefined;
+  try {
+    const lock: unknown = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8'));
+    const { packages } = Object(lock) as { readonly packages?: unknown };
+    const noted: unknown = Object(Object(packages)[`node_modules/${basename(root)}`]).resolved;
+    return typeof noted === 'string' && noted !== '' ? noted : undefined;
+  } catch {
+    return undefined;
+  }
+}

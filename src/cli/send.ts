@@ -1,0 +1,395 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { validateHeaderValue } from 'node:http';
+import { webhookSettings } from '../app/webhook-door.ts';
+import type { Config } from '../config/load.ts';
+import { type SchemeName, schemeNames } from '../config/schema/webhook.ts';
+import { readSecretFile } from '../config/secret-file.ts';
+import { headerName } from '../core/redaction.ts';
+import { didYouMean, printable } from '../core/text.ts';
+import { createSender, type Receiver, type Reply } from '../http/client.ts';
+import { sentName } from '../inbox/event-names.ts';
+import { bodyAlone, hmac, UnsignableError, UnusableSecretError } from '../signatures/hmac.ts';
+import type { Scheme, Signer } from '../signatures/schemes.ts';
+import {
+  type BodyParts,
+  buildBody,
+  defaultLayout,
+  type SourceLayout,
+  type SourceSettings,
+  secretProblem,
+  signDelivery,
+  type UnsignedDelivery,
+} from '../signatures/sources.ts';
+import { standard } from '../signatures/standard.ts';
+import { github, slack, stripe, token } from '../signatures/stripe.ts';
+import { type CommandArguments, readArguments } from './arguments.ts';
+import { UsageError } from './command-line.ts';
+import { countOf } from './deliveries/filter.ts';
+import { ownDoor } from './health.ts';
+import {
+  counted,
+  endWithReader,
+  INTERRUPTED,
+  interruption,
+  note,
+  print,
+  printJson,
+  showProgress,
+} from './terminal.ts';
+import { usages } from './usages.ts';
+
+/**
+ * `portico send`. Resolves to the exit code: 0 when every delivery was accepted, 1 when one was refused or got no
+ * answer, 130 when interrupted. Rejects with UsageError or ConfigError.
+ */
+export async function sendCommand(argv: readonly string[]): Promise<number> {
+  const args = readArguments(usages.send, argv);
+  const count = countOf(args, 'count', 1);
+  if (args.has('--data') && args.has('--body')) throw args.misuse('--data and --body exclude each other');
+  const headers = extraHeaders(args.values('--header'));
+  const config = await args.configuration();
+  const sendAs = senderOf(args, config);
+  const receiver = receiverOf(args.value('--url'), config, sendAs);
+  const named = args.value('--event') ?? 'test';
+  const event = sentName(sendAs.layout, named);
+  const data = await readJson('--data', args.value('--data') ?? '{}');
+  const given = args.value('--body');
+  const body = given === undefined ? undefined : await readContent('--body', given);
+  endWithReader();
+  // A body of one's own names its event itself, unless a header does.
+  const isNamed = body === undefined || sendAs.layout.event.kind === 'header';
+  if (event !== named && isNamed)
+    note(`Sent as ${printable(event)}, the sender's own name for ${printable(named)}.`);
+
+  using signal = interruption();
+  const sending = { receiver, sendAs, event, data, body, headers, id: args.value('--id'), count };
+  const sent = await sendShown(sending, signal);
+  const code = await reportSent(sent, sending, args.has('--json'));
+  if (!signal.aborted) return code;
+  const answered = [...sent.statuses.values()].reduce((sum, times) => sum + times, 0);
+  note(`Interrupted after ${answered} of ${count}.`);
+  return INTERRUPTED;
+}
+
+/** Sends with a line of progress, which is cleared before anything else is printed. */
+async function sendShown(sending: Sending, signal: AbortSignal): Promise<Sent> {
+  if (sending.count === 1) return sendAll(sending, signal, () => {});
+  using progress = showProgress('Sending', sending.count);
+  return await sendAll(sending, signal, progress.update);
+}
+
+/** Reads headers written as `name: text`; the names in lower case. Throws UsageError. */
+export function extraHeaders(lines: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    lines.map((line) => {
+      const colon = line.indexOf(':');
+      const name = colon === -1 ? undefined : headerName(line.slice(0, colon));
+      const value = line.slice(colon + 1).trim();
+      if (name === undefined || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
+        throw misuse('--header must be like "x-request-id: 7"');
+      }
+      return [name, value];
+    }),
+  );
+}
+
+/** The error for options that `portico send` cannot follow. */
+export function misuse(problem: string): UsageError {
+  return new UsageError([problem], usages.send.topic);
+}
+
+/** The content of an option: its value itself, a file (`@file`) or standard input (`-`). Rejects with UsageError. */
+export async function readContent(flag: string, value: string): Promise<Buffer> {
+  if (value === '-') return Buffer.concat(await process.stdin.toArray());
+  if (!value.startsWith('@')) return Buffer.from(value);
+  try {
+    return readFileSync(value.slice(1));
+  } catch (error) {
+    throw misuse(`${flag}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** The same, parsed as JSON. */
+export async function readJson(flag: string, value: string): Promise<unknown> {
+  const content = await readContent(flag, value);
+  try {
+    return JSON.parse(content.toString());
+  } catch (error) {
+    throw misuse(`${flag} is no JSON: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/** The receiver: the given one, or that of the webhook door of the configuration. Throws UsageError. */
+export function receiverOf(given: string | undefined, config: Config, { path, ownPath }: SendAs): Receiver {
+  if (given !== undefined) {
+    const url = URL.parse(given);
+    if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+      throw misuse('--url must be an http or https URL');
+    }
+    if (url.pathname === '/' && url.search === '') url.pathname = path;
+    return { url };
+  }
+  if (!ownPath) {
+    throw misuse('/webhook itself takes a token, no signature; say --source or --url to choose a receiver');
+  }
+  const own = ownDoor(config, 'webhook', path);
+  if ('problem' in own) throw misuse(own.problem);
+  return own;
+}
+
+/** Prints the answers of the receiver; resolves to the exit code. */
+export async function reportSent(
+  sent: Sent,
+  sending: Pick<Sending, 'receiver' | 'count'>,
+  json: boolean,
+): Promise<number> {
+  const { statuses, last, problem } = sent;
+  const { receiver, count } = sending;
+  if (json) await printJson(summaryOf(sent, sending));
+  else if (count > 1) {
+    for (const [status, times] of statuses)
+      await print(`${status}: ${counted(times, 'delivery', 'deliveries')}\n`);
+  } else if (last !== undefined) {
+    const { reply } = last;
+    note(`${receiver.url}, id ${last.id}, ${Math.round(reply.took)} ms`);
+    const body = reply.body === '' ? '' : `${reply.body.trimEnd()}\n`;
+    await print(`${reply.status} ${printable(reply.statusText)}\n${body}`);
+    if (reply.delivery !== undefined) note(`Next: portico deliveries show ${reply.delivery}`);
+  }
+  if (problem !== undefined) note(`portico: ${problem}`);
+  const accepted = [...statuses.keys()].every((status) => status >= 200 && status < 300);
+  for (const status of statuses.keys()) {
+    const hint = HINTS.get(status);
+    if (hint !== undefined) note(hint);
+  }
+  return accepted && problem === undefined ? 0 : 1;
+}
+
+const HINTS: ReadonlyMap<number, string> = new Map([
+  [
+    401,
+    'The receiver does not accept this token or signature: do both sides have the same secret, and the same time?',
+  ],
+  [404, 'The receiver has no such path: is the source in its configuration?'],
+]);
+
+function summaryOf(
+  { statuses, last, problem }: Sent,
+  { receiver, count }: Pick<Sending, 'receiver' | 'count'>,
+) {
+  const common = { url: receiver.url.href, ...(problem !== undefined && { problem }) };
+  if (count > 1) return { ...common, statuses: Object.fromEntries(statuses) };
+  if (last === undefined) return common;
+  const { status, delivery, body, took } = last.reply;
+  return {
+    ...common,
+    id: last.id,
+    ...(delivery !== undefined && { delivery }),
+    status,
+    body,
+    took: Math.round(took),
+  };
+}
+
+/** A delivery, and how often to send it. */
+export interface Sending {
+  readonly receiver: Receiver;
+  readonly sendAs: SendAs;
+  /** By the sender's own name. */
+  readonly event: string;
+  readonly data: unknown;
+  /** Sent byte for byte instead of a body built of event and data. */
+  readonly body: Uint8Array | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Undefined: a new one for each delivery. */
+  readonly id: string | undefined;
+  readonly count: number;
+}
+
+/** The outcome. */
+export interface Sent {
+  /** The number of answers by their status. */
+  readonly statuses: ReadonlyMap<number, number>;
+  readonly last: { readonly id: string; readonly reply: Reply } | undefined;
+  /** Why the last delivery got no answer. */
+  readonly problem: string | undefined;
+}
+
+/**
+ * Sends deliveries one after the other until one gets no answer or the signal is aborted; `onSent` is called after
+ * each with their number. Rejects with UsageError when one cannot be built or signed.
+ */
+export async function sendAll(
+  { receiver, sendAs, event, data, body, headers, id, count }: Sending,
+  signal: AbortSignal,
+  onSent: (sent: number) => void,
+): Promise<Sent> {
+  using sender = createSender(receiver);
+  const statuses = new Map<number, number>();
+  let last: Sent['last'];
+  for (let i = 0; i < count && !signal.aborted; i++) {
+    const own = id ?? randomUUID();
+    const content = body ?? built(sendAs, { event, data, id: own });
+    const signed = signedHeaders(sendAs, { id: own, event, body: content, headers });
+    try {
+      const reply = await sender.post(signed, content, signal);
+      statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
+      last = { id: own, reply };
+    } catch (error) {
+      return { statuses, last, problem: signal.aborted ? undefined : noAnswer(receiver.url, error) };
+    }
+    onSent(i + 1);
+  }
+  return { statuses, last, problem: undefined };
+}
+
+function built({ layout }: SendAs, parts: BodyParts): Uint8Array {
+  try {
+    return buildBody(layout, parts);
+  } catch (error) {
+    throw error instanceof UnsignableError ? misuse(`--data: ${error.message}`) : error;
+  }
+}
+
+/** The sender that a delivery is signed as. */
+export interface SendAs {
+  /** The path of the webhook door for such deliveries. */
+  readonly path: string;
+  /** Whether that path takes this scheme; otherwise --url is required. */
+  readonly ownPath: boolean;
+  readonly layout: SourceLayout;
+  readonly sign: Signer;
+}
+
+const unsigned: Signer = () => ({});
+
+/** The sender that the options describe. Throws UsageError, or ConfigError when webhook.sources cannot be used. */
+export function senderOf(args: CommandArguments, config: Config): SendAs {
+  const name = args.value('--source');
+  const source = name === undefined ? undefined : findSource(name, config);
+  const scheme = schemeOf(args, source);
+  const path = source === undefined ? '/webhook' : `/webhook/${source.name}`;
+  const ownPath = source !== undefined || scheme === 'none' || scheme === 'token';
+  const layout = source ?? defaultLayout(scheme === 'none' ? 'token' : scheme);
+  if (scheme === 'none') return { path, ownPath, layout, sign: unsigned };
+  const signature = source?.scheme === scheme ? source.signature : signatureOf(scheme, args);
+  const secrets = secretsOf(args, scheme, source, config);
+  // /webhook without a secret takes deliveries without a token.
+  if (secrets.length === 0 && scheme === 'token') return { path, ownPath, layout, sign: unsigned };
+  if (secrets.length === 0) throw misuse(`--scheme ${scheme} needs --secret or --secret-file`);
+  try {
+    return { path, ownPath, layout, sign: signature.signer(secrets) };
+  } catch (error) {
+    if (!(error instanceof UnusableSecretError)) throw error;
+    throw misuse(`${error.message}; give it with --secret or --secret-file`);
+  }
+}
+
+function findSource(name: string, config: Config): SourceSettings {
+  const { sources } = webhookSettings(config);
+  const found = sources.find((source) => source.name === name);
+  if (found !== undefined) return found;
+  const names = sources.map((source) => source.name);
+  const there = names.length === 0 ? 'there is none' : `there are ${names.join(', ')}`;
+  throw misuse(`--source names no sender of webhook.sources${didYouMean(name, names) || `; ${there}`}`);
+}
+
+function schemeOf(args: CommandArguments, source: SourceSettings | undefined): SchemeName | 'none' {
+  const given = args.value('--scheme');
+  if (given === undefined) return source?.scheme ?? 'token';
+  const known = [...schemeNames, 'none'] as const;
+  const scheme = known.find((each) => each === given);
+  if (scheme === undefined) {
+    throw misuse(`--scheme must be one of ${known.join(', ')}${didYouMean(given, known)}`);
+  }
+  return scheme;
+}
+
+/** A scheme with its default parameters. */
+function signatureOf(scheme: SchemeName, args: CommandArguments): Scheme {
+  const given = args.value('--signature-header');
+  const header = given === undefined ? undefined : headerName(given);
+  if (given !== undefined && header === undefined)
+    throw misuse('--signature-header must be the name of a header');
+  switch (scheme) {
+    case 'standard':
+      return standard({ headerPrefix: 'webhook', tolerance: 0 });
+    case 'github':
+      return github;
+    case 'stripe':
+      return stripe(0);
+    case 'slack':
+      return slack(0);
+    case 'token':
+      return token(header ?? 'x-webhook-token');
+    case 'hmac': {
+      if (header === undefined) {
+        throw misuse('--scheme hmac needs --signature-header, or a --source that says how it signs');
+      }
+      const plain = { algorithm: 'sha256', encoding: 'hex', prefix: '', timestampHeader: undefined } as const;
+      return hmac({ header, ...plain, tolerance: 0, template: bodyAlone.fill });
+    }
+  }
+}
+
+function secretsOf(
+  args: CommandArguments,
+  scheme: SchemeName,
+  source: SourceSettings | undefined,
+  { settings }: Config,
+): readonly string[] {
+  const given = givenSecret(args);
+  if (given !== undefined) {
+    const problem = secretProblem(scheme, given);
+    if (problem !== undefined) throw misuse(`the secret ${problem}`);
+    return [given];
+  }
+  if (source !== undefined) return source.secrets;
+  return scheme === 'token' ? (settings['webhook.secret'] ?? []) : [];
+}
+
+function givenSecret(args: CommandArguments): string | undefined {
+  const file = args.value('--secret-file');
+  const secret = args.value('--secret');
+  if (file === undefined) return secret;
+  if (secret !== undefined) throw misuse('--secret and --secret-file exclude each other');
+  const read = readSecretFile('--secret-file', file, process.cwd());
+  if ('problem' in read) throw misuse(read.problem);
+  return read.text;
+}
+
+/** All headers of a delivery, signed with the current time. Throws UsageError when it cannot be signed or sent. */
+export function signedHeaders(
+  { layout, sign }: SendAs,
+  delivery: Omit<UnsignedDelivery, 'timestamp'>,
+): Readonly<Record<string, string>> {
+  const timestamp = Math.floor(Date.now() / 1_000);
+  try {
+    const headers = signDelivery(layout, sign, { ...delivery, timestamp });
+    for (const [name, value] of Object.entries(headers)) validateHeaderValue(name, value);
+    return headers;
+  } catch (error) {
+    if (error instanceof UnsignableError) throw misuse(`${error.message} (with --header or --id)`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code !== 'ERR_INVALID_CHAR') throw error;
+    throw misuse(message);
+  }
+}
+
+/** Why a receiver gave no answer, in one sentence. */
+export function noAnswer({ origin }: URL, error: unknown): string {
+  const { code, message, name } = innermost(error) as NodeJS.ErrnoException;
+  if (code === 'ECONNREFUSED') {
+    return `Nothing listens at ${origin}; start it with "portico serve", or say --url for where it is.`;
+  }
+  if (name === 'TimeoutError') return `${origin} did not answer within 30 seconds.`;
+  return `${origin} gave no answer: ${message || code}.`;
+}
+
+/** The cause: connecting to several addresses of a name fails with an error for each. */
+function innermost(error: unknown): unknown {
+  if (error instanceof AggregateError) return innermost(error.errors[0]);
+  const { name, cause } = Object(error) as Error;
+  return name === 'AbortError' && cause !== undefined ? cause : error;
+}

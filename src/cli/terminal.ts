@@ -1,0 +1,252 @@
+import { once } from 'node:events';
+import * as readline from 'node:readline';
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { type Paint, paintedLines, paintFor, printable, printableLines } from '../core/text.ts';
+import { formatSpan } from '../inbox/delivery.ts';
+import type { OnCopy } from '../sql/backup/copy.ts';
+import { cell, pad, widthOf } from './deliveries/cells.ts';
+
+/** Writes lines for people, or JSON, to standard output; resolves when more can be written. */
+export function print(text: string): Promise<void> {
+  return write(printableLines(text));
+}
+
+/** Writes lines for people in which something is painted. */
+export function printPainted(text: string): Promise<void> {
+  return write(paintedLines(text));
+}
+
+/** Writes a value as one line of JSON. */
+export function printJson(value: unknown): Promise<void> {
+  return print(`${JSON.stringify(value)}\n`);
+}
+
+/** Writes data as they are; a terminal gets them escaped. */
+export function printData(data: string | Uint8Array): Promise<void> {
+  if (!process.stdout.isTTY) return write(data);
+  return write(printableLines(typeof data === 'string' ? data : Buffer.from(data).toString()));
+}
+
+async function write(data: string | Uint8Array): Promise<void> {
+  if (!process.stdout.write(data)) await once(process.stdout, 'drain');
+}
+
+/** From now on ends the process when standard output fails; with code 0 when its reader has closed it (`| head`). */
+export function endWithReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    note(`portico: standard output failed: ${error.message}`);
+    process.exit(1);
+  });
+}
+
+/** Writes a line for people to standard error. */
+export function note(text: string): void {
+  process.stderr.write(`${printableLines(text)}\n`);
+}
+
+/** `1 delivery`, `5,000 deliveries`. */
+export function counted(count: number, one: string, many: string): string {
+  return `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;
+}
+
+/** Asks on the terminal; only y or yes confirms. True without asking when standard input is no terminal. */
+export async function confirmed(question: string, signal: AbortSignal): Promise<boolean> {
+  if (!process.stdin.isTTY) return true;
+  using terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  // Ctrl+C and Ctrl+D.
+  terminal.on('SIGINT', () => resolve(undefined)).on('close', () => resolve(undefined));
+  const asked = terminal.question(`${printable(question)} [y/N] `, { signal }).catch(() => undefined);
+  const answer = await Promise.race([asked, promise]);
+  return /^\s*y(?:es)?\s*$/i.test(answer ?? '');
+}
+
+/** Shows the progress of a copy of a database; disposing of it clears the line. */
+export function showCopy(): Disposable & { readonly onCopy: OnCopy } {
+  const shown = new DisposableStack();
+  const lines = new Map<string, Progress>();
+  return {
+    onCopy(step, done, total) {
+      const doing = step === 'copy' ? 'Copying pages:' : 'Checking tables:';
+      const line = lines.get(step) ?? shown.use(showProgress(doing, total));
+      lines.set(step, line);
+      line.update(done);
+    },
+    [Symbol.dispose]: () => shown.dispose(),
+  };
+}
+
+/** The exit code of an interrupted command, as shells have it for SIGINT. */
+export const INTERRUPTED = 130;
+
+/** Milliseconds in which a further signal is ignored: some wrappers signal a process and then its group. */
+const ECHO = 1_000;
+
+/**
+ * A signal that the first Ctrl+C or SIGTERM aborts instead of ending the process, until it is disposed of; the second
+ * ends the process at once.
+ */
+export function interruption(): AbortSignal & Disposable {
+  const controller = new AbortController();
+  let first: number | undefined;
+  const onSignal = () => {
+    first ??= performance.now();
+    if (performance.now() - first > ECHO) process.exit(INTERRUPTED);
+    controller.abort();
+  };
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  return Object.assign(controller.signal, {
+    [Symbol.dispose]() {
+      // After the first signal an echo of it must not end the process before its report is out.
+      if (first !== undefined) return;
+      process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+    },
+  });
+}
+
+/** The stream that progress is written to. */
+interface ProgressScreen {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** Progress of a long operation; disposing of it clears the line. */
+export interface Progress extends Disposable {
+  update(done: number): void;
+}
+
+/** Minimum time between two updates of the line on a terminal, in milliseconds. */
+const REFRESH = 100;
+/** Minimum time between two lines elsewhere, and before the first, in milliseconds. */
+const REPORT = 3_000;
+
+/**
+ * Shows progress towards `total` (undefined: not known): on a terminal in one line that changes, elsewhere with a
+ * line every three seconds. `doing` is the start of the line. `now` is a clock in milliseconds.
+ */
+export function showProgress(
+  doing: string,
+  total: number | undefined,
+  screen: ProgressScreen = process.stderr,
+  now: () => number = () => performance.now(),
+  paint: Paint = paintFor(screen),
+): Progress {
+  const began = now();
+  const terminal = screen.isTTY === true;
+  let last = terminal ? Number.NEGATIVE_INFINITY : began;
+  return {
+    update(done) {
+      const at = now();
+      if (at - last < (terminal ? REFRESH : REPORT)) return;
+      last = at;
+      const line = paintedLines(`${paint('dim', doing)} ${progressText(done, total, at - began)}`);
+      screen.write(terminal ? `\r\x1b[K${line}` : `${line}\n`);
+    },
+    [Symbol.dispose]() {
+      if (terminal) screen.write('\r\x1b[K');
+    },
+  };
+}
+
+function progressText(done: number, total: number | undefined, elapsed: number): string {
+  const number = done.toLocaleString('en-US');
+  if (total === undefined) return number;
+  const percent = Math.floor((100 * done) / Math.max(1, total));
+  const left = done === 0 ? 0 : (elapsed / done) * (total - done);
+  const rest = left < 1_000 ? '' : `, ${formatSpan(left)} left`;
+  return `${number} of ${total.toLocaleString('en-US')} (${percent} %${rest})`;
+}
+
+/**
+ * Asks on the terminal for lines without echoing them; resolves to undefined when the user cancels.
+ * Standard input must be a terminal.
+ */
+export function readHidden(...questions: readonly string[]): Promise<readonly string[] | undefined> {
+  const { stdin, stderr } = process;
+  const { promise, resolve } = Promise.withResolvers<readonly string[] | undefined>();
+  const muted = new Writable({ write: (_chunk, _encoding, done) => done() });
+  // One for all questions: what is pasted may answer several. Without a history, which would keep a password.
+  const terminal = readline.createInterface({ input: stdin, output: muted, terminal: true, historySize: 0 });
+  const lines: string[] = [];
+  const ask = () => stderr.write(questions[lines.length] ?? '');
+  terminal.on('line', (line) => {
+    lines.push(line);
+    stderr.write('\n');
+    if (lines.length < questions.length) ask();
+    else terminal.close();
+  });
+  terminal.on('SIGINT', () => terminal.close());
+  // Ctrl+D only ends an empty line by itself.
+  stdin.on('keypress', (_text, key) => {
+    if (key.ctrl && key.name === 'd') terminal.close();
+  });
+  terminal.once('close', () => {
+    const complete = lines.length === questions.length;
+    if (!complete) stderr.write('\n');
+    resolve(complete ? lines : undefined);
+  });
+  ask();
+  return promise;
+}
+
+/** A column of a table of `T`. */
+export interface Column<T> {
+  readonly title: string;
+  readonly text: (row: T) => string;
+  /** Aligned to the right, as numbers are. Default: false. */
+  readonly right?: boolean;
+  /** Minimum width in columns of the terminal when the table is too wide. Default: it is never cut. */
+  readonly least?: number;
+  /** Left out when cutting is not enough; the highest number first. Default: never. */
+  readonly dispensable?: number;
+}
+
+interface Sized<T> {
+  readonly column: Column<T>;
+  readonly width: number;
+}
+
+const GAP = 2;
+
+/** The lines of a table, at most `width` columns wide where its columns allow. Default: as wide as its content. */
+export function renderTable<T>(
+  columns: readonly Column<T>[],
+  rows: readonly T[],
+  width = Number.POSITIVE_INFINITY,
+): readonly string[] {
+  const sized = columns.map((column) => ({
+    column,
+    width: Math.max(column.title.length, ...rows.map((row) => widthOf(cell(column.text(row))))),
+  }));
+  const fitted = fit(sized, width);
+  const line = (text: (column: Column<T>) => string) =>
+    fitted
+      .map(({ column, width }) => pad(cell(text(column), width), width, column.right))
+      .join(' '.repeat(GAP))
+      .trimEnd();
+  return [line(({ title }) => title), ...rows.map((row) => line(({ text }) => text(row)))];
+}
+
+/** Cuts columns, the widest first; when that is not enough it leaves one out and starts over. */
+function fit<T>(columns: readonly Sized<T>[], width: number): readonly Sized<T>[] {
+  const cut = columns.map((each) => ({ ...each }));
+  while (totalOf(cut) > width) {
+    const [widest] = cut
+      .filter(({ column, width }) => width > (column.least ?? width))
+      .sort((a, b) => b.width - a.width);
+    if (widest === undefined) break;
+    widest.width--;
+  }
+  const most = Math.max(...columns.map(({ column }) => column.dispensable ?? 0));
+  if (totalOf(cut) <= width || most === 0) return cut;
+  return fit(
+    columns.filter(({ column }) => column.dispensable !== most),
+    width,
+  );
+}
+
+function totalOf(columns: readonly { readonly width: number }[]): number {
+  return columns.reduce((sum, { width }) => sum + width + GAP, -GAP);
+}

@@ -1,0 +1,176 @@
+import { type FileHandle, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { type ExportFormat, exportHead, userPages } from '../../relations/pages.ts';
+import type { DatabaseUserStore } from '../../relations/user-stores.ts';
+import { type CommandArguments, readArguments } from '../arguments.ts';
+import { openExisting } from '../database.ts';
+import {
+  counted,
+  INTERRUPTED,
+  interruption,
+  note,
+  print,
+  printData,
+  printJson,
+  showProgress,
+} from '../terminal.ts';
+import { usages } from '../usages.ts';
+
+/** How often the position is recorded, in milliseconds. */
+const RECORD_INTERVAL = 1_000;
+
+/** `portico users export`. Resolves to the exit code: 0, 130 when interrupted. */
+export async function exportCommand(argv: readonly string[]): Promise<number> {
+  const args = readArguments(usages.usersExport, argv);
+  const [file] = args.words;
+  const format = formatOf(args, file);
+  if (file === undefined && args.has('--json')) throw args.misuse('--json needs a file for the users');
+  await using database = await openExisting(await args.configuration(), 'users export');
+  using signal = interruption();
+  if (file === undefined) return await toOutput(database.users, format, signal);
+  const { users, resumed, isComplete } = await toFile(
+    database.users,
+    { path: file, format, restart: args.has('--restart') },
+    signal,
+  );
+  if (args.has('--json')) await printJson({ complete: isComplete, users, resumed });
+  else if (isComplete) await print(`Exported ${counted(users, 'user', 'users')}.\n`);
+  if (isComplete) return 0;
+  note('Interrupted. Run it again to go on.');
+  return INTERRUPTED;
+}
+
+function formatOf(args: CommandArguments, file: string | undefined): ExportFormat {
+  const name = args.value('--format') ?? (extname(file ?? '').toLowerCase() === '.csv' ? 'csv' : 'ndjson');
+  if (name !== 'csv' && name !== 'ndjson') throw args.misuse('--format takes csv or ndjson');
+  return name;
+}
+
+async function toOutput(
+  users: DatabaseUserStore,
+  format: ExportFormat,
+  signal: AbortSignal,
+): Promise<number> {
+  await printData(exportHead(format));
+  for await (const { bytes } of userPages(users, format, { after: 0, upTo: await users.lastId() })) {
+    // Signals arrive in between.
+    await nextTick();
+    if (signal.aborted) return INTERRUPTED;
+    await printData(bytes);
+  }
+  return 0;
+}
+
+interface FileExport {
+  readonly path: string;
+  readonly format: ExportFormat;
+  readonly restart: boolean;
+}
+
+async function toFile(users: DatabaseUserStore, { path, format, restart }: FileExport, signal: AbortSignal) {
+  const fresh = { format, bytes: 0, users: 0, lastId: 0, upTo: await users.lastId() };
+  await using file = await ExportFile.open(path, fresh, restart);
+  const { lastId: after, upTo, bytes, users: resumed } = file.position;
+  if (bytes === 0) await file.append(Buffer.from(exportHead(format)), 0, 0);
+  using progress = showProgress('Users exported:', await users.lists.count([]));
+  let recordedAt = performance.now();
+  for await (const page of userPages(users, format, { after, upTo })) {
+    await file.append(page.bytes, page.count, page.lastId);
+    progress.update(file.position.users);
+    if (signal.aborted) {
+      await file.record();
+      return { users: file.position.users, resumed, isComplete: false };
+    }
+    if (performance.now() - recordedAt < RECORD_INTERVAL) continue;
+    await file.record();
+    recordedAt = performance.now();
+  }
+  await file.complete();
+  return { users: file.position.users, resumed, isComplete: true };
+}
+
+/** Users are personal data: the file is its owner's alone, whatever the umask lets. */
+const PRIVATE = 0o600;
+
+/** How far an export came. */
+export interface ExportPosition {
+  readonly format: ExportFormat;
+  /** The size of the file, in bytes. */
+  readonly bytes: number;
+  readonly users: number;
+  /** The id of the last user in it, and of the last one that it is to have. */
+  readonly lastId: number;
+  readonly upTo: number;
+}
+
+/**
+ * A file that is written in pieces. Until it is complete it has another name, and a position beside it that is never
+ * ahead of what is on the disk: who goes on cuts off what came after it.
+ */
+export class ExportFile implements AsyncDisposable {
+  readonly #path: string;
+  readonly #file: FileHandle;
+  #position: ExportPosition;
+
+  private constructor(path: string, file: FileHandle, position: ExportPosition) {
+    this.#path = path;
+    this.#file = file;
+    this.#position = position;
+  }
+
+  /** Goes on with what was interrupted, or begins with `fresh`. */
+  static async open(path: string, fresh: ExportPosition, restart: boolean): Promise<ExportFile> {
+    const found = restart ? undefined : await positionOf(path);
+    const position = found?.format === fresh.format ? found : fresh;
+    const file = await open(partOf(path), position === fresh ? 'w' : 'r+', PRIVATE);
+    await file.chmod(PRIVATE);
+    await file.truncate(position.bytes);
+    return new ExportFile(path, file, position);
+  }
+
+  get position(): ExportPosition {
+    return this.#position;
+  }
+
+  /** Appends bytes, with the users up to `lastId`. */
+  async append(bytes: Buffer, users: number, lastId: number): Promise<void> {
+    for (let at = 0; at < bytes.length; ) {
+      const place = this.#position.bytes + at;
+      at += (await this.#file.write(bytes, at, bytes.length - at, place)).bytesWritten;
+    }
+    const before = this.#position;
+    this.#position = { ...before, bytes: before.bytes + bytes.length, users: before.users + users, lastId };
+  }
+
+  /** Records the position, once what is in front of it is on the disk. */
+  async record(): Promise<void> {
+    await this.#file.sync();
+    const beside = `${partOf(this.#path)}.json`;
+    await writeFile(`${beside}.new`, `${JSON.stringify(this.#position)}\n`, { flush: true, mode: PRIVATE });
+    await rename(`${beside}.new`, beside);
+  }
+
+  /** Gives the file its name. */
+  async complete(): Promise<void> {
+    await this.#file.sync();
+    await rename(partOf(this.#path), this.#path);
+    await rm(`${partOf(this.#path)}.json`, { force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#file.close();
+  }
+}
+
+function partOf(path: string): string {
+  return `${path}.part`;
+}
+
+async function positionOf(path: string): Promise<ExportPosition | undefined> {
+  try {
+    return JSON.parse(await readFile(`${partOf(path)}.json`, 'utf8')) as ExportPosition;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,206 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, type Stats, statSync } from 'node:fs';
+import { extname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { printable } from '../../core/text.ts';
+import {
+  type ImportFormat,
+  type ImportOutcome,
+  type ImportRequest,
+  importTransaction,
+  importUsers,
+} from '../../relations/import.ts';
+import type { DatabaseUserStore } from '../../relations/user-stores.ts';
+import { databaseAt } from '../../sql/database.ts';
+import { type CommandArguments, readArguments } from '../arguments.ts';
+import { UsageError } from '../command-line.ts';
+import { openExisting } from '../database.ts';
+import { counted, INTERRUPTED, interruption, note, print, printJson, showProgress } from '../terminal.ts';
+import { usages } from '../usages.ts';
+
+/** Why reading stops. */
+const STOPPED = new Error('interrupted');
+
+/** `portico users import`. Resolves to the exit code: 0, 1 when lines were refused, 130 when interrupted. */
+export async function importCommand(argv: readonly string[]): Promise<number> {
+  const args = readArguments(usages.usersImport, argv);
+  const [file] = args.words;
+  if (file === undefined) throw args.misuse('users import needs a file, or - for standard input');
+  const format = formatOf(file, args.value('--format'));
+  const size = sizeOf(file);
+  const config = await args.configuration();
+  await using database = await openExisting(config, 'users import');
+  using signal = interruption();
+  const isSqlite = databaseAt(config.settings['database.url']).engine === 'sqlite';
+  const users = isSqlite ? considerate(database.users) : database.users;
+  const position = await positionOf(args, file, size, database.users);
+  const tally = new ImportTally(position?.line ?? 0);
+  {
+    using progress = showProgress('Bytes imported:', size);
+    let bytes = 0;
+    async function* chunks(): AsyncGenerator<Uint8Array> {
+      for await (const chunk of bytesOf(file ?? '-')) {
+        if (signal.aborted) throw STOPPED;
+        yield chunk;
+        bytes += chunk.length;
+        progress.update(bytes);
+      }
+      if (signal.aborted) throw STOPPED;
+    }
+    const request: ImportRequest = { users, chunks: chunks(), format, position };
+    try {
+      for await (const outcomes of args.has('--transaction') ? once(request) : importUsers(request)) {
+        tally.add(outcomes);
+      }
+    } catch (error) {
+      if (error !== STOPPED) {
+        note(tally.soFar());
+        throw error;
+      }
+    }
+  }
+  await tally.print(args.has('--json'), signal.aborted);
+  if (signal.aborted) {
+    note(position === undefined ? 'Interrupted.' : 'Interrupted. Run it again to go on.');
+    return INTERRUPTED;
+  }
+  return tally.refused > 0 ? 1 : 0;
+}
+
+async function* once(request: ImportRequest): AsyncGenerator<readonly ImportOutcome[]> {
+  yield await importTransaction(request);
+}
+
+/** The recorded position of the import; undefined where it has no name to be found again. */
+async function positionOf(
+  args: CommandArguments,
+  file: string,
+  size: number | undefined,
+  users: DatabaseUserStore,
+): Promise<ImportRequest['position']> {
+  if (args.has('--again')) {
+    if (args.has('--key')) throw args.misuse('--again and --key exclude each other');
+    return undefined;
+  }
+  const key = args.value('--key') ?? (size === undefined ? undefined : await digestOf(file));
+  // No key of a request has a space.
+  return key === undefined ? undefined : { key: `cli ${key}`, ...(await users.beginImport(`cli ${key}`)) };
+}
+
+/** Leaves the file to a service's writes for as long as each batch took; the next one is read meanwhile. */
+function considerate(users: DatabaseUserStore): Pick<DatabaseUserStore, 'importUsers' | 'importAll'> {
+  let free = Promise.resolve();
+  return {
+    async importUsers(batch, mark) {
+      await free;
+      const began = performance.now();
+      try {
+        return await users.importUsers(batch, mark);
+      } finally {
+        free = delay(performance.now() - began);
+      }
+    },
+    importAll: (all, mark) => users.importAll(all, mark),
+  };
+}
+
+const FORMATS: Readonly<Record<string, ImportFormat>> = {
+  csv: 'csv',
+  ndjson: 'ndjson',
+  jsonl: 'ndjson',
+  json: 'array',
+};
+const CHUNK = 256 * 1024;
+
+/** The format of an import by its name: that of `--format`, or the end of a file's name. Throws UsageError. */
+export function formatOf(file: string, given: string | undefined): ImportFormat {
+  const format = FORMATS[given ?? extname(file).slice(1).toLowerCase()];
+  if (format !== undefined) return format;
+  throw misuse(
+    given === undefined
+      ? 'The name of the file tells no format; say --format csv, ndjson or json'
+      : '--format takes csv, ndjson or json',
+  );
+}
+
+/** The size of a file in bytes; undefined for standard input. Throws UsageError. */
+export function sizeOf(file: string): number | undefined {
+  if (file === '-') return undefined;
+  let stats: Stats;
+  try {
+    stats = statSync(file);
+  } catch (error) {
+    throw misuse(`The file cannot be read: ${(error as Error).message}`);
+  }
+  return stats.isFile() ? stats.size : undefined;
+}
+
+/** The bytes of a file, or of standard input. */
+export function bytesOf(file: string): AsyncIterable<Uint8Array> {
+  return file === '-' ? process.stdin : createReadStream(file, { highWaterMark: CHUNK });
+}
+
+/** A name for the content of a file. */
+export async function digestOf(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of bytesOf(file)) hash.update(chunk);
+  return `file:${hash.digest('hex')}`;
+}
+
+const misuse = (problem: string) => new UsageError([problem], 'users import');
+
+/** Maximum number of refused lines that are named: in text, and in JSON. */
+const NAMED = 20;
+const MAX_EXAMPLES = 10_000;
+
+/** What became of the lines of an import. */
+export class ImportTally {
+  readonly #skipped: number;
+  readonly #examples: Exclude<ImportOutcome, { readonly id: number }>[] = [];
+  #created = 0;
+  #refused = 0;
+
+  /** `skipped` is the line up to which the import was stored before. */
+  constructor(skipped: number) {
+    this.#skipped = skipped;
+  }
+
+  get refused(): number {
+    return this.#refused;
+  }
+
+  add(outcomes: readonly ImportOutcome[]): void {
+    for (const outcome of outcomes) {
+      if ('id' in outcome) this.#created++;
+      else if (this.#refused++ < MAX_EXAMPLES) this.#examples.push(outcome);
+    }
+  }
+
+  /** What was stored until now. */
+  soFar(): string {
+    return `Imported ${counted(this.#created, 'user', 'users')} before it stopped.`;
+  }
+
+  async print(asJson: boolean, isInterrupted: boolean): Promise<void> {
+    if (asJson) {
+      const { created, refused, skipped, examples } = {
+        created: this.#created,
+        refused: this.#refused,
+        skipped: this.#skipped,
+        examples: this.#examples,
+      };
+      await printJson({ complete: !isInterrupted, created, refused, skipped, examples });
+      return;
+    }
+    for (const { line, reason } of this.#examples.slice(0, NAMED))
+      note(`Line ${line}: ${printable(reason)}.`);
+    if (this.#refused > NAMED) note(`And ${(this.#refused - NAMED).toLocaleString('en-US')} more.`);
+    if (this.#skipped > 0) {
+      note(
+        `Went on behind line ${this.#skipped.toLocaleString('en-US')}, up to which it was imported before.`,
+      );
+    }
+    const refused = this.#refused === 0 ? '' : `, refused ${counted(this.#refused, 'line', 'lines')}`;
+    await print(`Imported ${counted(this.#created, 'user', 'users')}${refused}.\n`);
+  }
+}

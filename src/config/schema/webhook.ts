@@ -1,0 +1,452 @@
+import * as v from 'valibot';
+import { entriesOf, isRecord, parsePointer } from '../../core/json.ts';
+import { headerName, isSecretHeader } from '../../core/redaction.ts';
+import { didYouMean } from '../../core/text.ts';
+import { MAX_PRIORITY } from '../../inbox/delivery.ts';
+import type {
+  DeliveryKey,
+  DeliveryPredicate,
+  DeliveryPriority,
+  DeliveryTime,
+  DeliveryTransform,
+} from '../../inbox/rules.ts';
+import { secretsSchema } from '../secret-file.ts';
+import {
+  countField,
+  type Given,
+  itemsOf,
+  pointerField,
+  readObject,
+  textField,
+  toggleField,
+  type Written,
+  wholeField,
+  wholeNumberField,
+} from './fields.ts';
+
+const CONDITION_SHAPE = 'must be a function, or a condition like { pointer: "/action", is: "opened" }';
+const CONDITION_POINTER = 'must be a JSON pointer such as /action';
+const VALUE = 'must be a text, a number, true, false or null';
+const VALUES = 'must be an array of texts, numbers, true, false or null, and not empty';
+const NUMBER = 'must be a number';
+
+const value = v.union([v.string(), v.pipe(v.number(), v.finite()), v.boolean(), v.null()], VALUE);
+const number = v.pipe(v.number(NUMBER), v.finite(NUMBER));
+
+const testSchema = v.object(
+  {
+    /** JSON pointer (RFC 6901) into the body. */
+    pointer: pointerField(CONDITION_POINTER),
+    is: v.optional(value),
+    isNot: v.optional(value),
+    in: v.optional(wholeField(v.pipe(v.array(value), v.minLength(1)), VALUES)),
+    includes: v.optional(value),
+    exists: v.optional(toggleField),
+    startsWith: v.optional(v.string('must be a text')),
+    above: v.optional(number),
+    below: v.optional(number),
+  },
+  CONDITION_SHAPE,
+);
+
+const LIST = 'must be an array of conditions, and not empty';
+const combinations = {
+  all: v.object({ all: v.optional(v.unknown()) }, CONDITION_SHAPE),
+  any: v.object({ any: v.optional(v.unknown()) }, CONDITION_SHAPE),
+  not: v.object({ not: v.optional(v.unknown()) }, CONDITION_SHAPE),
+} as const;
+
+/** Tests of the value at a JSON pointer into the body; all of them must hold. */
+export type PointerCondition = Written<typeof testSchema>;
+
+/** A condition on the body of a delivery, as data. */
+export type Condition =
+  | PointerCondition
+  | { readonly all: readonly Condition[] }
+  | { readonly any: readonly Condition[] }
+  | { readonly not: Condition };
+
+/** Which deliveries a handler or forward address wants. */
+export type DeliveryFilter = Condition | DeliveryPredicate;
+
+/** The filter as a field of a handler or forward address; `checkFilter` says what is wrong with it. */
+export const filterField = v.custom<DeliveryFilter>(() => true);
+
+/** Checks the filter `when` of a handler or forward address. Appends one line per problem to `problems`. */
+export function checkFilter(owner: Given, problems: string[]): void {
+  const filter = isRecord(owner.value) ? owner.value.when : undefined;
+  if (filter === undefined || typeof filter === 'function') return;
+  checkCondition({ value: filter, path: `${owner.path}.when` }, problems);
+}
+
+function checkCondition(given: Given, problems: string[]): void {
+  const written = isRecord(given.value) ? given.value : {};
+  const word = (['all', 'any', 'not'] as const).find((key) => written[key] !== undefined);
+  if (word === undefined) checkTests(given, problems);
+  else checkCombination(word, { ...given, value: written }, problems);
+}
+
+function checkCombination(
+  word: keyof typeof combinations,
+  given: Given & { readonly value: Readonly<Record<string, unknown>> },
+  problems: string[],
+): void {
+  readObject(combinations[word], given, problems);
+  const inner = { value: given.value[word], path: `${given.path}.${word}` };
+  if (word === 'not') checkCondition(inner, problems);
+  else if (!Array.isArray(inner.value) || inner.value.length === 0) problems.push(`${inner.path} ${LIST}`);
+  else for (const item of itemsOf(inner, problems)) checkCondition(item, problems);
+}
+
+function checkTests(given: Given, problems: string[]): void {
+  const read = readObject(testSchema, given, problems);
+  if (read === undefined || Object.keys(read).length > 1) return;
+  const tests = Object.keys(testSchema.entries).filter((key) => key !== 'pointer');
+  problems.push(`${given.path} must have one of ${tests.join(', ')}`);
+}
+
+const RATE = 'must be like "10/s", "100/m", "500/h" or { limit: "10/s", burst: 20 }';
+const UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
+/** Without a burst of its own, what the rate allows in this time may begin at once, in milliseconds. */
+const BURST_TIME = 100;
+
+const limit = v.pipe(v.string(), v.regex(/^[1-9]\d{0,6}\/[smh]$/));
+
+/** How many attempts may begin. */
+interface Rate {
+  readonly perMs: number;
+  /** How many may begin at once after a pause. */
+  readonly burst: number;
+}
+
+/** A rate such as `10/s`; with a burst as an object. */
+export const rateField = v.pipe(
+  wholeField(v.union([limit, v.strictObject({ limit, burst: v.optional(countField) })]), RATE),
+  v.transform((given): Rate => {
+    const { limit, burst = undefined } = typeof given === 'string' ? { limit: given } : given;
+    const [count = '', unit = ''] = limit.split('/');
+    const perMs = Number(count) / (UNITS[unit] ?? 1_000);
+    return { perMs, burst: burst ?? Math.max(1, Math.floor(perMs * BURST_TIME)) };
+  }),
+);
+
+/** What is sent in place of the received body, as data. */
+export interface TransformData {
+  /**
+   * JSON pointer (RFC 6901) to the part of the body that is sent, or an object of pointers: an object with what they
+   * point to is sent, without members whose pointer points to nothing.
+   */
+  readonly body?: string | Readonly<Record<string, string>>;
+  /**
+   * Headers by name. `{id}`, `{event}`, `{senderEvent}`, `{source}` and `{/pointer}` stand for what the delivery has there. A header is
+   * left out when one of them has no value.
+   */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** The transformation of a forward address; `checkTransform` says what is wrong inside it. */
+const transformField = v.custom<DeliveryTransform | TransformData>(
+  (value) => typeof value === 'function' || isRecord(value),
+  'must be a function, or an object like { body: "/data", headers: { "x-event": "{event}" } }',
+);
+
+/** Whether a value is a JSON pointer (RFC 6901), or a function. */
+const isRule = (value: unknown) =>
+  typeof value === 'function' || (typeof value === 'string' && parsePointer(value) !== undefined);
+const isPriority = (value: unknown) =>
+  Number.isInteger(value) && Number(value) >= 0 && Number(value) <= MAX_PRIORITY;
+
+/**
+ * The key whose deliveries are handled or forwarded one after the other, in order of arrival: a JSON pointer into the
+ * body, or a function.
+ */
+export const orderField = v.custom<string | DeliveryKey>(
+  isRule,
+  'must be a JSON pointer such as /data/id, or a function',
+);
+
+/** Which deliveries come first: an integer for all of them, a JSON pointer into the body, or a function. */
+export const priorityField = v.custom<number | string | DeliveryPriority>(
+  (value) => isRule(value) || isPriority(value),
+  `must be a whole number from 0 to ${MAX_PRIORITY}, a JSON pointer such as /data/priority, or a function`,
+);
+
+/** The time before which a delivery is not handled or forwarded: a JSON pointer into the body, or a function. */
+export const runAtField = v.custom<string | DeliveryTime>(
+  isRule,
+  'must be a JSON pointer such as /data/runAt, or a function',
+);
+
+const MINUTE = 60_000;
+const MONTH = 2_678_400_000;
+
+export const scheduleSchema = v.object(
+  {
+    /** When: `minute hour day month weekday`, with seconds in front where there are six fields. */
+    cron: v.string('must be a cron expression such as 0 3 * * *'),
+    /** The time zone of the expression, such as Europe/Berlin; default UTC. */
+    timezone: v.optional(v.string('must be the name of a time zone'), 'UTC'),
+    /** The event of its deliveries; default the name of the schedule. */
+    event: v.optional(textField(/./, 'must be the name of an event')),
+    /** Data for the handler; Portico adds `schedule` and `plannedAt`. */
+    data: v.optional(
+      v.custom<Readonly<Record<string, unknown>>>(isRecord, 'must be an object of JSON values'),
+      {},
+    ),
+    /** How late a missed delivery may still be stored, in milliseconds; default an hour. */
+    grace: v.optional(
+      wholeNumberField(MINUTE, MONTH, `must be a whole number from ${MINUTE} to ${MONTH} (milliseconds)`),
+      60 * MINUTE,
+    ),
+  },
+  'must be a cron expression, or an object with one as its "cron"',
+);
+
+/** A delivery that Portico stores by itself, again and again. */
+type ScheduleConfig = Written<typeof scheduleSchema>;
+
+/** The schedules by name. */
+export type SchedulesConfig = Readonly<Record<string, string | ScheduleConfig>>;
+
+const URL_EXPECTED = 'must be an http or https URL without a user name in it';
+
+const CHANGES = ['created', 'updated', 'deleted'] as const;
+
+/** Which changes of users are forwarded: all by `true`. */
+const changesField = v.pipe(
+  wholeField(
+    v.union([v.boolean(), v.array(v.picklist(CHANGES))]),
+    `must be true, or an array of ${CHANGES.map((change) => `"${change}"`).join(', ')}`,
+  ),
+  v.transform((given): readonly (typeof CHANGES)[number][] => {
+    if (typeof given === 'boolean') return given ? CHANGES : [];
+    return given;
+  }),
+);
+
+export const forwardSchema = v.object(
+  {
+    url: v.pipe(
+      v.string(URL_EXPECTED),
+      v.check(isHttpUrl, URL_EXPECTED),
+      v.transform((text) => new URL(text)),
+    ),
+    /** Standard Webhooks secrets to sign with; default none: not signed. */
+    secrets: v.optional(secretsSchema),
+    /** The events to forward; default all, or none where it is told of changes of users. */
+    events: v.optional(wholeField(v.array(v.string()), 'must be an array of event names')),
+    /** The changes of users that it is told of; `true` for all, default none. */
+    users: v.optional(changesField),
+    /** The deliveries of these events that it gets; default all. */
+    when: v.optional(filterField),
+    /** What is sent in place of the received body; default that body. */
+    transform: v.optional(transformField),
+    /** How many attempts may begin in a time, in each process; default no limit. */
+    rate: v.optional(rateField),
+    order: v.optional(orderField),
+    priority: v.optional(priorityField),
+    runAt: v.optional(runAtField),
+    /** Whether the address may be in a private network; default false. */
+    allowPrivate: v.optional(toggleField, false),
+    concurrency: v.optional(countField),
+    /** Timeout of an attempt, in milliseconds. */
+    timeout: v.optional(countField),
+    /** Maximum attempts before a delivery is dead. */
+    attempts: v.optional(countField),
+  },
+  'must be a URL, or an object with a url',
+);
+
+/** An address to forward deliveries to. */
+export type ForwardConfig = Written<typeof forwardSchema>;
+
+/** The addresses by name. */
+export type ForwardsConfig = Readonly<Record<string, string | ForwardConfig>>;
+
+function isHttpUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password } = new URL(text);
+  return (protocol === 'http:' || protocol === 'https:') && username === '' && password === '';
+}
+
+const DAY = 86_400_000;
+const { url, secrets, timeout, attempts } = forwardSchema.entries;
+const allowPrivate = v.optional(toggleField);
+
+export const deadAlertSchema = v.object(
+  {
+    /** The address that alerts are sent to, as deliveries are forwarded; default none. */
+    url: v.optional(url),
+    secrets,
+    allowPrivate,
+    timeout,
+    attempts,
+    /** Minimum time between two alerts about one target, in milliseconds; default a quarter of an hour. */
+    interval: v.optional(
+      wholeNumberField(1_000, 31 * DAY, `must be a whole number from 1000 to ${31 * DAY} (milliseconds)`),
+      900_000,
+    ),
+    /** With more dead jobs than this the health check says so; default 0. */
+    threshold: v.optional(
+      wholeNumberField(0, Number.MAX_SAFE_INTEGER, 'must be a whole number from 0 up'),
+      0,
+    ),
+    /** Whether the health check is DOWN then; default false: a restart would not help. */
+    down: v.optional(toggleField, false),
+  },
+  'must be a URL, or an object',
+);
+
+export const alertsSchema = v.object({ dead: v.optional(v.unknown()) }, 'must be an object of alerts');
+
+/** What is done about dead deliveries. */
+type DeadAlertConfig = Written<typeof deadAlertSchema>;
+
+/** What Portico raises the alarm about. */
+export interface AlertsConfig {
+  readonly dead?: string | DeadAlertConfig;
+}
+
+const HEADER = 'must be the name of a header';
+const SECRET_HEADER = 'must not be a header with a secret (authorization, cookie, signature, token)';
+const PLACE = 'must be { header: NAME } or { pointer: a JSON pointer like /type }';
+const POINTER = 'must be a JSON pointer like /data/object, or "" for the whole body';
+const EVENTS = 'must be an object of event names, like { push: "new_commit" }';
+const EVENT = 'must be the name of an event, and not empty';
+const SHAPE = 'must be an object with scheme and secrets';
+
+/** The name of a header, read in lower case. */
+const headerField = (message: string) =>
+  v.pipe(
+    v.string(message),
+    v.check((text) => headerName(text) !== undefined, message),
+    v.toLowerCase(),
+  );
+
+/** The name of a header that may be stored, read in lower case. */
+const keptHeaderField = v.pipe(
+  headerField(HEADER),
+  v.check((name) => !isSecretHeader(name), SECRET_HEADER),
+);
+
+/** Where a text of a request is: in a header, or in the body at a JSON pointer (RFC 6901). */
+const place = v.union([
+  v.pipe(
+    v.strictObject({ header: headerField(HEADER) }),
+    v.transform(({ header }) => ({ kind: 'header', name: header }) as const),
+  ),
+  v.pipe(
+    v.strictObject({ pointer: pointerField(POINTER) }),
+    v.transform(({ pointer }) => ({ kind: 'pointer', pointer }) as const),
+  ),
+]);
+
+const everySource = {
+  /** Any of them is accepted, so that one can be rotated. */
+  secrets: secretsSchema,
+  /** Where the event is named. */
+  event: v.optional(wholeField(place, PLACE)),
+  /** The names that events get here, by the sender's names; all others keep theirs. */
+  events: v.optional(
+    v.pipe(
+      v.custom<Readonly<Record<string, string>>>(isRecord, EVENTS),
+      v.transform((names) => new Map(entriesOf(names))),
+      v.map(v.string(), v.pipe(v.string(EVENT), v.nonEmpty(EVENT))),
+    ),
+  ),
+  /** Where in the body the data is, as a JSON pointer (RFC 6901). */
+  data: v.optional(pointerField(POINTER)),
+  /** The id by which duplicates are recognised; false: no request is a duplicate. */
+  dedup: v.optional(wholeField(v.union([v.literal(false), place]), `${PLACE}, or false`)),
+  /** The headers that its deliveries keep; default those of known senders with event names, ids and times. */
+  headers: v.optional(v.array(keptHeaderField, 'must be an array of header names')),
+  /** Maximum body size, in bytes; default that of the scheme's sender. */
+  maxBodyBytes: v.optional(countField),
+};
+
+const timed = {
+  /** Maximum difference between the time of a request and ours, in seconds; default 300, 0 for no limit. */
+  tolerance: v.optional(
+    wholeNumberField(0, Number.MAX_SAFE_INTEGER, 'must be a whole number of seconds, 0 for any time'),
+  ),
+};
+
+const scheme = <S extends string>(name: S) => ({ scheme: v.literal(name), ...everySource });
+
+/** The sources that a configuration may hold, by their scheme. */
+export const sourceSchemas = {
+  /** Standard Webhooks: secrets begin with `whsec_` (shared) or `whpk_` (the sender's public key). */
+  standard: v.object(
+    {
+      ...scheme('standard'),
+      ...timed,
+      /** Prefix of its header names; default `webhook`, some senders use `svix`. */
+      headerPrefix: v.optional(headerField('must be the first word of header names'), 'webhook'),
+    },
+    SHAPE,
+  ),
+  github: v.object(scheme('github'), SHAPE),
+  stripe: v.object({ ...scheme('stripe'), ...timed }, SHAPE),
+  slack: v.object({ ...scheme('slack'), ...timed }, SHAPE),
+  /** An HMAC in a header. */
+  hmac: v.object(
+    {
+      ...scheme('hmac'),
+      ...timed,
+      /** The header with the signature. */
+      header: headerField(`${HEADER}: the one with the signature`),
+      /** Default sha256. */
+      algorithm: v.optional(
+        v.picklist(['sha256', 'sha512', 'sha1'], 'must be one of sha256, sha512, sha1'),
+        'sha256',
+      ),
+      /** Default hex. */
+      encoding: v.optional(v.picklist(['hex', 'base64'], 'must be one of hex, base64'), 'hex'),
+      /** Prefix of the signature in the header, like `sha256=`; default none. */
+      prefix: v.optional(textField(/^[ -~]*$/, 'must be a text of visible ASCII characters and spaces'), ''),
+      /** The header with the time of the request, in whole seconds; default none. */
+      timestampHeader: v.optional(headerField(HEADER)),
+      /**
+       * What is signed: text with `{body}` once, `{timestamp}` and `{header:NAME}`.
+       * Default `{body}`, and `{timestamp}.{body}` with a timestamp.
+       */
+      template: v.optional(v.string('must be a text')),
+    },
+    SHAPE,
+  ),
+  /** The shared secret itself in a header. */
+  token: v.object(
+    {
+      ...scheme('token'),
+      /** Default x-webhook-token. */
+      header: v.optional(headerField(HEADER), 'x-webhook-token'),
+    },
+    SHAPE,
+  ),
+};
+
+/** The name of a signature scheme. */
+export type SchemeName = keyof typeof sourceSchemas;
+
+export const schemeNames = Object.keys(sourceSchemas) as readonly SchemeName[];
+
+const everyKey = Object.values(sourceSchemas).flatMap(({ entries }) => Object.keys(entries));
+
+/** Checks a source of unknown scheme: its scheme, its secrets, and keys that no scheme has. */
+export const schemelessSchema = v.object(
+  {
+    ...Object.fromEntries(everyKey.map((key) => [key, v.optional(v.unknown())])),
+    scheme: v.picklist(schemeNames, ({ input }) => {
+      const hint = typeof input === 'string' ? didYouMean(input, schemeNames) : '';
+      return `must be one of ${schemeNames.join(', ')}${hint}`;
+    }),
+    secrets: secretsSchema,
+  },
+  SHAPE,
+);
+
+/** A sender of webhooks, as data. */
+export type SourceConfig = Written<(typeof sourceSchemas)[SchemeName]>;
+
+/** The senders by name: a lower-case letter, then lower-case letters, digits and "-". */
+export type SourcesConfig = Readonly<Record<string, SourceConfig>>;

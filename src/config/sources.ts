@@ -1,0 +1,330 @@
+import { parseArgs } from 'node:util';
+import { nearest, quote } from '../core/text.ts';
+import { flagOf, type Parsed, parseText } from './options/option.ts';
+import { moduleOption, type OptionKey, optionKeys, optionOf } from './options/options.ts';
+import { parseSecretFile } from './secret-file.ts';
+
+/** How one option is written. */
+export interface OptionRule {
+  /** What messages call its value; undefined: it is a switch and takes none. */
+  readonly value?: string;
+  /** Words behind it may be parts of a secret, so no message shows them. Default: false. */
+  readonly secret?: boolean;
+  /** Whether it can be given more than once. Default: false. */
+  readonly repeatable?: boolean;
+  /** The option and value that a switch stands for: `--database-migrate=false`. */
+  readonly shortFor?: string;
+}
+
+/** The options of a command line by their flags. */
+export type OptionRules = ReadonlyMap<string, OptionRule>;
+
+/** An option with its value, or a word that belongs to no option. */
+export interface Argument {
+  /** Undefined for a word. */
+  readonly flag: string | undefined;
+  /** The value of the option, empty for a switch; or the word. */
+  readonly value: string;
+  /** Why the option cannot be used; for a word, why it cannot stand here where none is expected. */
+  readonly problem: string | undefined;
+  /** The argument as it was written, a short form spelled out. */
+  readonly written: readonly string[];
+}
+
+/** An unknown option that resembles no known one. */
+const UNKNOWN: OptionRule = { value: 'value' };
+
+/** A word like this behind an option without a value is the next option, even an unknown one. */
+const looksLikeFlag = /^(?:-[a-zA-Z]|--[a-z]+(?:-[a-z]+)*)(?:=|$)/;
+
+/**
+ * Splits a command line into options and words: `--rest-port 9000`, `--rest-port=9000`, `--json`. Never throws; each
+ * word is part of one argument. No problem shows a word that could be a value, as it may be part of a secret.
+ * `topic` names the command in messages.
+ */
+export function parseArguments(
+  argv: readonly string[],
+  rules: OptionRules,
+  topic?: string,
+): readonly Argument[] {
+  const tokens = tokenize(argv.map((word) => rules.get(word)?.shortFor ?? word));
+  const found: Argument[] = [];
+  const seen = new Set<string>();
+  let behind: string | undefined;
+  for (let at = 0; at < tokens.length; at++) {
+    const { word, flag, inline } = tokens[at] as Token;
+    if (flag === undefined || (behind !== undefined && !isOption(word, flag, rules))) {
+      found.push({ flag: undefined, value: word, problem: strayWord(word, behind), written: [word] });
+      continue;
+    }
+    // An unknown option is read as the one that it probably means, so that its value is not taken for a word.
+    const rule = rules.get(flag) ?? rules.get(meant(flag, rules)[0] ?? '') ?? UNKNOWN;
+    const next = tokens[at + 1];
+    const written = [word];
+    let value = inline;
+    if (value === undefined && rule.value !== undefined && next !== undefined && takes(rule, next, rules)) {
+      at++;
+      written.push(next.word);
+      // A dash alone, for standard input, is a value but no secret.
+      if (next.flag === undefined && !(rule.secret && next.word === '-')) value = next.word;
+    }
+    const problem = rules.has(flag)
+      ? faultOf(flag, rule, value, seen.has(flag))
+      : `${quote(flag)} is not an option${topic === undefined ? '' : ` of ${topic}`}${suggest(flag, rules)}`;
+    found.push({ flag, value: value ?? '', problem, written });
+    seen.add(flag);
+    behind = flag;
+  }
+  return found;
+}
+
+/** The options that an unknown one may mean: those that end with it, as `--rest-port` ends with `--port`, or the nearest. */
+function meant(flag: string, rules: OptionRules): readonly string[] {
+  const end = flag.slice(1);
+  const longer = /^-[a-z]/.test(end) ? [...rules.keys()].filter((each) => each.endsWith(end)) : [];
+  const best = nearest(flag, rules.keys());
+  if (longer.length > 0) return longer;
+  return best === undefined ? [] : [best];
+}
+
+function suggest(flag: string, rules: OptionRules): string {
+  const flags = meant(flag, rules);
+  const last = flags.at(-1);
+  if (last === undefined) return '';
+  return `; did you mean ${flags.length === 1 ? last : `${flags.slice(0, -1).join(', ')} or ${last}`}?`;
+}
+
+/** A word is shown only when no option in front of it may have a secret. */
+function strayWord(text: string, behind: string | undefined): string {
+  if (behind === undefined) return `${quote(text)} is not expected; an option begins with "--"`;
+  return `a word behind ${quote(behind)} and its value is not expected; put a value with spaces in quotes`;
+}
+
+/** One word of the command line. */
+interface Token {
+  readonly word: string;
+  /** Its part in front of `=` when it is written like an option. */
+  readonly flag: string | undefined;
+  /** Its part behind `=`. */
+  readonly inline: string | undefined;
+}
+
+/**
+ * No option is declared to parseArgs: it would take the word behind a declared one for its value even when that is
+ * another option.
+ */
+function tokenize(argv: readonly string[]): readonly Token[] {
+  const { tokens } = parseArgs({ args: [...argv], strict: false, allowPositionals: true, tokens: true });
+  // A group of short options, `-abc`, is several tokens with the index of one word.
+  const first = tokens.filter(({ index }, i) => index !== tokens[i - 1]?.index);
+  return first.map((token) => {
+    const word = argv[token.index] ?? '';
+    return {
+      word,
+      flag: token.kind === 'positional' ? undefined : word.split('=', 1)[0],
+      inline: token.kind === 'option' ? token.value : undefined,
+    };
+  });
+}
+
+/** Whether a word behind an option and its value is an option too, rather than a piece of a secret with a dash. */
+function isOption(word: string, flag: string, rules: OptionRules): boolean {
+  return looksLikeFlag.test(word) || flag === '--' || nearest(flag, rules.keys()) !== undefined;
+}
+
+/** Whether the next word is the value of an option, perhaps a bad one. A secret takes all but a known option. */
+function takes(rule: OptionRule, { word, flag }: Token, rules: OptionRules): boolean {
+  if (flag === undefined) return true;
+  return !rules.has(flag) && (rule.secret === true || !looksLikeFlag.test(word));
+}
+
+function faultOf(flag: string, rule: OptionRule, value: string | undefined, again: boolean) {
+  if (again && rule.repeatable !== true) return `${flag} is given more than once`;
+  if (rule.value === undefined) return value === undefined ? undefined : `${flag} takes no value`;
+  if (value !== undefined) return undefined;
+  return `${flag} needs a value; write ${flag}=<${rule.value}> for one that begins with "-"`;
+}
+
+const RENAMED = [
+  ['MANAGEMENT_TRUST_FORWARDED', optionOf('http.trustProxy').env],
+  ['MANAGEMENT_CONSOLE_HOSTS', optionOf('http.hosts').env],
+] as const;
+
+/** Environment variables. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads the variables of all options and, for secrets, the files that `<NAME>_FILE` variables name. */
+export function readEnvironment(env: Environment, cwd: string): Reading {
+  const reading = startReading();
+  for (const key of optionKeys) {
+    const option = optionOf(key);
+    const text = env[option.env];
+    const file = option.secret ? env[`${option.env}_FILE`] : undefined;
+    if (text !== undefined && file !== undefined) {
+      reading.broken.add(key);
+      reading.problems.push(`${option.env} and ${option.env}_FILE are both set; unset one of them`);
+    } else if (file !== undefined) {
+      take(reading, key, `${option.env}_FILE`, parseSecretFile(option, file, cwd));
+    } else if (text !== undefined) {
+      take(reading, key, option.env, parseText(option, { name: option.env, drop: 'unset it' }, text));
+    }
+  }
+  for (const [name, now] of RENAMED) {
+    if (env[name] !== undefined) reading.problems.push(`${name} is not read any more; did you mean ${now}?`);
+  }
+  return reading;
+}
+
+/** What the command line says. */
+interface Flags extends Reading {
+  /** The configuration module that `--config` names. */
+  readonly module: string | undefined;
+}
+
+const keys: ReadonlyMap<string, OptionKey> = new Map(optionKeys.map((key) => [flagOf(key), key]));
+
+/** How the options of the configuration are written. */
+export const configRules: OptionRules = new Map<string, OptionRule>([
+  [moduleOption.flag, { value: 'value' }],
+  ...optionKeys.map((key): [string, OptionRule] => [
+    flagOf(key),
+    { value: 'value', secret: optionOf(key).secret },
+  ]),
+  ['--no-migrate', { shortFor: '--database-migrate=false' }],
+]);
+
+/** Reads the options of a command line that has nothing else. */
+export function readFlags(argv: readonly string[]): Flags {
+  const reading = startReading();
+  let module: string | undefined;
+  for (const { flag = '', value, problem } of parseArguments(argv, configRules)) {
+    const key = keys.get(flag);
+    if (problem !== undefined) {
+      reading.problems.push(problem);
+      if (key !== undefined) reading.broken.add(key);
+    } else if (key !== undefined) {
+      take(reading, key, flag, parseText(optionOf(key), { name: flag, drop: 'leave it out' }, value));
+    } else if (value.trim() === '') {
+      reading.problems.push(`${flag} is empty; leave it out or name a file`);
+    } else {
+      module = value;
+    }
+  }
+  return { ...reading, module };
+}
+
+/** A value of a source, and whether it is secret. */
+export interface Property {
+  readonly value: unknown;
+  readonly origin: string;
+  readonly secret: boolean;
+}
+
+/** A source of configuration with its properties. */
+export interface PropertySource {
+  readonly name: string;
+  readonly properties: ReadonlyMap<string, Property>;
+  /** The name of an option in this source, by its key, where the two differ. */
+  readonly aliases?: ReadonlyMap<string, string>;
+}
+
+/** A property by its name in this source, or by the name of the option that it sets: `rest.port` is REST_PORT. */
+export function findProperty({ properties, aliases }: PropertySource, name: string) {
+  const key = properties.has(name) ? name : aliases?.get(name);
+  const property = key === undefined ? undefined : properties.get(key);
+  return key === undefined || property === undefined ? undefined : { ...property, key };
+}
+
+type Properties = PropertySource['properties'];
+
+/** All sources of configuration, highest precedence first; `file` is the name of the module, if there is one. */
+export function propertySources(
+  flags: Flags,
+  env: Environment,
+  environment: Reading,
+  file: string | undefined,
+  module: Reading,
+): readonly PropertySource[] {
+  const sources: PropertySource[] = [
+    { name: 'commandLineArgs', properties: flagProperties(flags) },
+    { name: 'systemEnvironment', properties: environmentProperties(env), aliases: originsOf(environment) },
+  ];
+  if (file !== undefined) {
+    sources.push({ name: `Config resource "${file}"`, properties: readProperties(module) });
+  }
+  return [...sources, { name: 'defaults', properties: defaultProperties() }];
+}
+
+function flagProperties(flags: Flags): Properties {
+  const properties = new Map(readProperties(flags));
+  if (flags.module !== undefined) {
+    properties.set(moduleOption.key, { value: flags.module, origin: moduleOption.flag, secret: false });
+  }
+  return properties;
+}
+
+function readProperties({ found }: Reading): Properties {
+  return new Map([...found].map(([key, entry]) => [key, { ...entry, secret: optionOf(key).secret }]));
+}
+
+function originsOf({ found }: Reading): ReadonlyMap<string, string> {
+  return new Map(Array.from(found, ([key, { origin }]) => [key, origin]));
+}
+
+/** All variables, since operators look for PATH and HOME here too. */
+export function environmentProperties(env: Environment): Properties {
+  const secrets = new Set(optionKeys.filter((key) => optionOf(key).secret).map((key) => optionOf(key).env));
+  const set = Object.entries(env).filter(([, value]) => value !== undefined);
+  return new Map(
+    set.map(([name, value]) => {
+      const origin = `System Environment Property "${name}"`;
+      return [name, { value, origin, secret: secrets.has(name) }];
+    }),
+  );
+}
+
+function defaultProperties(): Properties {
+  const set = optionKeys.filter((key) => optionOf(key).default !== undefined);
+  return new Map(
+    set.map((key) => {
+      const { default: value, secret } = optionOf(key);
+      return [key, { value, origin: 'default', secret }];
+    }),
+  );
+}
+
+/** A value of one source, with its origin. */
+export interface Found {
+  readonly value: unknown;
+  readonly origin: string;
+}
+
+/** The options that one source sets, parsed. */
+export interface Reading {
+  readonly found: ReadonlyMap<OptionKey, Found>;
+  /** The options with an invalid value in this source; each has a line in `problems`. */
+  readonly broken: ReadonlySet<OptionKey>;
+  readonly problems: readonly string[];
+}
+
+/** A reading under construction. */
+interface Gathering extends Reading {
+  readonly found: Map<OptionKey, Found>;
+  readonly broken: Set<OptionKey>;
+  readonly problems: string[];
+}
+
+/** A reading that has found nothing yet. */
+export function startReading(): Gathering {
+  return { found: new Map(), broken: new Set(), problems: [] };
+}
+
+/** Records the parsed value of an option, or its problem. */
+export function take(reading: Gathering, key: OptionKey, origin: string, parsed: Parsed): void {
+  if ('value' in parsed) {
+    reading.found.set(key, { value: parsed.value, origin });
+  } else {
+    reading.broken.add(key);
+    reading.problems.push(parsed.problem);
+  }
+}

@@ -1,0 +1,52 @@
+import { BlockList, isIP, isIPv4 } from 'node:net';
+
+/** Whether the client at an address, as many hops away, may say for whom it asks; undefined on a Unix socket. */
+export type Trust = (address: string | undefined, hop: number) => boolean;
+
+/** The ranges that have names. */
+export const NAMED_RANGES: Readonly<Record<string, readonly string[]>> = {
+  loopback: ['127.0.0.1/8', '::1/128'],
+  linklocal: ['169.254.0.0/16', 'fe80::/10'],
+  uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
+};
+
+/** Trusts the addresses and ranges of a list, and nobody on a Unix socket. */
+export function trustAddresses(list: readonly string[]): Trust {
+  const trusted = new BlockList();
+  for (const each of list.flatMap((item) => NAMED_RANGES[item] ?? [item])) {
+    const [address = '', length] = each.split('/');
+    const family = isIPv4(address) ? 'ipv4' : 'ipv6';
+    if (length === undefined) trusted.addAddress(address, family);
+    else trusted.addSubnet(address, Number(length), family);
+  }
+  return (address = '') => {
+    const version = isIP(address);
+    return version !== 0 && trusted.check(address, version === 4 ? 'ipv4' : 'ipv6');
+  };
+}
+
+const trustsLoopback = trustAddresses(['loopback']);
+
+/** Whether an IP address is one by which a machine reaches itself, written as IPv6 too. */
+export function isLoopback(address: string): boolean {
+  return trustsLoopback(address, 0);
+}
+
+/** Where a Unix socket is: `unix:` and an absolute path. */
+export type UnixAddress = `unix:${string}`;
+
+const PREFIX = 'unix:';
+/** The longest path that every system takes for a socket, in bytes. */
+const MAX_PATH_BYTES = 103;
+
+/** What a setting that takes a Unix socket says of it. */
+export const UNIX_ADDRESS = `${PREFIX}/path (of a socket, at most ${MAX_PATH_BYTES} bytes)`;
+
+/** The path of `unix:/run/portico/rest.sock`; undefined for what is no such address, a port for instance. */
+export function socketPathOf(address: unknown): string | undefined {
+  if (typeof address !== 'string' || !address.startsWith(`${PREFIX}/`)) return undefined;
+  const path = address.slice(PREFIX.length);
+  return /\p{Cc}/u.test(path) || path.endsWith('/') || Buffer.byteLength(path) > MAX_PATH_BYTES
+    ? undefined
+    : path;
+}

@@ -1,7 +1,0 @@
-import { ExpectedError } from '../../core/expected-error.ts';
-
-/** A backup or a restore was refused or failed; the message says what to do. */
-export class BackupError extends ExpectedError {
-  override readonly name = 'BackupError';
-  readonly code = 'BACKUP';
-}

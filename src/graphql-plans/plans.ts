@@ -1,0 +1,362 @@
+import {
+  type DirectiveNode,
+  type DocumentNode,
+  defaultFieldResolver,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLAbstractType,
+  GraphQLError,
+  type GraphQLField,
+  type GraphQLFieldResolver,
+  GraphQLID,
+  GraphQLIncludeDirective,
+  type GraphQLLeafType,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  type GraphQLSchema,
+  GraphQLSkipDirective,
+  GraphQLString,
+  getDirectiveValues,
+  isAbstractType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionNode,
+  type SelectionSetNode,
+  type VariableValues,
+  visit,
+} from 'graphql';
+import { incrementalDirectives, incrementalRefusal } from './results.ts';
+import { planArguments, type ReadArguments } from './values.ts';
+
+/** What the plans of one operation may take, in bytes: one for each combination of its conditions. More, and all begin anew. */
+const MAX_BYTES = 1024 * 1024;
+/** What a selection takes, and each field in it, in bytes. */
+const PLAN_BYTES = 1_024;
+const FIELD_BYTES = 800;
+/** GraphQL.js does not export its directive. */
+const NO_PROPAGATION = 'experimental_disableErrorPropagation';
+
+interface PlansOptions {
+  readonly schema: GraphQLSchema;
+  readonly document: DocumentNode;
+  readonly definition: OperationDefinitionNode;
+  readonly hideSuggestions: boolean;
+  /** Told of what plans take, in bytes, as they are made. */
+  readonly onPlanned: (bytes: number) => void;
+}
+
+/** The plans of one operation: the variables of @skip and @include decide which fields there are. */
+export class Plans {
+  readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
+  /** Whether an error makes the enclosing values null that may not hold null. */
+  readonly propagatesErrors: boolean;
+  readonly #options: PlansOptions;
+  readonly #conditions: readonly string[];
+  readonly #incremental: readonly DirectiveNode[];
+  readonly #plans = new Map<string, SelectionPlan>();
+  #bytes = 0;
+
+  constructor(options: PlansOptions) {
+    this.#options = options;
+    const { document, definition } = options;
+    const fragments = document.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION);
+    this.fragments = byName(fragments);
+    this.propagatesErrors = !definition.directives?.some(({ name }) => name.value === NO_PROPAGATION);
+    this.#conditions = conditionsOf([definition, ...fragments]);
+    this.#incremental = incrementalDirectives(definition, this.fragments);
+  }
+
+  /** Why the operation does not run with these variables. */
+  refusal(variables: VariableValues): GraphQLError | undefined {
+    return this.#incremental.length === 0 ? undefined : incrementalRefusal(this.#incremental, variables);
+  }
+
+  /** What is asked of the root type. Throws GraphQLError when a condition has a wrong value. */
+  find(variables: VariableValues): SelectionPlan {
+    const key = this.#conditions.length === 0 ? '' : this.#keyOf(variables);
+    const known = this.#plans.get(key);
+    if (known !== undefined) return known;
+    const plan = this.#make(variables);
+    this.#count(PLAN_BYTES);
+    this.#plans.set(key, plan);
+    return plan;
+  }
+
+  #count(bytes: number): void {
+    if (this.#bytes + bytes > MAX_BYTES) {
+      this.#plans.clear();
+      this.#options.onPlanned(-this.#bytes);
+      this.#bytes = 0;
+    }
+    this.#bytes += bytes;
+    this.#options.onPlanned(bytes);
+  }
+
+  #keyOf({ coerced }: VariableValues): string {
+    return this.#conditions.map((name) => String(coerced[name])).join();
+  }
+
+  #make({ sources, coerced }: VariableValues): SelectionPlan {
+    const { schema, definition, hideSuggestions } = this.#options;
+    const type = schema.getRootType(definition.operation);
+    if (type == null) {
+      throw new GraphQLError(`Schema is not configured to execute ${definition.operation} operation.`, {
+        nodes: definition,
+      });
+    }
+    // A cached plan keeps no other variable of the request that it was made for.
+    const conditions = { sources: pick(sources, this.#conditions), coerced: pick(coerced, this.#conditions) };
+    const { fragments } = this;
+    const onField = () => this.#count(FIELD_BYTES);
+    const planner = new Planner({ schema, fragments, conditions, hideSuggestions, onField });
+    return planner.select(type, [definition.selectionSet]);
+  }
+}
+
+function byName(fragments: readonly FragmentDefinitionNode[]): Record<string, FragmentDefinitionNode> {
+  const named: Record<string, FragmentDefinitionNode> = Object.create(null);
+  for (const fragment of fragments) named[fragment.name.value] = fragment;
+  return named;
+}
+
+/** The variables of @skip and @include. */
+function conditionsOf(definitions: readonly (OperationDefinitionNode | FragmentDefinitionNode)[]) {
+  const names = new Set<string>();
+  for (const definition of definitions) {
+    visit(definition, {
+      Directive({ name, arguments: given = [] }) {
+        if (name.value !== GraphQLSkipDirective.name && name.value !== GraphQLIncludeDirective.name) return;
+        for (const { value } of given) if (value.kind === Kind.VARIABLE) names.add(value.name.value);
+      },
+    });
+  }
+  return [...names];
+}
+
+function pick<T>(from: Readonly<Record<string, T>>, names: readonly string[]): Record<string, T> {
+  const picked: Record<string, T> = Object.create(null);
+  for (const name of names) {
+    const value = from[name];
+    if (value !== undefined) picked[name] = value;
+  }
+  return picked;
+}
+
+interface PlannerOptions {
+  readonly schema: GraphQLSchema;
+  readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
+  /** The variables that decide about @skip and @include. */
+  readonly conditions: VariableValues;
+  readonly hideSuggestions: boolean;
+  /** Told of each field that is planned. */
+  readonly onField: () => void;
+}
+
+/**
+ * Plans selections as GraphQL's "Field Collection" says, each when a value for it appears: the cost depends on the data
+ * and not on what the document could expand to.
+ */
+class Planner {
+  readonly #options: PlannerOptions;
+  /** Fields by their node, so that a fragment that is spread often is planned once. */
+  readonly #fields = new Map<GraphQLObjectType, Map<FieldNode, FieldPlan>>();
+
+  constructor(options: PlannerOptions) {
+    this.#options = options;
+  }
+
+  /** Throws GraphQLError when a directive has a wrong value. */
+  select(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): SelectionPlan {
+    const nodes = new Map<string, [FieldNode, ...FieldNode[]]>();
+    const visited = new Set<string>();
+    for (const set of sets) this.#collect(type, set, nodes, visited);
+    const times = Map.groupBy(nodes.values(), ([node]) => node.name.value);
+    const fields = [...nodes].flatMap(([key, found]) => {
+      const { value: name } = found[0].name;
+      // As in GraphQL.js, what the type does not have is not there; validation has refused it.
+      if (this.#options.schema.getField(type, name) === undefined) return [];
+      return this.#field(type, key, found, (times.get(name)?.length ?? 0) > 1);
+    });
+    // Everywhere else an object with a prototype is the faster one.
+    const create = nodes.has('__proto__') ? () => Object.create(null) : () => ({});
+    // Braces; and of each field the quotes, the colon, the comma and a value of one character.
+    const bytes = fields.reduce((sum, { key }) => sum + key.length + 5, 1);
+    return { fields, create, bytes };
+  }
+
+  #collect(
+    type: GraphQLObjectType,
+    { selections }: SelectionSetNode,
+    nodes: Map<string, [FieldNode, ...FieldNode[]]>,
+    visited: Set<string>,
+  ): void {
+    for (const node of selections) {
+      if (!this.#includes(node)) continue;
+      if (node.kind === Kind.FIELD) {
+        const key = node.alias?.value ?? node.name.value;
+        const found = nodes.get(key);
+        if (found === undefined) nodes.set(key, [node]);
+        else found.push(node);
+      } else if (node.kind === Kind.INLINE_FRAGMENT) {
+        const condition = node.typeCondition?.name.value;
+        if (this.#applies(condition, type)) this.#collect(type, node.selectionSet, nodes, visited);
+      } else {
+        const { value: name } = node.name;
+        const fragment = this.#options.fragments[name];
+        if (fragment === undefined || visited.has(name)) continue;
+        if (!this.#applies(fragment.typeCondition.name.value, type)) continue;
+        visited.add(name);
+        this.#collect(type, fragment.selectionSet, nodes, visited);
+      }
+    }
+  }
+
+  #includes(node: SelectionNode): boolean {
+    if (node.directives === undefined || node.directives.length === 0) return true;
+    const { conditions, hideSuggestions } = this.#options;
+    const skip = getDirectiveValues(GraphQLSkipDirective, node, conditions, undefined, hideSuggestions);
+    if (skip?.if === true) return false;
+    const include = getDirectiveValues(GraphQLIncludeDirective, node, conditions, undefined, hideSuggestions);
+    return include?.if !== false;
+  }
+
+  /** Whether a fragment on a type of this name is about objects of `type`. */
+  #applies(condition: string | undefined, type: GraphQLObjectType): boolean {
+    if (condition === undefined || condition === type.name) return true;
+    const { schema } = this.#options;
+    const named = schema.getType(condition);
+    return isAbstractType(named) && schema.isSubType(named, type);
+  }
+
+  #field(
+    parent: GraphQLObjectType,
+    key: string,
+    nodes: [FieldNode, ...FieldNode[]],
+    isRepeated: boolean,
+  ): FieldPlan {
+    if (nodes.length > 1) return this.#plan(parent, key, nodes, isRepeated);
+    const [node] = nodes;
+    let known = this.#fields.get(parent);
+    if (known === undefined) {
+      known = new Map();
+      this.#fields.set(parent, known);
+    }
+    let plan = known.get(node);
+    if (plan === undefined) {
+      plan = this.#plan(parent, key, nodes, isRepeated);
+      known.set(node, plan);
+    }
+    return plan;
+  }
+
+  #plan(
+    parent: GraphQLObjectType,
+    key: string,
+    nodes: [FieldNode, ...FieldNode[]],
+    isRepeated: boolean,
+  ): FieldPlan {
+    const { schema, hideSuggestions, onField } = this.#options;
+    onField();
+    const [node] = nodes;
+    const definition = schema.getField(parent, node.name.value);
+    if (definition === undefined) throw new TypeError(`${parent}.${node.name.value} is not validated`);
+    const output = planOutput(definition.type);
+    const selections = new Map<GraphQLObjectType, SelectionPlan>();
+    return {
+      key,
+      name: definition.name,
+      parent,
+      definition,
+      nodes,
+      isProperty: definition.resolve === undefined && definition.args.length === 0,
+      resolve: definition.resolve ?? defaultFieldResolver,
+      needsInfo: output.asksType,
+      once: isRepeated && definition.extensions.once === true,
+      isPlain: definition.extensions.plain === true,
+      readArguments: planArguments(definition, node, hideSuggestions),
+      output,
+      select: (type) => {
+        let selection = selections.get(type);
+        if (selection === undefined) {
+          const sets = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
+          selection = this.select(type, sets);
+          selections.set(type, selection);
+        }
+        return selection;
+      },
+    };
+  }
+}
+
+/** A field of a selection, with all that is the same in each run. */
+export interface FieldPlan {
+  /** Its name in the result. */
+  readonly key: string;
+  readonly name: string;
+  readonly parent: GraphQLObjectType;
+  readonly definition: GraphQLField<unknown, unknown>;
+  /** Where the document asks for it: more than once, when selections are merged. */
+  readonly nodes: readonly FieldNode[];
+  /** Whether it has neither a resolver nor arguments: nearly always a property of its parent's value. */
+  readonly isProperty: boolean;
+  readonly resolve: GraphQLFieldResolver<unknown, unknown>;
+  /** Whether a type is asked about values, which takes the field's info. */
+  readonly needsInfo: boolean;
+  /**
+   * Whether the root type's resolver runs once in an operation for all fields with the same arguments: the definition has
+   * `extensions.once`, and the selection asks for it more than once.
+   */
+  readonly once: boolean;
+  /** Whether no item of its list is a promise, so that none is looked for: the definition has `extensions.plain`. */
+  readonly isPlain: boolean;
+  readonly readArguments: ReadArguments;
+  readonly output: OutputPlan;
+  /** What is asked of its value, which is an object of this type. */
+  readonly select: (type: GraphQLObjectType) => SelectionPlan;
+}
+
+/** What is asked of an object of one type. */
+export interface SelectionPlan {
+  readonly fields: readonly FieldPlan[];
+  /** Makes an empty part of the result. */
+  readonly create: () => Record<string, unknown>;
+  /** What an object of it takes in JSON, without the text of its values, in bytes. */
+  readonly bytes: number;
+}
+
+/** How a value of a type becomes part of the result. */
+export type OutputPlan = {
+  readonly nonNull: boolean;
+  /** Whether a type is asked about values: `resolveType` or `isTypeOf`. */
+  readonly asksType: boolean;
+} & (
+  | {
+      readonly kind: 'leaf';
+      readonly type: GraphQLLeafType;
+      /** Whether a string stands for itself, so that nothing has to be called. */
+      readonly takesText: boolean;
+    }
+  | { readonly kind: 'list'; readonly item: OutputPlan }
+  | { readonly kind: 'object'; readonly type: GraphQLObjectType }
+  | { readonly kind: 'abstract'; readonly type: GraphQLAbstractType }
+);
+
+/** Plans the output of a declared type, its wrappers included. */
+function planOutput(declared: GraphQLOutputType): OutputPlan {
+  const nonNull = isNonNullType(declared);
+  const type = nonNull ? declared.ofType : declared;
+  if (isListType(type)) {
+    const item = planOutput(type.ofType);
+    return { kind: 'list', nonNull, asksType: item.asksType, item };
+  }
+  if (isLeafType(type)) {
+    const takesText = type === GraphQLString || type === GraphQLID;
+    return { kind: 'leaf', nonNull, asksType: false, type, takesText };
+  }
+  return isAbstractType(type)
+    ? { kind: 'abstract', nonNull, asksType: true, type }
+    : { kind: 'object', nonNull, asksType: type.isTypeOf != null, type };
+}

@@ -1,0 +1,318 @@
+import type { FastifyReply, preHandlerHookHandler } from 'fastify';
+import { type ExecutionResult, GraphQLError } from 'graphql';
+import type { ApiGate } from '../access/gate.ts';
+import { type Guards, whileValid } from '../access/guarded.ts';
+import type { ContextDetails } from '../config/schema/graphql.ts';
+import type { ErrorCode } from '../core/error-codes.ts';
+import { isRecord } from '../core/json.ts';
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { maskErrors } from '../graphql-plans/errors.ts';
+import type { FindOperation, Refused } from '../graphql-plans/executor.ts';
+import type { Operation } from '../graphql-plans/operation.ts';
+import { type Batch, paramsFromBody, paramsOf, type RequestParams } from '../graphql-plans/request-params.ts';
+import { type Recipient, resultText, SharedRecipient } from '../graphql-plans/results.ts';
+import { refuseFromOtherSite } from '../http/cross-site.ts';
+import type { Exchange, Reply } from '../transport/endpoint.ts';
+import { exchangeOf } from '../transport/fastify.ts';
+import { parseAccept, takesEventStream } from '../transport/negotiation.ts';
+import { HttpProblem } from '../transport/problem.ts';
+import { EVENT_STREAM_HEADERS, type EventStreams } from '../transport/reply/event-streams.ts';
+import { requestFields } from '../transport/request-metrics.ts';
+import { graphqlErrors } from './graphql-errors.ts';
+
+/** What an operation is called with, beside its exchange. */
+interface CallDetails {
+  /** Who waits for the result; the exchange unless several operations share it. */
+  readonly recipient?: Recipient;
+  /** The payload of a WebSocket's `connection_init`. */
+  readonly connectionParams?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What requests are run with. */
+export interface RunOptions extends Guards {
+  readonly findOperation: FindOperation;
+  /** What resolvers get as their context. */
+  contextOf(exchange: Exchange, call?: CallDetails): unknown;
+  /** Maximum operations of a batch; 0 refuses batches. */
+  readonly maxBatch: number;
+}
+
+/** Runs the operation of a request and answers with its one result. Throws HttpProblem. */
+export function runRequest(exchange: Exchange, options: RunOptions): MaybePromise<Reply> {
+  const type = negotiateResultType(exchange.headers.accept);
+  if (type === undefined) throw notAcceptable();
+  const params = paramsOf(exchange);
+  if (Array.isArray(params)) return runAll(exchange, params, type, options);
+  const operation = options.findOperation(params);
+  if ('errors' in operation) return refuseOperation(exchange, operation, type);
+  refuseSubscription(operation);
+  refuseWriteByGet(exchange, operation);
+  authorize(options.gate, exchange, operation);
+  return whenReady(operation.run(params.variables, options.contextOf(exchange), exchange), (result) =>
+    replyWith(masked(exchange, result), type),
+  );
+}
+
+/** What comes of each operation is in its own result, so the reply has one status (GraphQL over HTTP, "Request Batching"). */
+function runAll(
+  exchange: Exchange,
+  batch: Batch,
+  type: ResultType,
+  options: RunOptions,
+): MaybePromise<Reply> {
+  const { findOperation, contextOf, maxBatch, gate } = options;
+  let operations = 0;
+  const recipient = new SharedRecipient(exchange);
+  const run = (params: RequestParams) => {
+    // The first was counted with its request.
+    if (operations++ > 0) gate?.countOperation(exchange);
+    const operation = findOperation(params);
+    if ('errors' in operation) return resultText({ errors: operation.errors });
+    refuseSubscription(operation);
+    authorize(gate, exchange, operation);
+    const context = contextOf(exchange, { recipient });
+    return whenReady(operation.run(params.variables, context, recipient), (result) =>
+      resultText(masked(exchange, result)),
+    );
+  };
+  const texts = runBatch(batch, maxBatch, run, (refusal) => gate?.noteRefusal(exchange, refusal));
+  return whenReady(texts, (body) => ({ status: 200, type: `${type}; charset=utf-8`, body }));
+}
+
+function refuseSubscription({ definition }: Operation): void {
+  if (definition.operation !== 'subscription') return;
+  throw new HttpProblem(406, 'NEEDS_EVENT_STREAM', `A subscription needs "Accept: ${EVENT_STREAM}"`);
+}
+
+/** A GET may be repeated, cached and prefetched, so it runs queries only (GraphQL over HTTP, "GET"). */
+function refuseWriteByGet({ method }: Pick<Exchange, 'method'>, operation: Operation): void {
+  if (method === 'POST' || operation.definition.operation !== 'mutation') return;
+  throw new HttpProblem(405, 'MUTATION_BY_GET', 'A mutation needs POST', { headers: { allow: 'POST' } });
+}
+
+/** Hides what the program threw, and logs it. */
+export function masked(exchange: Exchange, result: ExecutionResult): ExecutionResult {
+  return maskErrors(result, (error) =>
+    exchange.log.error({ ...requestFields(exchange), err: error }, 'resolver failed'),
+  );
+}
+
+function notAcceptable(): HttpProblem {
+  const types = Object.values(RESULT_TYPES).join(' or ');
+  return new HttpProblem(406, 'NOT_ACCEPTABLE', `This endpoint answers with ${types}`);
+}
+
+/** A refused document has its reasons in the result. */
+function refuseOperation(exchange: Exchange, refused: Refused, type: ResultType): Reply {
+  const reply = replyWith({ errors: refused.errors }, type);
+  const [first] = refused.errors;
+  const code = String(first?.extensions.code ?? ('INVALID_DOCUMENT' satisfies ErrorCode));
+  const { method, log } = exchange;
+  const { status } = reply;
+  log.debug({ ...requestFields(exchange), method, status, code, reason: first?.message }, 'request refused');
+  return { ...reply, headers: { ...refused.headers, 'x-error-code': code } };
+}
+
+function replyWith(result: ExecutionResult, type: ResultType): Reply {
+  // A request that did not run is a 400, but older clients read errors only from a 200.
+  const status = 'data' in result || type === RESULT_TYPES.legacy ? 200 : 400;
+  return { status, type: `${type}; charset=utf-8`, body: resultText(result) };
+}
+
+/** The JSON of one result. */
+type ResultText = string | Buffer;
+
+/**
+ * Runs the operations of a batch side by side and answers with a list of their results in the same order. What is wrong
+ * with one of them is its own result, and `onRefused` gets it; throws HttpProblem for a batch that is refused as a whole, of which nothing runs.
+ */
+function runBatch(
+  batch: Batch,
+  maxBatch: number,
+  run: (params: RequestParams) => MaybePromise<ResultText>,
+  onRefused?: (refusal: HttpProblem) => void,
+): MaybePromise<ResultText> {
+  refuseLarge(batch.length, maxBatch);
+  if (!batch.every((entry) => typeof entry === 'object' && entry !== null && !Array.isArray(entry))) {
+    throw new HttpProblem(400, 'MALFORMED_REQUEST', 'Each operation of a batch must be a JSON object');
+  }
+  const texts = batch.map((entry) => {
+    try {
+      return run(paramsFromBody(entry));
+    } catch (error) {
+      if (!(error instanceof HttpProblem)) throw error;
+      onRefused?.(error);
+      return graphqlErrors.body(error, undefined);
+    }
+  });
+  return texts.some((text) => text instanceof Promise)
+    ? Promise.all(texts).then(listOf)
+    : listOf(texts as readonly ResultText[]);
+}
+
+function refuseLarge(length: number, maxBatch: number): void {
+  if (maxBatch === 0) {
+    throw new HttpProblem(400, 'BATCH_REFUSED', 'Batching is off; send one operation per request (maxBatch)');
+  }
+  if (length === 0) throw new HttpProblem(400, 'MALFORMED_REQUEST', 'The batch is empty');
+  if (length > maxBatch) {
+    const message = `The batch has ${length} operations; at most ${maxBatch} are allowed (maxBatch)`;
+    throw new HttpProblem(400, 'BATCH_REFUSED', message);
+  }
+}
+
+function listOf(texts: readonly ResultText[]): ResultText {
+  if (texts.every((text) => typeof text === 'string')) return `[${texts.join()}]`;
+  const parts = texts.flatMap((text, index) => [Buffer.from(index === 0 ? '[' : ','), Buffer.from(text)]);
+  return Buffer.concat([...parts, Buffer.from(']')]);
+}
+
+/** Makes the signal when it is asked for: most contexts need none. */
+export class RequestLifetime implements ContextDetails {
+  readonly connectionParams: ContextDetails['connectionParams'];
+  readonly caller: ContextDetails['caller'];
+  readonly #recipient: Recipient;
+  #controller: AbortController | undefined;
+
+  constructor(
+    recipient: Recipient,
+    connectionParams: ContextDetails['connectionParams'],
+    caller: ContextDetails['caller'],
+  ) {
+    this.connectionParams = connectionParams;
+    this.caller = caller;
+    this.#recipient = recipient;
+  }
+
+  get abortSignal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController();
+      this.#controller = controller;
+      this.#recipient.onLeave(() => controller.abort());
+    }
+    return this.#controller.signal;
+  }
+}
+
+/** The two media types of a GraphQL result (GraphQL over HTTP, "Media Types"). */
+export const RESULT_TYPES = {
+  legacy: 'application/json',
+  modern: 'application/graphql-response+json',
+} as const;
+
+/** What a subscription is sent as. */
+const EVENT_STREAM = 'text/event-stream';
+
+/** One of the two. */
+type ResultType = (typeof RESULT_TYPES)[keyof typeof RESULT_TYPES];
+
+/**
+ * Picks the media type of the result from an Accept header; undefined when neither is acceptable (406).
+ * The modern one has to be named; where anything goes, clients older than it are served.
+ */
+export function negotiateResultType(accept: string | undefined): ResultType | undefined {
+  if (accept === undefined || accept === '*/*') return RESULT_TYPES.legacy;
+  const wanted = parseAccept(accept);
+  const modern = wanted(RESULT_TYPES.modern);
+  const legacy = wanted(RESULT_TYPES.legacy).weight;
+  const named = modern.specificity === 2;
+  if (modern.weight > legacy || (modern.weight > 0 && modern.weight === legacy && named)) {
+    return RESULT_TYPES.modern;
+  }
+  return legacy > 0 ? RESULT_TYPES.legacy : undefined;
+}
+
+/**
+ * Judges whether the caller may run an operation: mutations write, all others read. A mutation whose result can show
+ * what was stored before reads as well. Throws HttpProblem.
+ */
+export function authorize(gate: ApiGate | undefined, exchange: Exchange, operation: Operation): void {
+  if (gate === undefined) return;
+  const writes = operation.definition.operation === 'mutation';
+  if (writes) gate.authorize(exchange, 'write');
+  if (!writes || operation.showsStored) gate.authorize(exchange, 'read');
+}
+
+/** Makes the context of a request from the one that all share: behind a gate it has the `caller`. */
+export function contextWithCaller(
+  shared: unknown,
+  gate: ApiGate | undefined,
+): (exchange: Exchange) => unknown {
+  if (gate === undefined || (shared !== undefined && !isRecord(shared))) return () => shared;
+  return ({ caller }) => ({ ...shared, caller });
+}
+
+/** The results of a subscription until the credentials of its caller expire or are revoked; then an error ends it. */
+export function resultsWhileValid(
+  source: AsyncIterable<ExecutionResult>,
+  gate: ApiGate | undefined,
+  exchange: Exchange,
+): AsyncIterable<ExecutionResult> {
+  return whileValid(source, gate, exchange, { errors: [ENDED] });
+}
+
+const ENDED = new GraphQLError('The credentials are not valid any more', {
+  extensions: { code: 'UNAUTHORIZED' satisfies ErrorCode },
+});
+
+/**
+ * Answers requests that take an event stream with one (GraphQL over SSE, distinct connections mode): subscriptions, and whatever runs for a client that takes
+ * nothing else. The endpoint answers all others.
+ */
+export function streamRequests(streams: EventStreams, options: RunOptions): preHandlerHookHandler {
+  return (request, reply, done) => {
+    const { accept } = request.headers;
+    if (!takesEventStream(accept) || parseAccept(accept)(EVENT_STREAM).weight === 0) return done();
+    const exchange = exchangeOf(request);
+    try {
+      const params = paramsOf(exchange);
+      if (Array.isArray(params)) return done();
+      const operation = options.findOperation(params);
+      const subscribes = !('errors' in operation) && operation.definition.operation === 'subscription';
+      if (!subscribes && negotiateResultType(accept) !== undefined) return done();
+      refuseFromOtherSite('Event streams', exchange, options.cors);
+      if (!('errors' in operation)) {
+        refuseWriteByGet(exchange, operation);
+        authorize(options.gate, exchange, operation);
+      }
+      // A stream has no end of its own, and HEAD waits for nothing else.
+      if (exchange.method === 'HEAD') reply.type(EVENT_STREAM).send();
+      else eventsOf(operation, params, options, exchange).then(send(reply, exchange)).catch(done);
+    } catch (error) {
+      done(error as Error);
+    }
+  };
+
+  /** Sends results. It knows nothing of the request's variables, which would be held as long as the stream lasts. */
+  function send(reply: FastifyReply, exchange: Exchange) {
+    const text = (result: ExecutionResult) =>
+      `event: next\ndata: ${resultText(masked(exchange, result))}\n\n`;
+    return async (opened: AsyncIterable<ExecutionResult> | ExecutionResult): Promise<void> => {
+      if (isStream(opened)) await streams.send(reply, opened, { text, end: () => COMPLETE });
+      // A single result is refused like any other reply where there is no room for it.
+      else reply.headers(EVENT_STREAM_HEADERS).send(text(opened) + COMPLETE);
+    };
+  }
+}
+
+const COMPLETE = 'event: complete\ndata: \n\n';
+
+function isStream(
+  opened: AsyncIterable<ExecutionResult> | ExecutionResult,
+): opened is AsyncIterable<ExecutionResult> {
+  return Symbol.asyncIterator in opened;
+}
+
+/** The results of a subscription as a stream, or the one of any other operation. */
+async function eventsOf(
+  operation: Operation | Refused,
+  { variables }: RequestParams,
+  { gate, contextOf }: RunOptions,
+  exchange: Exchange,
+): Promise<AsyncIterable<ExecutionResult> | ExecutionResult> {
+  if ('errors' in operation) return { errors: operation.errors };
+  const context = contextOf(exchange);
+  if (operation.definition.operation !== 'subscription') return operation.run(variables, context, exchange);
+  const source = await operation.subscribe(variables, context, exchange);
+  return isStream(source) ? resultsWhileValid(source, gate, exchange) : source;
+}

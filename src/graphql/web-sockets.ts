@@ -1,0 +1,191 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { GraphQLSchema } from 'graphql';
+import { GRAPHQL_TRANSPORT_WS_PROTOCOL, type Server } from 'graphql-ws';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { type BodyBudget, bodyBudgetOf } from '../transport/body/body-budget.ts';
+import { exchangeOf } from '../transport/fastify.ts';
+import { HttpProblem } from '../transport/problem.ts';
+import type { ReplyBudget } from '../transport/reply/reply-budget.ts';
+import { requestFields } from '../transport/request-metrics.ts';
+import { noteSwitch, offeredUpgrade, takeUpgrades, type Upgrade } from '../transport/server/door-server.ts';
+import { Heartbeat, judgeHandshake } from './admit-socket.ts';
+import { GraphqlSocket } from './graphql-socket.ts';
+import { OperationSlots, type WebSocketLimits } from './operation-slots.ts';
+import { createProtocol } from './protocol.ts';
+import type { RunOptions } from './requests.ts';
+import { Outlet } from './socket-queues.ts';
+
+/** The WebSockets of an endpoint. */
+interface OpenWebSockets {
+  /** Makes the connection of a request a WebSocket; false for a request that asks for none. Throws HttpProblem. */
+  accept(request: FastifyRequest, reply: FastifyReply): boolean;
+  /** Completes what runs and closes all of them. */
+  end(): void;
+}
+
+/** Has the endpoint at `path` take WebSockets, until the application is closed; undefined where there may be none. */
+export function openWebSockets(
+  app: FastifyInstance,
+  options: WebSocketsOptions & { readonly path: string; readonly metrics: Metrics | undefined },
+  run: RunOptions,
+  replies: ReplyBudget,
+): OpenWebSockets | undefined {
+  if (options.maxWebSockets === 0) return undefined;
+  const sockets = new WebSockets(options, run, { replies, bodies: bodyBudgetOf(app) });
+  const uri = app.prefix + options.path;
+  const route = uri.split('/');
+  const stop = takeUpgrades(app.server, (path) => matches(route, path.split('/')));
+  if (options.metrics !== undefined) meter(options.metrics, uri, sockets);
+  app.addHook('onClose', (_app, done) => {
+    stop();
+    done();
+  });
+  return {
+    accept(request, reply) {
+      const upgrade = offeredUpgrade(request.raw);
+      if (upgrade === undefined) return false;
+      sockets.accept(upgrade, request, reply);
+      return true;
+    },
+    end: () => sockets.end(),
+  };
+}
+
+function meter(metrics: Metrics, uri: string, sockets: WebSockets): void {
+  const gauge = (name: string, description: string, read: () => number) =>
+    metrics.gauge(name, { description, tags: { uri } }, read);
+  gauge('graphql.websockets', 'Open WebSockets, by route', () => sockets.open);
+  gauge(
+    'graphql.websocket.operations',
+    'Operations in progress over WebSockets, by route',
+    () => sockets.operations,
+  );
+}
+
+/** Whether a path is one of a route, whose prefix may have parameters. */
+function matches(route: readonly string[], path: readonly string[]): boolean {
+  return (
+    route.length === path.length && route.every((each, index) => each === path[index] || each.startsWith(':'))
+  );
+}
+
+/** How long a client may take to answer a close, in milliseconds. */
+const CLOSE_TIMEOUT = 2_000;
+
+/** Frames of one message: a few, and one for each kilobyte of the largest. */
+const MAX_FRAGMENTS = 16;
+const FRAGMENT = 1_024;
+/** Pieces of one frame as the network brings them: packets may be small, and few clients send single bytes. */
+const MAX_CHUNKS = 1_024;
+const CHUNK = 256;
+
+/** What the WebSockets of a door are made with. */
+interface WebSocketsOptions extends WebSocketLimits {
+  readonly schema: GraphQLSchema;
+  /** Largest message of a client, in bytes. */
+  readonly maxBodyBytes: number;
+}
+
+/** Bounds what the WebSockets of a door hold. */
+interface WebSocketBudgets {
+  /** Results that clients have not read. */
+  readonly replies: ReplyBudget;
+  /** Messages that have not ended. */
+  readonly bodies: BodyBudget;
+}
+
+/** The WebSockets of one door: operations by the protocol graphql-transport-ws. */
+class WebSockets {
+  readonly #max: number;
+  readonly #server: WebSocketServer;
+  readonly #protocol: Server<GraphqlSocket>;
+  readonly #slots: OperationSlots;
+  readonly #run: RunOptions;
+  readonly #budget: ReplyBudget;
+  readonly #bodies: BodyBudget;
+  readonly #heartbeat = new Heartbeat();
+  readonly #open = new Set<GraphqlSocket>();
+  #hasEnded = false;
+
+  constructor(options: WebSocketsOptions, run: RunOptions, budgets: WebSocketBudgets) {
+    this.#budget = budgets.replies;
+    this.#bodies = budgets.bodies;
+    this.#run = run;
+    this.#max = options.maxWebSockets;
+    this.#slots = new OperationSlots(options);
+    this.#protocol = createProtocol(options.schema, run);
+    this.#server = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      maxPayload: options.maxBodyBytes,
+      maxFragments: MAX_FRAGMENTS + Math.ceil(options.maxBodyBytes / FRAGMENT),
+      maxBufferedChunks: MAX_CHUNKS + Math.ceil(options.maxBodyBytes / CHUNK),
+      // One message per turn of the event loop, however many have come.
+      allowSynchronousEvents: false,
+      closeTimeout: CLOSE_TIMEOUT,
+      handleProtocols: () => GRAPHQL_TRANSPORT_WS_PROTOCOL,
+    } as ConstructorParameters<typeof WebSocketServer>[0]);
+  }
+
+  /** How many are open. */
+  get open(): number {
+    return this.#open.size;
+  }
+
+  /** How many operations are in progress on them. */
+  get operations(): number {
+    return this.#slots.taken;
+  }
+
+  /** Makes a request's connection a WebSocket. Throws HttpProblem. */
+  accept({ socket, head }: Upgrade, request: FastifyRequest, reply: FastifyReply): void {
+    judgeHandshake(request, this.#run.cors);
+    if (this.#hasEnded) throw unavailable('STOPPING', 'The service is stopping');
+    if (this.#open.size >= this.#max)
+      throw unavailable('TOO_MANY_WEBSOCKETS', 'Too many WebSockets are open');
+    const exchange = exchangeOf(request);
+    reply.hijack();
+    this.#server.handleUpgrade(request.raw, socket, head, (client) => {
+      noteSwitch(reply.raw);
+      const outlet = new Outlet(client, socket, this.#budget);
+      const options = {
+        client,
+        exchange,
+        outlet,
+        slots: this.#slots,
+        connection: socket,
+        budget: this.#bodies,
+      };
+      this.#add(client, new GraphqlSocket(options));
+      this.#heartbeat.add(client, socket);
+    });
+  }
+
+  #add(client: WebSocket, opened: GraphqlSocket): void {
+    const { log } = opened.exchange;
+    const fields = requestFields(opened.exchange);
+    this.#open.add(opened);
+    const closed = this.#protocol.opened(opened, opened);
+    // The client broke the rules of WebSockets; it is told, and the connection closed.
+    client.on('error', (error) => log.debug({ ...fields, err: error }, 'WebSocket refused'));
+    client.once('close', (code, reason) => {
+      this.#open.delete(opened);
+      this.#heartbeat.delete(client);
+      opened.release();
+      closed(code, String(reason)).catch((error: unknown) => {
+        log.error({ ...fields, err: error }, 'WebSocket not closed cleanly');
+      });
+    });
+  }
+
+  /** Completes all subscriptions and closes all WebSockets once their operations have ended; refuses new ones. */
+  end(): void {
+    this.#hasEnded = true;
+    for (const socket of this.#open) socket.end();
+  }
+}
+
+function unavailable(code: 'STOPPING' | 'TOO_MANY_WEBSOCKETS', message: string): HttpProblem {
+  return new HttpProblem(503, code, message, { headers: { 'retry-after': '1' } });
+}

@@ -1,0 +1,302 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, readFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+import { PACKAGE_ROOT } from '../core/package-root.ts';
+import type { Reply } from '../transport/endpoint.ts';
+import { addEndpoint } from '../transport/fastify.ts';
+import { parseWeightedList, prefersHtml } from '../transport/negotiation.ts';
+
+/** Sent with every file: its name holds a hash of its content, so a copy never goes stale. */
+const headers = {
+  'cache-control': 'public, max-age=31536000, immutable',
+  vary: 'accept-encoding',
+  'x-content-type-options': 'nosniff',
+  // A worker is bound by the policy of its own script: ours need nothing from any network.
+  'content-security-policy': "default-src 'none'",
+} as const;
+
+/** Answers with a file of a page by its name; undefined where there is none. */
+type AssetReply = (
+  name: string,
+  request: { readonly method: string; readonly headers: Readonly<IncomingHttpHeaders> },
+) => Promise<Reply | undefined>;
+
+/**
+ * Serves the built files of a page. Nothing is kept in memory: a file is streamed from the disk when it is asked for, and
+ * browsers ask once.
+ */
+export function assetReplies(manifest: Manifest, directory: URL): AssetReply {
+  const files = new Map<string, BuiltFile>(Object.entries(manifest.files));
+  return async (name, request) => {
+    // Only names that the build made: no request can point outside its folder.
+    const file = files.get(name);
+    if (file === undefined) return undefined;
+    const coding = chooseCoding(request.headers['accept-encoding'], file.codings);
+    const stored = new URL(storedName(name, coding), directory);
+    const stats = await stat(stored).catch(() => undefined);
+    if (stats === undefined) return undefined;
+    return {
+      status: 200,
+      type: file.contentType,
+      body: request.method === 'HEAD' ? '' : createReadStream(stored),
+      headers: {
+        ...headers,
+        'content-length': String(stats.size),
+        ...(coding === undefined ? {} : { 'content-encoding': coding }),
+      },
+    };
+  };
+}
+
+/** A coding in which a file is stored next to its plain form. */
+export type ContentCoding = 'br' | 'gzip';
+
+const extensions = { br: '.br', gzip: '.gz' } as const;
+
+/** Name under which a file is stored in a coding, or plain without one. */
+export function storedName(name: string, coding: ContentCoding | undefined): string {
+  return coding === undefined ? name : name + extensions[coding];
+}
+
+/**
+ * The stored coding that the client prefers, undefined for the plain file. `available` is in order
+ * of our own preference, which decides between equal weights.
+ */
+export function chooseCoding(
+  acceptEncoding: string | undefined,
+  available: readonly ContentCoding[],
+): ContentCoding | undefined {
+  if (acceptEncoding === undefined) return undefined;
+  const weights = new Map(parseWeightedList(acceptEncoding).map(({ name, weight }) => [name, weight]));
+  const weightOf = (coding: string) => weights.get(coding) ?? weights.get('*') ?? 0;
+
+  let best: ContentCoding | undefined;
+  let bestWeight = weights.get('identity') ?? 0;
+  for (const coding of available) {
+    const weight = weightOf(coding);
+    if (weight > 0 && (weight > bestWeight || (best === undefined && weight === bestWeight))) {
+      best = coding;
+      bestWeight = weight;
+    }
+  }
+  return best;
+}
+
+/** An HTML document in English. `head` and `content` are HTML; the icon is a URL, by default none is asked for. */
+function htmlDocument(title: string, head: string, content: string, icon = 'data:,'): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" href="${icon}">
+${head}</head>
+<body>
+${content}</body>
+</html>
+`;
+}
+
+/** What differs between the pages of the package. */
+interface HtmlPage {
+  readonly title: string;
+  /** The colour of the icon, such as `#d60590`. */
+  readonly colour: string;
+  /** Directives beside those of every page, such as `"style-src 'self'"`. */
+  readonly policy: readonly string[];
+  readonly head: string;
+  /** HTML; nothing from outside. */
+  readonly content: string;
+}
+
+/** What holds for every page: nothing from elsewhere, no frames around it, no form that leads away. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+];
+
+/** An HTML page of the package. */
+export function htmlPage({ title, colour, policy, head, content }: HtmlPage): Reply {
+  const scheme = '<meta name="color-scheme" content="light dark">\n';
+  const body = htmlDocument(title, scheme + head, content, icon(colour));
+  const headers = {
+    'content-security-policy': [...PAGE_POLICY, ...policy].join('; '),
+    'cache-control': 'no-store',
+    // The same URL may answer with JSON to clients that ask for JSON.
+    vary: 'accept',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  };
+  return { status: 200, type: 'text/html; charset=utf-8', body, headers };
+}
+
+/** The tags that load a built page, whose files are below `base`. */
+export function pageTags(base: string, { script, style }: Manifest): string {
+  return `<link rel="stylesheet" href="${base}${style}">
+<script type="module" src="${base}${script}"></script>
+`;
+}
+
+/**
+ * Where the files of the page at `path` are, relative to its own URL, so that it also works behind a proxy that adds a
+ * prefix: `/graphql` gives `./graphql/assets/`.
+ */
+export function assetsBase(path: string): string {
+  const lastSegment = path.slice(path.lastIndexOf('/') + 1);
+  return lastSegment === '' ? './assets/' : `./${encodeURIComponent(lastSegment)}/assets/`;
+}
+
+function icon(colour: string): string {
+  return (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E" +
+    `%3Crect width='32' height='32' rx='8' fill='${encodeURIComponent(colour)}'/%3E` +
+    "%3Cpath d='M8 25V16a8 8 0 0 1 16 0v9M13 25v-8a3 3 0 0 1 6 0v8' fill='none' stroke='white' " +
+    "stroke-width='2.6' stroke-linecap='round'/%3E%3C/svg%3E"
+  );
+}
+
+/** One file of the built page; its coded forms lie next to it as `<name>.br` and `<name>.gz`. */
+export interface BuiltFile {
+  readonly contentType: string;
+  readonly codings: readonly ContentCoding[];
+}
+
+/** What `npm run build:pages` leaves in `manifest.json`. */
+export interface Manifest {
+  /** Fingerprint of everything that the build was made from. */
+  readonly inputs: string;
+  /** File name of the page's module script. */
+  readonly script: string;
+  /** File name of the page's style sheet. */
+  readonly style: string;
+  /** Every served file by its name. */
+  readonly files: Readonly<Record<string, BuiltFile>>;
+}
+
+/** Where a built page lies, by its name. */
+export function builtPage(name: string): URL {
+  return new URL(`build/${name}/`, PACKAGE_ROOT);
+}
+
+function isManifest(value: unknown): value is Manifest {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'script' in value &&
+    'style' in value &&
+    'files' in value &&
+    typeof value.files === 'object'
+  );
+}
+
+/** Reads the manifest of a build; undefined when there is no whole build in `directory`. */
+export function readManifest(directory: URL): Manifest | undefined {
+  try {
+    const manifest: unknown = JSON.parse(readFileSync(new URL('manifest.json', directory), 'utf8'));
+    return isManifest(manifest) ? manifest : undefined;
+  } catch {
+    // The service does not need its pages: without a build each says how to make one.
+    return undefined;
+  }
+}
+
+/** What a door says of itself to whoever opens its address. */
+interface FrontPage {
+  readonly title: string;
+  readonly about: string;
+  /** What is behind the door, by path. */
+  readonly paths: Readonly<Record<string, string>>;
+  /** False where a browser cannot follow the paths, which take POST alone; default true. */
+  readonly linked?: boolean;
+}
+
+const JSON_TYPE = 'application/json';
+
+/** Answers at the root of a door: browsers with a page, programs with the same as JSON. */
+export function addFrontPage(app: FastifyInstance, { title, about, paths, linked = true }: FrontPage): void {
+  const items = Object.entries(paths).map(
+    // Relative to the page's own URL, so that they also work behind a proxy that adds a prefix.
+    ([path, what]): Linked => ({
+      paths: [linked ? { text: path, href: `.${path}` } : { text: `POST ${path}` }],
+      about: what,
+    }),
+  );
+  const page = linksPage(title, about, items);
+  const json = { status: 200, type: JSON_TYPE, body: JSON.stringify({ title, about, paths }) };
+  const forPrograms = { ...json, headers: { vary: 'accept' } };
+  addEndpoint(app, 'GET', '/', {
+    bodyLimit: 0,
+    handle: ({ headers }) => (prefersHtml(headers.accept, [JSON_TYPE]) ? page : forPrograms),
+  });
+}
+
+const STYLE = `
+:root { color-scheme: light dark; --line: light-dark(#d8dce2, #3a404a); --soft: light-dark(#5a6470, #a0a9b6);
+  --link: light-dark(#0b57b0, #8ab8ff); }
+body { margin: 0 auto; max-width: 46rem; padding: 3rem 1.25rem; font: 1rem/1.6 system-ui, sans-serif;
+  background: light-dark(#fff, #16191e); color: light-dark(#1b1f24, #e6e9ee); }
+h1 { margin: 0; font-size: 1.5rem; line-height: 1.3; }
+p { margin: .25rem 0 1.75rem; color: var(--soft); }
+dl { margin: 0; }
+dt { padding-top: .8rem; border-top: 1px solid var(--line); }
+dd { margin: 0 0 .8rem; color: var(--soft); }
+a { color: var(--link); text-decoration: none; }
+a:hover, a:focus-visible { text-decoration: underline; }
+code, a { font-family: ui-monospace, monospace; font-size: .95rem; overflow-wrap: anywhere; }
+code { color: var(--soft); }
+`;
+
+/** Allows the page's own style and nothing else. */
+const LINKS_POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const HEADERS = {
+  vary: 'accept',
+  'content-security-policy': LINKS_POLICY,
+  'referrer-policy': 'no-referrer',
+} as const;
+
+/** Something that a page leads to. */
+export interface Linked {
+  /** Its paths; without `href` one is shown as code, because no link can lead there. */
+  readonly paths: readonly { readonly text: string; readonly href?: string | undefined }[];
+  readonly about: string;
+}
+
+/** A page for browsers that says what is where; it loads nothing. Pure. */
+export function linksPage(title: string, about: string, items: readonly Linked[]): Reply {
+  const content = `<h1>${escapeHtml(title)}</h1>
+<p>${escapeHtml(about)}</p>
+<dl>
+${items.map(itemOf).join('')}</dl>
+`;
+  const body = htmlDocument(escapeHtml(title), `<style>${STYLE}</style>\n`, content);
+  return { status: 200, type: 'text/html; charset=utf-8', body, headers: HEADERS };
+}
+
+function itemOf({ paths, about }: Linked): string {
+  const shown = paths.map(({ text, href }) => {
+    const label = escapeHtml(text);
+    return href === undefined ? `<code>${label}</code>` : `<a href="${escapeHtml(href)}">${label}</a>`;
+  });
+  return `<dt>${shown.join('<br>')}</dt>\n<dd>${escapeHtml(about)}</dd>\n`;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"]/g, (sign) => ENTITIES[sign] ?? sign);
+}

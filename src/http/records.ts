@@ -1,0 +1,46 @@
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { ExchangeRecorder } from '../transport/records.ts';
+import { requestFields } from '../transport/request-metrics.ts';
+
+/** Logs each exchange once it is over; without the query, which may hold secrets. */
+export function accessLog(log: Pick<FastifyBaseLogger, 'info'>): ExchangeRecorder {
+  return {
+    record({ id, client, method, target, status, duration, requestHeaders }) {
+      const [path] = target.split('?', 1);
+      const durationMs = Math.round(duration * 10) / 10;
+      const fields = requestFields({ id, headers: requestHeaders });
+      log.info({ ...fields, client, method, path, status, durationMs }, 'request');
+    },
+  };
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** On a route that only refuses, or answers OPTIONS: no list of routes has it. */
+    readonly unlisted?: true;
+  }
+}
+
+/** A path with the methods that it takes, as the router knows it: `/users/:id`. */
+export interface ListedRoute {
+  readonly path: string;
+  readonly methods: readonly string[];
+}
+
+/**
+ * Notes the routes that are added to an instance from now on, in its plugins too. Call it before any is
+ * added. What it returns gives them by path, in the order in which they were added.
+ */
+export function listRoutes(app: FastifyInstance): () => readonly ListedRoute[] {
+  const routes = new Map<string, Set<string>>();
+  app.addHook('onRoute', ({ url, method, config }) => {
+    if (config?.unlisted) return;
+    // A path with and without a slash behind it is listed once.
+    const bare = url.replace(/\/$/, '');
+    const path = routes.has(bare) ? bare : url;
+    const methods = routes.get(path) ?? new Set();
+    for (const each of [method].flat()) methods.add(each);
+    routes.set(path, methods);
+  });
+  return () => Array.from(routes, ([path, methods]) => ({ path, methods: [...methods] }));
+}

@@ -1,0 +1,158 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type EventFollower,
+  EventsGoneError,
+  type UserEvent,
+  type UserEventFeed,
+} from '../relations/events.ts';
+import { DeliveryIds, type NewDelivery } from './delivery.ts';
+import type { Appended, Inbox } from './inbox.ts';
+import type { JobPlan } from './job-plan.ts';
+import { USERS_SOURCE } from './producers.ts';
+import { RELAY_SIGN, type RelayPlace } from './prune.ts';
+
+/** What addresses are told of a change of a user. */
+function changeEvent(type: UserEvent['type']): string {
+  return `user.${type}`;
+}
+
+/**
+ * The delivery of a change of a user; undefined where no address wants it. Its form is that of Standard Webhooks. The
+ * changes of one user are sent in their order, unless the address has an order of its own.
+ */
+function changeDelivery(
+  { type, at, json }: UserEvent,
+  plan: JobPlan,
+  { id, receivedAt }: Pick<NewDelivery, 'id' | 'receivedAt'>,
+): NewDelivery | undefined {
+  const event = changeEvent(type);
+  const data = JSON.parse(json) as { readonly id: number };
+  const body = { type: event, timestamp: new Date(at).toISOString(), data };
+  const facts = { id, source: USERS_SOURCE, event, dataPointer: '/data', receivedAt };
+  const jobs = plan(facts, body);
+  if (jobs.length === 0) return undefined;
+  return {
+    ...facts,
+    contentType: 'application/json',
+    body: Buffer.from(JSON.stringify(body)),
+    dedupKey: null,
+    jobs: jobs.map((job) => ({ ...job, orderKey: job.orderKey ?? String(data.id) })),
+  };
+}
+
+interface UserRelayOptions {
+  readonly inbox: Pick<Inbox, 'relay' | 'clock'>;
+  readonly feed: UserEventFeed;
+  /** Whether any address wants changes of users. */
+  readonly isWanted: boolean;
+  readonly plan: JobPlan;
+  /** Called with each delivery that this process has stored. */
+  onAppended(delivery: NewDelivery, appended: Appended): void;
+  /** Called when changes were removed before deliveries were made of them. */
+  onLost(): void;
+  onError(error: unknown): void;
+}
+
+/** Wait after a failure, and where another process was quicker, in milliseconds. */
+const PAUSE = 1_000;
+
+/**
+ * Makes deliveries of the changes of users, one of each: the place that it has come to moves in the commit that stores
+ * the deliveries. Of several processes that read the same changes one stores them; the others pause and go on behind.
+ */
+export class UserRelay {
+  readonly #options: UserRelayOptions;
+  readonly #ids = new DeliveryIds();
+  readonly #stopped = new AbortController();
+  #follower: EventFollower | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(options: UserRelayOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once later changes are sure to be relayed, or the store has failed. */
+  async start(): Promise<void> {
+    const { inbox, isWanted, onError } = this.#options;
+    const begun = Promise.withResolvers<void>();
+    // Without an address nothing has to be kept for it.
+    this.#running = isWanted ? this.#run(begun.resolve) : inbox.relay.end().catch(onError);
+    await Promise.race([begun.promise, this.#running]);
+  }
+
+  /** Resolves once nothing is being stored. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#follower?.return();
+    await this.#running;
+  }
+
+  async #run(onBegun: () => void): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      await this.#relay(onBegun).catch(this.#options.onError);
+      onBegun();
+      if (!signal.aborted) await delay(PAUSE, undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /** Stores what there is and what comes, until another process does or the stop. Rejects as the store does. */
+  async #relay(onBegun: () => void): Promise<void> {
+    try {
+      const follower = await this.#followFrom();
+      onBegun();
+      await this.#relayFrom(follower);
+    } catch (error) {
+      if (!(error instanceof EventsGoneError)) throw error;
+      this.#options.onLost();
+      await this.#options.inbox.relay.end();
+    }
+  }
+
+  async #relayFrom(follower: EventFollower): Promise<void> {
+    const { inbox } = this.#options;
+    this.#follower = follower;
+    let place: RelayPlace = follower.start;
+    const sign = setInterval(() => inbox.relay.move(place, place, []).catch(() => {}), RELAY_SIGN).unref();
+    try {
+      if (this.#stopped.signal.aborted) return;
+      for await (const events of follower) {
+        const last = events.at(-1);
+        if (last === undefined || !(await this.#store(place, last, events))) return;
+        place = last;
+      }
+    } finally {
+      clearInterval(sign);
+      await follower.return();
+    }
+  }
+
+  /** The events behind the place that the relay has come to. */
+  async #followFrom(): Promise<EventFollower> {
+    const { feed, inbox } = this.#options;
+    const newest = await feed.follow();
+    const place = await inbox.relay.begin(newest.start);
+    if (isSame(place, newest.start)) return newest;
+    await newest.return();
+    return feed.follow(place);
+  }
+
+  async #store(
+    from: RelayPlace,
+    { position, at }: UserEvent,
+    events: readonly UserEvent[],
+  ): Promise<boolean> {
+    const { inbox, plan, onAppended } = this.#options;
+    const receivedAt = await inbox.clock();
+    const deliveries = events.flatMap(
+      (event) => changeDelivery(event, plan, { id: this.#ids.next(receivedAt), receivedAt }) ?? [],
+    );
+    const moved = await inbox.relay.move(from, { position, at }, deliveries);
+    if (moved) for (const delivery of deliveries) onAppended(delivery, 'stored');
+    return moved;
+  }
+}
+
+function isSame(one: RelayPlace, other: RelayPlace): boolean {
+  return one.position === other.position && one.at === other.at;
+}

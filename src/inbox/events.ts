@@ -1,0 +1,136 @@
+import type { Logger } from 'pino';
+import { describeError } from '../core/errors.ts';
+import { limitedEntry } from '../telemetry/log.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { storedTraceFields } from '../telemetry/trace.ts';
+import { type ClaimedJob, type DeliveryFacts, eventFields, type NewDelivery } from './delivery.ts';
+import type { WorkerEvents } from './dispatch/worker.ts';
+import type { Appended } from './inbox.ts';
+import { isOwnSource } from './producers.ts';
+
+/** One function per business event, each feeding the log and the meters together. */
+export interface Events extends WorkerEvents, Disposable {
+  /** A delivery was acknowledged. `filtered`: its event has a handler or forward address, but no filter wants it. */
+  appended(delivery: NewDelivery, appended: Appended, filtered?: boolean): void;
+  /** A rule of a target (a filter, an order, a priority or a time) threw, so the delivery has a job for it whose attempts will fail. */
+  ruleFailed(delivery: DeliveryFacts, target: string, error: unknown): void;
+  /** A rule of a target gave a priority or a time that makes no sense, so the delivery has none. */
+  ruleIgnored(delivery: DeliveryFacts, target: string, problem: TypeError): void;
+  /** A request of a signed source was refused. */
+  refused(source: string, reason: string): void;
+}
+
+/** The name of a target has that of its event in it; the log cuts longer ones, in characters. */
+const MAX_TARGET = 200;
+
+/** Longer error messages are cut in the log, in characters. */
+const MAX_ERROR = 1_000;
+
+/** From one fsync of a fast disk to the timeouts of senders, in seconds. */
+const ACKNOWLEDGEMENT_BUCKETS = [0.002, 0.005, 0.025, 0.1, 0.5, 1, 5];
+
+/** Creates the events. Disposing of them logs how many unhandled deliveries have no log entry yet. */
+export function createEvents(
+  log: Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>,
+  metrics: Metrics,
+): Events {
+  using entries = new DisposableStack();
+  const unhandledEntry = entries.use(limitedEntry(log, 'unhandled event'));
+  const filteredEntry = entries.use(limitedEntry(log, 'delivery filtered', 'debug'));
+  const ruleEntry = entries.use(limitedEntry(log, 'rule failed', 'error'));
+  const ignoredEntry = entries.use(limitedEntry(log, 'rule ignored', 'warn'));
+  const deliveries = metrics.counter('webhook.deliveries', {
+    description: 'Acknowledged deliveries: stored, duplicate, or revived (a duplicate of a dead one)',
+    tags: ['result'],
+  });
+  const acknowledgements = metrics.timer('webhook.acknowledgements', {
+    description: 'Time from receiving a delivery to acknowledging it',
+    buckets: ACKNOWLEDGEMENT_BUCKETS,
+  });
+  const attempts = metrics.counter('webhook.attempts', {
+    description: 'Attempts of handlers and forward addresses, by outcome',
+    tags: ['outcome'],
+  });
+  const unhandled = metrics.counter('webhook.unhandled', {
+    description: 'Deliveries without a handler when they were received',
+  });
+  const filteredCount = metrics.counter('webhook.filtered', {
+    description: 'Deliveries that no filter wanted when they were received',
+  });
+  const refusals = metrics.counter('webhook.refused', {
+    description: 'Refused requests of signed sources, by source and reason',
+    tags: ['source', 'reason'],
+  });
+  const result = {
+    stored: deliveries.with('result', 'stored'),
+    duplicate: deliveries.with('result', 'duplicate'),
+    revived: deliveries.with('result', 'revived'),
+  };
+  const ended = {
+    done: attempts.with('outcome', 'done'),
+    retry: attempts.with('outcome', 'retry'),
+    dead: attempts.with('outcome', 'dead'),
+    released: attempts.with('outcome', 'released'),
+    died: attempts.with('outcome', 'died'),
+  };
+  const about = ({ delivery, target, attempt }: ClaimedJob) => ({
+    delivery: delivery.id,
+    ...eventFields(delivery),
+    target: target.slice(0, MAX_TARGET),
+    attempt,
+    ...storedTraceFields(delivery.trace),
+  });
+  const received = (delivery: NewDelivery) => ({
+    delivery: delivery.id,
+    source: delivery.source,
+    ...eventFields(delivery),
+    ...storedTraceFields(delivery.trace),
+  });
+
+  const resources = entries.move();
+  return {
+    appended(delivery, appended, filtered = false) {
+      const { source, jobs, receivedAt } = delivery;
+      result[appended].increment();
+      if (!isOwnSource(source)) acknowledgements.record((Date.now() - receivedAt) / 1_000);
+      if (appended === 'revived') {
+        log.info(received(delivery), 'dead delivery received again, retrying');
+      } else if (appended === 'stored' && filtered) {
+        filteredCount.increment();
+        filteredEntry.write(received(delivery));
+      } else if (appended === 'stored' && jobs.length === 0) {
+        // contract 6: any other event is logged as unhandled
+        unhandled.increment();
+        unhandledEntry.write(received(delivery));
+      }
+    },
+    ruleFailed(delivery, target, error) {
+      const fields = { delivery: delivery.id, ...eventFields(delivery), target };
+      // Whatever it threw, the delivery is acknowledged.
+      ruleEntry.write({ ...fields, error: describeError(error).slice(0, MAX_ERROR) });
+    },
+    ruleIgnored(delivery, target, problem) {
+      const fields = { delivery: delivery.id, ...eventFields(delivery), target };
+      ignoredEntry.write({ ...fields, error: problem.message });
+    },
+    refused(source, reason) {
+      refusals.with('source', source, 'reason', reason).increment();
+      log.warn({ source, reason }, 'request refused');
+    },
+    settled(job, outcome, error) {
+      ended[outcome].increment();
+      if (outcome === 'retry') log.warn({ ...about(job), err: error }, 'attempt failed, retry scheduled');
+      else if (outcome === 'dead') log.error({ ...about(job), err: error }, 'delivery dead');
+    },
+    leaseLost(job) {
+      log.warn(about(job), 'lease lost, another process may handle the delivery');
+    },
+    overdue(job) {
+      log.error(about(job), 'handler still running long after its signal, delivery no longer held');
+    },
+    storeFailed(error) {
+      log.error({ err: error }, 'inbox unavailable, retrying');
+    },
+    [Symbol.dispose]: () => resources.dispose(),
+  };
+}

@@ -1,0 +1,257 @@
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import type { Agent as HttpsAgent } from 'node:https';
+import type { InferOutput } from 'valibot';
+import { readObject, sluggedOf } from '../../config/schema/fields.ts';
+import { checkFilter, forwardSchema } from '../../config/schema/webhook.ts';
+import type { SecretResolver } from '../../config/secrets.ts';
+import type { Signer } from '../../signatures/schemes.ts';
+import { readSecrets } from '../../signatures/sources.ts';
+import { headersOfTrace } from '../../telemetry/trace.ts';
+import { type DeliveryHeaders, headersOf, type StoredDelivery } from '../delivery.ts';
+import { ClaimGate } from '../dispatch/prefetch.ts';
+import { AttemptError, type Target } from '../dispatch/target.ts';
+import { limitsOf, type TargetDefaults } from '../event-names.ts';
+import { MAX_ANSWER } from '../prune.ts';
+import { guardedLookup, isPrivateHost, type Network, PrivateAddressError } from './addresses.ts';
+import { CONNECTION_HEADERS } from './sent-headers.ts';
+import { checkTransform, transformer } from './transform.ts';
+
+/** The target name of a forward address. */
+export function forwardTargetName(name: string): string {
+  return `forward:${name}`;
+}
+
+/** Status codes with which `Retry-After` is honoured. */
+const RETRYABLE: ReadonlySet<number> = new Set([408, 425, 429, 502, 503, 504]);
+
+/** Those that are about the receiver and not about one delivery: `Retry-After` then holds back all deliveries to it. */
+const PAUSING: ReadonlySet<number> = new Set([429, 503]);
+
+interface ForwardOptions {
+  /** Maximum size of what a transformation makes, in bytes, unless more was received. */
+  readonly maxBodyBytes: number;
+  /** Called when the receiver wants nothing for a time, in milliseconds. */
+  onPause?(status: number, wait: number): void;
+}
+
+/**
+ * A forward address as a target of the dispatcher. It sends the body, unchanged unless there is a transformation, signed
+ * with Standard Webhooks under the delivery's own id, so that the receiver can tell a retry from another delivery.
+ */
+export function forwardTarget(
+  settings: ForwardSettings,
+  defaults: TargetDefaults,
+  sign: Signer | undefined,
+  poster: Poster,
+  { maxBodyBytes, onPause = () => {} }: ForwardOptions,
+): Target {
+  const { name, rate, transform } = settings;
+  const gate = new ClaimGate(rate);
+  const change = transform === undefined ? undefined : transformer(transform, maxBodyBytes);
+  return {
+    name: forwardTargetName(name),
+    ...limitsOf(settings, defaults),
+    gate,
+    async run(job, signal, answered) {
+      const { delivery, attempt } = job;
+      const { id } = delivery;
+      const unchanged = {
+        url: settings.url,
+        headers: {
+          ...forwardedHeaders(delivery),
+          'content-type': delivery.contentType ?? 'application/json',
+          'user-agent': 'Portico',
+        },
+        body: delivery.body,
+      };
+      const sent = change === undefined ? unchanged : await change(job, unchanged, signal);
+      const { url, body } = sent;
+      const timestamp = Math.floor(Date.now() / 1_000);
+      const headers = {
+        ...sent.headers,
+        'webhook-id': id,
+        'webhook-timestamp': String(timestamp),
+        'webhook-attempt': String(attempt),
+        ...headersOfTrace(delivery.trace),
+        ...sign?.({ id, timestamp, body }),
+      };
+      const { status, retryAfter, excerpt } = await poster.post({ url, headers, body, signal });
+      answered({ status, body: '' });
+      answered({ status, body: await excerpt });
+      if (status >= 200 && status < 300) return;
+      // Standard Webhooks: 410 means that the receiver wants no more deliveries.
+      if (status === 410) throw new AttemptError('the receiver answered 410', 'never');
+      const wait = RETRYABLE.has(status) ? retryAfterMs(retryAfter, Date.now()) : undefined;
+      if (wait !== undefined && wait > 0 && PAUSING.has(status)) {
+        gate.pause(wait);
+        onPause(status, wait);
+      }
+      throw new AttemptError(`the receiver answered ${status}`, wait);
+    },
+  };
+}
+
+/** A forward address, validated. Times are in milliseconds. */
+export interface ForwardSettings
+  extends Readonly<Omit<InferOutput<typeof forwardSchema>, 'secrets' | 'events'>> {
+  readonly name: string;
+  /** The events to forward; undefined: all, or none where `users` names changes. */
+  readonly events?: readonly string[] | undefined;
+  /** Standard Webhooks secrets to sign with; none: not signed. */
+  readonly secrets: readonly string[];
+}
+
+/**
+ * Reads `webhook.forward`, which messages call `path`: by name a URL, or an object with a URL. Appends one line per
+ * problem to `problems`; with problems the result is incomplete.
+ */
+export function readForwards(
+  value: unknown,
+  path: string,
+  resolve: SecretResolver,
+  problems: string[],
+): readonly ForwardSettings[] {
+  return sluggedOf({ value, path }, 'addresses', problems).flatMap(({ name, ...entry }) => {
+    const given = typeof entry.value === 'string' ? { ...entry, value: { url: entry.value } } : entry;
+    const forward = readObject(forwardSchema, given, problems);
+    checkFilter(given, problems);
+    checkTransform(given, problems);
+    const secrets = readSecrets(given, 'standard', resolve, problems);
+    if (forward === undefined) return [];
+    const { hostname } = forward.url;
+    if (!forward.allowPrivate && isPrivateHost(hostname)) {
+      problems.push(
+        `${entry.path}.url is the private address ${hostname}; set allowPrivate if that is intended`,
+      );
+    }
+    return { ...forward, name, secrets };
+  });
+}
+
+/** A request to send. */
+interface Post {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+  readonly signal: AbortSignal;
+}
+
+/** The used parts of a reply; the rest of its body is discarded. */
+interface PostReply {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  /** The first kilobyte of its body; never rejects. */
+  readonly excerpt: Promise<string>;
+}
+
+/** Maximum size of a reply, which is drained so that the connection can be reused; in bytes. */
+const MAX_REPLY = 64 * 1024;
+/** Maximum time for draining a reply, in milliseconds: the timeout of the attempt no longer applies by then. */
+const MAX_REPLY_TIME = 5_000;
+
+/** Sends POST requests over keep-alive connections; redirects are not followed. */
+interface Poster extends Disposable {
+  /** Rejects when there is no reply. */
+  post(post: Post): Promise<PostReply>;
+}
+
+export interface PosterOptions {
+  readonly network: Network;
+  readonly allowPrivate: boolean;
+  /** Timeout for the body of a reply, in milliseconds; default 5,000. */
+  readonly replyTime?: number;
+}
+
+/** Called by the first URL that needs it: TLS takes 4 MB, and most services forward nothing. */
+const loadHttps = () => process.getBuiltinModule('node:https');
+
+/** Creates a poster, which refuses private addresses unless they are allowed. */
+export function createPoster({ network, allowPrivate, replyTime = MAX_REPLY_TIME }: PosterOptions): Poster {
+  const http = new HttpAgent({ keepAlive: true });
+  let https: HttpsAgent | undefined;
+  const lookup = guardedLookup(network.resolver, allowPrivate);
+  return {
+    async post({ url, headers, body, signal }) {
+      if (!allowPrivate && isPrivateHost(url.hostname)) throw new PrivateAddressError(url.hostname);
+      network.admit(url.host);
+      const secure = url.protocol === 'https:';
+      if (secure) https ??= new (loadHttps().Agent)({ keepAlive: true });
+      const { promise, resolve, reject } = Promise.withResolvers<PostReply>();
+      const request = (secure ? loadHttps().request : httpRequest)(url, {
+        method: 'POST',
+        headers: { ...headers, 'content-length': body.byteLength },
+        agent: secure ? https : http,
+        signal,
+        lookup,
+      });
+      network.watch(url.host, request, secure ? 'secureConnect' : 'connect');
+      request.on('response', (reply) => {
+        const excerpt = replyExcerpt(reply);
+        drain(reply, replyTime);
+        resolve({ status: reply.statusCode ?? 0, retryAfter: reply.headers['retry-after'], excerpt });
+      });
+      request.on('error', reject);
+      request.end(body);
+      return promise;
+    },
+    [Symbol.dispose]() {
+      http.destroy();
+      https?.destroy();
+    },
+  };
+}
+
+function drain(reply: IncomingMessage, time: number): void {
+  const timer = setTimeout(() => reply.destroy(), time).unref();
+  reply.on('close', () => clearTimeout(timer));
+  let read = 0;
+  reply.on('data', (chunk: Buffer) => {
+    read += chunk.length;
+    if (read > MAX_REPLY) reply.destroy();
+  });
+  // Errors after the status line do not matter.
+  reply.on('error', () => {});
+}
+
+const OF_THE_CONNECTION: ReadonlySet<string> = new Set(CONNECTION_HEADERS);
+
+/** The kept headers of a delivery that are sent on; those that a forward sets itself take their place. */
+function forwardedHeaders(delivery: Pick<StoredDelivery, 'headers'>): DeliveryHeaders {
+  const kept = Object.entries(headersOf(delivery));
+  return Object.fromEntries(kept.filter(([name]) => !OF_THE_CONNECTION.has(name)));
+}
+
+/** Maximum wait for the excerpt once the status is there, in milliseconds: the outcome waits for it. */
+const MAX_EXCERPT_WAIT = 500;
+
+/** The first kilobyte of a reply as text; what has come when the reply ends, fails or takes too long. Never rejects. */
+function replyExcerpt(reply: IncomingMessage): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const finish = () => {
+    clearTimeout(timer);
+    reply.off('data', read);
+    // Without what is left of a character that was cut.
+    resolve(new TextDecoder().decode(Buffer.concat(chunks).subarray(0, MAX_ANSWER), { stream: true }));
+  };
+  const read = (chunk: Buffer) => {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size >= MAX_ANSWER) finish();
+  };
+  const timer = setTimeout(finish, MAX_EXCERPT_WAIT);
+  reply.on('data', read);
+  reply.once('close', finish);
+  return promise;
+}
+
+/** Maximum wait that a receiver can request, in milliseconds. */
+const MAX_RETRY_AFTER = 24 * 60 * 60 * 1_000;
+
+/** Parses Retry-After (RFC 9110 10.2.3), seconds or a date, to milliseconds from `now`; undefined when invalid. */
+export function retryAfterMs(header: string | undefined, now: number): number | undefined {
+  if (header === undefined) return undefined;
+  const wait = /^\d{1,10}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now;
+  return Number.isNaN(wait) ? undefined : Math.min(MAX_RETRY_AFTER, Math.max(0, wait));
+}

@@ -1,0 +1,373 @@
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { HandlerSpec } from '../../config/schema/code.ts';
+import { describeError } from '../../core/errors.ts';
+import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
+import type { ClaimedJob } from '../delivery.ts';
+import { AttemptError, type Target, UncountedError } from '../dispatch/target.ts';
+import type { HandlerLog } from '../handlers.ts';
+import { type Entry, errorOf, type Order, type Report, type ThreadData, thrownOf } from './messages.ts';
+
+/** Maximum threads of a handler that sets no concurrency: each takes the memory of an engine of its own. */
+const MAX_THREADS = 4;
+
+interface IsolationDefaults {
+  /** Whether handlers are isolated that do not say so themselves. */
+  readonly isolate: boolean;
+  readonly concurrency: number;
+}
+
+/** Handlers with what isolation makes of them: each says whether it is isolated, and how many threads it has then. */
+export function withIsolation(
+  handlers: ReadonlyMap<string, HandlerSpec>,
+  defaults: IsolationDefaults,
+): ReadonlyMap<string, HandlerSpec> {
+  return new Map<string, HandlerSpec>(
+    Array.from(handlers, ([event, spec]) => {
+      if (!(spec.isolate ?? defaults.isolate)) return [event, { ...spec, isolate: false }] as const;
+      const concurrency = spec.concurrency ?? Math.min(defaults.concurrency, MAX_THREADS);
+      return [event, { ...spec, isolate: true, concurrency }] as const;
+    }),
+  );
+}
+
+/** The problems of isolated handlers that no configuration module has: a thread could not import them. */
+export function isolationProblems(
+  handlers: ReadonlyMap<string, HandlerSpec>,
+  path: string,
+): readonly string[] {
+  const isolated = Array.from(handlers).filter(([, { isolate }]) => isolate === true);
+  return isolated.map(
+    ([event]) =>
+      `${path}.${event} cannot be isolated: a worker thread imports its handlers from a configuration module (portico.config.ts or .js), and a function that is given in code cannot be sent to it; leave "isolate" out, or run the service with such a module`,
+  );
+}
+
+/** Time for a thread to start, in milliseconds: the configuration module may do a lot when it is imported. */
+const START_TIMEOUT = 30_000;
+/** The longest wait of a timer, in milliseconds. */
+const MAX_TIMER = 2_147_483_647;
+
+/**
+ * The same target, each of whose attempts runs the handler of `event` in a worker thread. The timeout begins when the
+ * thread has started, and a handler that ignores its signal for `GRACE` ends with its thread.
+ */
+export function isolatedTarget(target: Target, event: string, pool: ThreadPool): Target {
+  const { timeout } = target;
+  return {
+    ...target,
+    // Has an attempt end that this target should have ended.
+    timeout: Math.min(timeout + START_TIMEOUT + 2 * GRACE, MAX_TIMER),
+    async run(job, signal) {
+      const thread = pool.take();
+      try {
+        await started(thread, signal);
+        await attempt(thread, job, { event, timeout, signal });
+      } finally {
+        pool.give(thread);
+      }
+    },
+  };
+}
+
+/** Waits until a thread has started; rejects when it cannot, or when the signal aborts first. */
+async function started(thread: HandlerThread, signal: AbortSignal): Promise<void> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    thread.terminate();
+    reject(new AttemptError(`its worker thread did not start within ${START_TIMEOUT} ms`));
+  }, START_TIMEOUT);
+  const abort = () => reject(signal.reason);
+  signal.addEventListener('abort', abort);
+  try {
+    signal.throwIfAborted();
+    await Promise.race([thread.started, promise]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+interface AttemptOptions {
+  readonly event: string;
+  readonly timeout: number;
+  readonly signal: AbortSignal;
+}
+
+/** Runs a handler in a thread that has started; rejects with its error, or with the timeout once it has ended. */
+async function attempt(thread: HandlerThread, job: ClaimedJob, options: AttemptOptions): Promise<void> {
+  const { event, timeout, signal } = options;
+  let timedOut: string | undefined;
+  let termination: NodeJS.Timeout | undefined;
+  const abort = (reason: unknown) => {
+    thread.abort(reason);
+    termination ??= setTimeout(() => thread.terminate(), GRACE);
+  };
+  const timer = setTimeout(() => {
+    timedOut = `took longer than ${timeout} ms`;
+    abort(new AttemptError(timedOut));
+  }, timeout);
+  const onAbort = () => abort(signal.reason);
+  signal.addEventListener('abort', onAbort);
+  try {
+    await thread.run(job, event);
+  } catch (error) {
+    if (timedOut === undefined) throw error;
+    if (thread.terminated) timedOut += ' and ignored its signal, so its worker thread was ended';
+  } finally {
+    clearTimeout(timer);
+    clearTimeout(termination);
+    signal.removeEventListener('abort', onAbort);
+  }
+  if (timedOut !== undefined) throw new AttemptError(timedOut);
+}
+
+/** A thread that has run nothing for this long ends, in milliseconds. */
+const IDLE = 30_000;
+
+/** The worker threads of isolated handlers: one for each running delivery, and those that wait for the next one. */
+export class ThreadPool implements AsyncDisposable {
+  readonly #options: ThreadOptions;
+  readonly #threads = new Set<HandlerThread>();
+  /** The one that was used last is the last. */
+  readonly #idle = new Map<HandlerThread, NodeJS.Timeout>();
+
+  constructor(options: ThreadOptions) {
+    this.#options = options;
+  }
+
+  /** The number of threads. */
+  get size(): number {
+    return this.#threads.size;
+  }
+
+  /** An idle thread, or a new one, for one delivery; it may still be starting. */
+  take(): HandlerThread {
+    for (const [thread, timer] of [...this.#idle].reverse()) {
+      clearTimeout(timer);
+      this.#idle.delete(thread);
+      if (thread.usable) return thread;
+    }
+    const thread = new HandlerThread(this.#options);
+    this.#threads.add(thread);
+    void thread.ended.then(() => {
+      this.#threads.delete(thread);
+      clearTimeout(this.#idle.get(thread));
+      this.#idle.delete(thread);
+    });
+    return thread;
+  }
+
+  /** Takes a thread back when its delivery has ended. */
+  give(thread: HandlerThread): void {
+    if (!this.#threads.has(thread)) return;
+    if (!thread.usable) {
+      if (!thread.terminated) void thread.close();
+      return;
+    }
+    const timer = setTimeout(() => {
+      this.#idle.delete(thread);
+      void thread.close();
+    }, IDLE);
+    this.#idle.set(thread, timer.unref());
+  }
+
+  /** Ends all threads. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(Array.from(this.#threads, (thread) => thread.close()));
+  }
+}
+
+export interface ThreadOptions {
+  /** The configuration module, absolute. */
+  readonly file: string;
+  /** Limit of the JavaScript heap, in MiB. */
+  readonly memory: number;
+  readonly log: HandlerLog;
+}
+
+/** A thread that is told to end is terminated after this, in milliseconds; so is one that ignores an aborted signal. */
+const GRACE = 1_000;
+
+interface Run {
+  readonly number: number;
+  readonly ended: PromiseWithResolvers<void>;
+}
+
+/**
+ * A worker thread that runs one handler at a time. States: starting -> idle -> running -> idle; it can end in each, and
+ * the delivery that it runs then fails, or is released when an earlier one has ended the thread.
+ */
+class HandlerThread {
+  /** Settles when the thread has its handlers, or when it has ended without. */
+  readonly started: Promise<void>;
+  /** Resolves when the thread has ended. */
+  readonly ended: Promise<void>;
+  readonly #options: ThreadOptions;
+  readonly #worker: Worker;
+  #run: Run | undefined;
+  #runs = 0;
+  #usable = true;
+  #terminated = false;
+  /** Why it has ended, or is about to. */
+  #why: Error | undefined;
+
+  constructor(options: ThreadOptions) {
+    this.#options = options;
+    const { file, memory } = options;
+    const unread = new UnreadEntries();
+    // `.ts` when run from source, `.js` in the built package.
+    const script = `src/inbox/isolate/handler-thread${extname(import.meta.url)}`;
+    this.#worker = new Worker(new URL(script, PACKAGE_ROOT), {
+      name: 'handler',
+      argv: process.argv.slice(2),
+      env: threadEnvironment(),
+      workerData: { file, unread: unread.buffer } satisfies ThreadData,
+      resourceLimits: { maxOldGenerationSizeMb: memory },
+    });
+    const started = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<void>();
+    this.started = started.promise;
+    this.ended = ended.promise;
+    // Nobody may be waiting for it any more.
+    this.started.catch(() => {});
+    this.#worker.on('message', (report: Report) => {
+      if (report.kind === 'ready') started.resolve();
+      else if (report.kind === 'entry') {
+        unread.read(entryLength(report.entry));
+        this.#write(report.entry);
+      } else this.#handle(report);
+    });
+    this.#worker.on('error', (error) => this.#fail(this.#describe(error), errorOf(thrownOf(error))));
+    this.#worker.on('exit', (code) => {
+      this.#fail(`exit code ${code}`);
+      started.reject(this.#why);
+      if (this.#run !== undefined) this.#run.ended.reject(this.#why);
+      else if (!this.#terminated)
+        options.log.error({ err: this.#why }, 'idle worker thread of handlers ended');
+      ended.resolve();
+    });
+  }
+
+  /** Whether it can run another delivery. */
+  get usable(): boolean {
+    return this.#usable;
+  }
+
+  /** Whether it was terminated, or told to close. */
+  get terminated(): boolean {
+    return this.#terminated;
+  }
+
+  /** Runs the handler of an event; rejects with what it throws, or with why the thread has ended meanwhile. */
+  run(job: ClaimedJob, event: string): Promise<void> {
+    const run = { number: ++this.#runs, ended: Promise.withResolvers<void>() };
+    this.#run = run;
+    // The body may be a part of a larger buffer, all of which would be copied.
+    const body = Uint8Array.from(job.delivery.body);
+    const delivery = { ...job.delivery, body };
+    this.#tell({ kind: 'run', run: run.number, event, job: { ...job, delivery } }, [body.buffer]);
+    return run.ended.promise;
+  }
+
+  /** Aborts the signal of the running handler. */
+  abort(reason: unknown): void {
+    if (this.#run !== undefined)
+      this.#tell({ kind: 'abort', run: this.#run.number, reason: thrownOf(reason) });
+  }
+
+  /** Ends the thread, whatever it is doing. */
+  terminate(): void {
+    this.#usable = false;
+    this.#terminated = true;
+    void this.#worker.terminate();
+  }
+
+  /** Ends the thread as if its handlers had no more to do: the listeners for its exit run. */
+  async close(): Promise<void> {
+    this.#usable = false;
+    this.#terminated = true;
+    this.#tell({ kind: 'close' });
+    const timer = setTimeout(() => this.terminate(), GRACE);
+    await this.ended;
+    clearTimeout(timer);
+  }
+
+  #tell(order: Order, transferred: readonly ArrayBuffer[] = []): void {
+    this.#worker.postMessage(order, transferred);
+  }
+
+  #write({ level, fields, error, message }: Entry): void {
+    const entry = JSON.parse(fields) as Record<string, unknown>;
+    this.#options.log[level](error === undefined ? entry : { ...entry, err: errorOf(error) }, message);
+  }
+
+  #handle(report: Exclude<Report, { readonly kind: 'ready' | 'entry' }>): void {
+    if (report.kind === 'ending') {
+      const { run, why, error } = report;
+      // A thread that fails without a delivery to blame fails the one that it runs, so that none runs for ever.
+      const isOthers = run !== undefined && run !== this.#run?.number;
+      this.#fail(why, error && errorOf(error), isOthers ? UncountedError : AttemptError);
+    } else if (report.kind === 'stray') {
+      this.#usable = false;
+      const err = errorOf(report.error);
+      this.#options.log.error({ err }, 'error of a delivery whose handler had ended');
+    } else if (report.run === this.#run?.number) {
+      const { ended } = this.#run;
+      this.#run = undefined;
+      if (report.error === undefined) ended.resolve();
+      else ended.reject(errorOf(report.error));
+    }
+  }
+
+  #fail(why: string, cause?: Error, Kind: typeof AttemptError = AttemptError): void {
+    this.#usable = false;
+    if (this.#why !== undefined) return;
+    this.#why = new Kind(`its worker thread ended: ${why}`);
+    if (cause !== undefined) this.#why.cause = cause;
+  }
+
+  #describe(error: unknown): string {
+    if (thrownOf(error).code !== 'ERR_WORKER_OUT_OF_MEMORY') return describeError(error);
+    return `it needed more than ${this.#options.memory} MiB of memory`;
+  }
+}
+
+/** A thread with more log entries that the main thread has not read yet waits, in characters. */
+const MAX_UNREAD = 1_048_576;
+
+/** A count of characters that two threads share: what a thread has logged and the main thread has not read yet. */
+export class UnreadEntries {
+  readonly buffer: SharedArrayBuffer;
+  readonly #count: Int32Array;
+
+  constructor(buffer = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)) {
+    this.buffer = buffer;
+    this.#count = new Int32Array(buffer);
+  }
+
+  /** Counts an entry that is sent next; blocks the thread while there are too many, so that they take no more memory. */
+  wrote(length: number): void {
+    for (let unread = Atomics.load(this.#count, 0); unread > MAX_UNREAD; ) {
+      Atomics.wait(this.#count, 0, unread);
+      unread = Atomics.load(this.#count, 0);
+    }
+    Atomics.add(this.#count, 0, length);
+  }
+
+  read(length: number): void {
+    Atomics.sub(this.#count, 0, length);
+    Atomics.notify(this.#count, 0);
+  }
+}
+
+/** The length of an entry in characters. */
+export function entryLength({
+  fields,
+  message,
+}: {
+  readonly fields: string;
+  readonly message: string;
+}): number {
+  return fields.length + message.length;
+}

@@ -1,0 +1,380 @@
+import { isUtf8 } from 'node:buffer';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import { didYouMean, quote } from '../core/text.ts';
+import {
+  type DeliveryFacts,
+  headersOf,
+  isHandlerTarget,
+  MOMENT,
+  type NewJob,
+  parseDeliveryBody,
+  parseMoment,
+  type StoredDelivery,
+} from './delivery.ts';
+import type { AttemptEntry } from './prune.ts';
+
+/**
+ * The status of a delivery, derived from its jobs: `unhandled` has none, `processing` a leased one, `pending` an open
+ * one, `dead` a dead one; otherwise all are `done`, or `discarded` by an operator.
+ */
+export const DELIVERY_STATUSES = ['unhandled', 'processing', 'pending', 'dead', 'done', 'discarded'] as const;
+
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** A delivery in a list. Times are in milliseconds since the epoch. */
+export interface DeliverySummary {
+  readonly seq: number;
+  readonly id: string;
+  readonly source: string;
+  readonly event: string | null;
+  /** The sender's own name of the event where its source renames it; null otherwise. */
+  readonly senderEvent: string | null;
+  readonly status: DeliveryStatus;
+  readonly receivedAt: number;
+  /** Sum over all its jobs. */
+  readonly attempts: number;
+  /** Length of the body in bytes. */
+  readonly size: number;
+  /** The first time that one of its jobs waits for, or waited for until now; null without any. */
+  readonly plannedAt: number | null;
+}
+
+/** One job of a delivery. */
+export interface JobDetail {
+  readonly target: string;
+  readonly status: 'pending' | 'processing' | 'done' | 'dead' | 'discarded';
+  readonly attempts: number;
+  readonly dueAt: number;
+  /** The time that it waits for before its first attempt; null when there is none. */
+  readonly plannedAt: number | null;
+  readonly error: string | null;
+  readonly finishedAt: number | null;
+  /** See deaths.ts. */
+  readonly deaths: number;
+  /** The attempts that are kept, the oldest first. */
+  readonly history: readonly AttemptEntry[];
+}
+
+export interface DeliveryDetail extends DeliverySummary, Omit<StoredDelivery, 'senderEvent'> {
+  readonly jobs: readonly JobDetail[];
+}
+
+/** Selects deliveries; all given conditions must hold. */
+export interface DeliveryFilter {
+  readonly status?: DeliveryStatus;
+  /** By either name, the sender's own or Portico's. */
+  readonly event?: string;
+  readonly source?: string;
+  /** Received at or after, in milliseconds since the epoch. */
+  readonly since?: number;
+  /** Received before, in milliseconds since the epoch. */
+  readonly until?: number;
+  /** The body holds these characters, as UTF-8 and case by case. */
+  readonly text?: string;
+}
+
+/** Where a page starts: `before` a `seq`, newest first, or `after` one, oldest first. */
+export type DeliveryCursor = { readonly before: number } | { readonly after: number };
+
+export interface DeliveryPage {
+  readonly items: readonly DeliverySummary[];
+  /**
+   * The `seq` before or after which the next page starts; undefined on the last page. A short or even empty page can
+   * have one, because each page scans a bounded number of deliveries.
+   */
+  readonly next: number | undefined;
+}
+
+/** A job to open again. */
+export interface ReplayedJob extends NewJob {
+  /** The target whose job it takes over; default its own. */
+  readonly replaces?: string;
+}
+
+/** Lists, shows, replays and discards deliveries, for operators and tools. */
+export interface DeliveryLog {
+  /** How many changes may be under way at once; more may wait for a connection in vain. */
+  readonly maxChanges: number;
+  /** Up to `limit` deliveries; without a cursor from the newest. */
+  list(filter: DeliveryFilter, limit: number, cursor?: DeliveryCursor): MaybePromise<DeliveryPage>;
+  find(id: string): MaybePromise<DeliveryDetail | undefined>;
+  /**
+   * The ids that a name may mean: the one that it is; otherwise those that begin with it, at most `limit`, and those of
+   * the deliveries whose sender calls them so.
+   */
+  resolve(name: string, limit: number): MaybePromise<readonly string[]>;
+  /**
+   * Reopens the jobs of a delivery that have a target of `jobs`, or one that a job of `jobs` replaces, each with its
+   * attempts reset; an unhandled delivery gets `jobs` as new ones. Resolves to false when nothing was reopened: there is no such delivery, one of its jobs is
+   * already open, or none has such a target.
+   */
+  replay(id: string, jobs: readonly ReplayedJob[], now: number): Promise<boolean>;
+  /** Discards the open and dead jobs of a delivery; resolves to false when it has none. */
+  discard(id: string, now: number): Promise<boolean>;
+}
+
+/** The fields of a filter, in a query string or on the command line. */
+export const FILTER_FIELDS = ['status', 'event', 'source', 'since', 'until', 'text'] as const;
+
+type FilterField = (typeof FILTER_FIELDS)[number];
+
+/** The given texts by field, and where problems are reported. */
+export interface QueryTexts<F extends string> {
+  /** The given text; undefined when absent. */
+  text(field: F): string | undefined;
+  /** The name of the field in messages, such as `--since`. */
+  name(field: F): string;
+  readonly problems: string[];
+}
+
+/** Parses a filter. Errors are added to `problems`; the result is then invalid. `now` is in milliseconds since the epoch. */
+export function readFilter({ text, name, problems }: QueryTexts<FilterField>, now: number): DeliveryFilter {
+  const given = text('status');
+  const status = DELIVERY_STATUSES.find((known) => known === given);
+  if (given !== undefined && status === undefined) {
+    const hint = didYouMean(given, DELIVERY_STATUSES);
+    problems.push(`${name('status')} must be one of ${DELIVERY_STATUSES.join(', ')}${hint}`);
+  }
+  const moment = (field: 'since' | 'until'): number | undefined => {
+    const written = text(field);
+    if (written === undefined) return undefined;
+    const read = parseMoment(written, now);
+    if (read === undefined) problems.push(`${name(field)} must be ${MOMENT}, not ${quote(written)}`);
+    return read;
+  };
+  const filter = {
+    status,
+    event: text('event'),
+    source: text('source'),
+    since: moment('since'),
+    until: moment('until'),
+    text: text('text') || undefined,
+  };
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
+}
+
+/** Parses a whole number from 1 to `max`; `fallback` when absent. */
+export function readCount<F extends string, T>(
+  { text, name, problems }: QueryTexts<F>,
+  field: F,
+  fallback: T,
+  max = Number.MAX_SAFE_INTEGER,
+): number | T {
+  const written = text(field);
+  if (written === undefined) return fallback;
+  const number = /^[1-9]\d{0,15}$/.test(written) ? Number(written) : Number.NaN;
+  if (number <= max) return number;
+  const range = max === Number.MAX_SAFE_INTEGER ? 'above 0' : `from 1 to ${max}`;
+  problems.push(`${name(field)} must be a whole number ${range}, not ${quote(written)}`);
+  return fallback;
+}
+
+interface DeliveryPagesOptions {
+  readonly cursor?: DeliveryCursor;
+  /** Maximum number of deliveries over all pages; default all. */
+  readonly limit?: number;
+  /** Maximum number of pages, matches or not; default all. */
+  readonly pages?: number;
+}
+
+/** Maximum number of deliveries per page, which bounds memory. */
+const PAGE = 500;
+
+/**
+ * Yields matching deliveries page by page, without a cursor from the newest. The event loop runs other work between two
+ * pages. The `next` of the last page says where to continue.
+ */
+export async function* deliveryPages(
+  log: Pick<DeliveryLog, 'list'>,
+  filter: DeliveryFilter,
+  { cursor, limit = Number.POSITIVE_INFINITY, pages = Number.POSITIVE_INFINITY }: DeliveryPagesOptions = {},
+): AsyncGenerator<DeliveryPage, void> {
+  let at = cursor;
+  let left = limit;
+  for (let count = 0; count < pages; count++) {
+    const page = await log.list(filter, Math.min(PAGE, left), at);
+    yield page;
+    left -= page.items.length;
+    if (page.next === undefined || left <= 0) return;
+    at = cursor !== undefined && 'after' in cursor ? { after: page.next } : { before: page.next };
+    await nextTick();
+  }
+}
+
+/** Which details of a delivery are shown. */
+export interface DetailView {
+  /** Whether the body, the headers, the answers and the errors are shown. */
+  readonly shown: boolean;
+  /** A longer body is cut and encoded in base64; in bytes. */
+  readonly maxBodyBytes: number;
+  /** Whether a JSON body is encoded in base64 too, so that it is shown byte for byte; default false. */
+  readonly raw?: boolean;
+  /** Redacts secrets in a header, an answer or an error message. */
+  mask(text: string): string;
+}
+
+/** A delivery in a list, as a JSON value. */
+export function summaryJson(summary: DeliverySummary) {
+  const { seq, id, source, event, status, receivedAt, attempts, size, plannedAt } = summary;
+  const names = { event, senderEvent: summary.senderEvent ?? event };
+  const times = { receivedAt: iso(receivedAt), plannedAt: isoOrNull(plannedAt) };
+  return { seq, id, source, ...names, status, ...times, attempts, size };
+}
+
+/**
+ * A delivery with its headers, jobs, attempts and body, as JSON text. A short JSON body is copied as text into `body`, so no number loses
+ * precision; any other body becomes `bodyBase64` with `bodyTruncated`.
+ */
+export function detailJson(detail: DeliveryDetail, view: DetailView): string {
+  const { dataPointer, contentType, jobs, trace } = detail;
+  const headers = Object.entries(headersOf(detail)).map(([name, value]) => [name, view.mask(value)]);
+  const head = JSON.stringify({
+    ...summaryJson(detail),
+    contentType,
+    dataPointer,
+    ...(trace != null && { trace }),
+    ...(view.shown && { headers: Object.fromEntries(headers) }),
+    jobs: jobs.map((job) => jobJson(job, view)),
+  });
+  return view.shown ? `${head.slice(0, -1)},${bodyMembers(detail.body, view)}}` : head;
+}
+
+function jobJson(job: JobDetail, view: DetailView) {
+  const { target, status, attempts, deaths, dueAt, plannedAt, error, finishedAt, history } = job;
+  return {
+    target,
+    status,
+    attempts,
+    deaths,
+    nextAttemptAt: status === 'pending' ? iso(dueAt) : null,
+    plannedAt: isoOrNull(plannedAt),
+    finishedAt: isoOrNull(finishedAt),
+    ...(view.shown && { error: masked(error, view) }),
+    history: history.map((entry) => attemptJson(entry, view)),
+  };
+}
+
+function attemptJson(
+  { attempt, outcome, startedAt, duration, process, answer, error }: AttemptEntry,
+  view: DetailView,
+) {
+  return {
+    attempt,
+    outcome,
+    startedAt: iso(startedAt),
+    durationMs: duration,
+    process,
+    status: answer?.status ?? null,
+    ...(view.shown && { error: masked(error, view), answer: masked(answer?.body ?? null, view) }),
+  };
+}
+
+function masked(text: string | null, { mask }: DetailView): string | null {
+  return text === null ? null : mask(text);
+}
+
+function bodyMembers(body: Uint8Array, { maxBodyBytes: maxBytes, raw = false }: DetailView): string {
+  const text = !raw && body.byteLength <= maxBytes ? jsonText(body) : undefined;
+  if (text !== undefined) return `"body":${text}`;
+  const base64 = Buffer.from(body.subarray(0, maxBytes)).toString('base64');
+  return `"bodyBase64":"${base64}","bodyTruncated":${body.byteLength > maxBytes}`;
+}
+
+/** A body as JSON text on one line; undefined when it is no JSON. */
+export function jsonText(body: Uint8Array): string | undefined {
+  if (!isUtf8(body)) return undefined;
+  // The receiver accepts a byte order mark too.
+  const text = Buffer.from(body)
+    .toString()
+    .replace(/^\ufeff/, '');
+  try {
+    JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  // JSON strings contain no raw line breaks, so these are whitespace.
+  return text.replace(/[\r\n]/g, ' ');
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function isoOrNull(ms: number | null): string | null {
+  return ms === null ? null : iso(ms);
+}
+
+/** Decides which jobs a delivery gets with the current handlers; `body` is the parsed one. */
+export type ReplayPlan = (
+  delivery: DeliveryFacts & Pick<StoredDelivery, 'headers'>,
+  body: unknown,
+) => readonly NewJob[];
+
+/** `open`: a job is still open; `no-handler`: none of its targets exists any more. */
+type ReplayResult = 'replayed' | 'not-found' | 'open' | 'no-handler';
+
+/** `settled`: no job is open or dead. */
+type DiscardResult = 'discarded' | 'not-found' | 'settled';
+
+/** Whether a delivery has an open job. */
+export function isOpen(status: DeliveryStatus): boolean {
+  return status === 'pending' || status === 'processing';
+}
+
+/** Whether a delivery has a job that can be discarded. */
+export function isDiscardable(status: DeliveryStatus): boolean {
+  return isOpen(status) || status === 'dead';
+}
+
+/** Reopens the dead jobs of a delivery, or all of them when none is dead. A running service then runs them. */
+export async function replayDelivery(
+  log: Pick<DeliveryLog, 'find' | 'replay'>,
+  plan: ReplayPlan,
+  id: string,
+  now: number,
+): Promise<ReplayResult> {
+  const found = await log.find(id);
+  if (found === undefined) return 'not-found';
+  if (isOpen(found.status)) return 'open';
+  const jobs = jobsToOpen(found, plan);
+  if (jobs.length === 0) return 'no-handler';
+  return (await log.replay(id, jobs, now)) ? 'replayed' : 'open';
+}
+
+/** Discards the open and dead jobs of a delivery. */
+export async function discardDelivery(
+  log: Pick<DeliveryLog, 'find' | 'discard'>,
+  id: string,
+  now: number,
+): Promise<DiscardResult> {
+  if (await log.discard(id, now)) return 'discarded';
+  return (await log.find(id)) === undefined ? 'not-found' : 'settled';
+}
+
+/**
+ * Jobs of removed handlers and forward addresses are left out, because nothing would run them. A delivery has one handler:
+ * where that is another one now, under the other name of the event, it takes over the job of the one before.
+ */
+function jobsToOpen(delivery: DeliveryDetail, plan: ReplayPlan): readonly ReplayedJob[] {
+  const { jobs } = delivery;
+  const planned = plan(delivery, parsed(delivery));
+  if (jobs.length === 0) return planned;
+  const dead = jobs.filter(({ status }) => status === 'dead');
+  const targets = new Set((dead.length > 0 ? dead : jobs).map(({ target }) => target));
+  const former = jobs.findLast(({ target }) => isHandlerTarget(target))?.target;
+  return planned.flatMap((job) => {
+    if (targets.has(job.target)) return [job];
+    const takesOver = isHandlerTarget(job.target) && former !== undefined && targets.has(former);
+    return takesOver ? [{ ...job, replaces: former }] : [];
+  });
+}
+
+function parsed(delivery: DeliveryDetail): unknown {
+  try {
+    return parseDeliveryBody(delivery);
+  } catch {
+    // The plan needs the body only for its rules.
+    return undefined;
+  }
+}

@@ -1,0 +1,211 @@
+import { Cron } from 'croner';
+import { readObject, sluggedOf } from '../config/schema/fields.ts';
+import { scheduleSchema } from '../config/schema/webhook.ts';
+import { quote } from '../core/text.ts';
+import { type DeliveryFacts, DeliveryIds, type NewDelivery, type NewJob } from './delivery.ts';
+import type { Appended, Inbox } from './inbox.ts';
+import { SCHEDULE_SOURCE } from './producers.ts';
+
+/** The planned times of a schedule, in milliseconds since the epoch. */
+interface Timetable {
+  /** The last planned time up to `now`; undefined when there is none. */
+  last(now: number): number | undefined;
+  /** The first planned time after `now`; undefined when there is none. */
+  next(now: number): number | undefined;
+}
+
+/** A delivery that is stored again and again. */
+export interface Schedule {
+  readonly name: string;
+  readonly event: string;
+  /** What its handler gets, beside the name of the schedule and the planned time. */
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly timetable: Timetable;
+  /** Identifies the timetable: another one begins anew. */
+  readonly plan: string;
+  /** A missed delivery is stored up to so late, in milliseconds. */
+  readonly grace: number;
+}
+
+/** Decides which jobs a delivery gets, from what is known of it and its parsed body. */
+type Plan = (delivery: DeliveryFacts, body: unknown) => readonly NewJob[];
+
+/**
+ * The delivery of a schedule for a planned time. Its dedup key consists of both, so that a second one is a duplicate,
+ * whatever a clock that was set back has made of the mark.
+ */
+function scheduledDelivery(
+  { name, event, data }: Schedule,
+  planned: number,
+  plan: Plan,
+  { id, receivedAt }: Pick<NewDelivery, 'id' | 'receivedAt'>,
+): NewDelivery {
+  const plannedAt = new Date(planned).toISOString();
+  const body = { event, data: { ...data, schedule: name, plannedAt } };
+  const facts = { id, source: SCHEDULE_SOURCE, event, dataPointer: '/data', receivedAt };
+  return {
+    ...facts,
+    contentType: 'application/json',
+    body: Buffer.from(JSON.stringify(body)),
+    dedupKey: `${name}@${plannedAt}`,
+    jobs: plan(facts, body),
+  };
+}
+
+interface SchedulerOptions {
+  readonly inbox: Pick<Inbox, 'marks'>;
+  readonly schedules: readonly Schedule[];
+  /** Decides which jobs a delivery gets. */
+  plan(delivery: DeliveryFacts, body: unknown): readonly NewJob[];
+  /** Called with each delivery that this process has stored. */
+  onAppended(delivery: NewDelivery, appended: Appended): void;
+  /** Called when the last planned time was missed by more than the grace of its schedule. */
+  onMissed(schedule: string, planned: number): void;
+  onError(error: unknown): void;
+}
+
+/** The clock is read at least this often, in milliseconds: it may be set forwards. */
+const MAX_WAIT = 30_000;
+/** Wait after a failure of the store, in milliseconds. */
+const RETRY = 1_000;
+
+/**
+ * Stores the deliveries of schedules at their planned times, each once for all processes on the database: the mark of a
+ * schedule moves in the commit that stores its delivery. Of the times that nobody was there for, the last one is made up
+ * for within the grace. A schedule that is new, or has a new timetable, begins with its next planned time.
+ */
+export class Scheduler {
+  readonly #options: SchedulerOptions;
+  readonly #ids = new DeliveryIds();
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    if (this.#options.schedules.length > 0) this.#tick();
+  }
+
+  /** Resolves once nothing is being stored. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  /** Stores what is due; resolves to the time until the next planned one, in milliseconds. Rejects as the store does. */
+  async run(): Promise<number> {
+    const { inbox, schedules } = this.#options;
+    const now = await inbox.marks.clock();
+    const marks = await inbox.marks.read(schedules.map(markOf));
+    let wait = MAX_WAIT;
+    for (const schedule of schedules) {
+      await this.#runOne(schedule, marks.get(markOf(schedule)) ?? 0, now);
+      const next = schedule.timetable.next(now);
+      if (next !== undefined) wait = Math.min(wait, next - now);
+    }
+    return wait;
+  }
+
+  async #runOne(schedule: Schedule, from: number, now: number): Promise<void> {
+    const { inbox, plan, onAppended, onMissed } = this.#options;
+    const name = markOf(schedule);
+    // New, or the clock was set back: what was stored already is known by its dedup key.
+    if (from === 0 || from > now) {
+      await inbox.marks.move({ name, from, to: now });
+      return;
+    }
+    const planned = schedule.timetable.last(now);
+    if (planned === undefined || planned <= from) return;
+    const move = { name, from, to: planned };
+    if (now - planned > schedule.grace) {
+      if (await inbox.marks.move(move)) onMissed(schedule.name, planned);
+      return;
+    }
+    const delivery = scheduledDelivery(schedule, planned, plan, { id: this.#ids.next(now), receivedAt: now });
+    const appended = await inbox.marks.append(move, delivery);
+    if (appended !== undefined && appended !== 'duplicate') onAppended(delivery, appended);
+  }
+
+  #tick(): void {
+    this.#running = this.run()
+      .catch((error: unknown) => {
+        this.#options.onError(error);
+        return RETRY;
+      })
+      .then((wait) => {
+        if (!this.#stopped) this.#timer = setTimeout(() => this.#tick(), Math.max(1, wait));
+      });
+  }
+}
+
+function markOf({ name, plan }: Schedule): string {
+  return `schedule:${name}:${plan}`;
+}
+
+/** Five fields, or six with seconds in front, or a name such as @daily. */
+const CRON = /^(?:@[a-z]+|\S+(?:\s+\S+){4,5})$/;
+
+/** The planned times are whole seconds. */
+const SECOND = 1_000;
+
+/** The times of a cron expression in a time zone; what is wrong with it, as the end of a sentence. */
+export function cronTimetable(cron: string, timezone: string): Timetable | { readonly problem: string } {
+  const text = cron.trim();
+  if (!CRON.test(text)) return { problem: 'must be a cron expression of five or six fields' };
+  try {
+    const times = new Cron(text, { timezone, paused: true });
+    if (times.nextRun() === null) return { problem: 'never has a time to run' };
+    return {
+      last(now) {
+        // The reference itself is left out.
+        const end = (Math.floor(now / SECOND) + 1) * SECOND;
+        return times.previousRuns(1, new Date(end))[0]?.getTime();
+      },
+      next: (now) => times.nextRun(new Date(now))?.getTime(),
+    };
+  } catch (error) {
+    return { problem: `is no cron expression: ${reasonOf(error)}` };
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/^CronPattern: /, '');
+}
+
+/** Whether this Node knows a time zone. */
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Reads `webhook.schedules`, which messages call `path`: by name a cron expression, or an object with one. Appends one
+ * line per problem to `problems`; with problems the result is incomplete.
+ */
+export function readSchedules(value: unknown, path: string, problems: string[]): readonly Schedule[] {
+  return sluggedOf({ value, path }, 'schedules', problems).flatMap(({ name, ...entry }) => {
+    const isText = typeof entry.value === 'string';
+    const given = isText ? { ...entry, value: { cron: entry.value } } : entry;
+    const read = readObject(scheduleSchema, given, problems);
+    if (read === undefined) return [];
+    const { cron, timezone, event = name, data, grace } = read;
+    if (!isTimeZone(timezone)) {
+      problems.push(`${entry.path}.timezone is no time zone: ${quote(timezone)}`);
+      return [];
+    }
+    const timetable = cronTimetable(cron, timezone);
+    if ('problem' in timetable) {
+      problems.push(`${isText ? entry.path : `${entry.path}.cron`} ${timetable.problem}`);
+      return [];
+    }
+    return { name, event, data, grace, timetable, plan: `${cron.trim()} ${timezone}` };
+  });
+}

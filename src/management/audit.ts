@@ -1,0 +1,137 @@
+import { ANONYMOUS, type Audit, type AuditData, type AuditEvent, type AuditStore } from '../access/audit.ts';
+import { parseBasicAuth } from '../access/basic.ts';
+import type { Exchange } from '../transport/endpoint.ts';
+import { HttpProblem } from '../transport/problem.ts';
+import type { ManagementEndpoint } from './management-endpoint.ts';
+import { jsonReply } from './management-errors.ts';
+import { maskText } from './masking.ts';
+import type { Operation, Operations, Routes, WriteOperation } from './operations.ts';
+import type { DoorOptions } from './options.ts';
+
+/** Maximum number of events in a reply: the latest. */
+const LIMIT = 1_000;
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+ -]\d{2}:?\d{2})$/;
+
+/** The auditevents endpoint, with the parameters and the wire shape of Actuator: refusals of all doors, and actions. */
+export function auditEventsEndpoint(
+  store: Pick<AuditStore, 'find'>,
+  { secrets }: Pick<DoorOptions, 'secrets'>,
+): ManagementEndpoint {
+  const clean = (value: unknown) => (typeof value === 'string' ? maskText(value, secrets) : value);
+
+  function describe({ at, principal, type, data }: AuditEvent) {
+    const shown = Object.entries(data).map(([name, value]) => [name, clean(value)]);
+    return {
+      timestamp: new Date(at).toISOString(),
+      principal: clean(principal),
+      type,
+      ...(shown.length > 0 && { data: Object.fromEntries(shown) }),
+    };
+  }
+
+  return {
+    id: 'auditevents',
+    about: 'Who was refused and who did what (?principal=&after=2026-01-01T00:00Z&type=).',
+    routes: () => ({
+      '/auditevents': {
+        async get(exchange) {
+          const { principal, type, after } = exchange.query;
+          const events = await store.find({
+            principal: textOf('principal', principal),
+            type: textOf('type', type),
+            after: timeOf(textOf('after', after)),
+            limit: LIMIT,
+          });
+          return jsonReply(exchange, { events: events.map(describe) });
+        },
+      },
+    }),
+  };
+}
+
+function textOf(name: string, value: unknown): string | undefined {
+  if (value === undefined || typeof value === 'string') return value;
+  throw new HttpProblem(400, 'AUDIT_QUERY', `${name} is given more than once`);
+}
+
+function timeOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  // A plus sign in a query is a space.
+  const time = TIME.test(text) ? Date.parse(text.replace(' ', '+')) : Number.NaN;
+  if (Number.isNaN(time)) {
+    throw new HttpProblem(400, 'AUDIT_QUERY', 'after has to be a time of ISO 8601 like 2026-01-01T00:00:00Z');
+  }
+  return time;
+}
+
+interface Action {
+  readonly type: string;
+  readonly data?: AuditData;
+}
+
+type Describe = (exchange: Exchange, body: unknown) => Action;
+
+/** What a write to these endpoints does; to all others it is a write. */
+const WRITES: Readonly<Record<string, Describe>> = {
+  loggers: ({ param, query }, body) => {
+    const { configuredLevel = null, for: forTime = query.for } = Object(body) as Readonly<
+      Record<string, unknown>
+    >;
+    const data = { logger: param, level: String(configuredLevel), for: forTime && String(forTime) };
+    return { type: 'LOGGER_LEVEL_CHANGED', data: data as AuditData };
+  },
+  deliveries: ({ param }, body) => {
+    const { action } = Object(body) as { readonly action?: unknown };
+    const type = action === 'replay' ? 'DELIVERY_REPLAYED' : 'DELIVERY_DISCARDED';
+    return { type, data: { delivery: param } };
+  },
+  shutdown: () => ({ type: 'SHUTDOWN_REQUESTED' }),
+};
+/** What a read of these endpoints does: they show everything that the process knows. */
+const READS: Readonly<Record<string, Describe>> = {
+  heapdump: () => ({ type: 'HEAP_DUMPED' }),
+  cpuprofile: () => ({ type: 'CPU_PROFILED' }),
+};
+
+/** The routes of an endpoint, with what is done by them recorded once it has succeeded. */
+export function auditedRoutes(routes: Routes, endpoint: string, audit: Audit | undefined): Routes {
+  if (audit === undefined) return routes;
+  const record = (describe: Describe, exchange: Exchange, body: unknown) => {
+    const { type, data } = describe(exchange, body);
+    audit.record({
+      principal: parseBasicAuth(exchange.headers.authorization)?.user ?? ANONYMOUS,
+      type,
+      data: { door: 'management', endpoint, ...data, client: exchange.client, request: exchange.id },
+      isAction: true,
+    });
+  };
+  const write: Describe =
+    WRITES[endpoint] ??
+    (({ method, param }) => ({
+      type: 'ENDPOINT_WRITTEN',
+      data: { method, param: param === '' ? undefined : param },
+    }));
+  const wrapWrite = (operation: WriteOperation | undefined): WriteOperation | undefined =>
+    operation &&
+    (async (exchange, body) => {
+      const reply = await operation(exchange, body);
+      record(write, exchange, body);
+      return reply;
+    });
+  const wrapRead = (operation: Operation | undefined): Operation | undefined => {
+    const read = READS[endpoint];
+    if (operation === undefined || read === undefined) return operation;
+    return async (exchange) => {
+      const reply = await operation(exchange);
+      record(read, exchange, undefined);
+      return reply;
+    };
+  };
+  const wrap = (operations: Operations): Operations => ({
+    ...operations,
+    get: wrapRead(operations.get),
+    post: wrapWrite(operations.post),
+    delete: wrapWrite(operations.delete),
+  });
+  return Object.fromEntries(Object.entries(routes).map(([path, operations]) => [path, wrap(operations)]));
+}

@@ -1,0 +1,141 @@
+import { assetReplies, builtPage, htmlPage, type Manifest, pageTags, readManifest } from '../http/pages.ts';
+import type { Exchange, Reply } from '../transport/endpoint.ts';
+import type { FastifyExchange } from '../transport/fastify-exchange.ts';
+import { originOf } from './discovery.ts';
+import type { Exposed } from './guard.ts';
+import type { ManagementEndpoint } from './management-endpoint.ts';
+import { COMMON_HEADERS, NOT_FOUND } from './management-errors.ts';
+import type { DoorOptions } from './options.ts';
+
+const PAGE = {
+  title: 'Portico: APIs',
+  colour: '#2f6f4f',
+  // Swagger UI writes style attributes at run time.
+  policy: ["script-src 'self'", "style-src 'self' 'unsafe-inline'"],
+} as const;
+
+/** The page for the path `.../docs`; its files are below that, relative to its own URL. */
+function docsPage(manifest: Manifest): Reply {
+  return htmlPage({
+    ...PAGE,
+    head: pageTags('./docs/', manifest),
+    content: `<div id="docs" data-spec="./docs/openapi"><p class="notice">Loading the reference…</p></div>
+<noscript><p class="notice">This page needs JavaScript. The document is at <a href="./docs/openapi">docs/openapi</a>.</p></noscript>
+`,
+  });
+}
+
+/** The page while it is not built. */
+function notBuiltPage(): Reply {
+  return htmlPage({
+    ...PAGE,
+    head: '',
+    content: `<h1>Portico: APIs</h1>
+<p>This page is not built. Run <code>npm run build:pages</code> in Portico's folder and start again.</p>
+<p>The document itself is at <a href="./docs/openapi">docs/openapi</a>.</p>
+`,
+  });
+}
+
+/** The docs endpoint: a page for browsers that shows the document of all doors; it loads nothing from elsewhere. */
+export function docsEndpoint(documents: ApiDocuments, directory = builtPage('docs')): ManagementEndpoint {
+  return {
+    id: 'docs',
+    about: 'The reference of all doors, as a page for browsers.',
+    routes() {
+      const manifest = readManifest(directory);
+      const page = manifest === undefined ? notBuiltPage() : docsPage(manifest);
+      const asset = manifest && assetReplies(manifest, directory);
+      async function file(exchange: Exchange): Promise<Reply> {
+        if (exchange.param === 'openapi') return documentReply(documents, exchange);
+        // For HEAD Fastify would take the length of an empty body.
+        const found = await asset?.(exchange.param, { method: 'GET', headers: exchange.headers });
+        if (found === undefined) throw NOT_FOUND;
+        return found;
+      }
+      return {
+        '/docs': { get: () => page },
+        '/docs/{file}': { get: file, fast: false },
+      };
+    },
+  };
+}
+
+/** The openapi endpoint: what the doors take and answer, as OpenAPI 3.1; the schema of GraphQL in its own language. */
+export function openApiEndpoint(documents: ApiDocuments): ManagementEndpoint {
+  async function part(exchange: Exchange): Promise<Reply> {
+    const { param: door } = exchange;
+    const sdl = door === 'graphql' ? documents.sdl() : undefined;
+    if (sdl !== undefined) {
+      return { status: 200, type: 'text/plain; charset=utf-8', body: sdl, headers: COMMON_HEADERS };
+    }
+    if (!documents.doors().includes(door)) throw NOT_FOUND;
+    return documentReply(documents, exchange, door);
+  }
+
+  return {
+    id: 'openapi',
+    about: 'What each door takes and answers: OpenAPI 3.1, and the schema of GraphQL.',
+    routes: () => ({
+      '/openapi': { get: (exchange) => documentReply(documents, exchange), fast: false },
+      '/openapi/{door}': { get: part, fast: false },
+    }),
+  };
+}
+
+/** The document of all doors, or of one. */
+async function documentReply(documents: ApiDocuments, exchange: Exchange, door?: string): Promise<Reply> {
+  const body = JSON.stringify(await documents.document(exchange, door));
+  return { status: 200, type: 'application/json', body, headers: COMMON_HEADERS };
+}
+
+/** The documents that describe the doors. They are made when they are asked for: nothing of them is in memory before. */
+export class ApiDocuments {
+  /** The endpoints that are exposed, once that is known. */
+  exposed: readonly Exposed[] = [];
+  readonly #options: DoorOptions;
+  readonly #prefix: string;
+
+  /** `prefix` stands before the paths of the endpoints that clients see. */
+  constructor(options: DoorOptions, prefix: string) {
+    this.#options = options;
+    this.#prefix = prefix;
+  }
+
+  /** The names of the doors that are described. */
+  doors(): readonly string[] {
+    return [...(this.#options.apis?.doors.keys() ?? []), 'management'];
+  }
+
+  /** The schema of the GraphQL door; undefined where it is not open. */
+  sdl(): string | undefined {
+    return this.#options.apis?.sdl();
+  }
+
+  /** The document of one door, or of all. The exchange has to be one that Fastify brought. */
+  async document(exchange: Exchange, only?: string): Promise<object> {
+    const { apis, endpoints, users, build } = this.#options;
+    const { openApiDocument } = await import('../http/openapi.ts');
+    const { managementApi } = await import('./openapi.ts');
+    const own = managementApi({ endpoints, users, prefix: this.#prefix, exposed: this.exposed });
+    const others = await Promise.all(Array.from(apis?.doors.values() ?? [], ({ api }) => api()));
+    const origin = originOf((exchange as FastifyExchange).request);
+    const servers = Array.from(apis?.doors ?? [], ([door, { port }]) => [door, withPort(origin, port())]);
+    return openApiDocument(
+      [...others, own].filter(({ door }) => only === undefined || door === only),
+      {
+        title: build.name,
+        version: build.version,
+        servers: Object.fromEntries([...servers, ['management', origin]]),
+      },
+    );
+  }
+}
+
+/** The same host on another port, as far as the client's way there tells. */
+function withPort(origin: string, port: number | undefined): string {
+  if (port === undefined) return origin;
+  const url = new URL(origin);
+  url.port = String(port);
+  return url.origin;
+}

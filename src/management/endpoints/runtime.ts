@@ -1,0 +1,135 @@
+import { isThenable } from '../../core/maybe-promise.ts';
+import type { ListedRoute } from '../../http/records.ts';
+import { type EventLoopReading, EventLoopWindows } from '../../telemetry/runtime.ts';
+import { HttpProblem } from '../../transport/problem.ts';
+import { requestFields } from '../../transport/request-metrics.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
+import { jsonReply } from '../management-errors.ts';
+import { formatDuration } from './recent.ts';
+
+/** The eventloop endpoint: utilisation and delay of the event loop. It measures only when exposed. */
+export function eventLoopEndpoint(): ManagementEndpoint {
+  return {
+    id: 'eventloop',
+    about: 'How busy the event loop is, and how late its timers are.',
+    routes(scope) {
+      const windows = new EventLoopWindows();
+      scope.addHook('onClose', async () => windows[Symbol.dispose]());
+      return { '/eventloop': { get: (exchange) => jsonReply(exchange, describe(windows.read())) } };
+    },
+  };
+}
+
+function describe({ windowMs, utilization, delay }: EventLoopReading) {
+  return { window: formatDuration(windowMs), utilization, delay: { unit: 'milliseconds', ...delay } };
+}
+
+/** Lists the routes of a door, by the door's name. */
+export type Mappings = ReadonlyMap<string, () => readonly ListedRoute[]>;
+
+/** The mappings endpoint: every path of every door, in the shape that Actuator's clients draw. */
+export function mappingsEndpoint(application: string, mappings: Mappings): ManagementEndpoint {
+  function describe() {
+    const doors = Array.from(mappings, ([door, routes]) => [
+      door,
+      routes().map((route) => describeRoute(door, route)),
+    ]);
+    const all = { dispatcherServlets: Object.fromEntries(doors), servletFilters: [], servlets: [] };
+    return { contexts: { [application]: { mappings: all } } };
+  }
+
+  return {
+    id: 'mappings',
+    about: 'Every path that each door serves.',
+    routes: () => ({ '/mappings': { get: (exchange) => jsonReply(exchange, describe()) } }),
+  };
+}
+
+function describeRoute(door: string, { path, methods }: ListedRoute) {
+  return {
+    handler: door,
+    predicate: `{${methods.join(', ')} [${path}]}`,
+    details: {
+      handlerMethod: { className: door, name: path, descriptor: '' },
+      requestMappingConditions: {
+        consumes: [],
+        headers: [],
+        methods,
+        params: [],
+        patterns: [path],
+        produces: [],
+      },
+    },
+  };
+}
+
+/** The shutdown endpoint: a POST stops the process as SIGTERM does, once its own reply is sent. */
+export function shutdownEndpoint(shutDown: () => void): ManagementEndpoint {
+  return {
+    id: 'shutdown',
+    about: 'Stops this service gracefully.',
+    ownAccess: 'none',
+    routes: () => ({
+      '/shutdown': {
+        post(exchange) {
+          exchange.log.warn(requestFields(exchange), 'shutdown requested');
+          // A client that is gone before its reply wanted the stop too.
+          exchange.onClose(shutDown);
+          const reply = jsonReply(exchange, { message: 'Shutting down, bye...' });
+          return { ...reply, headers: { ...reply.headers, connection: 'close' } };
+        },
+      },
+    }),
+  };
+}
+
+/** An operation of a custom endpoint failed; the cause is for the log, never for the client. */
+export class CustomEndpointError extends Error {
+  override readonly name = 'CustomEndpointError';
+  readonly code = 'CUSTOM_ENDPOINT';
+}
+
+/**
+ * Bounds an operation: its failure becomes a CustomEndpointError, an answer that takes longer than `timeoutMs` an
+ * HttpProblem of status 503. Until a late one has ended it is not called again, so that what hangs does not pile up.
+ * `name` is for messages.
+ */
+export function boundedOperation<R>(
+  name: string,
+  operation: (request: R) => unknown,
+  timeoutMs: number,
+): (request: R) => unknown {
+  let hanging = 0;
+  const failure = (cause: unknown) => new CustomEndpointError(`${name} failed`, { cause });
+
+  function wait(answer: PromiseLike<unknown>): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      hanging++;
+      reject(timeout(`${name} did not answer within ${timeoutMs} ms`));
+    }, timeoutMs);
+    const ended = Promise.resolve(answer).finally(() => {
+      clearTimeout(timer);
+      if (late) hanging--;
+    });
+    ended.then(resolve, (cause: unknown) => reject(failure(cause)));
+    return promise;
+  }
+
+  return (request) => {
+    if (hanging > 0) throw timeout(`${name} is still hanging`);
+    let answer: unknown;
+    try {
+      answer = operation(request);
+    } catch (cause) {
+      throw failure(cause);
+    }
+    return isThenable(answer) ? wait(answer) : answer;
+  };
+}
+
+function timeout(message: string): HttpProblem {
+  return new HttpProblem(503, 'CUSTOM_ENDPOINT_TIMEOUT', message);
+}

@@ -1,0 +1,98 @@
+import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
+import { authenticator, type Principal, type Verdict } from '../access/basic.ts';
+import { comparableEndpointId } from '../config/options/endpoint-id.ts';
+import { HttpProblem } from '../transport/problem.ts';
+import type { ManagementEndpoint } from './management-endpoint.ts';
+import { FORBIDDEN, UNAUTHORIZED } from './management-errors.ts';
+import { accessRules } from './masking.ts';
+import type { Routes } from './operations.ts';
+import type { DoorOptions } from './options.ts';
+
+const PRINCIPALS = new WeakMap<FastifyRequest, Principal>();
+
+/** The user of a request that came through the guard; undefined where the door is not secured. */
+export function principalOf(request: FastifyRequest): Principal | undefined {
+  return PRINCIPALS.get(request);
+}
+
+/**
+ * The hook that lets only the configured users through (contract 5): 401 without proper credentials, 403 without the
+ * role. Undefined when no user is configured: then the door is not secured. It belongs to the scope of the base path,
+ * so that the router decides what is under it and not a second reading of the URL.
+ */
+export function guard(
+  { users, role, maxFailedLogins }: Pick<DoorOptions, 'users' | 'role' | 'maxFailedLogins'>,
+  log: FastifyBaseLogger,
+): onRequestHookHandler | undefined {
+  if (users.length === 0) return undefined;
+  const authenticate = authenticator(users, {
+    maxFailures: maxFailedLogins,
+    onLimit: (address) => log.warn({ address }, 'too many failed log-ins to the management door'),
+  });
+
+  function refusalOf(request: FastifyRequest, verdict: Verdict): HttpProblem | undefined {
+    if (verdict === undefined) return UNAUTHORIZED;
+    if (verdict instanceof HttpProblem) return verdict;
+    PRINCIPALS.set(request, verdict);
+    return role === undefined || verdict.roles.includes(role) ? undefined : FORBIDDEN;
+  }
+
+  return (request, _reply, done) => {
+    const verdict = authenticate(request.headers.authorization, request.ip);
+    if (verdict instanceof Promise) verdict.then((late) => done(refusalOf(request, late)), done);
+    else done(refusalOf(request, verdict));
+  };
+}
+
+/** An exposed endpoint with the routes that its access leaves. */
+export interface Exposed extends Pick<ManagementEndpoint, 'id' | 'about'> {
+  readonly routes: Routes;
+}
+
+/** Which endpoints are exposed. */
+export type ExposureRules = Pick<DoorOptions, 'include' | 'exclude' | 'access'>;
+
+/** Whether an endpoint without an access level of its own is exposed. */
+export function isExposed(id: string, { include, exclude, access = {} }: ExposureRules): boolean {
+  return exposure(include, exclude)(id) && accessRules(access)(id, undefined) !== 'none';
+}
+
+/** The endpoints that are exposed in a scope and whose access leaves an operation, in their order. */
+export function exposedEndpoints(
+  scope: FastifyInstance,
+  endpoints: readonly ManagementEndpoint[],
+  { include, exclude, access: rules = {} }: ExposureRules,
+): readonly Exposed[] {
+  const exposed = exposure(include, exclude);
+  const accessOf = accessRules(rules);
+  return endpoints
+    .filter(({ id }) => exposed(id))
+    .flatMap((endpoint) => {
+      const access = accessOf(endpoint.id, endpoint.ownAccess);
+      if (access === 'none') return [];
+      const all = endpoint.routes(scope);
+      const routes = access === 'read-only' ? withoutWrites(all) : all;
+      return Object.keys(routes).length === 0 ? [] : [{ id: endpoint.id, about: endpoint.about, routes }];
+    });
+}
+
+/** The routes without their writes. */
+export function withoutWrites(routes: Routes): Routes {
+  const readable = Object.entries(routes).filter(([, { get }]) => get !== undefined);
+  return Object.fromEntries(
+    readable.map(([path, operations]) => [path, { ...operations, post: undefined, delete: undefined }]),
+  );
+}
+
+/** Whether an endpoint is exposed: named by `include`, or `*` there, and not by `exclude` (contract 4.3). */
+export function exposure(include: readonly string[], exclude: readonly string[]): (id: string) => boolean {
+  const included = matcher(include);
+  const excluded = matcher(exclude);
+  return (id) => included(id) && !excluded(id);
+}
+
+function matcher(names: readonly string[]): (id: string) => boolean {
+  if (names.includes('*')) return () => true;
+  const comparable = new Set(names.map(comparableEndpointId));
+  return (id) => comparable.has(comparableEndpointId(id));
+}

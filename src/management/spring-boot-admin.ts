@@ -1,0 +1,238 @@
+import { hostname } from 'node:os';
+import { unescape as decode } from 'node:querystring';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { Metrics } from '../telemetry/metrics.ts';
+import { addJvmMetrics } from '../telemetry/runtime.ts';
+import { isSecure } from '../transport/server/listen.ts';
+import { ManagementOptionsError } from './environment.ts';
+
+/** The registration of the service with a Spring Boot Admin server. */
+export interface SpringBootAdminOptions
+  extends Pick<AdminRegistrationOptions, 'intervalMs' | 'timeoutMs' | 'farewellMs'> {
+  /** The server; user and password in it are sent as Basic credentials. */
+  readonly url: string;
+  /** The name that the server shows; default the artifact of the build. */
+  readonly name?: string | undefined;
+  /** The URL of the base path as the server reaches it; default where the door listens. */
+  readonly managementUrl?: string | undefined;
+  /** The link to the service; default the root of the management URL. */
+  readonly serviceUrl?: string | undefined;
+  /** The server logs in with these. They are sent to it, and only when both are given. */
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  /** Whether to add meters with a JVM's names, which the server's panels read; default true. */
+  readonly jvmMetrics?: boolean | undefined;
+}
+
+/** The part of the door that is registered. */
+interface Registered {
+  /** The path of the door, without a slash at the end. */
+  readonly path: string;
+  readonly name: string;
+  readonly metrics: Metrics;
+}
+
+/** Registers with a Spring Boot Admin server from when the application listens until it begins to close. */
+export function registerWithAdmin(
+  app: FastifyInstance,
+  options: SpringBootAdminOptions,
+  door: Registered,
+): void {
+  if (options.jvmMetrics !== false) {
+    const meters = addJvmMetrics(door.metrics);
+    app.addHook('onClose', async () => meters[Symbol.dispose]());
+  }
+  checkUrls(options);
+  let deregister: (() => Promise<void>) | undefined;
+  app.addHook('onListen', async () => {
+    const application = describeApplication(originOf(app), options, door);
+    deregister = keepRegistered({ ...options, application, log: app.log });
+  });
+  app.addHook('preClose', async () => deregister?.());
+}
+
+function checkUrls({ url, managementUrl = url, serviceUrl = url }: SpringBootAdminOptions): void {
+  if ([url, managementUrl, serviceUrl].every((each) => /^https?:/i.test(each) && URL.canParse(each))) return;
+  throw new ManagementOptionsError('The URLs for Spring Boot Admin must begin with http:// or https://.');
+}
+
+/** The registration of a door that listens at `origin`. */
+function describeApplication(
+  origin: string,
+  options: SpringBootAdminOptions,
+  { path, name }: Pick<Registered, 'path' | 'name'>,
+): AdminApplication {
+  const { user, password } = options;
+  const managementUrl = (options.managementUrl ?? `${reachable(origin)}${path}`).replace(/\/+$/, '');
+  return {
+    name: options.name ?? name,
+    managementUrl,
+    healthUrl: `${managementUrl}/health`,
+    // The two must not be the same, or the server takes the endpoints for those of Spring Boot 1.
+    serviceUrl: options.serviceUrl ?? new URL('/', managementUrl).href,
+    metadata: {
+      startup: new Date(performance.timeOrigin).toISOString(),
+      ...(user === undefined || password === undefined
+        ? {}
+        : { 'user.name': user, 'user.password': password }),
+    },
+  };
+}
+
+/** Fastify knows nothing of the TLS of a server that it was given. */
+function originOf({ server, listeningOrigin }: FastifyInstance): string {
+  return isSecure(server) ? listeningOrigin.replace(/^http:/, 'https:') : listeningOrigin;
+}
+
+/** Replaces an unspecified address, which another machine cannot reach. */
+function reachable(origin: string): string {
+  return origin.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, `//${hostname()}`);
+}
+
+/** What is registered, where, and how often. */
+interface AdminRegistrationOptions {
+  /** The Spring Boot Admin server; user and password in it are sent as Basic credentials. */
+  readonly url: string;
+  readonly application: AdminApplication;
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn'>;
+  /** Interval of registrations, in milliseconds; default 10,000. A restarted server knows none. */
+  readonly intervalMs?: number;
+  /** Timeout of a request, in milliseconds; default 5,000. */
+  readonly timeoutMs?: number;
+  /** Timeout of the deregistration, in milliseconds; default 2,000. */
+  readonly farewellMs?: number;
+}
+
+/**
+ * Registers with a Spring Boot Admin server, now and at an interval; only changes are logged. Returns the function that
+ * stops this and deregisters, within `farewellMs`. Neither fails: the service does not depend on the server.
+ */
+function keepRegistered(options: AdminRegistrationOptions): () => Promise<void> {
+  const { application, log, intervalMs = 10_000, timeoutMs = 5_000, farewellMs = 2_000 } = options;
+  const server = adminServer(options.url);
+  const stopping = new AbortController();
+  const givingUp = new AbortController();
+  const signal = () => AbortSignal.any([AbortSignal.timeout(timeoutMs), givingUp.signal]);
+  let id: string | undefined;
+  let registered: boolean | undefined;
+
+  async function register(): Promise<void> {
+    try {
+      id = await server.register(application, signal());
+      if (registered !== true) log.info({ server: server.url, id }, 'registered with Spring Boot Admin');
+      registered = true;
+    } catch (error) {
+      if (registered !== false && !givingUp.signal.aborted) {
+        const details = { server: server.url, err: error, retryMs: intervalMs };
+        log.warn(details, 'Spring Boot Admin registration failed, retrying');
+      }
+      registered = false;
+    }
+  }
+
+  async function renew(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await register();
+      await sleep(intervalMs, undefined, { signal: stopping.signal, ref: false }).catch(() => {});
+    }
+  }
+
+  const renewal = renew();
+  return async () => {
+    stopping.abort();
+    const limit = setTimeout(() => givingUp.abort(), farewellMs);
+    // The registration under way brings the id to deregister.
+    await renewal;
+    try {
+      if (id !== undefined) await server.deregister(id, signal());
+    } catch (error) {
+      log.warn({ server: server.url, err: error }, 'Spring Boot Admin deregistration failed');
+    } finally {
+      clearTimeout(limit);
+    }
+  };
+}
+
+/** An application as registered with a Spring Boot Admin server. */
+interface AdminApplication {
+  readonly name: string;
+  /** The base path of the management endpoints. */
+  readonly managementUrl: string;
+  readonly healthUrl: string;
+  readonly serviceUrl: string;
+  /** The server logs in with `user.name` and `user.password`. */
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** A Spring Boot Admin server refused a request or answered something else. */
+class AdminServerError extends Error {
+  override readonly name = 'AdminServerError';
+  readonly code = 'SPRING_BOOT_ADMIN';
+}
+
+const MAX_REPLY_BYTES = 64 * 1024;
+
+/**
+ * The two requests to the server at a URL, whose user and password are sent as Basic credentials. They fail with
+ * AdminServerError, or as `fetch` does.
+ */
+function adminServer(url: string) {
+  const base = new URL(url);
+  const { username, password } = base;
+  base.username = '';
+  base.password = '';
+  const instances = `${base.href.replace(/\/+$/, '')}/instances`;
+  const headers: Record<string, string> = { accept: 'application/json' };
+  if (username !== '' || password !== '') {
+    const credentials = `${decode(username)}:${decode(password)}`;
+    headers.authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
+  }
+
+  async function ask(path: string, init: RequestInit, alsoGood?: number): Promise<string> {
+    // A log-in page behind a redirect would look like success.
+    const response = await fetch(`${instances}${path}`, { ...init, redirect: 'manual' });
+    const text = await readBounded(response);
+    if (!response.ok && response.status !== alsoGood)
+      throw new AdminServerError(`The server answered ${response.status}`);
+    return text;
+  }
+
+  return {
+    /** Without credentials: for logs. */
+    url: base.href,
+    /** Resolves to the id of the registration; the same for the same application. */
+    async register(application: AdminApplication, signal: AbortSignal): Promise<string> {
+      const init = { method: 'POST', body: JSON.stringify(application), signal };
+      const text = await ask('', { ...init, headers: { ...headers, 'content-type': 'application/json' } });
+      return idOf(text);
+    },
+    async deregister(id: string, signal: AbortSignal): Promise<void> {
+      // Not registered any more.
+      await ask(`/${encodeURIComponent(id)}`, { method: 'DELETE', headers, signal }, 404);
+    },
+  };
+}
+
+function idOf(text: string): string {
+  let reply: unknown;
+  try {
+    reply = JSON.parse(text);
+  } catch (cause) {
+    throw new AdminServerError('The server answered no JSON', { cause });
+  }
+  const { id } = Object(reply) as { readonly id?: unknown };
+  if (typeof id !== 'string' || id === '') throw new AdminServerError('The server answered no id');
+  return id;
+}
+
+async function readBounded(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.length;
+    if (size > MAX_REPLY_BYTES) throw new AdminServerError('The server answered more than a registration');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,252 @@
+import { didYouMean, quote } from '../core/text.ts';
+import { entryOf, invalidUtf8 } from './import-position.ts';
+import { type EntryReader, ImportError, MAX_LINE, type TakeEntry, tooLong } from './import-readers.ts';
+import { USER_FIELDS } from './lists.ts';
+
+/**
+ * Reads CSV whose first record names the columns. A record that is malformed fails alone: reading goes on at the next
+ * line, so that a quote which nobody closes costs one line.
+ */
+export class CsvReader implements EntryReader {
+  readonly #record = new CsvRecord();
+  /** The text so far of a record that has not ended. */
+  #begun = '';
+  #line = 1;
+  #columns: CsvColumns | undefined;
+  /** Whether the line cannot be read and its end is waited for. */
+  #isSkipping = false;
+
+  push(text: string, take: TakeEntry): void {
+    let rest = text;
+    let at = 0;
+    /** The next quote from `at` on. */
+    let quote = rest.indexOf('"');
+    while (at < rest.length) {
+      if (this.#isSkipping || this.#begun === '') {
+        const lineEnd = rest.indexOf('\n', at);
+        if (this.#isSkipping) {
+          if (lineEnd === -1) return;
+          this.#isSkipping = false;
+          this.#line++;
+          at = lineEnd + 1;
+          continue;
+        }
+        if (quote !== -1 && quote < at) quote = rest.indexOf('"', at);
+        if (lineEnd !== -1 && (quote === -1 || quote > lineEnd)) {
+          this.#takeRecord(splitLine(rest, at, lineEnd), lineEnd - at, take);
+          this.#line++;
+          at = lineEnd + 1;
+          continue;
+        }
+      }
+      const read = this.#record.read(rest, at);
+      const end = typeof read === 'object' && 'end' in read ? read.end : undefined;
+      if (end !== undefined && this.#begun.length + end - at <= MAX_LINE) {
+        const raw = this.#begun + rest.slice(at, end);
+        this.#begun = '';
+        this.#takeRecord(this.#record.take(), raw.length, take);
+        this.#line += lineFeeds(raw);
+        at = end;
+        continue;
+      }
+      this.#begun += rest.slice(at);
+      if (typeof read === 'object' && 'wrong' in read) this.#refuse(read.wrong, take);
+      else if (this.#begun.length > MAX_LINE) take(tooLong(this.#line));
+      else return;
+      // What follows the first line of the record is read anew.
+      rest = this.#restart();
+      at = 0;
+      quote = rest.indexOf('"');
+    }
+  }
+
+  end(take: TakeEntry): void {
+    while (this.#begun !== '') {
+      const wrong = this.#record.end();
+      if (wrong === undefined) {
+        this.#takeRecord(this.#record.take(), this.#begun.length, take);
+        break;
+      }
+      this.#refuse(wrong, take);
+      this.push(this.#restart(), take);
+    }
+    if (this.#columns === undefined)
+      throw new ImportError('INVALID_IMPORT', 'The first line names no columns');
+  }
+
+  /** Gives up the record; its first line is passed over. Returns its text. */
+  #restart(): string {
+    const text = this.#begun;
+    this.#record.reset();
+    this.#begun = '';
+    this.#isSkipping = true;
+    return text;
+  }
+
+  /** `length` is that of the record's text, its end included or not. */
+  #takeRecord(fields: readonly string[], length: number, take: TakeEntry): void {
+    const line = this.#line;
+    const [first = ''] = fields;
+    // A blank line.
+    if (fields.length === 1 && first.trim() === '' && length <= first.length + 2) return;
+    if (this.#columns === undefined) {
+      this.#columns = readColumns(fields);
+      return;
+    }
+    const { name, email, count } = this.#columns;
+    if (length > MAX_LINE) take(tooLong(line));
+    else if (!fields.every((field) => field.isWellFormed())) take(invalidUtf8(line));
+    else if (fields.length !== count) this.#refuse(`it has ${fields.length} fields, not ${count}`, take);
+    else take(entryOf(line, { name: fields[name], email: fields[email] }));
+  }
+
+  #refuse(problem: string, take: TakeEntry): void {
+    const reason = `The line cannot be read: ${problem}`;
+    if (this.#columns === undefined) throw new ImportError('INVALID_IMPORT', reason, this.#line);
+    take({ line: this.#line, code: 'MALFORMED_CSV', reason });
+  }
+}
+
+function splitLine(text: string, start: number, end: number): readonly string[] {
+  const isCrLf = end > start && text[end - 1] === '\r';
+  return text.slice(start, isCrLf ? end - 1 : end).split(',');
+}
+
+function lineFeeds(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count++;
+  return count;
+}
+
+const QUOTE = '"';
+/** What ends a field that is not quoted, or may not be in it. */
+const BREAK = /[,\n"]/g;
+
+/** What came of a text: where the record ends, what is wrong with it, or that it goes on. */
+type ReadRecord = { readonly end: number } | { readonly wrong: string } | 'incomplete';
+
+/**
+ * One record of CSV (RFC 4180) after the other, from a text that comes in pieces. Each character is looked at once,
+ * however the text is cut. A record ends with LF or CRLF, or with the text; its fields are separated by commas and may
+ * be quoted, with two quotes for one. Nothing is trimmed or converted.
+ */
+class CsvRecord {
+  #fields: string[] = [];
+  /** The field that is being read. */
+  #value = '';
+  /** Where it is: before a field, inside one, behind a quote in a quoted one, or behind that and a CR. */
+  #place: 'before' | 'plain' | 'quoted' | 'quote' | 'cr' = 'before';
+
+  /** Reads on in `text` from `at`. */
+  read(text: string, at: number): ReadRecord {
+    let i = at;
+    while (i < text.length) {
+      switch (this.#place) {
+        case 'before':
+          this.#place = text[i] === QUOTE ? 'quoted' : 'plain';
+          if (this.#place === 'quoted') i++;
+          break;
+        case 'plain': {
+          BREAK.lastIndex = i;
+          const found = BREAK.exec(text);
+          const end = found === null ? text.length : found.index;
+          this.#value += text.slice(i, end);
+          if (found === null) return 'incomplete';
+          if (found[0] === QUOTE) return { wrong: 'a quote inside a field that does not begin with one' };
+          if (found[0] === '\n') return this.#endPlain(end + 1);
+          this.#endField();
+          i = end + 1;
+          break;
+        }
+        case 'quoted': {
+          const found = text.indexOf(QUOTE, i);
+          const end = found === -1 ? text.length : found;
+          this.#value += text.slice(i, end);
+          if (found === -1) return 'incomplete';
+          this.#place = 'quote';
+          i = end + 1;
+          break;
+        }
+        default: {
+          const c = text[i++];
+          if (c === '\n') {
+            this.#endField();
+            return { end: i };
+          }
+          if (this.#place === 'cr') return { wrong: 'something behind a closing quote' };
+          if (c === ',') this.#endField();
+          else if (c === '\r') this.#place = 'cr';
+          else if (c === QUOTE) {
+            this.#value += QUOTE;
+            this.#place = 'quoted';
+          } else return { wrong: 'something behind a closing quote' };
+        }
+      }
+    }
+    return 'incomplete';
+  }
+
+  /** The text has ended; says what is wrong with what there is of the record. */
+  end(): string | undefined {
+    if (this.#place === 'quoted') return 'a quote is not closed';
+    if (this.#place === 'plain') this.#endPlain(0);
+    else this.#endField();
+    return undefined;
+  }
+
+  /** The fields of a record that has ended; the next one begins. */
+  take(): readonly string[] {
+    const fields = this.#fields;
+    this.reset();
+    return fields;
+  }
+
+  /** Begins the next record. */
+  reset(): void {
+    this.#fields = [];
+    this.#value = '';
+    this.#place = 'before';
+  }
+
+  #endField(): void {
+    this.#fields.push(this.#value);
+    this.#value = '';
+    this.#place = 'before';
+  }
+
+  /** The CR of a CRLF is not in the field. */
+  #endPlain(end: number): ReadRecord {
+    if (this.#value.endsWith('\r')) this.#value = this.#value.slice(0, -1);
+    this.#endField();
+    return { end };
+  }
+}
+
+/** Where the fields of a user are in a record. */
+interface CsvColumns {
+  readonly name: number;
+  readonly email: number;
+  readonly count: number;
+}
+
+/** Reads the header of a CSV: `name` and `email` in any order and case; an `id`, as exports have it, is passed over. Throws ImportError. */
+function readColumns(header: readonly string[]): CsvColumns {
+  const names = header.map((name) => name.trim().toLowerCase());
+  const known: readonly string[] = USER_FIELDS;
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw wrong(
+      `There is no column ${quote(unknown)}${didYouMean(unknown, known)}; there are id, name and email`,
+    );
+  }
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw wrong(`The column ${quote(twice)} is there twice`);
+  for (const needed of ['name', 'email']) {
+    if (!names.includes(needed)) throw wrong(`The first line names no column ${quote(needed)}`);
+  }
+  return { name: names.indexOf('name'), email: names.indexOf('email'), count: names.length };
+}
+
+function wrong(problem: string): ImportError {
+  return new ImportError('INVALID_IMPORT', problem, 1);
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { IMPORT_BATCH, type ImportOutcome, type ImportRequest, importUsers } from './import.ts';
+import { ImportBeginning, recordedPosition, writtenDigest } from './import-position.ts';
+import { ImportError } from './import-readers.ts';
+import type { NewUser } from './user.ts';
+
+const LINES = 500;
+/** Chunks that may be read before reading has to stop: a batch is stored, another one waits. */
+const MOST = (2 * IMPORT_BATCH) / LINES + 2;
+
+/** An endless source, and a store that stores a batch when it is let. */
+function setUp({ chunks = Number.POSITIVE_INFINITY, end = () => {} } = {}) {
+  const chunk = Buffer.from('{"name":"n","email":"e@x"}\n'.repeat(LINES));
+  const batches: (readonly NewUser[])[] = [];
+  const waiting: (() => void)[] = [];
+  let read = 0;
+  let next = 0;
+  const users: ImportRequest['users'] = {
+    importUsers(batch) {
+      batches.push(batch);
+      const { promise, resolve } = Promise.withResolvers<readonly number[]>();
+      waiting.push(() => resolve(batch.map(() => ++next)));
+      return promise;
+    },
+    importAll: () => assert.fail('it is not one transaction'),
+  };
+  async function* source() {
+    for (; read < chunks; read++) {
+      await nextTick();
+      yield chunk;
+    }
+    end();
+  }
+  const request = { users, chunks: source(), format: 'ndjson' } as const;
+  return {
+    outcomes: importUsers(request),
+    batches,
+    read: () => read,
+    /** Ends the oldest write. */
+    store: () => waiting.shift()?.(),
+    async settle() {
+      for (let i = 0; i < 50; i++) await nextTick();
+    },
+  };
+}
+
+test('reading stops while a batch is stored and another one waits', async () => {
+  const { outcomes, batches, read, store, settle } = setUp();
+  const first = outcomes.next();
+  await settle();
+  assert.equal(batches.length, 1);
+  const before = read();
+  assert.ok(before <= MOST, `${before} chunks were read`);
+  store();
+  const { value = [] } = await first;
+  assert.deepEqual((value as readonly ImportOutcome[])[0], { line: 1, id: 1 });
+  // Nobody takes more: one batch is on its way, and nothing is read.
+  await settle();
+  assert.equal(batches.length, 2);
+  assert.equal(batches[1]?.length, IMPORT_BATCH);
+  assert.ok(read() <= before + 1, `${read()} chunks were read`);
+  await outcomes.return(undefined);
+});
+
+test('what came before a source failed is stored, in order, and then it is told', async () => {
+  const { outcomes, store, settle } = setUp({
+    chunks: 7,
+    end() {
+      throw new ImportError('INVALID_IMPORT', 'broken off');
+    },
+  });
+  const stored: ImportOutcome[] = [];
+  const all = (async () => {
+    for await (const batch of outcomes) stored.push(...batch);
+  })();
+  all.catch(() => {});
+  for (let i = 0; i < 7; i++) {
+    await settle();
+    store();
+  }
+  await assert.rejects(all, /broken off/);
+  assert.deepEqual(
+    stored,
+    Array.from({ length: 7 * LINES }, (_, i) => ({ line: i + 1, id: i + 1 })),
+  );
+});
+
+test('a beginning is the same however its lines come in batches, and one that an older version moved is not compared', () => {
+  const entries = Array.from({ length: 9 }, (_, i) => ({
+    line: i + 1,
+    user: { name: `n${i}`, email: 'e@x' },
+  }));
+  const whole = new ImportBeginning(recordedPosition(0, null));
+  const digest = whole.extend(entries);
+  const inParts = new ImportBeginning(recordedPosition(0, null));
+  inParts.extend(entries.slice(0, 4));
+  assert.equal(inParts.extend(entries.slice(4)), digest);
+
+  const written = writtenDigest({ key: 'k', from: 0, to: 9, digest });
+  assert.deepEqual(recordedPosition(9, written), { line: 9, digest });
+  const other = { line: 1, user: { name: 'other', email: 'e@x' } };
+  const again = new ImportBeginning(recordedPosition(9, written));
+  assert.ok(again.passes(other));
+  assert.throws(() => again.requireSame(), { code: 'IMPORT_KEY_REUSED' });
+  // It moves the line and leaves the digest as it was.
+  const older = new ImportBeginning(recordedPosition(12, written));
+  assert.ok(older.passes(other));
+  older.requireSame();
+});

@@ -1,0 +1,259 @@
+import { GrowingBuffer } from '../transport/body/request-message.ts';
+import { ArrayReader, LinesReader } from './array-reader.ts';
+import { CsvReader } from './import-csv.ts';
+import { ImportBeginning, type ImportMark, type ImportPosition } from './import-position.ts';
+import {
+  type BadLine,
+  type EntryReader,
+  type GoodLine,
+  type ImportEntry,
+  ImportError,
+  LineDecoder,
+  type TakeEntry,
+} from './import-readers.ts';
+import { folded } from './lists.ts';
+import type { NewUser } from './user.ts';
+import type { DatabaseUserStore } from './user-stores.ts';
+
+/** What became of a line: the id of its user, or why it was refused. */
+export type ImportOutcome = { readonly line: number; readonly id: number } | BadLine;
+
+/** The bytes of an import, and where they go. */
+export interface ImportRequest {
+  readonly users: Pick<DatabaseUserStore, 'importUsers' | 'importAll'>;
+  readonly chunks: AsyncIterable<Uint8Array>;
+  readonly format: ImportFormat;
+  /** Maximum number of bytes; default no limit. */
+  readonly maxBytes?: number | undefined;
+  /** The recorded position of an import that has a key: lines up to it are passed over. */
+  readonly position?: ({ readonly key: string } & ImportPosition) | undefined;
+}
+
+/**
+ * Stores each line that is a user, in order, a batch per commit; yields the outcomes of each batch once it is durable.
+ * While one is stored the next one is read, and no further: so memory stays flat, and who does not take the outcomes
+ * stops the reading. Lines are stored as soon as nothing is being stored, so that a slow sender waits for no batch to
+ * fill. Throws ImportError, StoreUnavailableError, or the error of the source, after what came before is stored.
+ */
+export async function* importUsers(request: ImportRequest): AsyncGenerator<readonly ImportOutcome[]> {
+  const { users, chunks, format, maxBytes = Number.POSITIVE_INFINITY, position } = request;
+  const source = new EntrySource(format, maxBytes);
+  const iterator = chunks[Symbol.asyncIterator]();
+  const beginning = position && new ImportBeginning(position);
+  let from = position?.line ?? 0;
+  let waiting: ImportEntry[] = [];
+  let failure: unknown;
+  const take = (entry: ImportEntry) => {
+    if (beginning?.passes(entry) !== true) waiting.push(entry);
+  };
+
+  /** Stores what waits, up to a batch. */
+  function storeNext(): Promise<readonly ImportOutcome[]> | undefined {
+    if (waiting.length === 0) return undefined;
+    const batch = waiting.slice(0, IMPORT_BATCH);
+    waiting = waiting.slice(IMPORT_BATCH);
+    const to = batch.at(-1)?.line ?? from;
+    const mark = position && beginning && { key: position.key, from, to, digest: beginning.extend(batch) };
+    from = to;
+    return handled(storeBatch(users, batch, mark));
+  }
+
+  /** Reads one chunk; resolves to whether there was one. */
+  async function readNext(): Promise<boolean> {
+    const { value, done } = await iterator.next();
+    if (done !== true) source.push(value, take);
+    else {
+      source.end(take);
+      beginning?.requireSame();
+    }
+    return done !== true;
+  }
+
+  let reading: Promise<boolean> | undefined = handled(readNext());
+  let storing: Promise<readonly ImportOutcome[]> | undefined;
+  for (;;) {
+    storing ??= storeNext();
+    const reads =
+      reading !== undefined && waiting.length < IMPORT_BATCH ? [reading.then(isRead, failed)] : [];
+    if (storing === undefined && reads.length === 0) break;
+    const event = await Promise.race([...reads, ...(storing === undefined ? [] : [storing])]);
+    if (event === true) reading = handled(readNext());
+    else if (event === false) reading = undefined;
+    else {
+      storing = storeNext();
+      yield event;
+    }
+  }
+  if (failure !== undefined) throw failure;
+
+  function failed(error: unknown): boolean {
+    failure = error;
+    return false;
+  }
+}
+
+function isRead(more: boolean): boolean {
+  return more;
+}
+
+/** Keeps a rejection that nobody waits for yet from being reported; whoever waits gets it. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}
+
+async function storeBatch(
+  users: ImportRequest['users'],
+  batch: readonly ImportEntry[],
+  mark: ImportMark | undefined,
+): Promise<readonly ImportOutcome[]> {
+  const good = batch.filter(isGood);
+  const isNothing = good.length === 0 && mark === undefined;
+  const ids = isNothing
+    ? []
+    : await users.importUsers(
+        good.map(({ user }) => user),
+        mark,
+      );
+  let nth = 0;
+  return batch.map((entry) => {
+    if (!isGood(entry)) return entry;
+    const id = ids[nth++];
+    return id === undefined ? emailTakenOn(entry.line) : { line: entry.line, id };
+  });
+}
+
+function isGood(entry: ImportEntry): entry is GoodLine {
+  return 'user' in entry;
+}
+
+/** The refusal of a line whose email another user has. */
+function emailTakenOn(line: number): BadLine {
+  return { line, code: 'EMAIL_TAKEN', reason: 'Another user has this email' };
+}
+
+/**
+ * Stores all lines of an import in one transaction, or none. Resolves to the outcomes: of all lines, or of those that
+ * were refused. Fails as `importUsers` does, with ImportError too where one transaction would be too large.
+ */
+export async function importTransaction(request: ImportRequest): Promise<readonly ImportOutcome[]> {
+  const { users, position } = request;
+  const beginning = position && new ImportBeginning(position);
+  const entries = await readEntries(request, beginning);
+  const refused = entries.filter((entry): entry is BadLine => !isGood(entry));
+  if (refused.length > 0) return refused;
+  const good = entries.filter(isGood);
+  const last = entries.at(-1)?.line;
+  if (last === undefined) return [];
+  const mark = position &&
+    beginning && { key: position.key, from: position.line, to: last, digest: beginning.extend(entries) };
+  const stored = await users.importAll(
+    good.map(({ user }) => user),
+    mark,
+  );
+  if ('taken' in stored) return [emailTakenOn(good[stored.taken]?.line ?? last)];
+  return good.map(({ line }, i) => ({ line, id: stored.ids[i] ?? 0 }));
+}
+
+async function readEntries(
+  { chunks, format, maxBytes = Number.POSITIVE_INFINITY }: ImportRequest,
+  beginning: ImportBeginning | undefined,
+): Promise<readonly ImportEntry[]> {
+  const source = new EntrySource(format, Math.min(maxBytes, MAX_TRANSACTION.bytes));
+  const entries: ImportEntry[] = [];
+  const take = (entry: ImportEntry) => {
+    if (beginning?.passes(entry) === true) return;
+    if (entries.push(entry) <= MAX_TRANSACTION.users) return;
+    const most = MAX_TRANSACTION.users.toLocaleString('en-US');
+    throw new ImportError('IMPORT_TOO_LARGE', `One transaction takes at most ${most} users`, entry.line);
+  };
+  for await (const chunk of chunks) source.push(chunk, take);
+  source.end(take);
+  beginning?.requireSame();
+  return entries;
+}
+
+/** How many users one commit of an import stores: a few milliseconds in which SQLite's only writer is held. */
+export const IMPORT_BATCH = 2_000;
+
+/** What an import in one transaction takes at most: it is held in memory, and SQLite's only writer by its commit. */
+const MAX_TRANSACTION = { users: 50_000, bytes: 16 * 1024 * 1024 } as const;
+
+/** Time for which positions are kept, in milliseconds: 30 days. */
+export const IMPORT_KEPT = 30 * 24 * 3_600_000;
+
+/** Bytes that are gathered where none of them ends anything, so that a sender of single bytes costs little. */
+const GATHERED = 16 * 1024;
+/** What may end an entry of each format. */
+const ENDS: Readonly<Record<ImportFormat, readonly string[]>> = {
+  ndjson: ['\n'],
+  csv: ['\n'],
+  array: [',', ']'],
+};
+
+/** Turns the bytes of an import into its lines, within a limit. */
+export class EntrySource {
+  readonly #decoder = new LineDecoder();
+  readonly #reader;
+  readonly #ends: readonly string[];
+  readonly #maxBytes: number;
+  readonly #gathered = new GrowingBuffer();
+  #bytes = 0;
+
+  constructor(format: ImportFormat, maxBytes: number) {
+    this.#ends = ENDS[format];
+    this.#reader = entryReader(format);
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Throws ImportError for what makes all that follows unreadable. */
+  push(chunk: Uint8Array, take: TakeEntry): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#maxBytes) {
+      throw new ImportError('IMPORT_TOO_LARGE', `The import is larger than ${this.#maxBytes} bytes`);
+    }
+    if (this.#gathered.length + chunk.length < GATHERED && !this.#mayEnd(chunk)) {
+      this.#gathered.append(chunk);
+      return;
+    }
+    this.#reader.push(this.#decoder.decode(this.#withGathered(chunk)), take);
+  }
+
+  /** Throws ImportError. */
+  end(take: TakeEntry): void {
+    this.#reader.push(this.#decoder.decode(this.#gathered.take()) + this.#decoder.end(), take);
+    this.#reader.end(take);
+  }
+
+  #withGathered(chunk: Uint8Array): Uint8Array {
+    if (this.#gathered.length === 0) return chunk;
+    this.#gathered.append(chunk);
+    return this.#gathered.take();
+  }
+
+  #mayEnd(chunk: Uint8Array): boolean {
+    const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    return this.#ends.some((end) => bytes.includes(end));
+  }
+}
+
+/** What an import can be written in. */
+export type ImportFormat = 'ndjson' | 'csv' | 'array';
+
+/** Makes the reader of a format. */
+export function entryReader(format: ImportFormat): EntryReader {
+  if (format === 'csv') return new CsvReader();
+  return format === 'array' ? new ArrayReader() : new LinesReader();
+}
+
+/** The index of the first user whose email one before it has; undefined where there is none. */
+export function firstDuplicate(users: readonly NewUser[]): number | undefined {
+  const seen = new Set<string>();
+  const found = users.findIndex(({ email }) => seen.size === seen.add(folded(email)).size);
+  return found === -1 ? undefined : found;
+}
+
+/** The earlier one of two indexes that may be missing. */
+export function earlier(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
+}

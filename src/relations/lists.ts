@@ -1,0 +1,362 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import { didYouMean, quote } from '../core/text.ts';
+import { HttpProblem } from '../transport/problem.ts';
+import { readUserId, type SearchLevel } from './user.ts';
+
+/** The fields of a user, in the order in which JSON has them. */
+export const USER_FIELDS = ['id', 'name', 'email'] as const;
+export type UserField = (typeof USER_FIELDS)[number];
+export type TextField = Exclude<UserField, 'id'>;
+
+/** One field of an order. */
+export interface OrderField {
+  readonly field: UserField;
+  readonly descending: boolean;
+}
+
+/** A condition on users; texts match without regard to the case of A to Z. */
+export type UserFilter =
+  /** The field has one of the values. */
+  | { readonly field: 'id'; readonly match: 'exact'; readonly values: readonly number[] }
+  | { readonly field: TextField; readonly match: 'exact'; readonly values: readonly string[] }
+  | { readonly field: TextField; readonly match: 'prefix'; readonly text: string }
+  /** `any`: one of the texts contains it. */
+  | { readonly field: TextField | 'any'; readonly match: 'contains'; readonly text: string };
+
+/** Which users a list has, in which order. */
+export interface UserSelection {
+  readonly filters: readonly UserFilter[];
+  /** The last field is the id, so that no two users are equal. */
+  readonly order: readonly OrderField[];
+}
+
+/** The values of a selection's order in one user, texts folded. */
+export type SortKeys = readonly (string | number)[];
+
+/** A page of a list. */
+export interface UserPageRequest extends UserSelection {
+  readonly fields: readonly UserField[];
+  readonly limit: number;
+  /** The keys of the user next to the page: the one before it, or the one behind it if `backwards`. */
+  readonly next: SortKeys | undefined;
+  readonly backwards: boolean;
+}
+
+/** Users of a list, always in its order. */
+export interface UserListPage {
+  /** JSON objects with commas between; UTF-8. */
+  readonly json: Buffer;
+  readonly count: number;
+  /** The keys of the first and of the last user; undefined for a page without users. */
+  readonly first: SortKeys | undefined;
+  readonly last: SortKeys | undefined;
+  /** Whether more users follow in the direction of reading. */
+  readonly more: boolean;
+  /** What names the state of all users, as the page shows them; undefined for a page without users. */
+  readonly state: string | undefined;
+}
+
+/** More users would have to be looked at one by one than one page may cost. */
+export class TooManyMatchesError extends Error {
+  override readonly name = 'TooManyMatchesError';
+  /** Whether an index found them; without one they are all the users. */
+  readonly isIndexed: boolean;
+
+  constructor(isIndexed: boolean) {
+    super('Too many users match');
+    this.isIndexed = isIndexed;
+  }
+}
+
+/** The lists of a database's users. All methods fail with StoreUnavailableError while it cannot answer. */
+export interface UserLists {
+  readonly search: SearchLevel;
+  /** Fails with TooManyMatchesError. */
+  page(request: UserPageRequest): MaybePromise<UserListPage>;
+  /** The number of users that match; a long count lets other work run in between. */
+  count(filters: readonly UserFilter[]): Promise<number>;
+  /** The key that signs cursors, of the database. */
+  cursorKey(): MaybePromise<Uint8Array>;
+}
+
+/** A text as filters and orders compare it: A to Z as a to z, as every engine can without a locale. */
+export function folded(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** The order of a list that names none: that in which an index gives the matches. */
+export function defaultOrder(filters: readonly UserFilter[]): readonly OrderField[] {
+  const byId = { field: 'id', descending: false } as const;
+  const [only, ...others] = filters;
+  if (only === undefined || others.length > 0) return [byId];
+  return only.match === 'prefix' ? [{ field: only.field, descending: false }, byId] : [byId];
+}
+
+/** Where a page begins. */
+interface CursorPosition {
+  /** The keys of the user next to the page. */
+  readonly next: SortKeys;
+  /** Whether the page is before that user. */
+  readonly backwards: boolean;
+}
+
+/** The length of a signature, in bytes. */
+const SIGNATURE = 16;
+
+/**
+ * Writes a cursor: the position and a signature by the key of the database, over the filters and the order too, so that
+ * a cursor fits one list only.
+ */
+export function writeCursor(key: Uint8Array, selection: UserSelection, position: CursorPosition): string {
+  const payload = Buffer.from(JSON.stringify([Number(position.backwards), ...position.next]));
+  return Buffer.concat([sign(key, selection, payload), payload]).toString('base64url');
+}
+
+/** Reads a cursor that `writeCursor` made for the same list. Throws HttpProblem for any other text. */
+function readCursor(key: Uint8Array, selection: UserSelection, cursor: string): CursorPosition {
+  const bytes = Buffer.from(cursor, 'base64url');
+  const payload = bytes.subarray(SIGNATURE);
+  const isOurs =
+    bytes.length > SIGNATURE &&
+    bytes.toString('base64url') === cursor &&
+    timingSafeEqual(bytes.subarray(0, SIGNATURE), sign(key, selection, payload));
+  if (!isOurs) {
+    throw new HttpProblem(
+      400,
+      'INVALID_CURSOR',
+      '"cursor" takes a cursor of a link to another page of the same list; begin without one',
+    );
+  }
+  const [backwards, ...next] = JSON.parse(payload.toString()) as [number, ...SortKeys];
+  return { next, backwards: backwards === 1 };
+}
+
+function sign(key: Uint8Array, { filters, order }: UserSelection, payload: Uint8Array): Buffer {
+  const list = JSON.stringify([filters, order]);
+  return createHmac('sha256', key).update(`${list}\n`).update(payload).digest().subarray(0, SIGNATURE);
+}
+
+/** Maximum number of values that one filter takes. */
+const MAX_VALUES = 100;
+/** Longer than any name or email, in characters. */
+const MAX_TEXT = 500;
+
+/** The filters of a list. One that comes several times takes any of its values. */
+export const FILTERS = [
+  'id',
+  'name',
+  'name:prefix',
+  'name:contains',
+  'email',
+  'email:prefix',
+  'email:contains',
+  'q',
+] as const;
+
+/** Reads a filter. Throws HttpProblem. */
+function readFilter(name: string, values: readonly string[]): UserFilter {
+  if (values.length > MAX_VALUES) throw invalidParameter(name, `at most ${MAX_VALUES} values`);
+  if (name === 'id') return { field: 'id', match: 'exact', values: values.map(idOf) };
+  for (const value of values) {
+    if (value === '' || value.length > MAX_TEXT || value.includes('\0') || !value.isWellFormed()) {
+      throw invalidParameter(name, `a text of 1 to ${MAX_TEXT} characters`);
+    }
+  }
+  const [field, match = 'exact'] = name.split(':') as [TextField | 'q', 'prefix' | 'contains' | undefined];
+  if (match === 'exact' && field !== 'q') return { field, match, values };
+  const [text = '', ...more] = values;
+  if (more.length > 0) throw invalidParameter(name, 'one value');
+  if (field === 'q') return { field: 'any', match: 'contains', text };
+  return match === 'prefix' ? { field, match, text } : { field, match: 'contains', text };
+}
+
+function idOf(text: string): number {
+  const id = readUserId(text);
+  if (id === undefined) throw invalidParameter('id', 'an id, a whole number from 1 on');
+  return id;
+}
+
+/** Users per page unless the client says otherwise, and at most. */
+export const LIMIT = { default: 100, max: 1_000 } as const;
+
+/** The parameters of a list that are no filters. */
+const OTHERS = ['limit', 'cursor', 'sort', 'fields'] as const;
+const KNOWN: readonly string[] = [...OTHERS, ...FILTERS];
+
+/** What the parameters of a list ask for. */
+export interface ListParameters extends UserSelection {
+  readonly limit: number;
+  readonly fields: readonly UserField[];
+  readonly cursor: string | undefined;
+  /** The parameters that count, without the cursor, as they came. */
+  readonly given: readonly (readonly [name: string, value: string])[];
+}
+
+/**
+ * Reads the parameters of a list; undefined when there are none. An unknown one or a wrong value is refused by an
+ * HttpProblem that names it, or ignored if `isLenient`; a cursor is never ignored, because the list would begin anew.
+ */
+export function readListParameters(
+  query: Readonly<Record<string, unknown>>,
+  isLenient: boolean,
+): ListParameters | undefined {
+  const given: (readonly [string, string])[] = [];
+  const filters: UserFilter[] = [];
+  let cursor: string | undefined;
+  let sort: UserSelection['order'] | undefined;
+  let limit: number = LIMIT.default;
+  let fields: readonly UserField[] = USER_FIELDS;
+
+  function take(name: string, values: readonly string[]): void {
+    const only = () => {
+      const [value = '', ...more] = values;
+      if (more.length > 0) throw invalidParameter(name, 'one value');
+      return value;
+    };
+    if (name === 'cursor') cursor = only();
+    else if (name === 'limit') limit = readLimit(only());
+    else if (name === 'sort') sort = readSort(only());
+    else if (name === 'fields') fields = readFields(only());
+    else filters.push(readFilter(name, values));
+    if (name !== 'cursor') given.push(...values.map((value) => [name, value] as const));
+  }
+
+  for (const [name, value] of Object.entries(query)) {
+    const values = [value].flat().map(String);
+    try {
+      if (!KNOWN.includes(name)) throw unknownParameter(name);
+      take(name, values);
+    } catch (error) {
+      if (!isLenient || name === 'cursor') throw error;
+    }
+  }
+  if (given.length === 0 && cursor === undefined) return undefined;
+  return { filters, order: sort ?? defaultOrder(filters), limit, fields, cursor, given };
+}
+
+/** Reads a set of fields; they come in the order of a whole user. */
+export function readFields(text: string): readonly UserField[] {
+  const named = text.split(',');
+  const unknown = named.some((name) => !USER_FIELDS.includes(name as UserField));
+  if (unknown)
+    throw invalidParameter('fields', `fields of a user (${USER_FIELDS.join(', ')}) with commas between`);
+  return USER_FIELDS.filter((field) => named.includes(field));
+}
+
+/** A user's JSON with some of its fields. */
+export function onlyFields(user: string, fields: readonly UserField[]): string {
+  const whole = JSON.parse(user) as Readonly<Record<UserField, unknown>>;
+  return JSON.stringify(Object.fromEntries(fields.map((field) => [field, whole[field]])));
+}
+
+function readLimit(text: string): number {
+  const limit = /^[1-9]\d{0,3}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > LIMIT.max)
+    throw invalidParameter('limit', `a whole number from 1 to ${LIMIT.max}`);
+  return limit;
+}
+
+function unknownParameter(name: string): HttpProblem {
+  const message = `There is no parameter ${quote(name)}${didYouMean(name, KNOWN)}`;
+  return new HttpProblem(400, 'UNKNOWN_PARAMETER', message);
+}
+
+/** The refusal of a parameter's value; `expected` says what it takes. */
+function invalidParameter(name: string, expected: string): HttpProblem {
+  return new HttpProblem(400, 'INVALID_PARAMETER', `"${name}" takes ${expected}`);
+}
+
+/** Reads an order such as `name,-id`; `-` is descending. Its last field is the id, in the direction of the one before. */
+function readSort(text: string): readonly OrderField[] {
+  const order: OrderField[] = [];
+  for (const name of text.split(',')) {
+    const descending = name.startsWith('-');
+    const field = (descending ? name.slice(1) : name) as UserField;
+    if (!USER_FIELDS.includes(field) || order.some((each) => each.field === field)) {
+      throw invalidParameter(
+        'sort',
+        `each of ${USER_FIELDS.join(', ')} at most once, with commas between and "-" for descending`,
+      );
+    }
+    order.push({ field, descending });
+  }
+  // No two users have the same id, so what follows it decides nothing.
+  const id = order.findIndex(({ field }) => field === 'id');
+  if (id !== -1) return order.slice(0, id + 1);
+  return [...order, { field: 'id', descending: order.at(-1)?.descending ?? false }];
+}
+
+/** A page of a list, and where those around it begin. */
+export interface UserPageAround extends UserListPage {
+  /** Whether it is the page without a cursor. */
+  readonly isFirst: boolean;
+  /** The cursor of the page behind it, if there is one. */
+  readonly next: string | undefined;
+  /** The cursor of the page before it, if there is one. */
+  readonly prev: string | undefined;
+}
+
+/** Reads the page that the parameters ask for. Fails with HttpProblem. */
+export function readUserPage(lists: UserLists, asked: ListParameters): MaybePromise<UserPageAround> {
+  return whenReady(lists.cursorKey(), (key) => {
+    const at = asked.cursor === undefined ? undefined : readCursor(key, asked, asked.cursor);
+    const page = explained(asked, () =>
+      lists.page({ ...asked, next: at?.next, backwards: at?.backwards ?? false }),
+    );
+    return whenReady(page, (found) => ({ ...found, ...around(asked, at, found, key) }));
+  });
+}
+
+/** The number of users that the filters match. Fails with HttpProblem. */
+export function countUsers(lists: UserLists, asked: ListParameters): MaybePromise<number> {
+  return explained(asked, () => lists.count(asked.filters));
+}
+
+function around(
+  asked: ListParameters,
+  at: CursorPosition | undefined,
+  { first, last, more }: UserListPage,
+  key: Uint8Array,
+): Pick<UserPageAround, 'isFirst' | 'next' | 'prev'> {
+  const backwards = at?.backwards ?? false;
+  const cursor = (position: CursorPosition) => writeCursor(key, asked, position);
+  return {
+    isFirst: at === undefined,
+    next: last !== undefined && (backwards || more) ? cursor({ next: last, backwards: false }) : undefined,
+    prev:
+      first !== undefined && at !== undefined && (!backwards || more)
+        ? cursor({ next: first, backwards: true })
+        : undefined,
+  };
+}
+
+/** Turns the refusal of a selection that costs too much into one that says what to do. */
+function explained<T>(asked: ListParameters, read: () => MaybePromise<T>): MaybePromise<T> {
+  const refuse = (error: unknown): never => {
+    if (!(error instanceof TooManyMatchesError)) throw error;
+    throw error.isIndexed
+      ? new HttpProblem(
+          400,
+          'TOO_MANY_MATCHES',
+          'More than 10,000 users match the best of the filters; add a narrower one, or leave out the others and "sort"',
+        )
+      : new HttpProblem(
+          400,
+          'SEARCH_OFF',
+          `There are more than 10,000 users, and they are not indexed for ${namesOf(asked)}; the operator can set REST_SEARCH`,
+        );
+  };
+  try {
+    const found = read();
+    return found instanceof Promise ? found.catch(refuse) : found;
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+/** The parameters that filter or sort. */
+function namesOf({ given }: ListParameters): string {
+  const names = new Set(given.map(([name]) => name).filter((name) => name !== 'limit' && name !== 'fields'));
+  return [...names].map((name) => `"${name}"`).join(' and ');
+}

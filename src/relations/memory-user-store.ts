@@ -1,0 +1,48 @@
+import type { LocalUserFeed } from './events.ts';
+import { lengthProblem, type NewUser, type User, UserRefusedError, type UserStore } from './user.ts';
+
+/** Users in memory, at first the two of the contract (contract 2.1). */
+export class MemoryUserStore implements UserStore {
+  readonly #feed: LocalUserFeed;
+  readonly #maxUsers: number;
+  readonly #users: User[] = [
+    { id: '1', name: 'Ada Lovelace', email: 'ada@example.com' },
+    { id: '2', name: 'Alan Turing', email: 'alan@example.com' },
+  ];
+
+  constructor(feed: LocalUserFeed, maxUsers: number) {
+    this.#feed = feed;
+    this.#maxUsers = maxUsers;
+  }
+
+  all(): readonly User[] {
+    return this.#users;
+  }
+
+  /** contract 4.1: string equality, so '01' is nobody's id. The user with the id '1' is the first. */
+  byId(id: string): User | undefined {
+    const user = this.#users[Number(id) - 1];
+    return user?.id === id ? user : undefined;
+  }
+
+  /**
+   * Any text makes a user, the empty one too: contract 4.1 appends each user, and 2.1 asks for strings alone. But sizes are
+   * left open (contract 8), memory is bounded, and nothing removes users: a long text and a full store are refused with
+   * UserRefusedError.
+   */
+  add({ name, email }: NewUser): User {
+    const problem = lengthProblem({ name, email });
+    if (problem !== undefined) throw new UserRefusedError('INVALID_USER', `The user is refused: ${problem}`);
+    if (this.#users.length >= this.#maxUsers) {
+      throw new UserRefusedError(
+        'COLLECTION_FULL',
+        `There are ${this.#maxUsers} users already; no more are taken`,
+      );
+    }
+    // contract 2.1: the id is the decimal string of (number of users + 1)
+    const user = { id: String(this.#users.length + 1), name, email };
+    this.#users.push(user);
+    this.#feed.publish(user);
+    return user;
+  }
+}

@@ -1,0 +1,229 @@
+import { ExpectedError } from '../core/errors.ts';
+import type { MaybePromise } from '../core/maybe-promise.ts';
+import { HttpProblem } from '../transport/problem.ts';
+
+/** What a client sends to create or replace a user. */
+export interface NewUser {
+  readonly name: string;
+  readonly email: string;
+}
+
+/** A user as the GraphQL door shows it; its id is a string (contract 2.1). */
+export interface User extends NewUser {
+  readonly id: string;
+}
+
+/**
+ * Reads the second path segment as an id (contract 2.2: "read as an integer"). Ids are positive safe integers in
+ * canonical decimal form; undefined for anything else.
+ */
+export function readUserId(segment: string): number | undefined {
+  if (!/^[1-9]\d{0,15}$/.test(segment)) return undefined;
+  const id = Number(segment);
+  return Number.isSafeInteger(id) ? id : undefined;
+}
+
+/** Maximum length of a name, in UTF-16 code units. */
+export const MAX_NAME = 500;
+/** Maximum length of an email, in UTF-16 code units; RFC 5321 allows 64 + 1 + 255 octets. */
+export const MAX_EMAIL = 320;
+
+/**
+ * Reads a new user from a parsed body; undefined unless `name` and `email` are non-empty strings of bounded length, the
+ * email with an @ inside. Other members are ignored. Text that an engine would change is refused: lone surrogates have no
+ * UTF-8 form, and PostgreSQL stores no NUL.
+ */
+export function readNewUser(body: unknown): NewUser | undefined {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const { name, email } = body as { readonly name?: unknown; readonly email?: unknown };
+  if (!isText(name, MAX_NAME) || !isText(email, MAX_EMAIL)) return undefined;
+  return addressProblem(email) === undefined ? { name, email } : undefined;
+}
+
+/** One reason why a body is no user; `pointer` is the member's place in it, a JSON Pointer as a fragment. */
+interface UserProblem {
+  readonly detail: string;
+  readonly pointer: string;
+}
+
+/** Each reason why `readNewUser` refuses a body. */
+export function userProblems(body: unknown): readonly UserProblem[] {
+  if (typeof body !== 'object' || body === null)
+    return [{ detail: 'the body is no JSON object', pointer: '#' }];
+  const { name, email } = body as { readonly name?: unknown; readonly email?: unknown };
+  const problems = {
+    name: textProblem('name', name, MAX_NAME),
+    email: textProblem('email', email, MAX_EMAIL) ?? addressProblem(email),
+  };
+  return Object.entries(problems).flatMap(([member, detail]) =>
+    detail === undefined ? [] : [{ detail, pointer: `#/${member}` }],
+  );
+}
+
+/** All that is wrong with a body in one line. */
+export function userProblem(body: unknown): string {
+  return userProblems(body)
+    .map(({ detail }) => detail)
+    .join('; ');
+}
+
+/** Why a user takes more memory than any user may; undefined when it does not. */
+export function lengthProblem({ name, email }: NewUser): string | undefined {
+  if (name.length > MAX_NAME) return tooLong('name', MAX_NAME);
+  if (email.length > MAX_EMAIL) return tooLong('email', MAX_EMAIL);
+  return undefined;
+}
+
+function addressProblem(email: unknown): string | undefined {
+  const at = String(email).indexOf('@');
+  if (at > 0 && at < String(email).length - 1) return undefined;
+  return '"email" needs an @ between other characters';
+}
+
+function textProblem(member: string, value: unknown, max: number): string | undefined {
+  if (value === undefined) return `"${member}" is missing`;
+  if (typeof value !== 'string') return `"${member}" is no string`;
+  if (value === '') return `"${member}" is empty`;
+  if (value.trim() === '') return `"${member}" is blank`;
+  if (value.length > max) return tooLong(member, max);
+  return isText(value, max) ? undefined : `"${member}" has a character that cannot be stored`;
+}
+
+const tooLong = (member: string, max: number) => `"${member}" is longer than ${max} characters`;
+
+function isText(value: unknown, maxLength: number): value is string {
+  return (
+    typeof value === 'string' &&
+    value.length <= maxLength &&
+    value.trim() !== '' &&
+    value.isWellFormed() &&
+    !value.includes('\0')
+  );
+}
+
+/** Which versions of a user a write is meant for. */
+export interface WriteCondition {
+  /** The versions, one of which it must have; undefined for any. */
+  readonly versions: readonly number[] | undefined;
+  /** The moment before which it must have been changed last, in milliseconds since 1970; undefined for any. */
+  readonly before: number | undefined;
+}
+
+/** A write of some fields of a user, under a condition. */
+export interface UserChange extends Partial<NewUser> {
+  readonly condition: WriteCondition;
+}
+
+/** What became of a conditional write. */
+export type ChangeOutcome =
+  /** The user as it is now, as JSON, and its new version. */
+  | { readonly is: 'changed'; readonly json: string; readonly version: number }
+  | { readonly is: 'removed' }
+  /** It has another version; nothing was written. */
+  | { readonly is: 'refused' }
+  | { readonly is: 'missing' };
+
+/** A user as JSON, with its version: 0, or the moment of its last change in milliseconds since 1970. */
+export interface VersionedUser {
+  readonly json: string;
+  readonly version: number;
+}
+
+/** A create that may come several times and counts once. */
+export interface IdempotencyKey {
+  readonly key: string;
+  /** A digest of what was sent with the key. */
+  readonly fingerprint: string;
+  /** How long the outcome is kept, in milliseconds. */
+  readonly keptFor: number;
+}
+
+/** What became of such a create. */
+export type IdempotentOutcome =
+  /** The user that was created now, or by an earlier request with the key; `version` is the first one of the user. */
+  | { readonly is: 'created'; readonly id: number; readonly version: number }
+  /** The key came with something else before. */
+  | { readonly is: 'reused' }
+  /** A request with the key is in progress. */
+  | { readonly is: 'running' };
+
+/** Passes on what a store answers to a write; what it refuses becomes a 409. */
+export function accepted<T>(write: Promise<T>): Promise<T> {
+  return write.catch((error: unknown) => {
+    if (!(error instanceof UserRefusedError)) throw error;
+    throw new HttpProblem(409, error.code, error.message);
+  });
+}
+
+/** Any text without NUL and lone surrogates, which no engine could give back. */
+const STORABLE = '[^\\u0000\\ud800-\\udfff]';
+
+const members = {
+  name: {
+    type: 'string',
+    description: 'Any text that is not blank.',
+    maxLength: MAX_NAME,
+    pattern: `^(?=[^]*\\S)${STORABLE}*$`,
+  },
+  email: {
+    type: 'string',
+    description: 'A text with an @ between other characters.',
+    maxLength: MAX_EMAIL,
+    pattern: `^(?!@)${STORABLE.replace('[^', '[^@')}+@${STORABLE}+$`,
+  },
+} as const;
+
+/**
+ * What `readNewUser` takes, as a JSON Schema; a test holds the two against each other. The reader stays by hand: it is on
+ * the path of every write. It counts UTF-16 code units, a schema characters.
+ */
+export const newUserSchema = {
+  type: 'object',
+  description: 'A user to store. Other members are ignored.',
+  required: ['name', 'email'],
+  properties: members,
+} as const;
+
+/** A stored user, as a JSON Schema. */
+export const userSchema = {
+  type: 'object',
+  required: ['id', 'name', 'email'],
+  properties: {
+    id: { type: 'integer', description: 'Given once and never again.', minimum: 1 },
+    name: { type: 'string' },
+    email: { type: 'string' },
+  },
+} as const;
+
+/**
+ * A store of users: memory, SQLite or PostgreSQL. The GraphQL door works on any of them (contract 2.1 and 4.1).
+ * Every method fails with StoreUnavailableError while a database cannot answer.
+ */
+export interface UserStore {
+  /** All users, in the order in which they were created; a long list is read piece by piece. */
+  all(): MaybePromise<Iterable<User> | AsyncIterable<User>>;
+  /** The user whose id equals `id` as a string; undefined when there is none. */
+  byId(id: string): MaybePromise<User | undefined>;
+  /** Stores a user and returns it with its new id. Fails with UserRefusedError for an invalid user, or when it is full. */
+  add(user: NewUser): MaybePromise<User>;
+}
+
+/** A store refused a user; the message is meant for the client: it names the field and says why. */
+export class UserRefusedError extends ExpectedError {
+  override readonly name = 'UserRefusedError';
+  readonly code: 'COLLECTION_FULL' | 'EMAIL_TAKEN' | 'INVALID_USER';
+
+  constructor(code: UserRefusedError['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The refusal of an email that another user has, where emails are unique. */
+export function emailTaken(): UserRefusedError {
+  return new UserRefusedError('EMAIL_TAKEN', 'Another user has this email');
+}
+
+/** What users are indexed for besides their id: nothing, name and email (`keys`), or any part of them too (`text`). */
+export const SEARCH_LEVELS = ['none', 'keys', 'text'] as const;
+export type SearchLevel = (typeof SEARCH_LEVELS)[number];

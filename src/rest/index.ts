@@ -1,0 +1,2 @@
+// What programs import as `portico/rest`.
+export { type RestOptions, rest } from './rest.ts';

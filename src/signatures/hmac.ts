@@ -1,0 +1,281 @@
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
+import { ExpectedError } from '../core/errors.ts';
+import { headerOf, type Refusal, type RequestHeaders, type Scheme } from './schemes.ts';
+
+/** The layout of an HMAC in one header. */
+export interface HmacParams {
+  /** The header with the signature, in lower case. */
+  readonly header: string;
+  readonly algorithm: HmacAlgorithm;
+  readonly encoding: 'hex' | 'base64';
+  /** The text before the signature in its header, such as `sha256=`. */
+  readonly prefix: string;
+  /** The header with the time in whole seconds, in lower case; undefined when there is none. */
+  readonly timestampHeader: string | undefined;
+  /** Maximum clock difference in seconds; 0 accepts every time. */
+  readonly tolerance: number;
+  /** What is signed. */
+  readonly template: Template;
+}
+
+/** An HMAC in one header, with configurable layout. */
+export function hmac(params: HmacParams): Scheme {
+  // Many senders use upper-case digits.
+  const hex = (text: string, length: number) => hexBytes(text.toLowerCase(), length);
+  return hmacHeader(params, params.encoding === 'hex' ? hex : base64Bytes);
+}
+
+/** The same for a sender; `decode` decodes a signature of `length` bytes, and gives undefined when it is malformed. */
+export function hmacHeader(
+  { header, algorithm, encoding, prefix, timestampHeader, tolerance, template }: HmacParams,
+  decode: (text: string, length: number) => Buffer | undefined,
+): Scheme {
+  return hmacScheme({
+    algorithm,
+    tolerance: timestampHeader === undefined ? undefined : tolerance,
+    template,
+    read(headers) {
+      const text = headerOf(headers, header);
+      if (text === undefined) return 'no-signature';
+      if (!text.startsWith(prefix)) return 'malformed-signature';
+      const signature = decode(text.slice(prefix.length), hmacLengths[algorithm]);
+      if (signature === undefined) return 'malformed-signature';
+      return { signatures: [signature], timestamp: timestampHeader && headerOf(headers, timestampHeader) };
+    },
+    write: (timestamp, signatures) => ({
+      ...(timestampHeader !== undefined && { [timestampHeader]: timestamp }),
+      [header]: `${prefix}${firstOf(signatures).toString(encoding)}`,
+    }),
+  });
+}
+
+type HmacAlgorithm = 'sha1' | 'sha256' | 'sha512';
+
+/** The length of a signature in bytes. */
+export const hmacLengths: Readonly<Record<HmacAlgorithm, number>> = { sha1: 20, sha256: 32, sha512: 64 };
+
+/** The signed bytes: the body between two texts in Latin-1. */
+interface SignedBytes {
+  readonly before: string;
+  readonly body: Uint8Array;
+  readonly after: string;
+}
+
+/** Prepared keys for one algorithm. */
+interface HmacKeys {
+  /** The signatures, in the order of the keys. */
+  sign(bytes: SignedBytes): readonly Buffer[];
+  /** Whether any presented signature, each of the algorithm's length, matches any key. */
+  matches(presented: readonly Buffer[], bytes: SignedBytes): boolean;
+}
+
+/** Prepares the keys of an algorithm. */
+export function hmacKeys(algorithm: HmacAlgorithm, secrets: readonly Uint8Array[]): HmacKeys {
+  const keys = secrets.map((secret) => createSecretKey(secret));
+  const sign = ({ before, body, after }: SignedBytes): readonly Buffer[] =>
+    keys.map((key) => {
+      const hmac = createHmac(algorithm, key);
+      if (before !== '') hmac.update(before, 'latin1');
+      hmac.update(body);
+      if (after !== '') hmac.update(after, 'latin1');
+      return hmac.digest();
+    });
+  return {
+    sign,
+    matches(presented, bytes) {
+      let matches = false;
+      // No early exit, so that timing does not reveal which secret matched.
+      for (const expected of sign(bytes)) {
+        for (const signature of presented) if (timingSafeEqual(expected, signature)) matches = true;
+      }
+      return matches;
+    },
+  };
+}
+
+/** What the headers of a request say. */
+export interface Presented {
+  readonly signatures: readonly Buffer[];
+  readonly timestamp?: string | undefined;
+}
+
+/** A scheme of HMACs: what they sign, and how they stand in the headers. */
+interface HmacLayout {
+  readonly algorithm: HmacAlgorithm;
+  /** Maximum clock difference in seconds, 0 accepts every time; undefined: requests have no timestamp. */
+  readonly tolerance: number | undefined;
+  /** What is signed. */
+  readonly template: Template;
+  read(headers: RequestHeaders): Presented | Refusal;
+  /** The headers with these signatures, one per secret. */
+  write(timestamp: string, signatures: readonly Buffer[]): Readonly<Record<string, string>>;
+}
+
+/** Makes a scheme of its layout. */
+export function hmacScheme({ algorithm, tolerance, template, read, write }: HmacLayout): Scheme {
+  return {
+    verifier(secrets) {
+      const keys = hmacKeys(algorithm, textKeys(secrets));
+      return (headers, now) => {
+        const presented = read(headers);
+        if (typeof presented === 'string') return presented;
+        const { signatures, timestamp } = presented;
+        const fault = tolerance === undefined ? undefined : timestampFault(timestamp, tolerance, now);
+        if (fault !== undefined) return fault;
+        const frame = template(timestamp ?? '', headers);
+        if (frame === undefined) return 'no-signed-header';
+        return (body) => (keys.matches(signatures, { ...frame, body }) ? undefined : 'wrong-signature');
+      };
+    },
+    signer(secrets) {
+      const keys = hmacKeys(algorithm, textKeys(secrets));
+      firstOf(secrets);
+      return ({ timestamp, headers = {}, body }) => {
+        const frame = template(String(timestamp), headers);
+        if (frame === undefined) throw new UnsignableError('A signed header is missing; set it');
+        return write(String(timestamp), keys.sign({ ...frame, body }));
+      };
+    },
+  };
+}
+
+/** Decodes `length` bytes of lower-case hexadecimal digits; undefined when the text is anything else. */
+export function hexBytes(text: string, length: number): Buffer | undefined {
+  return text.length === 2 * length && /^[0-9a-f]*$/.test(text) ? Buffer.from(text, 'hex') : undefined;
+}
+
+/**
+ * Decodes `length` bytes of padded base64; undefined when the text is anything else. Non-canonical encodings are refused
+ * too, so that a modified signature never passes.
+ */
+export function base64Bytes(text: string, length: number): Buffer | undefined {
+  if (text.length !== 4 * Math.ceil(length / 3)) return undefined;
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.length === length && bytes.toString('base64') === text ? bytes : undefined;
+}
+
+/** The signed text before and after the body, in Latin-1. */
+interface Frame {
+  readonly before: string;
+  readonly after: string;
+}
+
+/** Fills in a template; undefined when one of its headers is missing. */
+type Template = (timestamp: string, headers: RequestHeaders) => Frame | undefined;
+
+/** A parsed template. */
+interface ReadTemplate {
+  readonly fill: Template;
+  readonly usesTimestamp: boolean;
+}
+
+/** `{body}` */
+export const bodyAlone: ReadTemplate = { fill: () => ({ before: '', after: '' }), usesTimestamp: false };
+
+/** `{timestamp}.{body}` */
+export const timestampAndBody: ReadTemplate = {
+  fill: (timestamp) => ({ before: `${timestamp}.`, after: '' }),
+  usesTimestamp: true,
+};
+
+/** Parses a template: ASCII text with one {body} and any number of {timestamp} and {header:NAME}; undefined when invalid. */
+export function readTemplate(text: string): ReadTemplate | undefined {
+  const [before, after, ...more] = text.split('{body}').map(readParts);
+  if (before === undefined || after === undefined || more.length > 0) return undefined;
+  return {
+    fill(timestamp, headers) {
+      const filledBefore = before(timestamp, headers);
+      const filledAfter = after(timestamp, headers);
+      if (filledBefore === undefined || filledAfter === undefined) return undefined;
+      return { before: filledBefore, after: filledAfter };
+    },
+    usesTimestamp: text.includes('{timestamp}'),
+  };
+}
+
+/** Gives the text of a part; undefined when its header is missing. */
+type Part = (timestamp: string, headers: RequestHeaders) => string | undefined;
+
+/** Parses a text without {body}. */
+function readParts(text: string): Part | undefined {
+  const parts: Part[] = [];
+  // With a capturing group, split returns texts and placeholders alternately.
+  for (const [index, piece] of text.split(/\{([^{}]*)\}/).entries()) {
+    const name = /^header:([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/.exec(piece)?.[1]?.toLowerCase();
+    if (index % 2 === 0) {
+      if (!/^[^{}\x80-\uffff]*$/.test(piece)) return undefined;
+      parts.push(() => piece);
+    } else if (piece === 'timestamp') parts.push((timestamp) => timestamp);
+    else if (name !== undefined) parts.push((_timestamp, headers) => headerOf(headers, name));
+    else return undefined;
+  }
+  return (timestamp, headers) => {
+    let filled = '';
+    for (const part of parts) {
+      const value = part(timestamp, headers);
+      if (value === undefined) return undefined;
+      filled += value;
+    }
+    return filled;
+  };
+}
+
+/** Default of the maximum clock difference, in seconds. */
+export const DEFAULT_TOLERANCE = 300;
+
+/**
+ * Why a timestamp, whole seconds since the epoch in digits, is invalid at `now` (milliseconds); undefined when it is valid.
+ * `tolerance` is the maximum difference in seconds, inclusive; 0 accepts every time.
+ */
+export function timestampFault(
+  text: string | undefined,
+  tolerance: number,
+  now: number,
+): Refusal | undefined {
+  if (text === undefined) return 'no-timestamp';
+  // Only the canonical form, because parsers differ in what else they accept.
+  if (!/^(?:0|[1-9]\d{0,14})$/.test(text)) return 'malformed-timestamp';
+  if (tolerance === 0) return undefined;
+  const age = Math.floor(now / 1000) - Number(text);
+  if (age > tolerance) return 'too-old';
+  return age < -tolerance ? 'too-new' : undefined;
+}
+
+/** Why a text is not a valid plain-text secret; undefined when it is. */
+export function textSecretProblem(secret: string): string | undefined {
+  if (/^(?!\s)\P{Cc}+(?<!\s)$/u.test(secret)) return undefined;
+  return 'must be a text without control characters or spaces at its ends, and not empty';
+}
+
+/** The secrets' UTF-8 bytes. Throws UnusableSecretError. */
+export function textKeys(secrets: readonly string[]): readonly Uint8Array[] {
+  return secrets.map((secret) => {
+    const problem = textSecretProblem(secret);
+    if (problem !== undefined) throw new UnusableSecretError(problem);
+    return Buffer.from(secret);
+  });
+}
+
+/** The secret that signs where a scheme allows one signature. Throws UnusableSecretError without secrets. */
+export function firstOf<T>(keys: readonly T[]): T {
+  const [first] = keys;
+  if (first === undefined) throw new UnusableSecretError('that can sign is needed; configure one');
+  return first;
+}
+
+/** A secret that the scheme cannot work with. The message never holds the secret. */
+export class UnusableSecretError extends ExpectedError {
+  override readonly name = 'UnusableSecretError';
+  readonly code = 'UNUSABLE_SECRET';
+
+  /** `problem` completes "A secret …". */
+  constructor(problem: string) {
+    super(`A secret ${problem}`);
+  }
+}
+
+/** A request that cannot be signed as it is. */
+export class UnsignableError extends ExpectedError {
+  override readonly name = 'UnsignableError';
+  readonly code = 'UNSIGNABLE';
+}

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { verify } from '../../test/support/verify-request.ts';
+import { type SchemeName, schemeNames } from '../config/schema/webhook.ts';
+import { hmac, readTemplate, timestampAndBody } from './hmac.ts';
+import type { Scheme } from './schemes.ts';
+import { secretProblem } from './sources.ts';
+import { standard } from './standard.ts';
+import { github, slack, stripe, token } from './stripe.ts';
+
+const tolerance = 300;
+const params = {
+  header: 'x-signature',
+  algorithm: 'sha256',
+  encoding: 'hex',
+  prefix: '',
+  timestampHeader: 'x-time',
+  tolerance,
+  template: timestampAndBody.fill,
+} as const;
+const idAndBody = readTemplate('{header:x-id}\n{body}{timestamp}')?.fill ?? assert.fail();
+const shared = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
+const seed = `whsk_${Buffer.alloc(32, 5).toString('base64')}`;
+
+const cases: readonly { title: string; name: SchemeName; scheme: Scheme; secret: string }[] = [
+  {
+    title: 'standard v1',
+    name: 'standard',
+    scheme: standard({ headerPrefix: 'webhook', tolerance }),
+    secret: shared,
+  },
+  {
+    title: 'standard v1a',
+    name: 'standard',
+    scheme: standard({ headerPrefix: 'svix', tolerance }),
+    secret: seed,
+  },
+  { title: 'github', name: 'github', scheme: github, secret: 'größer' },
+  { title: 'stripe', name: 'stripe', scheme: stripe(tolerance), secret: 'whsec_x' },
+  { title: 'slack', name: 'slack', scheme: slack(tolerance), secret: 'abc' },
+  { title: 'hmac', name: 'hmac', scheme: hmac(params), secret: 'abc' },
+  {
+    title: 'hmac in base64 with a header',
+    name: 'hmac',
+    scheme: hmac({ ...params, algorithm: 'sha512', encoding: 'base64', template: idAndBody }),
+    secret: 'abc',
+  },
+  { title: 'token', name: 'token', scheme: token('x-token'), secret: 'abc' },
+];
+
+const TIMESTAMP = 1_700_000_000;
+const NOW = TIMESTAMP * 1000;
+const request = fc.record({
+  id: fc.string({ unit: fc.constantFrom(...'abcXYZ019_-'), minLength: 1, maxLength: 40 }),
+  timestamp: fc.integer({ min: TIMESTAMP - tolerance, max: TIMESTAMP + tolerance }),
+  body: fc.uint8Array({ maxLength: 200 }),
+});
+
+/** One bit of a byte or of a character is turned. */
+function flipAt(length: number, choice: number): { readonly index: number; readonly bit: number } {
+  return { index: Math.floor(choice / 8) % length, bit: 1 << (choice % 8) };
+}
+
+test('every scheme has a case', () => {
+  assert.deepEqual(new Set(cases.map(({ name }) => name)), new Set(schemeNames));
+  for (const { name, secret } of cases) assert.equal(secretProblem(name, secret), undefined);
+});
+
+for (const { title, name: kind, scheme, secret } of cases) {
+  describe(title, () => {
+    const verifier = scheme.verifier([secret]);
+    const sign = scheme.signer([secret]);
+    /** All headers that are sent; each of them counts. */
+    const send = (outgoing: { id: string; timestamp: number; body: Uint8Array }): Record<string, string> => {
+      const others = title.endsWith('header') ? { 'x-id': outgoing.id } : {};
+      return { ...others, ...sign({ ...outgoing, headers: others }) };
+    };
+
+    test('what was signed verifies, whatever the bytes', () => {
+      fc.assert(
+        fc.property(request, (outgoing) => {
+          assert.deepEqual(verify(verifier, send(outgoing), outgoing.body, NOW), { ok: true });
+        }),
+      );
+    });
+
+    if (kind !== 'token')
+      test('a single bit of the body', () => {
+        fc.assert(
+          fc.property(request, fc.nat(), ({ body, ...rest }, choice) => {
+            fc.pre(body.length > 0);
+            const { index, bit } = flipAt(body.length, choice);
+            const changed = body.map((byte, at) => (at === index ? byte ^ bit : byte));
+            const verdict = verify(verifier, send({ ...rest, body }), changed, NOW);
+            assert.deepEqual(verdict, { ok: false, reason: 'wrong-signature' });
+          }),
+        );
+      });
+
+    if (kind !== 'token')
+      test('a body that is longer or shorter', () => {
+        fc.assert(
+          fc.property(request, fc.uint8Array({ minLength: 1 }), (outgoing, more) => {
+            const headers = send(outgoing);
+            const longer = Buffer.concat([outgoing.body, more]);
+            assert.equal(verify(verifier, headers, longer, NOW).ok, false);
+            const signed = send({ ...outgoing, body: longer });
+            assert.equal(verify(verifier, signed, outgoing.body, NOW).ok, false);
+          }),
+        );
+      });
+
+    test('a single bit of any header: the signature, the id or the timestamp', () => {
+      fc.assert(
+        fc.property(request, fc.nat(), fc.nat(), (outgoing, which, choice) => {
+          const headers = send(outgoing);
+          const names = Object.keys(headers);
+          const name = names[which % names.length] ?? assert.fail();
+          const value = headers[name] ?? assert.fail();
+          const { index, bit } = flipAt(value.length, choice);
+          const changed = [...value].map((character, at) =>
+            at === index ? String.fromCharCode(character.charCodeAt(0) ^ bit) : character,
+          );
+          const sent = changed.join('');
+          // Only here the case of digits means nothing.
+          fc.pre(kind !== 'hmac' || sent.toLowerCase() !== value.toLowerCase());
+          assert.equal(verify(verifier, { ...headers, [name]: sent }, outgoing.body, NOW).ok, false);
+        }),
+        { numRuns: 300 },
+      );
+    });
+
+    test('a header of the signer that is left out', () => {
+      fc.assert(
+        fc.property(request, fc.nat(), (outgoing, which) => {
+          const headers = send(outgoing);
+          const names = Object.keys(headers);
+          const name = names[which % names.length] ?? assert.fail();
+          const rest = Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name));
+          const step = verifier(rest, NOW);
+          assert.notEqual(typeof step, 'function');
+        }),
+      );
+    });
+
+    test('any headers at all give a verdict and never throw', () => {
+      const names = Object.keys(send({ id: 'a', timestamp: TIMESTAMP, body: new Uint8Array() }));
+      const value = fc.oneof(
+        fc.string({ unit: 'binary' }),
+        fc.string({ unit: fc.constantFrom(...'v1a,t=0 9Azf+/') }),
+        fc.array(fc.string()),
+        fc.constant(undefined),
+      );
+      const headers = fc.array(fc.tuple(fc.constantFrom(...names), value)).map(Object.fromEntries);
+      fc.assert(
+        fc.property(headers, fc.uint8Array(), (sent, body) => {
+          assert.equal(verify(verifier, sent, body, NOW).ok, false);
+        }),
+      );
+    });
+  });
+}

@@ -1,0 +1,442 @@
+import type { InferOutput } from 'valibot';
+import * as v from 'valibot';
+import { type Given, itemsOf, readObject, sluggedOf } from '../config/schema/fields.ts';
+import { type SchemeName, schemelessSchema, schemeNames, sourceSchemas } from '../config/schema/webhook.ts';
+import { secretSchema } from '../config/secret-file.ts';
+import { resolveSecret, type SecretResolver } from '../config/secrets.ts';
+import { isRecord, type JsonPointer, valueAt } from '../core/json.ts';
+import { isSecretHeader } from '../core/redaction.ts';
+import {
+  bodyAlone,
+  DEFAULT_TOLERANCE,
+  hmac,
+  readTemplate,
+  textSecretProblem,
+  timestampAndBody,
+  UnsignableError,
+} from './hmac.ts';
+import type { Outgoing, RequestHeaders, Scheme, Signer } from './schemes.ts';
+import { standard, standardKeyProblem } from './standard.ts';
+import { github, slack, stripe, token } from './stripe.ts';
+
+/** The place of a value in a request. */
+type Place =
+  | { readonly kind: 'header'; readonly name: string }
+  | { readonly kind: 'pointer'; readonly pointer: JsonPointer };
+
+/** Where a source's requests hold their event, data and key. */
+export interface SourceLayout {
+  readonly event: Place;
+  /** Our names of events by those of the sender; every other keeps its name. */
+  readonly events: ReadonlyMap<string, string>;
+  readonly data: JsonPointer;
+  /** The place of the deduplication key, equal in all attempts to deliver one event; undefined: none. */
+  readonly dedup: Place | undefined;
+}
+
+/** A configured sender of webhooks, validated. */
+export interface SourceSettings extends SourceLayout {
+  readonly name: string;
+  readonly scheme: SchemeName;
+  /** The scheme with its parameters. */
+  readonly signature: Scheme;
+  /** At least one. */
+  readonly secrets: readonly string[];
+  /** The headers that its deliveries keep, in lower case. */
+  readonly headers: readonly string[];
+  /** Maximum body size, in bytes; undefined: the largest of the scheme's usual sender and that of the door. */
+  readonly maxBodyBytes: number | undefined;
+}
+
+/** The value at a place; undefined when there is none. */
+export function valueAtPlace(place: Place, headers: RequestHeaders, body: unknown): unknown {
+  return place.kind === 'header' ? headers[place.name] : valueAt(body, place.pointer);
+}
+
+const TEMPLATE = 'must be ASCII text with {body} once, and {timestamp} and {header:NAME} as needed';
+
+const templateField = v.pipe(
+  v.string(TEMPLATE),
+  v.rawTransform(({ dataset, addIssue, NEVER }) => {
+    const template = readTemplate(dataset.value);
+    if (template === undefined) addIssue({ message: TEMPLATE });
+    return template ?? NEVER;
+  }),
+);
+
+const { entries, message } = sourceSchemas.hmac;
+
+/**
+ * A source of the scheme hmac, with its template parsed. A rule about two fields is skipped while one of them is
+ * invalid.
+ */
+const hmacSchema = v.pipe(
+  v.object({ ...entries, template: v.optional(templateField) }, message),
+  v.forward(
+    v.partialCheck(
+      [['tolerance'], ['timestampHeader']],
+      ({ tolerance, timestampHeader }) => tolerance === undefined || timestampHeader !== undefined,
+      'needs timestampHeader, the header with the time of a request',
+    ),
+    ['tolerance'],
+  ),
+  v.forward(
+    v.partialCheck(
+      [['template'], ['timestampHeader']],
+      ({ template, timestampHeader }) => timestampHeader === undefined || template?.usesTimestamp !== false,
+      'must have {timestamp}: a time that is not signed proves nothing',
+    ),
+    ['template'],
+  ),
+  v.forward(
+    v.partialCheck(
+      [['template'], ['timestampHeader']],
+      ({ template, timestampHeader }) => timestampHeader !== undefined || template?.usesTimestamp !== true,
+      'has {timestamp}, which needs timestampHeader',
+    ),
+    ['template'],
+  ),
+);
+
+const schemas = { ...sourceSchemas, hmac: hmacSchema };
+
+type ReadSource = InferOutput<(typeof schemas)[SchemeName]>;
+
+/**
+ * Reads `webhook.sources`, which messages call `path`. Appends one line per problem to `problems`; with problems the
+ * result is incomplete.
+ */
+export function readSources(
+  value: unknown,
+  path: string,
+  resolve: SecretResolver,
+  problems: string[],
+): readonly SourceSettings[] {
+  return sluggedOf({ value, path }, 'sources', problems).flatMap((entry) => {
+    const scheme = schemeOf(entry);
+    const source =
+      scheme === undefined
+        ? void readObject(schemelessSchema, entry, problems)
+        : readObject(schemas[scheme], entry, problems);
+    const secrets = readSecrets(entry, scheme, resolve, problems);
+    if (source === undefined) return [];
+    if ('header' in source && source.headers?.includes(source.header)) {
+      problems.push(`${entry.path}.headers must not have ${source.header}, the header with the secret`);
+    }
+    const layout = layoutOf(source);
+    return {
+      name: entry.name,
+      scheme: source.scheme,
+      signature: signatureOf(source),
+      secrets,
+      maxBodyBytes: source.maxBodyBytes,
+      headers: keptHeadersOf(source, layout),
+      ...layout,
+    };
+  });
+}
+
+function schemeOf({ value }: Given): SchemeName | undefined {
+  const given = isRecord(value) && Object.hasOwn(value, 'scheme') ? value.scheme : undefined;
+  return schemeNames.find((name) => name === given);
+}
+
+/** The scheme with its parameters and their defaults. */
+function signatureOf(source: ReadSource): Scheme {
+  const tolerance = ('tolerance' in source ? source.tolerance : undefined) ?? DEFAULT_TOLERANCE;
+  switch (source.scheme) {
+    case 'standard':
+      return standard({ headerPrefix: source.headerPrefix, tolerance });
+    case 'github':
+      return github;
+    case 'stripe':
+      return stripe(tolerance);
+    case 'slack':
+      return slack(tolerance);
+    case 'hmac': {
+      const template = source.template ?? (source.timestampHeader ? timestampAndBody : bodyAlone);
+      return hmac({ ...source, timestampHeader: source.timestampHeader, tolerance, template: template.fill });
+    }
+    case 'token':
+      return token(source.header);
+  }
+}
+
+function layoutOf(source: ReadSource): SourceLayout {
+  const { scheme, event, events, data, dedup } = source;
+  const layout = defaultLayout(scheme, 'headerPrefix' in source ? source.headerPrefix : undefined);
+  return {
+    event: event ?? layout.event,
+    events: new Map([...layout.events, ...(events ?? [])]),
+    data: data ?? layout.data,
+    dedup: dedup === false ? undefined : (dedup ?? layout.dedup),
+  };
+}
+
+/** The content of a verified request. */
+interface ReadDelivery {
+  readonly kind: 'delivery';
+  /** By the name that it gets here; null when the request names none. */
+  readonly event: string | null;
+  /** The sender's own name where the source renames the event; null otherwise. */
+  readonly senderEvent: string | null;
+  /** The place of its data in the body. */
+  readonly pointer: JsonPointer;
+  /** The deduplication key: equal for requests that deliver the same event; null without one. */
+  readonly dedupKey: string | null;
+}
+
+/** Slack's URL verification; `answer` is the body of the 200 that it expects. */
+interface Challenge {
+  readonly kind: 'challenge';
+  readonly answer: string;
+}
+
+/** Reads a verified request; `body` is its parsed body. */
+export function readDelivery(
+  source: SourceLayout & Pick<SourceSettings, 'scheme'>,
+  headers: RequestHeaders,
+  body: unknown,
+): ReadDelivery | Challenge {
+  if (source.scheme === 'slack' && valueAt(body, ['type']) === 'url_verification') {
+    const answer = valueAt(body, ['challenge']);
+    if (typeof answer === 'string') return { kind: 'challenge', answer };
+  }
+  const dedupKey = dedupKeyOf(source, headers, body);
+  const names = namesOf(source, valueAtPlace(source.event, headers, body));
+  const other = names.event === null && source.scheme === 'slack' ? slackEvent(body) : undefined;
+  if (other !== undefined) return { kind: 'delivery', ...namesOf(source, other), pointer: [], dedupKey };
+  return { kind: 'delivery', ...names, pointer: source.data, dedupKey };
+}
+
+/** Slack also sends interactions, which have a type, and commands: the whole body is their data. */
+function slackEvent(body: unknown): unknown {
+  return valueAt(body, ['command']) ?? valueAt(body, ['type']);
+}
+
+function namesOf({ events }: SourceLayout, name: unknown): Pick<ReadDelivery, 'event' | 'senderEvent'> {
+  if (typeof name !== 'string' || name === '') return { event: null, senderEvent: null };
+  const event = events.get(name) ?? name;
+  return { event, senderEvent: event === name ? null : name };
+}
+
+function dedupKeyOf({ dedup }: SourceLayout, headers: RequestHeaders, body: unknown): string | null {
+  if (dedup === undefined) return null;
+  const value = valueAtPlace(dedup, headers, body);
+  const key = typeof value === 'number' ? String(value) : value;
+  return typeof key === 'string' && key !== '' ? key : null;
+}
+
+/**
+ * The secrets of a source or forward address, with references resolved. Appends problems by their path, never with a
+ * secret in them; skips what the schema refuses. Without a scheme, secrets are resolved but not checked.
+ */
+export function readSecrets(
+  owner: Given,
+  scheme: SchemeName | undefined,
+  resolve: SecretResolver,
+  problems: string[],
+): readonly string[] {
+  const value = isRecord(owner.value) ? owner.value.secrets : undefined;
+  const given = { value, path: `${owner.path}.secrets` };
+  const entries = Array.isArray(value) ? itemsOf(given, problems) : [given];
+  return entries.flatMap((entry) => {
+    if (!v.is(secretSchema, entry.value)) return [];
+    const found = resolveSecret(v.parse(secretSchema, entry.value), entry.path, resolve);
+    if ('problem' in found) {
+      problems.push(found.problem);
+      return [];
+    }
+    const problem = scheme === undefined ? undefined : secretProblem(scheme, found.text);
+    if (problem !== undefined) problems.push(`${found.name} ${problem}`);
+    return problem === undefined ? found.text : [];
+  });
+}
+
+/** Why a text is not a valid secret of a scheme, as the end of a sentence that starts with its name; undefined: it is. */
+export function secretProblem(scheme: SchemeName, secret: string): string | undefined {
+  return scheme === 'standard' ? standardKeyProblem(secret) : textSecretProblem(secret);
+}
+
+const header = (name: string): Place => ({ kind: 'header', name });
+const pointer = (...tokens: string[]): Place => ({ kind: 'pointer', pointer: tokens });
+const none: ReadonlyMap<string, string> = new Map();
+
+/** The body as the contract has it (contract 2.5). */
+const contract: SourceLayout = {
+  event: pointer('event'),
+  events: none,
+  data: ['data'],
+  dedup: header('idempotency-key'),
+};
+
+/** The layout of each scheme's usual sender. */
+const layouts: Readonly<Record<SchemeName, SourceLayout>> = {
+  standard: { event: pointer('type'), events: none, data: ['data'], dedup: undefined },
+  github: {
+    event: header('x-github-event'),
+    events: new Map([['push', 'new_commit']]),
+    data: [],
+    dedup: header('x-github-delivery'),
+  },
+  stripe: {
+    event: pointer('type'),
+    // A payment may come under several of these names; subscribe to one of them at Stripe, or map them here.
+    // checkout.session.completed is not among them: it may come before anything is paid.
+    events: new Map(
+      ['payment_intent.succeeded', 'charge.succeeded', 'invoice.paid', 'invoice.payment_succeeded'].map(
+        (name) => [name, 'payment_received'] as const,
+      ),
+    ),
+    data: ['data'],
+    dedup: pointer('id'),
+  },
+  slack: { event: pointer('event', 'type'), events: none, data: ['event'], dedup: pointer('event_id') },
+  hmac: contract,
+  token: contract,
+};
+
+/** The events that the sources of a scheme rename by default: by the new name, the sender's own names. */
+export function renamedEvents(): readonly {
+  readonly scheme: SchemeName;
+  readonly event: string;
+  readonly names: readonly string[];
+}[] {
+  return (Object.keys(layouts) as SchemeName[]).flatMap((scheme) => {
+    const byEvent = Map.groupBy(layouts[scheme].events, ([, event]) => event);
+    return Array.from(byEvent, ([event, renamed]) => ({
+      scheme,
+      event,
+      names: renamed.map(([name]) => name),
+    }));
+  });
+}
+
+/** The defaults of a source's layout; `headerPrefix` is the one of the scheme standard. */
+export function defaultLayout(scheme: SchemeName, headerPrefix = 'webhook'): SourceLayout {
+  const layout = layouts[scheme];
+  return scheme === 'standard' ? { ...layout, dedup: header(`${headerPrefix}-id`) } : layout;
+}
+
+/** The largest body that the usual sender of a scheme sends, in bytes; 0: not known. */
+export function largestBody(scheme: SchemeName): number {
+  // GitHub caps its payloads at 25 MB (docs.github.com, "Webhook events and payloads").
+  return scheme === 'github' ? 25 * 1024 * 1024 : 0;
+}
+
+/** What known senders say in headers: event names, ids of deliveries and senders, times. Stripe says it all in the body. */
+const KNOWN = [
+  // GitHub
+  'x-github-event',
+  'x-github-delivery',
+  'x-github-hook-id',
+  'x-github-hook-installation-target-type',
+  'x-github-hook-installation-target-id',
+  // Standard Webhooks, and Svix
+  'webhook-id',
+  'webhook-timestamp',
+  'svix-id',
+  'svix-timestamp',
+  // Shopify
+  'x-shopify-topic',
+  'x-shopify-shop-domain',
+  'x-shopify-api-version',
+  'x-shopify-webhook-id',
+  'x-shopify-event-id',
+  'x-shopify-triggered-at',
+  'x-shopify-test',
+  // GitLab
+  'x-gitlab-event',
+  'x-gitlab-event-uuid',
+  'x-gitlab-webhook-uuid',
+  'x-gitlab-instance',
+  'idempotency-key',
+  // Slack
+  'x-slack-request-timestamp',
+  'x-slack-retry-num',
+  'x-slack-retry-reason',
+] as const;
+
+/** What decides about the headers of a source, beside its layout. */
+interface HeaderOptions {
+  /** Those that the configuration lists; undefined: none are listed. */
+  readonly headers?: readonly string[] | undefined;
+  /** The header with the signature or the token, where it has a name of its own. */
+  readonly header?: string;
+  readonly timestampHeader?: string | undefined;
+  readonly headerPrefix?: string;
+}
+
+/** The headers that deliveries of a source keep: the listed ones, or those that known senders and this source use. */
+function keptHeadersOf(options: HeaderOptions, { event, dedup }: SourceLayout): readonly string[] {
+  const { headers, header, timestampHeader, headerPrefix } = options;
+  if (headers !== undefined) return [...new Set(headers)];
+  const own = [event, dedup].flatMap((place) => (place?.kind === 'header' ? place.name : []));
+  if (timestampHeader !== undefined) own.push(timestampHeader);
+  if (headerPrefix !== undefined) own.push(`${headerPrefix}-id`, `${headerPrefix}-timestamp`);
+  return [...new Set([...own, ...KNOWN])].filter((name) => name !== header && !isSecretHeader(name));
+}
+
+/** The content of a body. */
+export interface BodyParts {
+  /** By the sender's own name. */
+  readonly event: string;
+  readonly data: unknown;
+  readonly id: string;
+}
+
+/**
+ * A body in the layout of a source: the data at their place, and the event and the id where the body carries them.
+ * Throws UnsignableError when the data leave no room for those.
+ */
+export function buildBody(layout: Omit<SourceLayout, 'events'>, { event, data, id }: BodyParts): Uint8Array {
+  let body = placed({}, layout.data, data);
+  body = inBody(body, layout.event, event);
+  body = inBody(body, layout.dedup, id);
+  return Buffer.from(JSON.stringify(body));
+}
+
+function inBody(body: unknown, place: Place | undefined, text: string): unknown {
+  return place?.kind === 'pointer' ? placed(body, place.pointer, text) : body;
+}
+
+/** The document with a value at a pointer; missing objects on the way are created. */
+function placed(document: unknown, pointer: JsonPointer, value: unknown): unknown {
+  const [token, ...rest] = pointer;
+  if (token === undefined) return value;
+  if (typeof document !== 'object' || document === null || Array.isArray(document)) {
+    throw new UnsignableError(
+      `the data have to be an object here, because the sender puts ${JSON.stringify(token)} into them`,
+    );
+  }
+  const members = new Map(Object.entries(document));
+  members.set(token, placed(members.get(token) ?? {}, rest, value));
+  return Object.fromEntries(members);
+}
+
+/** A delivery to send as the sender of a source would. */
+export interface UnsignedDelivery extends Pick<Outgoing, 'id' | 'timestamp' | 'body'> {
+  /** By the sender's name for it. Where the body names the event, it must do so already. */
+  readonly event: string;
+  /** Further headers, for schemes that sign some; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** All headers of a delivery: those that the source reads, and the signature. Throws UnsignableError. */
+export function signDelivery(
+  { event, dedup }: SourceLayout,
+  sign: Signer,
+  delivery: UnsignedDelivery,
+): Readonly<Record<string, string>> {
+  const headers = {
+    'content-type': 'application/json',
+    ...delivery.headers,
+    ...inHeader(event, delivery.event),
+    ...inHeader(dedup, delivery.id),
+  };
+  return { ...headers, ...sign({ ...delivery, headers }) };
+}
+
+function inHeader(place: Place | undefined, value: string): Readonly<Record<string, string>> {
+  return place?.kind === 'header' ? { [place.name]: value } : {};
+}

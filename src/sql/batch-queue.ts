@@ -1,0 +1,212 @@
+import { StoreUnavailableError } from '../core/errors.ts';
+import { type DatabaseObserver, unobserved } from './observer.ts';
+
+/** Maximum number of writes per batch, which bounds the latency of its first write. */
+const MAX_BATCH = 1024;
+
+/** The result of one write: the rows it returned, in the form of its engine, or why it changed nothing. */
+export type WriteResult<R> =
+  | { readonly rows: R }
+  /** A string is wrapped in a StoreUnavailableError. */
+  | { readonly error: string | StoreUnavailableError };
+
+/** The results of a batch, write by write. */
+export interface BatchResult<R> {
+  readonly results: readonly WriteResult<R>[];
+  /** Why no later write can be durable. */
+  readonly fatal?: string;
+  /** Whether the next batch belongs to the same commit. */
+  readonly commitContinues?: boolean;
+}
+
+/** Sends a batch to the engine; calls `done` once it is committed or has failed. */
+type SendBatch<W, R> = (writes: readonly W[], done: (result: BatchResult<R>) => void) => void;
+
+/** Options of a queue. */
+export interface BatchQueueOptions<W, R> {
+  readonly send: SendBatch<W, R>;
+  /** Called once, when no later write can be durable. */
+  onFatal?(error: StoreUnavailableError): void;
+  readonly observer?: DatabaseObserver;
+  /** Maximum number of batches in flight; default 1. */
+  readonly concurrency?: number;
+  /** Minimum size of a batch that is sent while another one is in flight; default 1. */
+  readonly minBatch?: number;
+  /** While nothing is in flight, a batch of this size is sent before the tick ends; default: never. */
+  readonly eagerBatch?: number;
+  /** Maximum time that a write waits before it is sent, in milliseconds; then it is refused. Default: no limit. */
+  readonly maxWait?: number;
+}
+
+const DEFAULTS = { observer: unobserved, concurrency: 1, minBatch: 1 };
+
+interface Waiting<W, R> {
+  readonly write: W;
+  /** When it was submitted, in milliseconds; set only with `maxWait`. */
+  readonly since: number;
+  resolve(rows: R): void;
+  reject(error: Error): void;
+}
+
+/**
+ * Group commit: while a batch is in flight, the writes that arrive form the next one. With a higher `concurrency` waiting
+ * writes are also sent at the end of a tick, if there are `minBatch` of them.
+ */
+export class BatchQueue<W, R> implements AsyncDisposable {
+  readonly #options: BatchQueueOptions<W, R> & typeof DEFAULTS;
+  #waiting: Waiting<W, R>[] = [];
+  /** The totals so far of a commit that spans several batches. */
+  #commit: { writes: number; failed: number; readonly began: number } | undefined;
+  /** Batches that are scheduled or in flight. */
+  #inFlight = 0;
+  #scheduled = false;
+  #refusal: StoreUnavailableError | undefined;
+  #idle: PromiseWithResolvers<void> | undefined;
+  #waitTimer: NodeJS.Timeout | undefined;
+  /** When the write was submitted that tells how late the queue is; 0 for none. */
+  #probedAt = 0;
+
+  constructor(options: BatchQueueOptions<W, R>) {
+    this.#options = { ...DEFAULTS, ...options };
+  }
+
+  /** Resolves once the write is durable, to its rows mapped by `read`; rejects with StoreUnavailableError. */
+  submit(write: W): Promise<R>;
+  submit<T>(write: W, read: (rows: R) => T): Promise<T>;
+  submit(write: W, read: (rows: R) => unknown = (rows) => rows): Promise<unknown> {
+    if (this.#refusal !== undefined) return Promise.reject(this.#refusal);
+    const { concurrency, minBatch, eagerBatch, maxWait } = this.#options;
+    const { promise, resolve: fulfil, reject } = Promise.withResolvers<unknown>();
+    const resolve = (rows: R) => fulfil(read(rows));
+    const since = maxWait === undefined ? 0 : performance.now();
+    this.#waiting.push({ write, since, resolve, reject });
+    if (
+      !this.#scheduled &&
+      this.#inFlight < concurrency &&
+      (this.#inFlight === 0 || this.#waiting.length >= minBatch)
+    ) {
+      this.#scheduled = true;
+      this.#inFlight++;
+      // The writes of one tick share the first batch.
+      setImmediate(this.#flushScheduled);
+    } else if (this.#scheduled && this.#inFlight === 1 && this.#waiting.length === eagerBatch) {
+      this.#scheduled = false;
+      this.#flush();
+    }
+    if (this.#probedAt === 0) this.#probe(promise);
+    if (maxWait !== undefined) this.#waitTimer ??= setTimeout(this.#refuseLate, maxWait);
+    return promise;
+  }
+
+  /** The time that a write has been waiting for its result, in milliseconds; 0 when none is. */
+  get delay(): number {
+    return this.#probedAt === 0 ? 0 : performance.now() - this.#probedAt;
+  }
+
+  /** One write at a time is timed: those that come meanwhile wait no longer than it and its successor. */
+  #probe(write: Promise<unknown>): void {
+    this.#probedAt = performance.now();
+    const end = () => {
+      this.#probedAt = 0;
+    };
+    write.then(end, end);
+  }
+
+  /** Refuses every waiting and later write, because none can be durable any more. */
+  fail(error: StoreUnavailableError): void {
+    if (this.#refusal !== undefined) return;
+    this.#refuse(error);
+    this.#options.onFatal?.(error);
+  }
+
+  /** Waits for the accepted writes, then refuses later ones. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.idle();
+    if (this.#refusal === undefined) this.#refuse(new StoreUnavailableError('The database is closed'));
+  }
+
+  #refuse(error: StoreUnavailableError): void {
+    this.#refusal = error;
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(error);
+  }
+
+  /** Resolves once nothing waits and nothing is in flight. */
+  async idle(): Promise<void> {
+    if (this.#inFlight === 0) return;
+    this.#idle ??= Promise.withResolvers<void>();
+    await this.#idle.promise;
+  }
+
+  readonly #flushScheduled = (): void => {
+    // An eager batch was sent already.
+    if (!this.#scheduled) return;
+    this.#scheduled = false;
+    this.#flush();
+  };
+
+  /** Sends the waiting writes as a batch that `#inFlight` counts already. */
+  #flush(): void {
+    const batch = this.#waiting.splice(0, MAX_BATCH);
+    if (batch.length === 0) {
+      this.#inFlight--;
+      if (this.#inFlight > 0) return;
+      clearTimeout(this.#waitTimer);
+      this.#waitTimer = undefined;
+      this.#idle?.resolve();
+      this.#idle = undefined;
+      return;
+    }
+    const began = performance.now();
+    this.#options.send(
+      batch.map(({ write }) => write),
+      (result) => this.#settle(batch, result, began),
+    );
+  }
+
+  #settle(
+    batch: readonly Waiting<W, R>[],
+    { results, fatal, commitContinues }: BatchResult<R>,
+    began: number,
+  ): void {
+    if (fatal !== undefined) this.fail(new StoreUnavailableError(`The store is no longer durable: ${fatal}`));
+    // Before resolving anything, so that the engine stays busy.
+    this.#flush();
+    let failed = 0;
+    let i = 0;
+    for (const waiting of batch) {
+      const result = results[i++] ?? { error: 'no result' };
+      if ('rows' in result) waiting.resolve(result.rows);
+      else {
+        failed++;
+        waiting.reject(
+          typeof result.error === 'string'
+            ? new StoreUnavailableError(`The write failed: ${result.error}`)
+            : result.error,
+        );
+      }
+    }
+    const commit = this.#commit ?? { writes: 0, failed: 0, began };
+    commit.writes += batch.length;
+    commit.failed += failed;
+    this.#commit = commitContinues ? commit : undefined;
+    if (commitContinues) return;
+    this.#options.observer.batch(commit.writes, commit.failed, (performance.now() - commit.began) / 1_000);
+  }
+
+  /** Refuses the writes that waited for `maxWait`; none of them was sent. */
+  readonly #refuseLate = (): void => {
+    this.#waitTimer = undefined;
+    const oldest = this.#waiting[0];
+    const { maxWait } = this.#options;
+    if (oldest === undefined || maxWait === undefined) return;
+    const now = performance.now();
+    const firstInTime = this.#waiting.findIndex(({ since }) => now - since < maxWait);
+    const late = this.#waiting.splice(0, firstInTime === -1 ? this.#waiting.length : firstInTime);
+    const error = new StoreUnavailableError(`The write waited longer than ${maxWait} ms for the database`);
+    for (const { reject } of late) reject(error);
+    const next = this.#waiting[0];
+    if (next !== undefined) {
+      this.#waitTimer = setTimeout(this.#refuseLate, Math.max(1, maxWait - (now - next.since)));
+    }
+  };
+}

@@ -1,0 +1,67 @@
+import { DeliveryIds } from '../inbox/delivery.ts';
+import { ENQUEUE_SOURCE } from '../inbox/producers.ts';
+import { ENQUEUE_IN_POSTGRES, storable } from './postgres/text.ts';
+
+/** A delivery that a program stores in a transaction of its own. */
+export interface DeliveryToEnqueue {
+  readonly event: string;
+  /** The handler's data: any JSON value. */
+  readonly data?: unknown;
+  /** The same for all that enqueue one delivery: it is handled once. Default: none. */
+  readonly dedupKey?: string | undefined;
+}
+
+/** A connection to the SQLite file: that of node:sqlite, or of better-sqlite3. */
+export interface SqliteConnection {
+  prepare(sql: string): { run(...values: (string | number | null | Uint8Array)[]): unknown };
+}
+
+/** A connection to PostgreSQL: a client of pg. A pool would run the statement outside of the transaction. */
+export interface PostgresClient {
+  query(text: string, values: (string | number | null | Uint8Array)[]): Promise<unknown>;
+}
+
+/** A statement that enqueues a delivery, for any driver of PostgreSQL. */
+export interface EnqueueStatement {
+  /** The id that the delivery will have. */
+  readonly id: string;
+  readonly text: string;
+  readonly values: (string | number | null | Uint8Array)[];
+}
+
+const INSERT = `
+  INSERT INTO enqueued (id, source, event, body, received_at, dedup_key) VALUES (?, ?, ?, ?, ?, ?)`;
+
+const ids = new DeliveryIds();
+
+/**
+ * Enqueues a delivery in the transaction that is open on a connection of the caller: a service handles it once that is
+ * committed, and nobody sees it otherwise. Returns the id that the delivery will have; on PostgreSQL a promise of it.
+ */
+export function enqueue(connection: SqliteConnection, delivery: DeliveryToEnqueue): string;
+export function enqueue(connection: PostgresClient, delivery: DeliveryToEnqueue): Promise<string>;
+export function enqueue(
+  connection: SqliteConnection | PostgresClient,
+  delivery: DeliveryToEnqueue,
+): string | Promise<string> {
+  if ('query' in connection) {
+    const { id, text, values } = enqueueStatement(delivery);
+    return connection.query(text, values).then(() => id);
+  }
+  const { id, event, body, receivedAt, dedupKey } = rowOf(delivery);
+  connection.prepare(INSERT).run(id, ENQUEUE_SOURCE, event, body, receivedAt, dedupKey);
+  return id;
+}
+
+/** The statement that `enqueue` runs on PostgreSQL. It also wakes the services, with the commit. */
+export function enqueueStatement(delivery: DeliveryToEnqueue): EnqueueStatement {
+  const { id, event, body, receivedAt, dedupKey } = rowOf(delivery);
+  const values = [id, ENQUEUE_SOURCE, storable(event), body, receivedAt, storable(dedupKey)];
+  return { id, text: ENQUEUE_IN_POSTGRES, values };
+}
+
+function rowOf({ event, data, dedupKey }: DeliveryToEnqueue) {
+  const receivedAt = Date.now();
+  const body = Buffer.from(JSON.stringify({ event, data }));
+  return { id: ids.next(receivedAt), event, body, receivedAt, dedupKey: dedupKey ?? null };
+}

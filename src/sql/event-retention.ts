@@ -1,0 +1,50 @@
+import type { UserEventLog } from '../relations/events.ts';
+
+/** Which events of users are kept. */
+export interface EventLimits {
+  /** Maximum number of events. */
+  readonly max: number;
+  /** Maximum age of an event, in milliseconds. */
+  readonly maxAge: number;
+}
+
+/** Time between two removals, in milliseconds. */
+const INTERVAL = 15_000;
+/** Events removed per write, so that no other write waits long behind it. */
+const BATCH = 1_000;
+
+/** Removes old events of users, at an interval. */
+export class EventRetention implements AsyncDisposable {
+  readonly #log: UserEventLog;
+  readonly #limits: EventLimits;
+  readonly #timer: NodeJS.Timeout;
+  #running: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(log: UserEventLog, limits: EventLimits) {
+    this.#log = log;
+    this.#limits = limits;
+    // What a removal that fails has left is removed by the next one.
+    this.#timer = setInterval(() => void this.prune().catch(() => {}), INTERVAL).unref();
+  }
+
+  /** Removes everything that is due. */
+  prune(): Promise<void> {
+    this.#running ??= this.#prune().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#timer);
+    await this.#running?.catch(() => {});
+  }
+
+  async #prune(): Promise<void> {
+    const { max, maxAge } = this.#limits;
+    const before = Date.now() - maxAge;
+    while (!this.#closed && (await this.#log.prune(max, before, BATCH)));
+  }
+}

@@ -1,0 +1,190 @@
+import { createHash } from 'node:crypto';
+import { PRIORITY_LEVEL } from '../inbox/delivery.ts';
+import type { Backlog } from '../inbox/inbox.ts';
+import type { DeliveryStatus } from '../inbox/operations.ts';
+import { ALERT_MARK, ALERT_PREFIX, type AttemptEntry, MAX_COUNTED } from '../inbox/prune.ts';
+
+// SQL of the inbox that both engines share.
+
+/** The conditions on jobs that decide the status of a delivery, the first match first. */
+const STATUS_OF: readonly (readonly [DeliveryStatus, string])[] = [
+  ['processing', `status = 'open' AND owner IS NOT NULL`],
+  ['pending', `status = 'open'`],
+  ['dead', `status = 'dead'`],
+  ['done', `status = 'done'`],
+  ['discarded', `status = 'discarded'`],
+];
+const CASES = STATUS_OF.map(
+  ([status, condition]) => `WHEN count(*) FILTER (WHERE ${condition}) > 0 THEN '${status}'`,
+);
+
+/**
+ * An expression for the status of the delivery in row `d`. It reads only the jobs of that delivery, whichever index the
+ * planner would prefer for each condition alone.
+ */
+export const STATUS = `(SELECT CASE ${CASES.join(' ')} ELSE 'unhandled' END FROM jobs WHERE delivery = d.seq)`;
+
+/** The status of a job as operators see it: an open one is pending, or processing while it is leased. */
+export const JOB_STATUS = `CASE WHEN status <> 'open' THEN status WHEN owner IS NULL THEN 'pending' ELSE 'processing' END`;
+
+/** The time that a job waits for, until its first attempt. */
+export const PLANNED_AT = `CASE WHEN status = 'open' AND owner IS NULL AND attempts = 0 THEN run_at END`;
+
+/**
+ * The targets of open jobs, one index lookup per target (a loose index scan): jobs are many, targets few. Where a job waits
+ * for its order, another one does not.
+ */
+export const WAITING_TARGETS = `
+  WITH RECURSIVE waiting (target) AS (
+    SELECT min(target) FROM jobs WHERE status = 'open' AND NOT waits
+    UNION ALL
+    SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'open' AND NOT waits AND jobs.target > waiting.target)
+    FROM waiting WHERE waiting.target IS NOT NULL)`;
+
+/** How much earlier a job that is due at once counts as due, by its priority, in milliseconds. */
+export const HEAD_START = `jobs.priority * ${PRIORITY_LEVEL}`;
+
+/** What the rows of a delivery hold in bodies and headers, in bytes. */
+export const DELIVERY_BYTES = 'octet_length(body) + coalesce(octet_length(headers), 0)';
+
+/** Estimated size of the rows and index entries of a delivery, without its body and its headers, in bytes. */
+export const DELIVERY_OVERHEAD = 500;
+
+/** A column of all open jobs: of those that wait for their order, and of the others, each by an index. */
+export const openJobs = (column: string) => `
+  SELECT ${column} FROM jobs WHERE status = 'open' AND NOT waits UNION ALL
+  SELECT ${column} FROM jobs WHERE status = 'open' AND order_key IS NOT NULL AND waits`;
+
+/**
+ * The counts of open and dead jobs, and of those that wait for their time. When the oldest delivery was received that has
+ * an open job without a time, and the oldest time that has come; what is behind a job that waits for its time in the
+ * order of their key is left out. `now` is an expression.
+ */
+export const backlogAt = (now: string) => `
+  ${WAITING_TARGETS},
+  held_keys AS (
+    SELECT jobs.target, jobs.order_key FROM waiting JOIN jobs ON jobs.target = waiting.target
+    WHERE status = 'open' AND NOT waits AND due_at > ${now} AND run_at > ${now} AND order_key IS NOT NULL),
+  open_jobs AS (
+    SELECT delivery, run_at,
+      order_key IS NULL OR (target, order_key) NOT IN (SELECT target, order_key FROM held_keys) AS counts
+    FROM (${openJobs('delivery, target, order_key, run_at')}) AS each)
+  SELECT open, (SELECT count(*) FROM jobs WHERE status = 'dead') AS dead, planned,
+    (SELECT received_at FROM deliveries WHERE seq = oldest) AS "receivedAt", "runAt"
+  FROM (
+    SELECT count(*) AS open, count(*) FILTER (WHERE run_at > ${now}) AS planned,
+      min(delivery) FILTER (WHERE run_at IS NULL AND counts) AS oldest,
+      min(run_at) FILTER (WHERE run_at <= ${now} AND counts) AS "runAt"
+    FROM open_jobs) AS total`;
+
+/** A row of `backlogAt`. */
+export interface BacklogRow {
+  readonly open: number;
+  readonly dead: number;
+  readonly planned: number;
+  readonly receivedAt: number | null;
+  readonly runAt: number | null;
+}
+
+export function readBacklog({ open, dead, planned, receivedAt, runAt }: BacklogRow): Backlog {
+  const times = [receivedAt, runAt].filter((time) => time !== null);
+  const oldestAt = times.length === 0 ? undefined : Math.min(...times);
+  return { open, dead, oldestAt, ...(planned > 0 && { planned }) };
+}
+
+/** A row, column by column. */
+type Row = readonly unknown[];
+
+/** The entries of the jobs of the delivery `$1`. */
+export const ATTEMPTS = `
+  SELECT job, attempt, outcome, started_at, duration, process, status, answer, error FROM attempts
+  WHERE job IN (SELECT seq FROM jobs WHERE delivery = $1) ORDER BY seq`;
+
+/** The columns of a job that say how it was handled, when that has no row of its own. */
+export const SUCCESS = 'attempts, finished_at, duration, ended_by';
+
+/** The entries by the number of their job; `decode` is the inverse of how the engine stores a text. */
+export function entriesByJob(
+  rows: readonly Row[],
+  decode: (text: string | null) => string | null,
+): ReadonlyMap<number, readonly AttemptEntry[]> {
+  type Columns = [number, number, AttemptEntry['outcome'], number, number | null, string, number | null];
+  const entries = rows.map((row): [number, AttemptEntry] => {
+    const [job, attempt, outcome, startedAt, duration, process, status] = row as Columns & Row;
+    const [answer = null, error = null] = row.slice(7) as (string | null)[];
+    const body = decode(answer) ?? '';
+    return [
+      job,
+      {
+        attempt,
+        outcome,
+        startedAt,
+        duration,
+        process,
+        answer: status === null ? null : { status, body },
+        error: decode(error),
+      },
+    ];
+  });
+  const byJob = Map.groupBy(entries, ([job]) => job);
+  return new Map([...byJob].map(([job, all]) => [job, all.map(([, entry]) => entry)]));
+}
+
+/** The entry of the success in the columns `SUCCESS`; none where they hold none. */
+export function successEntry(row: Row): readonly AttemptEntry[] {
+  const [attempt, finishedAt, duration, process] = row as [
+    number,
+    number | null,
+    number | null,
+    string | null,
+  ];
+  if (finishedAt === null || duration === null || process === null) return [];
+  const startedAt = finishedAt - duration;
+  return [{ attempt, outcome: 'done', startedAt, duration, process, answer: null, error: null }];
+}
+
+/**
+ * By target, the jobs that have died after the mark of its alerts and up to `$1`, where the mark is at least `$2` older;
+ * one index lookup per target (a loose index scan), and the entries that are counted.
+ */
+export const DEAD_LETTERS = `
+  WITH RECURSIVE dying (target) AS (
+    SELECT min(target) FROM jobs WHERE status = 'dead'
+    UNION ALL
+    SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'dead' AND jobs.target > dying.target)
+    FROM dying WHERE dying.target IS NOT NULL),
+  marked AS (
+    SELECT dying.target, coalesce(marks.at, 0) AS since
+    FROM dying LEFT JOIN marks ON marks.name = '${ALERT_MARK}' || dying.target
+    WHERE dying.target IS NOT NULL AND substr(dying.target, 1, ${ALERT_PREFIX.length}) <> '${ALERT_PREFIX}'),
+  counted AS (
+    SELECT target, since, (
+      SELECT count(*) FROM (
+        SELECT 1 FROM jobs
+        WHERE status = 'dead' AND jobs.target = marked.target AND finished_at > since
+          AND finished_at <= CAST($1 AS bigint) LIMIT ${MAX_COUNTED}) AS dead) AS count
+    FROM marked WHERE since <= CAST($1 AS bigint) - CAST($2 AS bigint))
+  SELECT target, count, since FROM counted WHERE count > 0`;
+
+/** Maximum number of deliveries that are taken in at a time. */
+const ROWS = 100;
+/** Maximum size of their bodies, in bytes, unless the first one is larger. */
+const BYTES = 4 * 1024 * 1024;
+
+/** The oldest enqueued deliveries. */
+export const OLDEST_ENQUEUED = `
+  SELECT seq, id, source, event, body, received_at AS "receivedAt", dedup_key AS "dedupKey" FROM (
+    SELECT *, sum(octet_length(body)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - octet_length(body) AS bytes_before
+    FROM (SELECT * FROM enqueued ORDER BY seq LIMIT ${ROWS}) AS oldest) AS sized
+  WHERE bytes_before < ${BYTES} ORDER BY seq`;
+
+/** Longer keys are stored as a digest, because an index entry takes only a few kilobytes; in characters. */
+export const MAX_KEY = 200;
+const DIGEST = 'sha256:';
+
+/** A text of any length as an indexable key: equal keys for equal texts only. */
+export function storedKey<T extends string | null>(text: T): T;
+export function storedKey(text: string | null): string | null {
+  if (text === null || (text.length <= MAX_KEY && !text.startsWith(DIGEST))) return text;
+  return DIGEST + createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,203 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { databaseAt } from '../database.ts';
+import {
+  type Checksum,
+  checksumOf,
+  type MovedTable,
+  type MoveEnd,
+  MoveError,
+  type MoveTarget,
+  movedTables,
+} from './tables.ts';
+
+/** How a database is moved. */
+interface MoveOptions {
+  readonly signal: AbortSignal;
+  /** Whether to delete what an unfinished move has copied. */
+  readonly restart: boolean;
+  /** Called with the number of rows copied so far and in total, then with those compared. */
+  onProgress(step: 'copy' | 'compare', done: number, total: number): void;
+}
+
+/** The result of a move. */
+export interface MoveReport {
+  /** Whether it continued an interrupted move. */
+  readonly resumed: boolean;
+  /** Whether an earlier move had ended already, so that nothing was copied. */
+  readonly alreadyComplete: boolean;
+  /** The checksum of each table, the same in both databases; undefined when interrupted. */
+  readonly tables: Readonly<Record<MovedTable['name'], Checksum>> | undefined;
+}
+
+/**
+ * Copies all rows with their keys, compares both databases, and opens the target for services. After an interruption or a
+ * failure it can be run again and continues after the last row of the target. A target that holds all of the source and
+ * nothing else has been moved to already, by a move that was killed before it could say so. Fails with MoveError.
+ */
+export async function moveDatabase(
+  source: MoveEnd,
+  target: MoveTarget,
+  { signal, restart, onProgress }: MoveOptions,
+): Promise<MoveReport> {
+  /** The progress, for error messages. */
+  let where = '';
+  let resumed = false;
+  const comparison = async (total: number) => {
+    where = ' during the comparison';
+    let compared = 0;
+    return compare(source, target, signal, (rows) => {
+      compared += rows;
+      onProgress('compare', compared, 2 * total);
+    });
+  };
+  try {
+    const total = await countAll(source);
+    if (await isFull(source, target)) {
+      const { tables, differences } = await comparison(total);
+      if (differences.length > 0) throw await notEmpty(target);
+      return { resumed, alreadyComplete: true, tables };
+    }
+    resumed = await prepare(source, target, restart);
+    let done = await countAll(target);
+    for (const table of movedTables) {
+      await copy(source, target, table, signal, (rows, after) => {
+        done += rows;
+        where = ` in ${table.name}, after key ${after}`;
+        onProgress('copy', done, total);
+      });
+      await target.setCounter(table, await source.counter(table));
+    }
+    const { tables, differences } = await comparison(total);
+    if (differences.length > 0) throw different(differences);
+    // A service on the source would handle the open deliveries a second time.
+    await source.checkAlone();
+    await target.finish();
+    return { resumed, alreadyComplete: false, tables };
+  } catch (error) {
+    if (signal.aborted && error === signal.reason) {
+      return { resumed, alreadyComplete: false, tables: undefined };
+    }
+    if (!isFault(error)) throw error;
+    throw new MoveError(
+      `The move stopped${where}: ${error.message || error.name}. The copied rows stay; fix the cause and run it again to continue.`,
+      { cause: error },
+    );
+  }
+}
+
+/** Whether an engine or its connection failed; everything else is a bug or a refusal. */
+function isFault(error: unknown): error is Error {
+  return (
+    error instanceof Error && 'code' in error && !(error instanceof MoveError || error instanceof TypeError)
+  );
+}
+
+/** Checks and marks the target; resolves to whether this continues an interrupted move. */
+async function prepare(source: MoveEnd, target: MoveTarget, restart: boolean): Promise<boolean> {
+  if (source.origin === target.origin) {
+    throw new MoveError('The target is the source itself, or a copy of it. Name an empty database.');
+  }
+  const { unfinished } = target;
+  if (unfinished !== undefined && restart) await target.clear();
+  else if (unfinished !== undefined && unfinished !== source.origin) {
+    throw new MoveError(
+      'The target has a part of another database, from an unfinished move. Name the source of that move, or start over with --restart.',
+    );
+  } else if (unfinished !== undefined) return true;
+  else {
+    if ((await countAll(target)) > 0) throw await notEmpty(target);
+  }
+  await target.begin(source.origin);
+  return false;
+}
+
+/** Whether the target is another database than the source, has no unfinished move, and has as many rows. */
+async function isFull(source: MoveEnd, target: MoveTarget): Promise<boolean> {
+  if (source.origin === target.origin || target.unfinished !== undefined) return false;
+  const rows = await countAll(target);
+  return rows > 0 && rows === (await countAll(source));
+}
+
+async function notEmpty(target: MoveTarget): Promise<MoveError> {
+  const rows = (await countAll(target)).toLocaleString('en-US');
+  return new MoveError(
+    `The target is not empty: it has ${rows} rows of users, deliveries, jobs and attempts, and they are not those of the source. Name an empty database.`,
+  );
+}
+
+function different(differences: readonly string[]): MoveError {
+  return new MoveError(
+    `The target is not the same as the source (${differences.join('; ')}). One of them was written to during the move or between two parts of it. Stop the writer and start over with --restart. Until then no service starts on the target.`,
+  );
+}
+
+async function countAll(end: MoveEnd): Promise<number> {
+  let rows = 0;
+  for (const table of movedTables) rows += await end.count(table);
+  return rows;
+}
+
+/** Copies the rows that the target lacks; rejects when the signal aborts. */
+async function copy(
+  source: MoveEnd,
+  target: MoveTarget,
+  table: MovedTable,
+  signal: AbortSignal,
+  onRows: (rows: number, after: number) => void,
+): Promise<void> {
+  let after = await target.last(table);
+  onRows(0, after);
+  let rows = await source.read(table, after);
+  while (rows.length > 0) {
+    await nextTick();
+    signal.throwIfAborted();
+    after = Number(rows.at(-1)?.[0]);
+    // The next rows are read while these are written.
+    const written = rows.length;
+    [, rows] = await Promise.all([
+      target.write(table, rows),
+      nextTick().then(() => source.read(table, after)),
+    ]);
+    onRows(written, after);
+  }
+}
+
+/** Compares the checksums of both databases; resolves to those of the source, and to what differs. */
+async function compare(
+  source: MoveEnd,
+  target: MoveTarget,
+  signal: AbortSignal,
+  onRows: (n: number) => void,
+) {
+  const found: [MovedTable['name'], Checksum][] = [];
+  const differences: string[] = [];
+  for (const table of movedTables) {
+    const [from, to] = await Promise.all([
+      checksumOf(source, table, signal, onRows),
+      checksumOf(target, table, signal, onRows),
+    ]);
+    found.push([table.name, from]);
+    if (from.rows !== to.rows) {
+      differences.push(`${table.name}: ${from.rows} rows in the source, ${to.rows} in the target`);
+    } else if (from.sha256 !== to.sha256) {
+      differences.push(`${table.name}: ${from.rows} rows in both, but not the same ones`);
+    } else if ((await target.counter(table)) < (await source.counter(table))) {
+      differences.push(`${table.name}: the target would reuse a key`);
+    }
+  }
+  return { tables: Object.fromEntries(found) as Record<MovedTable['name'], Checksum>, differences };
+}
+
+/** Opens the source of a move. Fails with DatabaseOpenError, or with MoveError while another process uses it. */
+export async function openMoveSource(url: string): Promise<MoveEnd> {
+  const { engine, place } = databaseAt(url);
+  if (engine === 'postgres') return (await import('./postgres-ends.ts')).openPostgresSource(place);
+  return (await import('./sqlite-ends.ts')).openSqliteSource(place);
+}
+
+/** Opens the target of a move and migrates it. Fails as `openMoveSource` does. */
+export async function openMoveTarget(url: string): Promise<MoveTarget> {
+  const { engine, place } = databaseAt(url);
+  if (engine === 'postgres') return (await import('./postgres-ends.ts')).openPostgresTarget(place);
+  return (await import('./sqlite-ends.ts')).openSqliteTarget(place);
+}

@@ -1,0 +1,181 @@
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import type { HealthIndicator, HealthResult } from '../telemetry/health.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { InSpan } from '../telemetry/opentelemetry.ts';
+import { type Database, databaseAt, type OpenOptions } from './database.ts';
+import { type DatabaseObserver, READ_SAMPLE, type ReadTally } from './observer.ts';
+import { opening } from './sqlite/migrate.ts';
+import { migrateFile, openSqlite, pendingInFile } from './sqlite/open.ts';
+
+/**
+ * Opens a database by its URL: `sqlite:<path>`, `sqlite::memory:` or `postgres://...`.
+ * Fails with DatabaseOpenError; no message shows the URL, which can hold a password.
+ */
+export function openDatabase(url: `sqlite:${string}`, options?: OpenOptions): Database;
+export function openDatabase(url: string, options?: OpenOptions): MaybePromise<Database>;
+export function openDatabase(url: string, options: OpenOptions = {}): MaybePromise<Database> {
+  const { engine, place } = databaseAt(url);
+  return engine === 'sqlite' ? openSqlite(place, options) : openPostgres(place, options);
+}
+
+/** Imported on demand, so that only users of PostgreSQL load its driver. */
+async function openPostgres(url: string, options: OpenOptions): Promise<Database> {
+  const engine = await import('./postgres/open.ts');
+  return engine.openPostgres(url, options);
+}
+
+const UP: HealthResult = { status: 'UP' };
+
+/** Longer than any commit that a client would wait for: a hung fsync is DOWN after this, in milliseconds. */
+const WRITER_TIMEOUT = 2_000;
+
+/** Checks that the database answers a read. */
+export function databaseCheck(database: Pick<Database, 'ping'>): HealthIndicator {
+  return { name: 'db', check: () => whenReady(database.ping(), () => UP) };
+}
+
+/** Checks that writes commit: a hung disk blocks the writer while reads still answer. */
+export function writerCheck(database: Pick<Database, 'pingWriter'>): HealthIndicator {
+  return {
+    name: 'writer',
+    timeoutMs: WRITER_TIMEOUT,
+    check: () => whenReady(database.pingWriter(), () => UP),
+  };
+}
+
+/** From a fast fsync to a failing disk, in seconds. */
+const COMMIT_BUCKETS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5];
+
+/** Declares the meters of the database: reads, writes and commits. */
+export function databaseMeters(metrics: Metrics): DatabaseObserver {
+  const times = metrics.timer('database.read.sample', {
+    description: `Read duration by operation, from a sample of one in ${READ_SAMPLE} reads`,
+    tags: ['operation'],
+  });
+  const commits = metrics.timer('database.commits', {
+    description: 'Commit duration, from sending the first write of a batch to its result',
+    buckets: COMMIT_BUCKETS,
+  });
+  const writes = metrics.counter('database.writes', {
+    description: 'Writes by outcome; divided by the number of commits: the mean batch size',
+    tags: ['outcome'],
+  });
+  const stored = writes.with('outcome', 'stored');
+  const failures = writes.with('outcome', 'failed');
+
+  return {
+    reads(operation) {
+      const series = times.with('operation', operation);
+      const tally: ReadTally = { count: 0, timed: (seconds) => series.record(seconds) };
+      const options = { description: 'Reads by operation', tags: { operation } };
+      metrics.counter('database.reads', options, () => tally.count);
+      return tally;
+    },
+    batch(total, failed, seconds) {
+      commits.record(seconds);
+      stored.increment(total - failed);
+      failures.increment(failed);
+    },
+  };
+}
+
+/** Declares the gauge of the WAL, on engines where the process has one of its own. */
+export function addWalGauge(metrics: Metrics, { walBytes }: Pick<Database, 'walBytes'>): void {
+  if (walBytes === undefined) return;
+  const description = 'Size of the write-ahead log of SQLite';
+  metrics.gauge('database.wal.size', { unit: 'bytes', description }, walBytes);
+}
+
+/** Brings the schema of a database up to date; resolves to the applied migrations. Fails with DatabaseOpenError. */
+export async function migrateDatabase(url: string): Promise<readonly string[]> {
+  const { engine, place } = databaseAt(url);
+  if (engine === 'sqlite') return opening(place, () => migrateFile(place));
+  const [{ onFirst }, { migrate }] = await postgres();
+  return onFirst(place, (connection) => migrate(connection));
+}
+
+/** The migrations that were not applied yet; changes nothing. Fails with DatabaseOpenError. */
+export async function pendingMigrations(url: string): Promise<readonly string[]> {
+  const { engine, place } = databaseAt(url);
+  if (engine === 'sqlite') return opening(place, () => pendingInFile(place));
+  const [{ onFirst }, { pendingMigrations }] = await postgres();
+  return onFirst(place, (connection) => pendingMigrations(connection));
+}
+
+/** Imported on demand, so that only users of PostgreSQL load its driver. */
+function postgres() {
+  return Promise.all([import('./postgres-pool/connector.ts'), import('./postgres/migrate.ts')]);
+}
+
+/** The operation of each method of the users that has a span. */
+const USER_OPERATIONS: Readonly<Record<string, string>> = {
+  read: 'SELECT',
+  readJson: 'SELECT',
+  page: 'SELECT',
+  all: 'SELECT',
+  byId: 'SELECT',
+  add: 'INSERT',
+  create: 'INSERT',
+  createOnce: 'INSERT',
+  update: 'UPDATE',
+  change: 'UPDATE',
+  remove: 'DELETE',
+  removeIf: 'DELETE',
+};
+const LIST_OPERATIONS: Readonly<Record<string, string>> = { read: 'SELECT', page: 'SELECT', list: 'SELECT' };
+const INBOX_OPERATIONS: Readonly<Record<string, string>> = { append: 'INSERT', appendAndClaim: 'INSERT' };
+
+/** The same database, whose reads and commits for a request that is recorded are spans of it. */
+export function tracedDatabase(
+  database: Database,
+  system: 'sqlite' | 'postgresql',
+  inSpan: InSpan,
+): Database {
+  const traced = <T extends object>(store: T, table: string, operations: Readonly<Record<string, string>>) =>
+    tracedStore(store, operations, (operation, work) => {
+      const attributes = {
+        'db.system.name': system,
+        'db.operation.name': operation,
+        'db.collection.name': table,
+      };
+      return inSpan(`${operation} ${table}`, attributes, work);
+    });
+  const users = traced(database.users, 'users', USER_OPERATIONS);
+  const lists = traced(database.users.lists, 'users', LIST_OPERATIONS);
+  const usersWithLists = new Proxy(users, {
+    get: (target, name) => (name === 'lists' ? lists : Reflect.get(target, name)),
+  });
+  const inbox = traced(database.inbox, 'deliveries', INBOX_OPERATIONS);
+  return new Proxy(database, {
+    get(target, name) {
+      if (name === 'users') return usersWithLists;
+      if (name === 'inbox') return inbox;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** A store whose methods are known to nobody but itself: each is called on it, in a span where it has an operation. */
+function tracedStore<T extends object>(
+  store: T,
+  operations: Readonly<Record<string, string>>,
+  run: <R>(operation: string, work: () => R) => R,
+): T {
+  const methods = new Map<string | symbol, unknown>();
+  return new Proxy(store, {
+    get(target, name) {
+      const known = methods.get(name);
+      if (known !== undefined) return known;
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      const operation = typeof name === 'string' ? operations[name] : undefined;
+      const method =
+        operation === undefined
+          ? value.bind(target)
+          : (...args: readonly unknown[]) => run(operation, () => Reflect.apply(value, target, args));
+      methods.set(name, method);
+      return method;
+    },
+  });
+}

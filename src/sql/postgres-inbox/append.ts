@@ -1,0 +1,277 @@
+import type { ClaimedJob, NewDelivery } from '../../inbox/delivery.ts';
+import type { TakenDelivery } from '../../inbox/enqueued.ts';
+import type { Appended, AppendedAndClaimed, HandOver } from '../../inbox/inbox.ts';
+import type { MarkMove } from '../../inbox/marks.ts';
+import { DELIVERY_OVERHEAD, HEAD_START } from '../inbox-sql.ts';
+import { storable, storableKey, stored } from '../postgres/text.ts';
+import type { Row } from '../postgres-pool/connection.ts';
+import type { Server } from '../postgres-pool/server.ts';
+import { DELIVERY_BYTES } from './bodies.ts';
+import { notAhead, SERVER_NOW } from './server-clock.ts';
+
+/** Rows of the table of sizes; several, so that processes do not contend for one. */
+const SIZE_PARTS = 64;
+
+/** Moves the mark $19 from $20 to $21. */
+const MOVE_MARK = `
+  INSERT INTO marks (name, at) VALUES ($19, $21::bigint)
+  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $20::bigint RETURNING name`;
+
+/** SQL that adds the rows of `from`, with a column `bytes`, to the size of the inbox, or subtracts them. */
+export const resize = (sign: '+' | '-', from: string) => `
+  INSERT INTO inbox_size (part, bytes)
+  SELECT pg_backend_pid() % ${SIZE_PARTS}, ${sign}(sum(bytes) + ${DELIVERY_OVERHEAD} * count(*)) FROM ${from} HAVING count(*) > 0
+  ON CONFLICT (part) DO UPDATE SET bytes = inbox_size.bytes + excluded.bytes`;
+
+/** Whether a table lacks the dedup key of the row `given`; one lookup by index, never a hash of the whole table. */
+const unknownIn = (table: string) => `
+  (SELECT known.seq FROM ${table} AS known
+    WHERE known.source = given.source AND known.dedup_key = given.dedup_key LIMIT 1) IS NULL`;
+
+/** Where the bodies of new deliveries go: into their rows, or into the slot that is open, if one is. */
+export type Bodies = 'rows' | 'slots';
+
+const SUBSTRING = 'substring($10::bytea FROM starts FOR length)';
+const OPEN_SLOT = '(SELECT slot FROM body_slots WHERE opened_at IS NOT NULL)';
+const BODY = {
+  rows: { columns: 'body', values: SUBSTRING, returned: DELIVERY_BYTES, step: '' },
+  slots: {
+    columns: 'slot, body_length, body',
+    values: `${OPEN_SLOT}, CASE WHEN ${OPEN_SLOT} IS NOT NULL THEN length END, CASE WHEN ${OPEN_SLOT} IS NULL THEN ${SUBSTRING} END`,
+    returned: `slot, ${DELIVERY_BYTES}`,
+    step: `
+    filed AS (
+      INSERT INTO delivery_bodies (slot, seq, body)
+      SELECT stored.slot, stored.seq, ${SUBSTRING} FROM stored JOIN given USING (seq) WHERE stored.slot IS NOT NULL),`,
+  },
+} as const;
+
+/** What has to hold for a delivery to be stored. */
+interface Condition {
+  readonly step: string;
+  readonly holds: string;
+}
+
+/** Whether the jobs of new deliveries may be stored as claimed: those that have an owner are, until `lease` has passed. */
+const JOBS = {
+  open: { given: '', columns: '', names: '', values: '', lease: '', returned: '', results: '' },
+  claimed: {
+    given: ', $19::text[], $20::bigint[]',
+    names: ', owner, lease',
+    columns: ', owner, claimed_at, attempts',
+    values: `, jobs.owner, CASE WHEN jobs.owner IS NOT NULL THEN ${SERVER_NOW} END,
+        CASE WHEN jobs.owner IS NULL THEN 0 ELSE 1 END`,
+    lease: `${SERVER_NOW} + jobs.lease, `,
+    returned: 'RETURNING delivery, seq, target, owner',
+    results: `
+    UNION ALL
+    SELECT stored.id, added.target, added.seq FROM added JOIN stored ON stored.seq = added.delivery
+    WHERE added.owner IS NOT NULL`,
+  },
+} as const;
+
+interface Variant {
+  readonly condition?: Condition;
+  readonly jobs?: (typeof JOBS)[keyof typeof JOBS];
+}
+
+/**
+ * Stores a batch of deliveries with their jobs. The bodies are one value with the offset and length of each. The numbers
+ * follow the order of arrival; the rows are stored in the order of their keys, and dead jobs locked in that of their
+ * numbers, so that batches with the same deliveries wait for each other and never in a circle. A snapshot has the row of
+ * a delivery or, once that is removed, its remembered key: so nothing is stored twice by a repeat during the removal.
+ * With a condition only those deliveries are stored for which it holds once its step was taken. A row tells the result for
+ * a delivery, or the target and the number of a job that was stored as claimed.
+ */
+const append = (name: string, bodies: Bodies, { condition, jobs = JOBS.open }: Variant = {}) => ({
+  name: `${name}-${bodies}`,
+  text: `
+    WITH ${condition === undefined ? '' : `${condition.step}, `}given AS MATERIALIZED (
+      SELECT given.*, nextval((SELECT pg_get_serial_sequence('deliveries', 'seq'))::regclass) AS seq
+      FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::int[], $7::int[],
+        $8::bigint[], $9::text[], $14::text[], $17::text[], $18::text[]) WITH ORDINALITY
+        AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, trace, sender_event, nth)
+      WHERE ${condition === undefined ? 'true' : condition.holds}),
+    stored AS (
+      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event, ${BODY[bodies].columns})
+      OVERRIDING SYSTEM VALUE
+      SELECT seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event, ${BODY[bodies].values}
+      FROM given
+      WHERE ${unknownIn('deliveries')} AND ${unknownIn('remembered_keys')}
+      ORDER BY source, dedup_key, seq
+      ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
+      RETURNING seq, id, received_at, ${BODY[bodies].returned} AS bytes),
+    ${BODY[bodies].step}
+    added AS (
+      INSERT INTO jobs (delivery, due_at, target, order_key, run_at, priority${jobs.columns})
+      SELECT stored.seq, coalesce(${jobs.lease}jobs.run_at, ${notAhead('stored.received_at')} - ${HEAD_START}),
+        jobs.target, jobs.order_key, jobs.run_at, jobs.priority${jobs.values}
+      FROM unnest($11::text[], $12::text[], $13::text[], $15::bigint[], $16::bigint[]${jobs.given}) WITH ORDINALITY
+        AS jobs (id, target, order_key, run_at, priority${jobs.names}, nth)
+      JOIN stored USING (id) ORDER BY jobs.nth ${jobs.returned}),
+    dead AS MATERIALIZED (
+      SELECT jobs.seq, given.id, given.received_at
+      FROM given JOIN deliveries USING (source, dedup_key) JOIN jobs ON jobs.delivery = deliveries.seq
+      WHERE given.dedup_key IS NOT NULL AND jobs.status = 'dead'
+      ORDER BY jobs.seq FOR UPDATE OF jobs),
+    revived AS (
+      UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('dead.received_at')} - ${HEAD_START},
+        run_at = NULL, owner = NULL, finished_at = NULL
+      FROM dead WHERE jobs.seq = dead.seq AND jobs.status = 'dead'
+      RETURNING dead.id),
+    resized AS (${resize('+', 'stored')})
+    SELECT id, 'stored', NULL::bigint FROM stored UNION SELECT id, 'revived', NULL FROM revived
+    ${condition === undefined ? '' : `UNION ALL SELECT id, NULL, NULL FROM given`}${jobs.results}`,
+});
+
+const statements = (bodies: Bodies) => ({
+  plain: append('append', bodies),
+  claiming: append('append-and-claim', bodies, { jobs: JOBS.claimed }),
+  atMark: append('append-at-mark', bodies, {
+    condition: { step: `moved AS (${MOVE_MARK})`, holds: 'EXISTS (SELECT 1 FROM moved)' },
+  }),
+  enqueued: append('append-enqueued', bodies, {
+    condition: {
+      step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($19::bigint[]) RETURNING id)',
+      holds: 'given.id IN (SELECT id FROM taken)',
+    },
+  }),
+  relayed: append('append-relayed', bodies, {
+    condition: {
+      step: `moved AS (
+      UPDATE user_relay SET position = $21::bigint, at = $22::bigint, moved_at = $23::bigint
+      WHERE position = $19::bigint AND at = $20::bigint RETURNING id)`,
+      holds: 'EXISTS (SELECT 1 FROM moved)',
+    },
+  }),
+});
+const APPEND = { rows: statements('rows'), slots: statements('slots') };
+
+/** A delivery to store, some of whose jobs may be handed over. */
+export interface GivenDelivery {
+  readonly delivery: NewDelivery;
+  readonly handOver?: HandOver | undefined;
+}
+
+/** Stores deliveries and their jobs in one statement; resolves to the result of each. */
+export async function appendAll(
+  server: Server,
+  given: readonly GivenDelivery[],
+  bodies: Bodies = 'rows',
+): Promise<readonly AppendedAndClaimed[]> {
+  const values = valuesOf(given.map(({ delivery }) => delivery));
+  const rows = await (given.some(({ handOver }) => handOver !== undefined)
+    ? server.write(APPEND[bodies].claiming, [...values, ...leasesOf(given)])
+    : server.write(APPEND[bodies].plain, values));
+  const results = new Map<string, Appended>();
+  const claimed = new Map<string, Map<string, number>>();
+  for (const [id, text, job] of rows as readonly (readonly [string, string, number | null])[]) {
+    if (job === null) results.set(id, text as Appended);
+    else claimed.set(id, (claimed.get(id) ?? new Map()).set(stored(text), job));
+  }
+  return given.map(({ delivery }) => {
+    const jobs = [...(claimed.get(delivery.id) ?? [])].map(
+      ([target, job]): ClaimedJob => ({ job, target, attempt: 1, deaths: 0, ordered: false, delivery }),
+    );
+    return { appended: results.get(delivery.id) ?? 'duplicate', jobs };
+  });
+}
+
+/** The owner and the lease of each job; null for those that are left to a claim. */
+function leasesOf(given: readonly GivenDelivery[]): readonly unknown[] {
+  const handOvers = given.flatMap(({ delivery, handOver }) =>
+    delivery.jobs.map(({ target }) => (handOver?.targets.includes(target) ? handOver : undefined)),
+  );
+  return [handOvers.map((each) => each?.owner ?? null), handOvers.map((each) => each?.lease ?? null)];
+}
+
+/** Stores a delivery and moves a mark in one statement; undefined when the mark is not at `from`. */
+export async function appendAtMark(
+  server: Server,
+  { name, from, to }: MarkMove,
+  delivery: NewDelivery,
+  bodies: Bodies,
+): Promise<Appended | undefined> {
+  const values = [...valuesOf([delivery]), storable(name), from, to];
+  return resultsOf(await server.write(APPEND[bodies].atMark, values)).get(delivery.id);
+}
+
+/** Makes deliveries of what was enqueued; undefined for each that another process has taken. */
+export async function appendEnqueued(
+  server: Server,
+  taken: readonly TakenDelivery[],
+  bodies: Bodies,
+): Promise<readonly (Appended | undefined)[]> {
+  const values = [...valuesOf(taken.map(({ delivery }) => delivery)), taken.map(({ seq }) => seq)];
+  const results = resultsOf(await server.write(APPEND[bodies].enqueued, values));
+  return taken.map(({ delivery: { id } }) => results.get(id));
+}
+
+/** Stores deliveries where the relay of users' events can be moved, and moves it; resolves to whether it was. */
+export async function appendRelayed(
+  server: Server,
+  move: readonly unknown[],
+  deliveries: readonly NewDelivery[],
+  bodies: Bodies,
+): Promise<boolean> {
+  return (await server.write(APPEND[bodies].relayed, [...valuesOf(deliveries), ...move])).length > 0;
+}
+
+/** The results of an append with a condition, of those for which it held. */
+function resultsOf(rows: readonly Row[]): ReadonlyMap<string, Appended> {
+  const results = new Map<string, Appended>();
+  for (const [id, result] of rows as readonly (readonly [string, Appended | null])[]) {
+    if (result !== null || !results.has(id)) results.set(id, result ?? 'duplicate');
+  }
+  return results;
+}
+
+function valuesOf(deliveries: readonly NewDelivery[]): readonly unknown[] {
+  const { starts, lengths, bytes } = packBodies(deliveries.map(({ body }) => body));
+  const jobs = deliveries.flatMap(({ id, jobs }) => jobs.map((job) => ({ id, ...job })));
+  return [
+    deliveries.map(({ id }) => id),
+    deliveries.map(({ source }) => storable(source)),
+    deliveries.map(({ event }) => storable(event)),
+    deliveries.map(({ dataPointer }) => storable(dataPointer)),
+    deliveries.map(({ contentType }) => storable(contentType)),
+    starts,
+    lengths,
+    deliveries.map(({ receivedAt }) => receivedAt),
+    deliveries.map(({ dedupKey }) => storableKey(dedupKey)),
+    bytes,
+    jobs.map(({ id }) => id),
+    jobs.map(({ target }) => storable(target)),
+    jobs.map(({ orderKey }) => storableKey(orderKey)),
+    deliveries.map(({ headers = null }) => headers),
+    jobs.map(({ runAt = null }) => runAt),
+    jobs.map(({ priority = 0 }) => priority),
+    deliveries.map(({ trace = null }) => trace),
+    senderEventsOf(deliveries),
+  ];
+}
+
+/** Few deliveries have one: where none has, no list of them is sent, and `unnest` fills the column with NULL. */
+function senderEventsOf(deliveries: readonly NewDelivery[]): readonly (string | null)[] | null {
+  if (deliveries.every(({ senderEvent = null }) => senderEvent === null)) return null;
+  return deliveries.map(({ senderEvent = null }) => storable(senderEvent));
+}
+
+/** Bodies concatenated to one value, with the 1-based offset and the length of each for `substring`. */
+interface PackedBodies {
+  readonly starts: readonly number[];
+  readonly lengths: readonly number[];
+  readonly bytes: Buffer;
+}
+
+/** Packs bodies for one parameter of a statement. */
+export function packBodies(bodies: readonly Uint8Array[]): PackedBodies {
+  const lengths = bodies.map(({ byteLength }) => byteLength);
+  let next = 1;
+  const starts = lengths.map((length) => {
+    const start = next;
+    next += length;
+    return start;
+  });
+  return { starts, lengths, bytes: Buffer.concat(bodies) };
+}

@@ -1,0 +1,213 @@
+import { type ClaimedJob, SUSPECT_DEATHS } from '../../inbox/delivery.ts';
+import { storable, stored } from '../postgres/text.ts';
+import type { Row, Statement } from '../postgres-pool/connection.ts';
+import { sqlState } from '../postgres-pool/faults.ts';
+import type { Server } from '../postgres-pool/server.ts';
+import { bodiesOf, bodyLength } from './bodies.ts';
+import { timeOr } from './server-clock.ts';
+
+/** The columns of a claimed job that come from its delivery, the row `d`. */
+export const CLAIMED =
+  'd.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.received_at, d.seq, d.slot, d.body, d.trace, d.sender_event';
+
+/** The columns of a claimed job: its number, attempts, deaths, whether it has an order key, and `CLAIMED`. */
+type Columns = readonly [
+  number,
+  number,
+  number,
+  boolean,
+  string,
+  string,
+  string | null,
+  string,
+  string | null,
+  string | null,
+  number,
+  number,
+  number | null,
+  Uint8Array | null,
+  string | null,
+  string | null,
+];
+
+/** Reads jobs from their rows, and the bodies that are in slots. Rejects as `Server.write` does. */
+export async function claimedJobs(
+  server: Server,
+  claimed: readonly (readonly [target: string, Row])[],
+): Promise<readonly ClaimedJob[]> {
+  const inSlots = claimed.flatMap(([, row]) => {
+    const [, , , , , , , , , , , seq, slot] = row as unknown as Columns;
+    return slot === null ? [] : [{ seq, slot }];
+  });
+  const bodies = inSlots.length === 0 ? undefined : await bodiesOf(server, inSlots);
+  return claimed.map(([target, row]) => {
+    const columns = row as unknown as Columns;
+    const [job, attempt, deaths, ordered, id, source, event, dataPointer, contentType, headers] = columns;
+    const [receivedAt, seq, , inRow, trace, senderEvent] = columns.slice(10) as [
+      number,
+      number,
+      number | null,
+      Uint8Array | null,
+      string | null,
+      string | null,
+    ];
+    const body = inRow ?? bodies?.get(seq);
+    if (!body) throw new Error(`The body of delivery ${id} is missing`);
+    const names = { source: stored(source), event: stored(event), senderEvent: stored(senderEvent) };
+    const texts = { ...names, dataPointer: stored(dataPointer) };
+    const delivery = { id, ...texts, contentType: stored(contentType), headers, trace, body, receivedAt };
+    return { job, target, attempt, deaths, ordered, delivery };
+  });
+}
+
+/** Which jobs of a target may be claimed, and for how long. */
+interface Claim {
+  readonly target: string;
+  readonly limit: number;
+  readonly owner: string;
+  /** In milliseconds. */
+  readonly lease: number;
+  /** Jobs that the owner is still running. */
+  readonly held: readonly number[];
+  /** Maximum size of the bodies in bytes. */
+  readonly maxBytes: number;
+  /** Whether suspects are claimed, or all others. */
+  readonly suspects: boolean;
+  /** Null: by the clock of the server. */
+  readonly now: number | null;
+}
+
+const UNIQUE_VIOLATION = '23505';
+/** Attempts while other processes claim conflicting jobs; then the next poll retries. */
+const MAX_ATTEMPTS = 5;
+
+/** The number of due jobs that a claim looks at, beside its limit: others may be locked, or wait from now on. */
+const MARGIN = 64;
+/** The number that it looks at once those were not enough. */
+const WINDOW = 1_000;
+
+const NOW = timeOr('$2');
+/** Whether the owner of a job whose lease has ended is another than $4; then its process has died, or stood still. */
+const DIED = 'owner IS NOT NULL AND owner <> $4';
+/** The deaths of the job with the one that its claim finds out. */
+const DEATHS = `(deaths + CASE WHEN ${DIED} THEN 1 ELSE 0 END)`;
+/** The due jobs that do not wait, but what the owner is running itself. */
+const DUE = `
+  target = $1 AND status = 'open' AND NOT waits AND due_at <= ${NOW}
+  AND (owner IS NULL OR seq <> ALL ($6::bigint[]))`;
+/** The same of jobs that are found by their numbers: no index of due jobs serves for it, which may have far more. */
+const STILL_DUE = DUE.replace('target =', `target || '' =`).replace('due_at <=', 'due_at + 0 <=');
+
+/** The head of the order key `key`: what is leased, or else the first one. */
+const headOf = (key: string) => `
+  coalesce(
+    (SELECT seq FROM jobs WHERE target = $1 AND order_key = ${key} AND status = 'open' AND owner IS NOT NULL),
+    (SELECT seq FROM jobs WHERE target = $1 AND order_key = ${key} AND status = 'open' ORDER BY seq LIMIT 1))`;
+
+/**
+ * Claims the jobs of `due` whose bodies fit `$7` together, and the first one in any case. Each row begins with
+ * `looked`: whether there are more due jobs than the statement looked at, and how many of those wait from now on.
+ */
+const claimDue = (looked: string) => `
+  sized AS (
+    SELECT due.seq AS job, row_number() OVER oldest AS nth, sum(${bodyLength('d')}) OVER oldest AS total, ${CLAIMED}
+    FROM due, LATERAL (SELECT * FROM deliveries WHERE deliveries.seq = due.delivery OFFSET 0) AS d
+    WINDOW oldest AS (ORDER BY due.due_at, due.seq ROWS UNBOUNDED PRECEDING)),
+  claimed AS (
+    UPDATE jobs SET owner = $4, claimed_at = ${NOW}, due_at = ${NOW} + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
+      deaths = ${DEATHS}
+    FROM sized AS d WHERE jobs.seq = d.job AND (total <= $7 OR nth = 1)
+    RETURNING jobs.priority, d.job, jobs.attempts, jobs.deaths, jobs.order_key IS NOT NULL AS ordered, ${CLAIMED})
+  SELECT ${looked}, d.job, d.attempts, d.deaths, d.ordered, ${CLAIMED}
+  FROM (VALUES (1)) AS always LEFT JOIN claimed AS d ON true
+  ORDER BY d.priority DESC, d.job`;
+
+// Skips jobs that another process is claiming. Those that are not the head of their key wait from now on: with the head
+// locked, so that its end comes after that and finds them waiting. It waits for no lock.
+const CLAIM = {
+  name: 'claim',
+  text: `
+    WITH looked AS MATERIALIZED (
+      SELECT seq, due_at, order_key FROM jobs WHERE ${DUE} AND ${DEATHS} < ${SUSPECT_DEATHS}
+      ORDER BY due_at, seq LIMIT $8),
+    heads AS MATERIALIZED (
+      SELECT order_key, ${headOf('keys.order_key')} AS head
+      FROM (SELECT DISTINCT order_key FROM looked WHERE order_key IS NOT NULL) AS keys),
+    behind AS MATERIALIZED (
+      SELECT looked.seq, heads.head FROM looked JOIN heads USING (order_key) WHERE looked.seq <> heads.head),
+    held AS MATERIALIZED (
+      SELECT seq FROM jobs WHERE seq = ANY (ARRAY(SELECT DISTINCT head FROM behind)) AND status = 'open' AND NOT waits
+      ORDER BY seq FOR UPDATE SKIP LOCKED),
+    free AS MATERIALIZED (
+      SELECT seq FROM jobs
+      WHERE seq = ANY (ARRAY(SELECT behind.seq FROM behind JOIN held ON held.seq = behind.head))
+        AND status = 'open' AND NOT waits AND owner IS NULL
+      ORDER BY seq FOR UPDATE SKIP LOCKED),
+    waiting AS (UPDATE jobs SET waits = true FROM free WHERE jobs.seq = free.seq RETURNING 1),
+    due AS (
+      SELECT seq, due_at, delivery FROM jobs
+      WHERE seq = ANY (ARRAY(
+          SELECT seq FROM looked WHERE order_key IS NULL OR seq IN (SELECT head FROM heads)))
+        AND (SELECT count(*) FROM waiting) >= 0 AND ${STILL_DUE}
+      ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
+    ${claimDue('(SELECT count(*) FROM looked) = $8, (SELECT count(*) FROM waiting)')}`,
+};
+const CLAIM_SUSPECTS = {
+  name: 'claim-suspects',
+  text: `
+    WITH due AS (
+      SELECT seq, due_at, delivery FROM jobs AS due
+      WHERE ${DUE} AND deaths > 0 AND ${DEATHS} >= ${SUSPECT_DEATHS}
+        AND (order_key IS NULL OR seq = ${headOf('due.order_key')})
+      ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
+    ${claimDue('false, 0')}`,
+};
+
+/**
+ * Claims due jobs, oldest first; none are left only when it claims none. Rejects as `Server.write` does.
+ */
+export async function claimJobs(server: Server, claim: Claim): Promise<readonly ClaimedJob[]> {
+  if (claim.suspects) return (await claimBy(CLAIM_SUSPECTS, server, claim)).jobs;
+  for (let window = claim.limit + MARGIN; ; window = WINDOW) {
+    const { isFull, waiting, jobs } = await claimBy(CLAIM, server, claim, window);
+    const isStuck = window === WINDOW && waiting === 0;
+    if (jobs.length > 0 || !isFull || isStuck) return jobs;
+  }
+}
+
+interface Looked {
+  /** Whether there are more due jobs than the statement looked at. */
+  readonly isFull: boolean;
+  /** How many of those wait from now on. */
+  readonly waiting: number;
+  readonly jobs: readonly ClaimedJob[];
+}
+
+async function claimBy(
+  statement: Statement,
+  server: Server,
+  { target, limit, owner, lease, held, maxBytes, now }: Claim,
+  window?: number,
+): Promise<Looked> {
+  const values = [storable(target), now, limit, owner, lease, held, maxBytes];
+  if (window !== undefined) values.push(window);
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    try {
+      const rows = await server.write(statement, values);
+      const [isFull, waiting] = rows[0] ?? [];
+      const jobs = rows.map((row) => row.slice(2)).filter(([seq]) => seq !== null);
+      return {
+        isFull: isFull === true,
+        waiting: Number(waiting),
+        jobs: await claimedJobs(
+          server,
+          jobs.map((row) => [target, row]),
+        ),
+      };
+    } catch (error) {
+      // Another process has claimed a job with the same order key meanwhile.
+      if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+    }
+  }
+  return { isFull: false, waiting: 0, jobs: [] };
+}

@@ -1,0 +1,274 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { StoreUnavailableError } from '../../core/errors.ts';
+import { SUSPECT_DEATHS } from '../../inbox/delivery.ts';
+import type { AppendedAndClaimed, Finished, Inbox } from '../../inbox/inbox.ts';
+import { backlogAt, readBacklog, WAITING_TARGETS } from '../inbox-sql.ts';
+import { counted, type DatabaseObserver } from '../observer.ts';
+import type { Notifier } from '../postgres/notifier.ts';
+import { storable, storableKey, stored } from '../postgres/text.ts';
+import { singleWrite, writeQueue } from '../postgres/write-queue.ts';
+import { STATEMENT_TIMEOUT, type Statement } from '../postgres-pool/connection.ts';
+import type { Server } from '../postgres-pool/server.ts';
+import { appendAll, type Bodies, type GivenDelivery } from './append.ts';
+import { emptySlots } from './bodies.ts';
+import { claimJobs } from './claim.ts';
+import { postgresDeadLetters, postgresEnqueued, postgresMarks, postgresRelay } from './producers.ts';
+import { forgetKeys, pruneStep, SIZE } from './prune.ts';
+import { SERVER_NOW, timeOr } from './server-clock.ts';
+import { isSettled, type Settlement, settleAll } from './settle.ts';
+
+/** Maximum number of connections on which batches of appends run at the same time. */
+const APPEND_CONCURRENCY = 2;
+/** Recording an outcome is retried for this long, in milliseconds. */
+const SETTLE_TIMEOUT = 5_000;
+/** Maximum wait between two of these retries, in milliseconds. */
+const SETTLE_PAUSE = 500;
+
+const DUE = {
+  name: 'due',
+  text: `
+    SELECT target FROM unnest($1::text[]) AS wanted (target)
+    WHERE EXISTS (
+      SELECT 1 FROM jobs
+      WHERE jobs.target = wanted.target AND status = 'open' AND NOT waits AND due_at <= ${timeOr('$2')})`,
+};
+const DUE_SUSPECTS = {
+  name: 'due-suspects',
+  text: `
+    SELECT target FROM unnest($1::text[]) AS wanted (target)
+    WHERE EXISTS (
+      SELECT 1 FROM jobs
+      WHERE jobs.target = wanted.target AND status = 'open' AND NOT waits AND due_at <= ${timeOr('$2')}
+        AND deaths > 0 AND deaths + CASE WHEN owner IS NULL THEN 0 ELSE 1 END >= ${SUSPECT_DEATHS})`,
+};
+const ID_OF = {
+  name: 'id of',
+  text: `
+    SELECT id FROM deliveries WHERE source = $1 AND dedup_key = $2
+    UNION ALL SELECT id FROM remembered_keys WHERE source = $1 AND dedup_key = $2 LIMIT 1`,
+};
+// What is locked is being settled, or claimed by another process: the next renewal finds out. It waits for nothing.
+const RENEW = {
+  name: 'renew',
+  text: `
+    WITH mine AS MATERIALIZED (
+      SELECT seq FROM jobs WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])),
+    free AS MATERIALIZED (
+      SELECT seq FROM jobs WHERE owner = $2 AND status = 'open' AND seq = ANY ($3::bigint[])
+      ORDER BY seq FOR UPDATE SKIP LOCKED),
+    renewed AS (
+      UPDATE jobs SET due_at = ${timeOr('$4')} + $1::bigint FROM free WHERE jobs.seq = free.seq RETURNING jobs.seq)
+    SELECT mine.seq, renewed.seq IS NOT NULL FROM mine LEFT JOIN renewed USING (seq)`,
+};
+const BACKLOG = { text: backlogAt(`(SELECT ${SERVER_NOW})`) };
+const CLOCK = { name: 'clock', text: `SELECT ${SERVER_NOW}` };
+// Ordered by name, so that concurrent heartbeats do not deadlock.
+const HEARTBEAT = {
+  text: `
+    ${WAITING_TARGETS},
+    mine AS (SELECT DISTINCT name FROM unnest($2::text[]) AS given (name))
+    INSERT INTO targets (name, seen_at)
+    SELECT name, $1::bigint FROM (
+      SELECT name FROM mine UNION
+      SELECT target FROM waiting WHERE target IS NOT NULL AND target NOT IN (SELECT name FROM targets)) AS either
+    ORDER BY name COLLATE "C"
+    ON CONFLICT (name) DO UPDATE SET seen_at = greatest(targets.seen_at, excluded.seen_at)`,
+};
+const EXPIRE_ORPHANS = {
+  text: `
+    WITH orphans AS (
+      SELECT seq FROM jobs WHERE seq = ANY (ARRAY(
+        (SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
+          WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND NOT waits AND jobs.due_at <= $1 LIMIT $2)
+        UNION ALL
+        (SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
+          WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND order_key IS NOT NULL AND waits
+            AND jobs.due_at <= $1 LIMIT $2)
+        LIMIT $2)) AND status = 'open' AND due_at <= $1
+      ORDER BY seq FOR UPDATE SKIP LOCKED)
+    UPDATE jobs SET status = 'dead', error = $3, finished_at = $4, owner = NULL
+    FROM orphans WHERE jobs.seq = orphans.seq RETURNING jobs.target`,
+};
+
+/** The inbox in PostgreSQL. Appends and settlements are batched into one statement each. */
+export function postgresInbox(
+  server: Server,
+  notifier: Notifier,
+  observer: DatabaseObserver,
+  bodies: Bodies,
+): Inbox & AsyncDisposable {
+  const appends = writeQueue<GivenDelivery, AppendedAndClaimed>(
+    (deliveries) => appendAll(server, deliveries, bodies),
+    {
+      concurrency: APPEND_CONCURRENCY,
+      observer,
+      maxWait: server.maxWait,
+      sizeOf: ({ delivery }) => delivery.body.byteLength,
+    },
+  );
+  const settlements = writeQueue<Settlement, Finished>((all) => settleAll(server, all), {
+    observer,
+    maxWait: server.maxWait,
+  });
+  const dueTally = observer.reads('inbox.due');
+  const backlogTally = observer.reads('inbox.backlog');
+  let closed = false;
+  const write = (statement: Statement, values: readonly unknown[]) =>
+    singleWrite(observer, () => server.write(statement, values));
+
+  /** Retries while the server is unavailable, which the fence makes safe: a short outage repeats no attempt. */
+  async function settle(settlement: Settlement): Promise<Finished> {
+    const deadline = performance.now() + SETTLE_TIMEOUT;
+    for (let first = true; ; first = false) {
+      try {
+        const finished = await settlements.submit(settlement);
+        if (finished.recorded || first) return finished;
+        return { recorded: await isSettled(server, settlement) };
+      } catch (error) {
+        if (closed || performance.now() > deadline) throw error;
+        await delay(Math.random() * SETTLE_PAUSE);
+      }
+    }
+  }
+
+  async function append(given: GivenDelivery): Promise<AppendedAndClaimed> {
+    const result = await appends.submit(given);
+    const { appended, jobs } = result;
+    // Whoever is free claims what is not handed over.
+    const isLeft = jobs.length < given.delivery.jobs.length;
+    if (appended === 'revived' || (appended === 'stored' && isLeft)) notifier.notify('work');
+    return result;
+  }
+
+  return {
+    append: async (delivery) => (await append({ delivery })).appended,
+
+    appendAndClaim: (delivery, handOver) => append({ delivery, handOver }),
+
+    async idOf(source, dedupKey) {
+      const [row] = await server.read(ID_OF, [storable(source), storableKey(dedupKey)]);
+      return row === undefined ? undefined : String(row[0]);
+    },
+
+    async due(targets, now) {
+      const values = [targets.map((target) => storable(target)), now ?? null];
+      const rows = await counted(dueTally, () => server.read(DUE, values));
+      return rows.map(([target]) => stored(String(target)));
+    },
+
+    async dueSuspects(targets, now) {
+      const values = [targets.map((target) => storable(target)), now ?? null];
+      const rows = await counted(dueTally, () => server.read(DUE_SUSPECTS, values));
+      return rows.map(([target]) => stored(String(target)));
+    },
+
+    claim(target, limit, owner, lease, options = {}) {
+      const { held = [], suspects = false, maxBytes = Number.MAX_SAFE_INTEGER, now = null } = options;
+      const claim = { target, limit, owner, lease, held, suspects, maxBytes, now };
+      return singleWrite(observer, () => claimJobs(server, claim));
+    },
+
+    async renew(owner, jobs, lease, now) {
+      const rows = await write(RENEW, [lease, owner, jobs, now ?? null]);
+      const held = new Map(rows.map(([seq, renewed]) => [Number(seq), renewed === true]));
+      return {
+        renewed: jobs.filter((job) => held.get(job)),
+        lost: jobs.filter((job) => !held.has(job)),
+      };
+    },
+
+    settle: async (job, owner, outcome, now) =>
+      (await settle({ job, owner, outcome, next: null, now: now ?? null })).recorded,
+
+    finish: (job, owner, outcome, next, now) => settle({ job, owner, outcome, next, now: now ?? null }),
+
+    async recordHeartbeat(targets, now) {
+      await write(HEARTBEAT, [now, targets.map((target) => storable(target))]);
+    },
+
+    async expireOrphans(before, limit, error, now) {
+      const rows = await write(EXPIRE_ORPHANS, [before, limit, storable(error), now]);
+      return rows.map(([target]) => stored(String(target)));
+    },
+
+    async backlog() {
+      const [row] = await counted(backlogTally, () => server.readAlone(BACKLOG, []));
+      type Columns = [number, number, number, number | null, number | null];
+      const [open, dead, planned, receivedAt, runAt] = (row ?? [0, 0, 0, null, null]) as Columns;
+      return readBacklog({ open, dead, planned, receivedAt, runAt });
+    },
+
+    prune: (rule) =>
+      singleWrite(observer, () =>
+        rule.kind === 'bodies'
+          ? emptySlots(server, { ...rule, opens: bodies === 'slots' })
+          : pruneStep(server, rule),
+      ),
+
+    forgetKeys: (before, max) => singleWrite(observer, () => forgetKeys(server, before, max)),
+
+    marks: postgresMarks(server, notifier, observer, bodies),
+    enqueued: postgresEnqueued(server, notifier, observer, bodies),
+    relay: postgresRelay(server, notifier, observer, bodies),
+    deadLetters: (until, interval) => postgresDeadLetters(server, until, interval),
+
+    async clock() {
+      const [row] = await server.read(CLOCK, []);
+      return Number(row?.[0]);
+    },
+
+    async size() {
+      const [row] = await server.readAlone(SIZE, []);
+      return Number(row?.[0] ?? 0);
+    },
+
+    onWork: (listener) => notifier.listen('work', listener),
+
+    /** Waits for the accepted writes, then refuses later ones. */
+    async [Symbol.asyncDispose]() {
+      closed = true;
+      await Promise.all([appends[Symbol.asyncDispose](), settlements[Symbol.asyncDispose]()]);
+    },
+  };
+}
+
+/** Interval of the polls, in milliseconds. */
+const PAUSE = 5;
+/** Longer than any transaction of Portico, in milliseconds. */
+const TIMEOUT = STATEMENT_TIMEOUT + 1_000;
+
+/**
+ * The transactions that may be storing deliveries. An INSERT takes this lock before it takes a `seq`, and releases it only
+ * once its rows are visible.
+ */
+const WRITERS = {
+  name: 'delivery-writers',
+  text: `
+    SELECT virtualtransaction, pid FROM pg_locks
+    WHERE locktype = 'relation' AND relation = 'deliveries'::regclass AND mode = 'RowExclusiveLock' AND granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+};
+
+/**
+ * Waits for the transactions that were storing deliveries when it was called. After that every `seq` below one that was
+ * seen before is visible, or will never be. It takes no lock. Fails with StoreUnavailableError.
+ */
+export async function awaitEarlierWriters(server: Server): Promise<void> {
+  const deadline = performance.now() + TIMEOUT;
+  let awaited: ReadonlySet<unknown> | undefined;
+  for (;;) {
+    const rows = await server.readAlone(WRITERS, []);
+    const left = rows.filter(([transaction]) => awaited?.has(transaction) ?? true);
+    if (left.length === 0) return;
+    if (performance.now() > deadline) throw timedOut(left.map(([, pid]) => pid));
+    awaited = new Set(left.map(([transaction]) => transaction));
+    await delay(PAUSE);
+  }
+}
+
+function timedOut(pids: readonly unknown[]): StoreUnavailableError {
+  return new StoreUnavailableError(
+    `A transaction that may have stored deliveries has been open for ${TIMEOUT / 1_000} s, so their order is not ` +
+      `known yet. Wait for it, or end it: process ${pids.join(', ')} in pg_stat_activity`,
+  );
+}

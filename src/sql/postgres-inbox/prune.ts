@@ -1,0 +1,157 @@
+import { type PruneStep, type RemovalRule, rememberedFrom } from '../../inbox/prune.ts';
+import type { Statement } from '../postgres-pool/connection.ts';
+import { sqlState } from '../postgres-pool/faults.ts';
+import type { Server } from '../postgres-pool/server.ts';
+import { resize } from './append.ts';
+import { bodyLength, DELIVERY_BYTES } from './bodies.ts';
+import { REMOVE_ATTEMPTS } from './settle.ts';
+
+const FOREIGN_KEY_VIOLATION = '23503';
+/** Maximum number of entries that a step looks at. */
+export const WINDOW = 200;
+/** Maximum size of the bodies that a step removes, in bytes, unless the first one is larger. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
+export const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_size' };
+
+/** A rule in SQL: when it has work, its next entries behind the row `cursor`, and which of their deliveries go. */
+interface RuleSql {
+  readonly due: string;
+  /** The rule whose cursor holds for it too: behind that nothing is left for it. */
+  readonly behind?: RemovalRule['kind'];
+  readonly looked: string;
+  readonly goes: string;
+}
+
+/** Jobs in the order in which they ended; a delivery is removed at the entry of its last one. */
+const ENDED = `
+  looked AS MATERIALIZED (
+    SELECT finished_at AS at, seq, delivery FROM jobs
+    WHERE (finished_at, seq) > ((SELECT at FROM cursor), (SELECT seq FROM cursor)) AND finished_at < $2
+    ORDER BY finished_at, seq LIMIT ${WINDOW})`;
+
+/** `$2` is `before`, `$3` what else the rule has, `$4` what `rememberedFrom` gives. */
+const RULES: Readonly<Record<RemovalRule['kind'], RuleSql>> = {
+  ended: {
+    due: '$3::bigint IS NULL',
+    looked: ENDED,
+    goes: 'has.open = 0 AND has.ended_at < $2',
+  },
+  // Age has removed what lies behind its cursor; what it has left there comes again at the end of its last job.
+  excess: {
+    behind: 'ended',
+    due: '$3::bigint < (SELECT coalesce(sum(bytes), 0) FROM inbox_size)',
+    looked: ENDED,
+    goes: 'has.open = 0 AND has.dead = 0',
+  },
+  // What has a date in the future, from a clock that was wrong, holds up nobody.
+  unhandled: {
+    due: 'true',
+    looked: `
+      received AS MATERIALIZED (
+        SELECT received_at AS at, seq, seq AS delivery FROM deliveries
+        WHERE seq > (SELECT seq FROM cursor) ORDER BY seq LIMIT ${WINDOW}),
+      looked AS MATERIALIZED (
+        SELECT * FROM received
+        WHERE seq < coalesce((SELECT min(seq) FROM received WHERE at >= $2 AND at <= $3::bigint), seq + 1))`,
+    goes: 'has.jobs = 0 AND d.received_at < $2',
+  },
+};
+
+/**
+ * A step of a rule. Rows are found by `= ANY`, for which only an index serves, so the plan does not depend on statistics.
+ * A step of another process on the same rule makes this one find nothing.
+ */
+const prune = ({ due, behind, looked, goes }: RuleSql, byTime: boolean) => `
+  WITH own AS MATERIALIZED (
+    SELECT at, seq FROM retention_cursors WHERE rule = $1 AND ${due} FOR UPDATE SKIP LOCKED),
+  stored AS MATERIALIZED (
+    SELECT further.* FROM own, LATERAL (
+      SELECT own.at, own.seq${behind === undefined ? '' : ` UNION ALL SELECT at, seq FROM retention_cursors WHERE rule = '${behind}'`}
+      ORDER BY 1 DESC, 2 DESC LIMIT 1) AS further),
+  cursor AS MATERIALIZED (
+    ${byTime ? 'SELECT least(at, $2) AS at, CASE WHEN at > $2 THEN 0 ELSE seq END AS seq' : 'SELECT at, seq'} FROM stored),
+  ${looked},
+  weighed AS MATERIALIZED (
+    SELECT looked.*, row_number() OVER byAge AS nth, sum(body.bytes) OVER byAge AS total
+    FROM looked, LATERAL (
+      SELECT ${bodyLength('deliveries')} AS bytes FROM deliveries WHERE seq = looked.delivery OFFSET 0) AS body
+    WINDOW byAge AS (ORDER BY ${byTime ? 'at, seq' : 'seq'})),
+  taken AS MATERIALIZED (SELECT * FROM weighed WHERE nth = 1 OR total <= ${MAX_BYTES}),
+  old AS MATERIALIZED (
+    SELECT d.seq, has.jobs > 0 AND has.dead = 0 AS handled FROM deliveries AS d, LATERAL (
+      SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'open') AS open,
+        count(*) FILTER (WHERE status = 'dead') AS dead, max(finished_at) AS ended_at
+      FROM jobs WHERE delivery = d.seq OFFSET 0) AS has
+    WHERE d.seq = ANY (ARRAY(SELECT delivery FROM taken)) AND ${goes}
+    ORDER BY d.seq FOR UPDATE OF d),
+  remembered AS (
+    INSERT INTO remembered_keys (source, dedup_key, id, received_at)
+    SELECT * FROM (
+      SELECT source, dedup_key, id, received_at FROM deliveries
+      WHERE seq = ANY (ARRAY(SELECT seq FROM old WHERE handled)) OFFSET 0) AS handled
+    WHERE dedup_key IS NOT NULL AND received_at >= $4::bigint
+    ON CONFLICT DO NOTHING),
+  attempts_gone AS (${REMOVE_ATTEMPTS}),
+  jobs_gone AS (DELETE FROM jobs WHERE delivery = ANY (ARRAY(SELECT seq FROM old)) AND status <> 'open'),
+  gone AS (
+    DELETE FROM deliveries WHERE seq = ANY (ARRAY(SELECT seq FROM old)) RETURNING ${DELIVERY_BYTES} AS bytes),
+  resized AS (${resize('-', 'gone')}),
+  moved AS (
+    UPDATE retention_cursors SET
+      at = coalesce((SELECT at FROM taken ORDER BY nth DESC LIMIT 1), (SELECT at FROM cursor)),
+      seq = coalesce((SELECT seq FROM taken ORDER BY nth DESC LIMIT 1), (SELECT seq FROM cursor))
+    WHERE rule = $1 AND EXISTS (SELECT 1 FROM cursor))
+  SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM looked), (SELECT count(*) FROM taken)`;
+
+/** The statement of each rule. */
+export const PRUNE: Readonly<Record<RemovalRule['kind'], Statement>> = {
+  ended: { name: 'prune-ended', text: prune(RULES.ended, true) },
+  excess: { name: 'prune-excess', text: prune(RULES.excess, true) },
+  unhandled: { name: 'prune-unhandled', text: prune(RULES.unhandled, false) },
+};
+
+/** Takes a step of a rule. Rejects as `Server.write` does. */
+export async function pruneStep(server: Server, rule: RemovalRule): Promise<PruneStep> {
+  const more = rule.kind === 'excess' ? rule.maxBytes : rule.kind === 'unhandled' ? rule.now : null;
+  const step = async () => {
+    const [row = []] = await server.write(PRUNE[rule.kind], [
+      rule.kind,
+      rule.before,
+      more,
+      rememberedFrom(rule),
+    ]);
+    const [removed = 0, looked = 0, taken = 0] = row.map(Number);
+    return { removed, looked, isLast: taken === looked && looked < WINDOW };
+  };
+  try {
+    return await step();
+  } catch (error) {
+    // A job of one of the deliveries was reopened concurrently.
+    if (sqlState(error) !== FOREIGN_KEY_VIOLATION) throw error;
+    return step();
+  }
+}
+
+// What another process is forgetting is skipped.
+const FORGET = {
+  name: 'forget-keys',
+  text: `
+    WITH old AS MATERIALIZED (
+      SELECT seq FROM remembered_keys WHERE received_at < $1
+      ORDER BY received_at LIMIT ${WINDOW} FOR UPDATE SKIP LOCKED),
+    excess AS MATERIALIZED (
+      SELECT seq FROM remembered_keys WHERE seq <= (SELECT max(seq) FROM remembered_keys) - $2::bigint
+      ORDER BY seq LIMIT ${WINDOW} FOR UPDATE SKIP LOCKED),
+    gone AS (
+      DELETE FROM remembered_keys
+      WHERE seq = ANY (ARRAY(SELECT seq FROM old UNION SELECT seq FROM excess)) RETURNING 1)
+    SELECT count(*) FROM gone`,
+};
+
+/** Forgets keys of deliveries that were received before `before`, and the first ones while there are more than `max`. */
+export async function forgetKeys(server: Server, before: number, max: number): Promise<PruneStep> {
+  const [row] = await server.write(FORGET, [before, max]);
+  const removed = Number(row?.[0] ?? 0);
+  return { removed, looked: removed, isLast: removed < WINDOW };
+}

@@ -1,0 +1,219 @@
+import { type ClaimedJob, SUSPECT_DEATHS } from '../../inbox/delivery.ts';
+import type { Finished, Outcome } from '../../inbox/inbox.ts';
+import { HEAD_START } from '../inbox-sql.ts';
+import { storable } from '../postgres/text.ts';
+import type { Statement } from '../postgres-pool/connection.ts';
+import type { Server } from '../postgres-pool/server.ts';
+import { bodyLength } from './bodies.ts';
+import { CLAIMED, claimedJobs } from './claim.ts';
+import { timeOr } from './server-clock.ts';
+
+/** How an attempt ended. The job, its owner, its attempt and its deaths together are the fence. */
+export interface Settlement {
+  readonly job: ClaimedJob;
+  readonly owner: string;
+  readonly outcome: Outcome;
+  /** The claim of the next job with its order key; null: none. */
+  readonly next: { readonly lease: number; readonly maxBytes: number } | null;
+  /** Null: by the clock of the server. */
+  readonly now: number | null;
+}
+
+const NOW = timeOr('given.now');
+
+// Locked in the order of their numbers, so that statements with the same jobs never wait in a circle.
+const SETTLED = `
+    locked AS MATERIALIZED (
+      SELECT seq FROM jobs WHERE seq = ANY ($1::bigint[]) ORDER BY seq FOR UPDATE),
+    settled AS (
+      UPDATE jobs SET
+        owner = NULL,
+        status = CASE WHEN kind IN ('done', 'dead') THEN kind ELSE jobs.status END,
+        error = CASE WHEN kind IN ('released', 'died') THEN jobs.error ELSE given.error END,
+        due_at = CASE kind WHEN 'done' THEN jobs.due_at WHEN 'dead' THEN jobs.due_at
+          WHEN 'retry' THEN ${NOW} + given.wait ELSE ${NOW} - ${HEAD_START} END,
+        finished_at = CASE WHEN kind IN ('done', 'dead') THEN ${NOW} ELSE jobs.finished_at END,
+        attempts = jobs.attempts - CASE WHEN kind IN ('released', 'died') THEN 1 ELSE 0 END,
+        deaths = jobs.deaths + CASE kind WHEN 'died' THEN 1 ELSE 0 END,
+        duration = given.duration,
+        ended_by = CASE WHEN given.duration IS NULL THEN NULL ELSE jobs.owner END
+      FROM unnest($1::bigint[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bigint[], $7::bigint[],
+        $8::int[], $9::bigint[], $10::bigint[], $11::bigint[])
+        WITH ORDINALITY
+        AS given (seq, owner, attempt, kind, error, wait, now, deaths, duration, next_lease, max_bytes, nth)
+      WHERE (SELECT count(*) FROM locked) > 0 AND jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
+        AND jobs.deaths = given.deaths
+      RETURNING given.nth, given.owner, given.next_lease, given.max_bytes, ${NOW} AS now, jobs.seq, jobs.target, jobs.order_key)`;
+
+// The first job behind each one that has ended: the statement itself still sees that one open.
+const NEXT = `
+    first AS MATERIALIZED (
+      SELECT settled.*, (
+        SELECT seq FROM jobs
+        WHERE target = settled.target AND order_key = settled.order_key AND status = 'open' AND seq <> settled.seq
+        ORDER BY seq LIMIT 1) AS next
+      FROM settled WHERE next_lease IS NOT NULL),
+    free AS MATERIALIZED (
+      SELECT seq FROM jobs
+      WHERE seq = ANY (ARRAY(SELECT next FROM first)) AND status = 'open' AND owner IS NULL
+        AND due_at <= (SELECT min(now) FROM first) AND deaths < ${SUSPECT_DEATHS}
+      ORDER BY seq FOR UPDATE SKIP LOCKED),
+    claimed AS (
+      UPDATE jobs SET owner = first.owner, claimed_at = first.now, due_at = first.now + first.next_lease,
+        attempts = jobs.attempts + 1, waits = false
+      FROM first JOIN free ON free.seq = first.next
+      WHERE jobs.seq = free.seq
+        AND (SELECT ${bodyLength('deliveries')} FROM deliveries WHERE deliveries.seq = jobs.delivery) <= first.max_bytes
+      RETURNING first.nth, jobs.seq, jobs.attempts, jobs.deaths, true AS ordered, jobs.delivery)`;
+
+/** A statement that settles jobs. It may record entries in their histories, and claim the next ones with their keys. */
+function settling(name: string, { records = false, claims = false }): Statement {
+  const parts = [SETTLED, ...(records ? [recorded(12)] : []), ...(claims ? [NEXT] : [])];
+  const rows = claims
+    ? `SELECT settled.nth, claimed.seq, claimed.attempts, claimed.deaths, claimed.ordered,
+      ${CLAIMED}
+    FROM settled LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) USING (nth)`
+    : 'SELECT nth FROM settled';
+  return { name, text: `WITH ${parts.join(', ')} ${rows}` };
+}
+
+const SETTLE = settling('settle', {});
+const SETTLE_AND_RECORD = settling('settle-and-record', { records: true });
+const FINISH = settling('finish', { claims: true });
+const FINISH_AND_RECORD = settling('finish-and-record', { records: true, claims: true });
+
+const IS_SETTLED = {
+  name: 'is-settled',
+  text: `
+    SELECT 1 FROM jobs
+    WHERE seq = $1 AND owner IS NULL AND attempts = $2 AND deaths = $3 AND status = $4`,
+};
+
+/** Records outcomes in one statement; resolves to whether each was recorded, and to the next job that it claimed. */
+export async function settleAll(
+  server: Server,
+  settlements: readonly Settlement[],
+): Promise<readonly Finished[]> {
+  const claims = settlements.some(({ next }) => next !== null);
+  const values = [
+    settlements.map(({ job }) => job.job),
+    settlements.map(({ owner }) => owner),
+    settlements.map(({ job }) => job.attempt),
+    settlements.map(({ outcome }) => outcome.kind),
+    settlements.map(({ outcome }) => ('error' in outcome ? storable(outcome.error) : null)),
+    settlements.map(({ outcome }) => (outcome.kind === 'retry' ? outcome.wait : 0)),
+    settlements.map(({ now }) => now),
+    settlements.map(({ job }) => job.deaths),
+    settlements.map(successDuration),
+    settlements.map(({ next }) => next?.lease ?? null),
+    settlements.map(({ next }) => next?.maxBytes ?? null),
+  ];
+  const entries = entriesOf(settlements);
+  const rows = await (entries === undefined
+    ? server.write(claims ? FINISH : SETTLE, values)
+    : server.write(claims ? FINISH_AND_RECORD : SETTLE_AND_RECORD, [...values, ...entries]));
+  const recorded = new Set(rows.map(([nth]) => nth));
+  const claimed = rows.filter((row) => typeof row[1] === 'number');
+  const jobs = await claimedJobs(
+    server,
+    claimed.map(([nth, ...row]) => [settlements[Number(nth) - 1]?.job.target ?? '', row]),
+  );
+  const next = new Map(claimed.map(([nth], i) => [nth, jobs[i]]));
+  return settlements.map((_, i) =>
+    recorded.has(i + 1) ? { recorded: true, next: next.get(i + 1) } : { recorded: false },
+  );
+}
+
+const isReleased = ({ kind }: Outcome) => kind === 'released' || kind === 'died';
+
+/** Whether this outcome is recorded already: an earlier try may have committed without an answer. */
+export async function isSettled(
+  server: Server,
+  { job: { job, attempt, deaths }, outcome }: Settlement,
+): Promise<boolean> {
+  const attempts = isReleased(outcome) ? attempt - 1 : attempt;
+  const died = outcome.kind === 'died' ? 1 : 0;
+  const status = outcome.kind === 'done' || outcome.kind === 'dead' ? outcome.kind : 'open';
+  const rows = await server.read(IS_SETTLED, [job, attempts, deaths + died, status]);
+  return rows.length > 0;
+}
+
+/**
+ * The parts of a statement that add entries to the histories of jobs: of those settlements whose number is in `settled` as
+ * `nth`. The values of the entries begin with the parameter `first`. The rows that a statement adds are not visible to it,
+ * hence one fewer of the old ones stays.
+ */
+function recorded(first: number): string {
+  const types = ['bigint', 'bigint', 'int', 'text', 'bigint', 'bigint', 'text', 'int', 'text', 'text', 'int'];
+  const arrays = types.map((type, i) => `$${first + i}::${type}[]`).join(', ');
+  return `
+    entries AS MATERIALIZED (
+      SELECT given.* FROM unnest(${arrays})
+        AS given (nth, job, attempt, outcome, now, duration, process, status, answer, error, kept)
+      JOIN settled USING (nth)),
+    recorded AS (
+      INSERT INTO attempts (job, attempt, outcome, started_at, duration, process, status, answer, error)
+      SELECT job, attempt, outcome, ${timeOr('now')} - duration, duration, process, status, answer, error
+      FROM entries WHERE kept > 0 ORDER BY nth),
+    trimmed AS (
+      DELETE FROM attempts WHERE seq = ANY (ARRAY(
+        SELECT old.seq FROM entries, LATERAL (
+          SELECT seq FROM attempts WHERE attempts.job = entries.job ORDER BY job DESC, seq DESC
+          OFFSET greatest(kept - 1, 0)) AS old)))`;
+}
+
+/** A success without an answer is in the columns of its job, and a death recorded by a trigger. */
+function isEntry({ outcome: { kind, trace } }: Settlement): boolean {
+  return trace !== undefined && (kind !== 'done' || trace.answer !== null) && kind !== 'died';
+}
+
+/** The duration that goes to the column of the job. */
+function successDuration(settlement: Settlement): number | null {
+  const { kind, trace } = settlement.outcome;
+  return kind === 'done' && trace !== undefined && !isEntry(settlement) ? trace.duration : null;
+}
+
+/** The values of the entries of settlements; undefined when none has one. */
+function entriesOf(settlements: readonly Settlement[]): readonly unknown[] | undefined {
+  const entries = settlements.flatMap((settlement, i) => {
+    const { job, now, owner, outcome } = settlement;
+    const { kind, trace } = outcome;
+    if (trace === undefined || !isEntry(settlement)) return [];
+    const { answer, duration, kept } = trace;
+    const body = storable(answer?.body ?? null);
+    const error = 'error' in outcome ? storable(outcome.error) : null;
+    return [
+      [
+        i + 1,
+        job.job,
+        job.attempt,
+        kind,
+        now,
+        duration,
+        owner,
+        answer?.status ?? null,
+        body,
+        error,
+        kept,
+      ] as const,
+    ];
+  });
+  const [first] = entries;
+  return first?.map((_, column) => entries.map((entry) => entry[column]));
+}
+
+/** More successes than this are not kept when a job is replayed again and again. */
+const MAX_REPLAYED = 1_000;
+
+/** Before a replay: makes entries of the successes of the delivery with the id $1 whose jobs are among the targets $2. */
+export const KEEP_SUCCESSES = `
+  INSERT INTO attempts (job, attempt, outcome, started_at, duration, process)
+  SELECT seq, attempts, 'done', finished_at - duration, duration, ended_by FROM jobs
+  WHERE delivery = (SELECT seq FROM deliveries WHERE id = $1) AND duration IS NOT NULL AND target = ANY ($2::text[])
+    AND (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs AS other WHERE other.delivery = jobs.delivery) = 0
+    AND (SELECT count(*) FROM attempts WHERE job = jobs.seq) < ${MAX_REPLAYED}`;
+
+/** Removes the entries of the deliveries that are in `old`. */
+export const REMOVE_ATTEMPTS = `
+  DELETE FROM attempts WHERE job = ANY (ARRAY(
+    SELECT seq FROM jobs WHERE delivery = ANY (ARRAY(SELECT seq FROM old))))`;

@@ -1,0 +1,148 @@
+import { DatabaseOpenError } from '../../core/errors.ts';
+import { serverUrls } from '../database.ts';
+import { Connection, type ConnectOptions, ReadOnlyServerError } from './connection.ts';
+import { describeFault } from './faults.ts';
+
+/** The next server is tried beside one that has not answered for this long, in milliseconds. */
+const NEXT_SERVER_DELAY = 250;
+
+/** Opens a connection to a server; rejects as `Connection.open` does. */
+export type Connect = () => Promise<Connection>;
+
+/**
+ * Opens connections to the first server of `url` that accepts writes, or that answers if `readOnly`. With several servers
+ * it starts with the one that was used last. Rejects when none is usable.
+ */
+export function connector(url: string, options: ConnectOptions = {}): Connect {
+  const servers = serverUrls(url).map((one) => () => Connection.open(one, options));
+  const [only, ...others] = servers;
+  if (only !== undefined && others.length === 0) return only;
+  let first = 0;
+  return async () => {
+    // A concurrent call may change `first`.
+    const begin = first;
+    const found = await firstOf([...servers.slice(begin), ...servers.slice(0, begin)]);
+    first = (begin + found.nth) % servers.length;
+    return found.connection;
+  };
+}
+
+interface Found {
+  readonly nth: number;
+  readonly connection: Connection;
+}
+
+/** The first connection that opens; an attempt starts when the one before it fails, or after `NEXT_SERVER_DELAY`. */
+function firstOf(attempts: readonly Connect[]): Promise<Found> {
+  const { promise, resolve, reject } = Promise.withResolvers<Found>();
+  const errors: unknown[] = [];
+  let begun = 0;
+  let done = false;
+  let timer: NodeJS.Timeout | undefined;
+  const begin = () => {
+    clearTimeout(timer);
+    const nth = begun;
+    const attempt = attempts[nth];
+    if (done || attempt === undefined) return;
+    begun++;
+    timer = setTimeout(begin, NEXT_SERVER_DELAY);
+    attempt().then(
+      (connection) => {
+        if (done) return void connection[Symbol.asyncDispose]();
+        done = true;
+        clearTimeout(timer);
+        resolve({ nth, connection });
+      },
+      (error: unknown) => {
+        errors.push(error);
+        if (!done && errors.length === attempts.length) reject(noneOf(errors));
+        begin();
+      },
+    );
+  };
+  begin();
+  return promise;
+}
+
+/** The reason why no server is usable; the error of a broken one is more useful than that of a replica. */
+function noneOf(errors: readonly unknown[]): unknown {
+  const telling = errors.find((error) => !(error instanceof ReadOnlyServerError));
+  if (telling === undefined)
+    return new ReadOnlyServerError('all servers are replicas that cannot be written to');
+  return new Error(`none of ${errors.length} servers takes writes: ${describeFault(telling)}`, {
+    cause: telling,
+  });
+}
+
+/** The oldest supported version of the server. */
+const OLDEST = 130_000;
+
+/** Advice for the errors of a first start, by SQLSTATE or code. */
+const ADVICE: Readonly<Record<string, string>> = {
+  '28000': 'Check the user and how the server lets it in (pg_hba.conf).',
+  '28P01': 'Check the user and the password.',
+  '25006': 'Name the primary in the URL, or turn default_transaction_read_only off.',
+  '3D000': 'Create the database first.',
+  '42501':
+    'The user must be allowed to create tables and to write to them: make it the owner of the database.',
+  '53300': 'Raise max_connections of the server; each process takes up to ten.',
+  '57P03': 'Start again when the server is ready.',
+  READ_ONLY_SERVER: 'Name the primary in the URL.',
+};
+
+/** Opens a connection to a primary of a supported version that is a session of its own. Rejects with the error that `openFailure` describes. */
+export async function openFirst(url: string): Promise<Connection> {
+  const connection = await connector(url, { checkSession: true })();
+  try {
+    await checkServer(connection);
+    return connection;
+  } catch (error) {
+    await connection[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/**
+ * Fails with DatabaseOpenError when connections to one of the replicas in a URL are no sessions of their own. One that
+ * does not answer may come back.
+ */
+export async function checkReplica(url: string): Promise<void> {
+  await Promise.all(serverUrls(url).map(checkSession));
+}
+
+async function checkSession(url: string): Promise<void> {
+  try {
+    await using _ = await connector(url, { readOnly: true, checkSession: true })();
+  } catch (cause) {
+    if (!(cause instanceof DatabaseOpenError)) return;
+    throw new DatabaseOpenError(`The PostgreSQL replica cannot be used: ${cause.message}`, { cause });
+  }
+}
+
+/** The error of a database that cannot be opened, with advice, without the URL: it can hold a password. */
+export function openFailure(cause: unknown): DatabaseOpenError {
+  const advice = ADVICE[String((cause as { readonly code?: unknown } | undefined)?.code)];
+  return new DatabaseOpenError(
+    `The PostgreSQL database cannot be opened: ${describeFault(cause)}${advice === undefined ? '' : `. ${advice}`}`,
+    { cause },
+  );
+}
+
+/** Runs `work` on a connection of its own and closes it. Fails with DatabaseOpenError. */
+export async function onFirst<T>(url: string, work: (connection: Connection) => Promise<T>): Promise<T> {
+  try {
+    await using connection = await openFirst(url);
+    return await work(connection);
+  } catch (cause) {
+    throw openFailure(cause);
+  }
+}
+
+/** Throws DatabaseOpenError for a server that is too old. */
+async function checkServer(connection: Connection): Promise<void> {
+  const [row] = await connection.run({ text: `SELECT current_setting('server_version_num')::int` }, []);
+  const [version = 0] = (row ?? []) as [number?];
+  if (version < OLDEST) {
+    throw new DatabaseOpenError(`the server is too old; it takes PostgreSQL ${OLDEST / 10_000} or newer.`);
+  }
+}

@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PACKAGE_ROOT } from '../../core/package-root.ts';
+import { migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
+import type { Connection } from '../postgres-pool/connection.ts';
+import { sqlState } from '../postgres-pool/faults.ts';
+
+const FOLDER = new URL('src/sql/postgres/migrations/', PACKAGE_ROOT);
+/**
+ * Applies the pending files of `migrations/` in order, under a lock and in one transaction, so that a failure changes
+ * nothing. Only an index on a table that was there before is built first, while others write: what came before it is then
+ * committed. Resolves to the applied files. Throws DatabaseOpenError for a database that a newer version has migrated, or
+ * with an unfinished move unless `moving` is `expected`.
+ */
+export async function migrate(connection: Connection, moving?: 'expected'): Promise<readonly string[]> {
+  // Most starts find nothing to do and need no lock.
+  if ((await pendingMigrations(connection, moving)).length === 0) return [];
+  return withMigrationLock(connection, async () => {
+    const pending = await pendingMigrations(connection, moving);
+    try {
+      await applyFiles(connection, pending);
+      return pending;
+    } catch (error) {
+      if (!connection.lost) await connection.run({ text: 'ROLLBACK' }, undefined);
+      throw error;
+    }
+  });
+}
+
+async function applyFiles(connection: Connection, names: readonly string[]): Promise<void> {
+  const command = (text: string) => connection.run({ text }, undefined);
+  const tables = await tablesOf(connection);
+  await command('BEGIN');
+  await command('CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)');
+  for (const name of names) {
+    const sql = readMigration(FOLDER, name);
+    // In a database without any migration everything is new.
+    const indexes = tables.has('migrations') ? indexesOf(sql).filter(({ table }) => tables.has(table)) : [];
+    if (indexes.length > 0) await command('COMMIT');
+    for (const index of indexes) await buildConcurrently(connection, index);
+    if (indexes.length > 0) await command('BEGIN');
+    await command(unlessBuilt(sql));
+    const record = { text: 'INSERT INTO migrations (name, applied_at) VALUES ($1, $2)' };
+    await connection.run(record, [name, Date.now()]);
+  }
+  await command('COMMIT');
+}
+
+/** The tables that unqualified names find now. */
+async function tablesOf(connection: Connection): Promise<ReadonlySet<string>> {
+  const text = 'SELECT relname FROM pg_class WHERE pg_table_is_visible(oid)';
+  return new Set((await connection.run({ text }, [])).map(([name]) => String(name)));
+}
+
+/** The files that were not applied yet; changes nothing. Throws as `migrate` does. */
+export async function pendingMigrations(
+  connection: Connection,
+  moving?: 'expected',
+): Promise<readonly string[]> {
+  const files = migrationFiles(FOLDER);
+  const [exists] = await connection.run({ text: `SELECT to_regclass('migrations') IS NOT NULL` }, []);
+  if (exists?.[0] !== true) return files;
+  const rows = await connection.run({ text: 'SELECT name FROM migrations' }, []);
+  return pendingFiles(
+    files,
+    rows.map(([name]) => String(name)),
+    moving,
+  );
+}
+
+const CREATE_INDEX = /^CREATE (?<unique>UNIQUE )?INDEX (?<name>\w+) ON (?<table>\w+)(?<rest>[^;]*);/gm;
+const UNDEFINED_COLUMN = '42703';
+
+/** An index that a migration creates. */
+export interface MigrationIndex {
+  readonly name: string;
+  readonly table: string;
+  /** Creates it while others write, unless it exists; for use outside a transaction. */
+  readonly concurrently: string;
+}
+
+/** The indexes that the SQL of a migration creates. */
+export function indexesOf(sql: string): readonly MigrationIndex[] {
+  return Array.from(sql.matchAll(CREATE_INDEX), ({ groups }) => {
+    const { unique = '', name = '', table = '', rest = '' } = groups ?? {};
+    const concurrently = `CREATE ${unique}INDEX CONCURRENTLY IF NOT EXISTS ${name} ON ${table}${rest}`;
+    return { name, table, concurrently };
+  });
+}
+
+/** The SQL of a migration, with its indexes left alone that exist already. */
+export function unlessBuilt(sql: string): string {
+  return sql.replace(CREATE_INDEX, 'CREATE $<unique>INDEX IF NOT EXISTS $<name> ON $<table>$<rest>;');
+}
+
+/**
+ * Builds an index while others write: without this, writes would wait until it is built. It is left to the migration
+ * when that adds a column which the index needs. What an interrupted build has left is replaced.
+ */
+export async function buildConcurrently(connection: Connection, index: MigrationIndex): Promise<void> {
+  const valid = { text: 'SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)' };
+  const [row] = await connection.run(valid, [index.name]);
+  if (row?.[0] === false) {
+    await connection.run({ text: `DROP INDEX CONCURRENTLY ${index.name}` }, undefined);
+  }
+  try {
+    await connection.run({ text: index.concurrently }, undefined);
+  } catch (error) {
+    if (sqlState(error) !== UNDEFINED_COLUMN) throw error;
+  }
+}
+
+/** The advisory lock that serialises processes that migrate at the same time; an arbitrary number. */
+const LOCK = 7_067_842_643;
+/** Longer than any wait of a migration, in milliseconds. */
+const TIMEOUT = 600_000;
+/** Time between two attempts at the lock, in milliseconds. */
+const INTERVAL = 50;
+
+/**
+ * Runs `work` under the lock of migrations, without a limit of time for its statements. Others that want the lock ask
+ * again and again: an index that is built concurrently would wait for a statement that waits for the lock.
+ */
+export async function withMigrationLock<T>(connection: Connection, work: () => Promise<T>): Promise<T> {
+  const set = (values: readonly unknown[]) =>
+    connection.run(
+      { text: `SELECT set_config('statement_timeout', $1, false), set_config('lock_timeout', $2, false)` },
+      values,
+    );
+  const limits = `SELECT current_setting('statement_timeout'), current_setting('lock_timeout')`;
+  const [before = []] = await connection.run({ text: limits }, []);
+  await takeLock(connection);
+  try {
+    await set(['0', String(TIMEOUT)]);
+    return await work();
+  } finally {
+    if (!connection.lost) {
+      await set(before);
+      await connection.run({ text: `SELECT pg_advisory_unlock(${LOCK})` }, []);
+    }
+  }
+}
+
+async function takeLock(connection: Connection): Promise<void> {
+  for (const deadline = performance.now() + TIMEOUT; ; await sleep(INTERVAL)) {
+    const [row] = await connection.run({ text: `SELECT pg_try_advisory_lock(${LOCK})` }, []);
+    if (row?.[0] === true) return;
+    if (performance.now() > deadline) throw new Error('another process is migrating the database');
+  }
+}

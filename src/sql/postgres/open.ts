@@ -1,0 +1,87 @@
+import { UserEventFeed } from '../../relations/events.ts';
+import { type Database, type OpenOptions, PING } from '../database.ts';
+import { EventRetention } from '../event-retention.ts';
+import { requireNothingPending } from '../migration-files.ts';
+import { unobserved } from '../observer.ts';
+import { PostgresDeliveryLog } from '../postgres-inbox/delivery-log.ts';
+import { postgresInbox } from '../postgres-inbox/inbox.ts';
+import { checkReplica, connector, onFirst } from '../postgres-pool/connector.ts';
+import { Server } from '../postgres-pool/server.ts';
+import { postgresApiTokens, postgresAuditStore } from './access-stores.ts';
+import { migrate, pendingMigrations } from './migrate.ts';
+import { Notifier, PROCESSES } from './notifier.ts';
+import { PostgresUserEventLog } from './user-event-log.ts';
+import { indexUsers } from './user-lists.ts';
+import { UserReads } from './user-reads.ts';
+import { PostgresUserStore } from './user-store.ts';
+import { COMMIT_NOTHING, checkDeliveries } from './write-queue.ts';
+
+/** How long a command waits for a connection, in milliseconds: nobody would ask again for it. */
+const ALONE_WAIT = 10_000;
+/** Minimum time between two polls for events of users, in milliseconds, as between two notifications. */
+const FEED_PAUSE = 20;
+
+/**
+ * Opens a PostgreSQL database and migrates it; without `mayMigrate` an outdated schema is an error. Any number of
+ * processes may open the same database. Fails with DatabaseOpenError.
+ */
+export async function openPostgres(url: string, options: OpenOptions): Promise<Database> {
+  const { observer = unobserved, replica, mayMigrate = true, forService = false, userIndexes } = options;
+  const { userEvents } = options;
+  await onFirst(url, async (connection) => {
+    if (mayMigrate) await migrate(connection);
+    else requireNothingPending(await pendingMigrations(connection));
+    if (userIndexes) await indexUsers(connection, userIndexes);
+    if (forService) await connection.run(COMMIT_NOTHING, []);
+  });
+  if (replica !== undefined) await checkReplica(replica.url);
+
+  const connect = connector(url);
+  const server = forService ? new Server(connect) : new Server(connect, undefined, ALONE_WAIT);
+  const notifier = new Notifier(connect);
+  await notifier.open();
+  const events = new PostgresUserEventLog(server);
+  const userFeed = new UserEventFeed(events, FEED_PAUSE);
+  const retention = userEvents && new EventRetention(events, userEvents);
+  notifier.listen('users', () => userFeed.wake());
+  const reads = new UserReads(server, replica);
+  const users = new PostgresUserStore({
+    server,
+    reads,
+    observer,
+    search: userIndexes?.search ?? 'none',
+    onChanged() {
+      userFeed.wake();
+      notifier.notify('users');
+    },
+  });
+  const inbox = postgresInbox(server, notifier, observer, options.partitions ? 'slots' : 'rows');
+  return {
+    users,
+    userFeed,
+    userEvents: events,
+    inbox,
+    deliveries: new PostgresDeliveryLog(server, notifier, observer),
+    apiTokens: postgresApiTokens(server, observer),
+    async processes() {
+      const rows = await server.readAlone({ text: PROCESSES }, []);
+      return rows.map(([name, since]) => ({ name: String(name), since: Number(since) }));
+    },
+    audit: postgresAuditStore(server, observer),
+    async ping() {
+      await server.read({ name: 'ping', text: PING }, []);
+    },
+    async pingWriter() {
+      await Promise.all([users.commitNothing(), checkDeliveries(server)]);
+    },
+    writeDelay: () => users.writeDelay,
+    // A lost connection is reopened; the server itself answers for the durability of its commits.
+    failed: new AbortController().signal,
+    async [Symbol.asyncDispose]() {
+      userFeed[Symbol.dispose]();
+      await retention?.[Symbol.asyncDispose]();
+      await Promise.all([users, inbox].map((each) => each[Symbol.asyncDispose]()));
+      await Promise.all([notifier, reads, server].map((each) => each[Symbol.asyncDispose]()));
+    },
+  };
+}

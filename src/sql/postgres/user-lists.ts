@@ -1,0 +1,140 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { StoreUnavailableError } from '../../core/errors.ts';
+import type { TextField, UserLists } from '../../relations/lists.ts';
+import type { SearchLevel } from '../../relations/user.ts';
+import {
+  duplicateEmails,
+  type ListDialect,
+  MAX_DUPLICATES,
+  neededIndexes,
+  packRows,
+  USER_INDEXES,
+  type UserIndex,
+  type UserIndexOptions,
+} from '../list-plan.ts';
+import type { Connection } from '../postgres-pool/connection.ts';
+import { userLists } from '../user-lists.ts';
+import type { UserReads } from './user-reads.ts';
+
+/** Users that are counted in one statement. */
+const SLICE = 200_000;
+
+/** What names the state of all users: the number of changes and the moment of the last one. */
+export const USERS_STATE = `(SELECT sum(n) || '.' || max(changed_at) FROM user_changes)`;
+
+const CURSOR_KEY = { name: 'cursor-key', text: `SELECT bytes FROM secrets WHERE name = 'cursor'` };
+
+/** Lower case without a locale folds A to Z and nothing else, and the order is that of the bytes. */
+const foldedKey = (field: TextField) => `lower(${field} COLLATE "C")`;
+
+const containing = (fields: readonly TextField[], text: string, bind: (value: string) => string) => {
+  const pattern = bind(`%${text.replace(/[\\%_]/g, '\\$&')}%`);
+  return `(${fields.map((field) => `${foldedKey(field)} LIKE ${pattern}`).join(' OR ')})`;
+};
+
+/** The words of PostgreSQL. */
+export const postgresLists: ListDialect = {
+  placeholder(nth, value) {
+    const sample = Array.isArray(value) ? value[0] : value;
+    return `$${nth}::${typeof sample === 'number' ? 'bigint' : 'text'}${Array.isArray(value) ? '[]' : ''}`;
+  },
+  key: (field) => (field === 'id' ? 'id' : foldedKey(field)),
+  isOneOf: (key, values, bind) => `${key} = ANY (${bind(values)})`,
+  contains: containing,
+  containing,
+  state: USERS_STATE,
+  json: (fields) =>
+    `'{' || ${fields
+      .map((field) => `'"${field}":' || ${field === 'id' ? 'id' : `to_json(${field})::text`}`)
+      .join(` || ',' || `)} || '}'`,
+};
+
+/** The lists of the users in a PostgreSQL database. */
+export function postgresUserLists(reads: UserReads, search: SearchLevel): UserLists {
+  return userLists({
+    dialect: postgresLists,
+    search,
+    slice: SLICE,
+    rows: ({ text, values, isLong }) => reads.run({ text }, values, isLong),
+    page: async ({ text, values, isLong }, { limit, backwards }) =>
+      packRows(await reads.run({ text }, values, isLong), limit, backwards),
+    async cursorKey() {
+      const [row] = await reads.run(CURSOR_KEY, []);
+      const key = row?.[0];
+      if (!(key instanceof Uint8Array))
+        throw new StoreUnavailableError('The database has no key for cursors');
+      return key;
+    },
+  });
+}
+
+/** The advisory lock that serialises processes that change indexes; an arbitrary number. */
+const LOCK = 7_067_842_645;
+/** Delay before the lock is asked for again, in milliseconds. */
+const PAUSE = 100;
+
+/** What each index is on; the id makes it give users in the order of lists. */
+const DEFINITIONS: Readonly<Record<UserIndex, string>> = {
+  users_name: 'users (lower(name COLLATE "C"), id)',
+  users_email: 'users (lower(email COLLATE "C"), id)',
+  users_email_unique: 'users (lower(email COLLATE "C"))',
+  users_text: 'users USING gin (lower(name COLLATE "C") gin_trgm_ops, lower(email COLLATE "C") gin_trgm_ops)',
+};
+
+/** The indexes that are there, and whether each can be used: one whose making was cut off cannot. */
+const EXISTING = {
+  text: `SELECT relname, indisvalid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+    WHERE indrelid = 'users'::regclass AND relname = ANY ($1::text[])`,
+};
+
+/**
+ * Makes the indexes that the options need and removes the others, while other processes write. Only one process at a
+ * time does so. It asks for the lock again and again, because the making of an index waits for whoever waits for a lock.
+ */
+export async function indexUsers(connection: Connection, options: UserIndexOptions): Promise<void> {
+  const command = (text: string) => connection.run({ text }, undefined);
+  const needed = neededIndexes(options);
+  const wrong = async () => {
+    const rows = await connection.run(EXISTING, [USER_INDEXES]);
+    const found = new Map(rows.map(([name, isValid]) => [name, isValid]));
+    return USER_INDEXES.filter((name) => found.get(name) !== (needed.has(name) || undefined));
+  };
+  if ((await wrong()).length === 0) return;
+  await command('SET statement_timeout = 0; SET lock_timeout = 0');
+  while (!(await connection.run({ text: `SELECT pg_try_advisory_lock(${LOCK})` }, []))[0]?.[0])
+    await delay(PAUSE);
+  for (const name of await wrong()) {
+    await command(`DROP INDEX CONCURRENTLY IF EXISTS ${name}`);
+    if (!needed.has(name)) continue;
+    if (name === 'users_text') await command('CREATE EXTENSION IF NOT EXISTS pg_trgm');
+    if (name === 'users_email_unique') await makeUnique(connection, DEFINITIONS[name]);
+    else await command(`CREATE INDEX CONCURRENTLY ${name} ON ${DEFINITIONS[name]}`);
+  }
+  // An index of an expression has no statistics before: the planner would take a prefix for rare, and read all matches.
+  await command('ANALYZE users');
+  await command(`SELECT pg_advisory_unlock(${LOCK})`);
+}
+
+const DUPLICATES = {
+  text: `SELECT lower(email COLLATE "C"), string_agg(id::text, ', ' ORDER BY id) FROM users
+    GROUP BY 1 HAVING count(*) > 1 ORDER BY min(id) LIMIT ${MAX_DUPLICATES + 1}`,
+};
+
+/** Makes the index of unique emails; where there are duplicates, or come meanwhile, it fails and says which. */
+async function makeUnique(connection: Connection, definition: string): Promise<void> {
+  const refuseDuplicates = async () => {
+    const rows = await connection.run(DUPLICATES, []);
+    if (rows.length > 0) throw duplicateEmails(rows.map(([email, ids]) => [String(email), String(ids)]));
+  };
+  await refuseDuplicates();
+  try {
+    await connection.run(
+      { text: `CREATE UNIQUE INDEX CONCURRENTLY users_email_unique ON ${definition}` },
+      undefined,
+    );
+  } catch (error) {
+    await connection.run({ text: 'DROP INDEX CONCURRENTLY IF EXISTS users_email_unique' }, undefined);
+    await refuseDuplicates();
+    throw error;
+  }
+}

@@ -1,0 +1,41 @@
+import type { Replica } from '../database.ts';
+import type { Row, Statement } from '../postgres-pool/connection.ts';
+import { connector } from '../postgres-pool/connector.ts';
+import { Server, type ServerSize } from '../postgres-pool/server.ts';
+
+/** Five connections: a replica serves reads of users only. */
+const REPLICA: ServerSize = { shared: 3, alone: 2 };
+
+/** Reads users from the replica, if there is one that has this process's own writes and answers; else from the primary. */
+export class UserReads implements AsyncDisposable {
+  readonly #primary: Server;
+  readonly #replica: Server | undefined;
+  readonly #readYourWrites: number;
+  #wroteAt = Number.NEGATIVE_INFINITY;
+
+  constructor(primary: Server, replica: Replica | undefined) {
+    this.#primary = primary;
+    this.#readYourWrites = replica?.readYourWrites ?? 0;
+    if (replica !== undefined)
+      this.#replica = new Server(connector(replica.url, { readOnly: true }), REPLICA);
+  }
+
+  /** Called after each write of a user by this process. */
+  wrote(): void {
+    this.#wroteAt = performance.now();
+  }
+
+  /** Runs a read; a `long` one has a connection of its own. Fails with StoreUnavailableError. */
+  run(statement: Statement, values: readonly unknown[], long = false): Promise<readonly Row[]> {
+    const from = (server: Server) =>
+      long ? server.readAlone(statement, values) : server.read(statement, values);
+    if (this.#replica === undefined || performance.now() - this.#wroteAt < this.#readYourWrites) {
+      return from(this.#primary);
+    }
+    return from(this.#replica).catch(() => from(this.#primary));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#replica?.[Symbol.asyncDispose]();
+  }
+}

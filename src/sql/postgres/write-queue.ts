@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { BatchQueue, type WriteResult } from '../batch-queue.ts';
+import type { DatabaseObserver } from '../observer.ts';
+import { isValueError } from '../postgres-pool/faults.ts';
+import { type Server, writeFailure } from '../postgres-pool/server.ts';
+
+/** Runs all writes of a batch in one statement; resolves to the result of each. */
+type RunBatch<W, R> = (writes: readonly W[]) => Promise<readonly R[]>;
+
+interface WriteQueueOptions<W> {
+  /** Maximum number of batches in flight, each on a connection of its own; default 1. */
+  readonly concurrency?: number;
+  readonly observer: DatabaseObserver;
+  /** Maximum time that a write waits to be sent, in milliseconds; then it may wait as long for a connection. */
+  readonly maxWait: number;
+  /** The size of a write in bytes, for writes that can exceed a statement's limit together; default 0. */
+  sizeOf?(write: W): number;
+}
+
+/** Maximum size of a batch in bytes; PostgreSQL limits a message to 1 GiB. A single write may be larger. */
+const MAX_BYTES = 32 * 1024 * 1024;
+
+/** A queue for writes of one kind; each batch is one statement. */
+export function writeQueue<W, R>(
+  run: RunBatch<W, R>,
+  { concurrency = 1, observer, maxWait, sizeOf = () => 0 }: WriteQueueOptions<W>,
+): BatchQueue<W, R> {
+  const isTooLarge = (writes: readonly W[]) =>
+    writes.reduce((sum, write) => sum + sizeOf(write), 0) > MAX_BYTES;
+
+  /** A batch with an invalid value stored nothing; it is bisected until the invalid write fails alone. */
+  async function results(writes: readonly W[]): Promise<readonly WriteResult<R>[]> {
+    if (writes.length > 1 && isTooLarge(writes)) return halves(writes);
+    try {
+      return (await run(writes)).map((rows) => ({ rows }));
+    } catch (error) {
+      if (writes.length > 1 && isValueError(error)) return halves(writes);
+      const failure = writeFailure(error);
+      return writes.map(() => ({ error: failure }));
+    }
+  }
+
+  async function halves(writes: readonly W[]): Promise<readonly WriteResult<R>[]> {
+    const middle = writes.length >> 1;
+    return [...(await results(writes.slice(0, middle))), ...(await results(writes.slice(middle)))];
+  }
+
+  return new BatchQueue({
+    send: (writes, done) => void results(writes).then((all) => done({ results: all })),
+    observer,
+    concurrency,
+    maxWait,
+  });
+}
+
+/** Runs a write that is not batched with others. Fails with StoreUnavailableError. */
+export async function singleWrite<T>(observer: DatabaseObserver, work: () => Promise<T>): Promise<T> {
+  const began = performance.now();
+  let failed = 1;
+  try {
+    const result = await work();
+    failed = 0;
+    return result;
+  } catch (error) {
+    throw writeFailure(error);
+  } finally {
+    observer.batch(1, failed, (performance.now() - began) / 1_000);
+  }
+}
+
+/**
+ * A commit that stores nothing. It waits for the WAL because it writes a message to it, which a read-only transaction may
+ * do; an insert may not, not even one of no rows.
+ */
+const MESSAGE = `pg_logical_emit_message(true, 'portico', '')`;
+export const COMMIT_NOTHING = {
+  name: 'commit-nothing',
+  text: `INSERT INTO users (name, email) SELECT '', '' WHERE ${MESSAGE} IS NULL`,
+};
+
+/**
+ * The same, and it writes to the page of the newest row, because a damaged page fails the writes to its table and no
+ * others. The lock is the one of a foreign key: it grows no table, and holds up nobody but who removes the row.
+ */
+const newestOf = (table: string, key: string) =>
+  `newest AS (SELECT 1 FROM ${table} ORDER BY ${key} DESC LIMIT 1 FOR KEY SHARE SKIP LOCKED)`;
+// No count is below 0, and num_nulls evaluates all that it is given.
+export const CHECK_USERS = {
+  name: 'check-users',
+  text: `
+    WITH ${newestOf('users', 'id')}
+    INSERT INTO users (name, email) SELECT '', ''
+    WHERE num_nulls(${MESSAGE}, (SELECT count(*) FROM newest)) < 0`,
+};
+const CHECK_DELIVERIES = {
+  name: 'check-deliveries',
+  text: `
+    WITH ${newestOf('deliveries', 'seq')}
+    INSERT INTO deliveries (id, source, data_pointer, body, received_at) SELECT '', '', '', ''::bytea, 0
+    WHERE num_nulls(${MESSAGE}, (SELECT count(*) FROM newest),
+      (SELECT count(*) FROM deliveries WHERE source = '' AND dedup_key = $1),
+      (SELECT count(target) FROM (SELECT target FROM jobs ORDER BY seq DESC LIMIT 1) AS job)) < 0`,
+};
+
+/** Checks that deliveries can be stored. Fails with StoreUnavailableError. */
+export async function checkDeliveries(server: Server): Promise<void> {
+  try {
+    await server.write(CHECK_DELIVERIES, [randomUUID()]);
+  } catch (error) {
+    throw writeFailure(error);
+  }
+}

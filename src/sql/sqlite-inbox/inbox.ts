@@ -1,0 +1,265 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { type ClaimedJob, type StoredDelivery, SUSPECT_DEATHS } from '../../inbox/delivery.ts';
+import type { Appended, Inbox } from '../../inbox/inbox.ts';
+import { type BacklogRow, backlogAt, openJobs, readBacklog, storedKey } from '../inbox-sql.ts';
+import { counted, type DatabaseObserver } from '../observer.ts';
+import { readRow, readRows } from '../sqlite/connection.ts';
+import type { Row, Step, StepRows } from '../sqlite-writer/batch.ts';
+import type { Writer } from '../sqlite-writer/writer.ts';
+import { type AppendSteps, appendStepsBy, readAppended, readHandedOver } from './append.ts';
+import { SIZE, ZONE } from './delivery-zones.ts';
+import { sqliteDeadLetters, sqliteMarks } from './marks.ts';
+import { sqliteEnqueued } from './producers.ts';
+import { forgotten } from './prune.ts';
+import { pruneValues } from './pruner.ts';
+import { sqliteRelay } from './relay.ts';
+import { doneStep, settleSteps } from './settle.ts';
+
+const ADD_ZONES: readonly Step[] = [
+  { statement: 'countTail', values: [] },
+  { statement: 'addZones', values: [] },
+];
+
+const ID_OF_KEY = `
+  SELECT id FROM deliveries WHERE source = ?1 AND dedup_key = ?2
+  UNION ALL SELECT id FROM remembered_keys WHERE source = ?1 AND dedup_key = ?2 LIMIT 1`;
+
+const alwaysStored = (): Appended => 'stored';
+
+/** Claimed rows in the order in which their attempts begin. */
+const byPriority = (a: Row, b: Row) => Number(b[5]) - Number(a[5]) || Number(a[0]) - Number(b[0]);
+
+const isSettled = ([settled = []]: StepRows): boolean => settled.length > 0;
+
+/** The inbox in SQLite. Reads run on the caller's thread, writes go through the queues of the writer. */
+export function sqliteInbox(
+  reads: DatabaseSync,
+  { queue: writes, background }: Pick<Writer, 'queue' | 'background'>,
+  observer: DatabaseObserver,
+): Inbox {
+  const clock = steadyClock();
+  let appends = 0;
+  const stepsOf = appendStepsBy(clock);
+  const appendSteps: AppendSteps = (...given) => {
+    // The first call covers what an earlier process left; after a failure the next call does the work.
+    if (appends++ % ZONE === 0) writes.submit(ADD_ZONES).catch(() => {});
+    return stepsOf(...given);
+  };
+  const dueTally = observer.reads('inbox.due');
+  const deliveriesTally = observer.reads('inbox.deliveries');
+  const backlogTally = observer.reads('inbox.backlog');
+  const idOfKey = reads.prepare(ID_OF_KEY);
+  const dueTargets = reads.prepare(`
+    SELECT value AS target FROM json_each(?)
+    WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND NOT waits AND due_at <= ?)`);
+  const suspectTargets = reads.prepare(`
+    SELECT value AS target FROM json_each(?)
+    WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect
+      WHERE target = value AND status = 'open' AND NOT waits AND due_at <= ? AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
+  const deliveries = reads.prepare(`
+    SELECT seq, id, source, event, sender_event AS senderEvent, data_pointer AS dataPointer,
+      content_type AS contentType, headers, trace, body, received_at AS receivedAt
+    FROM deliveries WHERE seq IN (SELECT value FROM json_each(?))`);
+  const jobCounts = reads.prepare(backlogAt('?1'));
+  const size = reads.prepare(SIZE);
+
+  /** The jobs of claimed rows, with their deliveries. */
+  function claimedJobs(target: string, claimed: readonly Row[]): readonly ClaimedJob[] {
+    if (claimed.length === 0) return [];
+    const found = readDeliveries(claimed);
+    return claimed
+      .toSorted(byPriority)
+      .map(([job, attempt, deaths, delivery, ordered]) => ({
+        job: Number(job),
+        target,
+        attempt: Number(attempt),
+        deaths: Number(deaths),
+        ordered: ordered === 1,
+        delivery: found.get(Number(delivery)),
+      }))
+      .filter((job): job is ClaimedJob => job.delivery !== undefined);
+  }
+
+  /** Reads the deliveries of claimed jobs. */
+  function readDeliveries(claimed: readonly Row[]): ReadonlyMap<number, StoredDelivery> {
+    const seqs = JSON.stringify([...new Set(claimed.map(([, , , delivery]) => Number(delivery)))]);
+    const rows = counted(deliveriesTally, () =>
+      readRows<StoredDelivery & { readonly seq: number }>(deliveries, seqs),
+    );
+    return new Map(
+      rows.map((row) => {
+        const { seq, id, source, event, senderEvent, dataPointer, contentType, headers, trace } = row;
+        const { body, receivedAt } = row;
+        return [
+          seq,
+          { id, source, event, senderEvent, dataPointer, contentType, headers, trace, body, receivedAt },
+        ];
+      }),
+    );
+  }
+
+  return {
+    append(delivery) {
+      return writes.submit(appendSteps(delivery), delivery.dedupKey === null ? alwaysStored : readAppended);
+    },
+
+    appendAndClaim(delivery, handOver) {
+      return writes.submit(appendSteps(delivery, undefined, handOver), (rows) => {
+        const appended = delivery.dedupKey === null ? 'stored' : readAppended(rows);
+        return { appended, jobs: appended === 'stored' ? readHandedOver(delivery, handOver, rows) : [] };
+      });
+    },
+
+    idOf: (source, dedupKey) => readRow<{ id: string }>(idOfKey, source, storedKey(dedupKey))?.id,
+
+    due(targets, now = clock()) {
+      const rows = counted(dueTally, () =>
+        readRows<{ target: string }>(dueTargets, JSON.stringify(targets), now),
+      );
+      return rows.map(({ target }) => target);
+    },
+
+    dueSuspects(targets, now = clock()) {
+      const rows = counted(dueTally, () =>
+        readRows<{ target: string }>(suspectTargets, JSON.stringify(targets), now),
+      );
+      return rows.map(({ target }) => target);
+    },
+
+    async claim(target, limit, owner, lease, options = {}) {
+      const { held = [], suspects = false, maxBytes = Number.MAX_SAFE_INTEGER, now = clock() } = options;
+      const values = [owner, now + lease, target, now, limit, JSON.stringify(held), maxBytes];
+      return claimedJobs(target, await writes.write(suspects ? 'claimSuspects' : 'claimJobs', ...values));
+    },
+
+    async renew(owner, jobs, lease, now = clock()) {
+      const rows = await writes.write('renewLeases', now + lease, owner, JSON.stringify(jobs));
+      const renewed = new Set(rows.map(([seq]) => Number(seq)));
+      return { renewed: [...renewed], lost: jobs.filter((job) => !renewed.has(job)) };
+    },
+
+    settle(job, owner, outcome, now = clock()) {
+      return writes.submit(settleSteps(job, owner, outcome, now), isSettled);
+    },
+
+    settleDone(successes, owner) {
+      const now = clock();
+      const steps = successes.map(({ job, duration }) => doneStep(job, owner, duration, now));
+      return writes.submit(steps, (rows) => rows.map((row) => row.length > 0));
+    },
+
+    async finish(job, owner, outcome, { lease, maxBytes }, now = clock()) {
+      const next: Step = { statement: 'claimNext', values: [owner, now + lease, job.job, now, maxBytes] };
+      const steps = settleSteps(job, owner, outcome, now, next);
+      const rows = await writes.submit(steps);
+      const claimed = claimedJobs(job.target, rows[steps.indexOf(next)] ?? []);
+      return { recorded: isSettled(rows), next: claimed[0] };
+    },
+
+    async recordHeartbeat(targets, now) {
+      await writes.submit([
+        { statement: 'recordHeartbeat', values: [now, JSON.stringify(targets)] },
+        { statement: 'registerWaitingTargets', values: [now] },
+      ]);
+    },
+
+    async expireOrphans(before, limit, error, now) {
+      const rows = await writes.write('expireOrphans', error, now, before, limit);
+      return rows.map(([target]) => String(target));
+    },
+
+    backlog() {
+      const row = counted(backlogTally, () => readRow<BacklogRow>(jobCounts, Date.now()));
+      return readBacklog(row ?? { open: 0, dead: 0, planned: 0, receivedAt: null, runAt: null });
+    },
+
+    async prune(rule) {
+      // A file has no slots.
+      if (rule.kind === 'bodies') return { removed: 0, looked: 0, isLast: true };
+      const [row = []] = await background.write('prune', ...pruneValues(rule));
+      const [removed = 0, looked = 0, isLast = 1] = row.map(Number);
+      return { removed, looked, isLast: isLast === 1 };
+    },
+
+    async forgetKeys(before, max) {
+      return forgotten((await background.write('forgetKeys', before, max)).length);
+    },
+
+    marks: sqliteMarks(reads, writes, appendSteps),
+    enqueued: sqliteEnqueued(reads, writes, appendSteps),
+    relay: sqliteRelay(reads, writes, appendSteps),
+    deadLetters: sqliteDeadLetters(reads),
+    clock,
+
+    size: () => readRow<{ size: number }>(size)?.size ?? 0,
+  };
+}
+
+/** SQLITE_CORRUPT (sqlite.org/rescode.html). */
+const CORRUPT = 11;
+
+/** The last times that the database has seen: the latest heartbeat, and the newest delivery. */
+const LAST_SEEN = `
+  SELECT max(
+    coalesce((SELECT max(seen_at) FROM targets), 0),
+    coalesce((SELECT received_at FROM deliveries ORDER BY seq DESC LIMIT 1), 0)) AS lastSeen`;
+
+/** Whether an open job has a time of its own, by the clock of the system, and no attempt yet. */
+const WAITS_FOR_TIME = '(owner IS NULL AND attempts = 0 AND run_at IS NOT NULL)';
+
+const OPEN = `seq IN (${openJobs('seq')})`;
+
+/**
+ * Puts the times of open jobs right when a service starts that has the file for itself; `now` is in milliseconds since
+ * the epoch. Leases of earlier processes have ended. A clock that was set back by an hour would leave retries an hour
+ * late, so their times go back as far as the clock has. What waits for a time of its own keeps that.
+ */
+export function resetTimes(db: DatabaseSync, now: number): void {
+  const ahead = lastSeen(db) - now;
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    db.prepare(
+      `UPDATE jobs SET due_at = CASE WHEN ${WAITS_FOR_TIME} THEN run_at ELSE ?1 END
+       WHERE ${OPEN} AND due_at > ?1 AND (owner IS NOT NULL OR attempts = 0)`,
+    ).run(now);
+    if (ahead > 0) {
+      db.prepare(
+        `UPDATE jobs SET due_at = max(?1, due_at - ?2) WHERE ${OPEN} AND due_at > ?1 AND NOT ${WAITS_FOR_TIME}`,
+      ).run(now, ahead);
+      db.prepare('UPDATE targets SET seen_at = ?1 WHERE seen_at > ?1').run(now);
+    }
+    db.exec('COMMIT');
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+/** 0 when a page of the deliveries is damaged: the other doors can still work, and the health check of writes says it. */
+function lastSeen(db: DatabaseSync): number {
+  try {
+    return Number(db.prepare(LAST_SEEN).get()?.lastSeen ?? 0);
+  } catch (error) {
+    if ((error as { readonly errcode?: unknown }).errcode === CORRUPT) return 0;
+    throw error;
+  }
+}
+
+/** The clock is slowed down, not stepped, while it is ahead of the wall clock by less than this, in milliseconds. */
+const SLEW = 1_000;
+
+/**
+ * A clock that never goes back, in milliseconds since the epoch. It follows the wall clock forwards; when that is set
+ * back, it goes on as if nothing had happened, so that no lease and no due time moves away.
+ */
+export function steadyClock(wall = () => Date.now(), steady = () => performance.now()): () => number {
+  let last = wall();
+  let readAt = steady();
+  return () => {
+    const [wallNow, steadyNow] = [wall(), steady()];
+    const expected = last + (steadyNow - readAt);
+    readAt = steadyNow;
+    last = expected - wallNow > SLEW ? expected : Math.max(last, wallNow);
+    return Math.floor(last);
+  };
+}

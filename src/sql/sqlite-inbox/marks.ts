@@ -1,0 +1,44 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Appended } from '../../inbox/inbox.ts';
+import type { Marks } from '../../inbox/marks.ts';
+import type { DeadLetters } from '../../inbox/prune.ts';
+import { DEAD_LETTERS } from '../inbox-sql.ts';
+import { readRows } from '../sqlite/connection.ts';
+import type { StepRows } from '../sqlite-writer/batch.ts';
+import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
+import { type AppendSteps, readAppended } from './append.ts';
+
+/** Moves the mark `?1` from `?2` to `?3`. */
+export const MOVE_MARK = `
+    INSERT INTO marks (name, at) VALUES (?1, ?3)
+    ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE at = ?2
+    RETURNING seq`;
+
+/** The marks in SQLite. */
+export function sqliteMarks(reads: DatabaseSync, writes: WriteQueue, appendSteps: AppendSteps): Marks {
+  const marks = reads.prepare('SELECT name, at FROM marks WHERE name IN (SELECT value FROM json_each(?))');
+  const readMoved = ([moved = [], ...rows]: StepRows): Appended | undefined =>
+    moved.length === 0 ? undefined : readAppended(rows);
+  return {
+    read(names) {
+      const rows = readRows<{ name: string; at: number }>(marks, JSON.stringify(names));
+      return new Map(rows.map(({ name, at }) => [name, at]));
+    },
+    async move({ name, from, to }) {
+      return (await writes.write('moveMark', name, from, to)).length > 0;
+    },
+    append({ name, from, to }, delivery) {
+      const move = { statement: 'moveMark', values: [name, from, to] } as const;
+      return writes.submit([move, ...appendSteps(delivery, 'if-changed')], readMoved);
+    },
+    clock: Date.now,
+  };
+}
+
+/** Reads the dead letters of an SQLite file that `Inbox.deadLetters` gives. */
+export function sqliteDeadLetters(
+  reads: DatabaseSync,
+): (until: number, interval: number) => readonly DeadLetters[] {
+  const statement = reads.prepare(DEAD_LETTERS.replaceAll('$', '?'));
+  return (until, interval) => readRows<DeadLetters>(statement, until, interval);
+}

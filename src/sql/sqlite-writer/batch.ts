@@ -1,0 +1,163 @@
+import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite';
+import type { BatchResult, WriteResult } from '../batch-queue.ts';
+import { createPruner } from '../sqlite-inbox/pruner.ts';
+import { WriteCheck } from './write-check.ts';
+import { AFTER_PRUNE, WRITES, type WriteName } from './write-statements.ts';
+
+/** One statement of a write, with its values. */
+export interface Step {
+  readonly statement: WriteName;
+  readonly values: readonly SQLInputValue[];
+}
+
+/** A write: steps that commit together. */
+export type Write = readonly Step[];
+
+/** A row, column by column. */
+export type Row = readonly SQLOutputValue[];
+
+/**
+ * The rows of each step of a write. A step without RETURNING has one row, the last insert id, if it changed anything.
+ */
+export type StepRows = readonly (readonly Row[])[];
+
+/** SQLITE_IOERR_FSYNC and SQLITE_IOERR_DIR_FSYNC (sqlite.org/rescode.html). */
+const FSYNC_FAILED: ReadonlySet<unknown> = new Set([1034, 1290]);
+
+/**
+ * Runs batches of writes on one connection, one transaction per batch. After a failed write the batch is rolled back and
+ * run again with a savepoint per write, so that the failing one fails alone. The opener of the connection closes it.
+ */
+export class BatchExecutor {
+  readonly #db: DatabaseSync;
+  readonly #statements: ReadonlyMap<WriteName, (values: Step['values']) => readonly Row[]>;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
+  readonly #rollback: StatementSync;
+  readonly #savepoint: StatementSync;
+  readonly #release: StatementSync;
+  readonly #undo: StatementSync;
+  readonly #touch: StatementSync;
+  readonly #check: WriteCheck;
+  /**
+   * Whether SQLite continues the numbers of deliveries by itself: a delivery was stored since the last prune, of which an
+   * earlier process may have done one.
+   */
+  #continuesNumbers = false;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+    const names = Object.keys(WRITES) as (keyof typeof WRITES)[];
+    const prune = createPruner(db);
+    this.#statements = new Map<WriteName, (values: Step['values']) => readonly Row[]>([
+      ...names.map((name) => [name, prepareRows(db.prepare(WRITES[name]))] as const),
+      [
+        'prune',
+        (values) => {
+          this.#continuesNumbers = false;
+          return [prune(values)];
+        },
+      ],
+    ]);
+    this.#begin = db.prepare('BEGIN IMMEDIATE');
+    this.#commit = db.prepare('COMMIT');
+    this.#rollback = db.prepare('ROLLBACK');
+    this.#savepoint = db.prepare('SAVEPOINT write_in_batch');
+    this.#release = db.prepare('RELEASE write_in_batch');
+    this.#undo = db.prepare('ROLLBACK TO write_in_batch');
+    // Writes a page and changes nothing.
+    this.#touch = db.prepare('PRAGMA user_version = 0');
+    this.#check = new WriteCheck(db);
+  }
+
+  /** Returns after COMMIT, hence after the fsync of the WAL; a write with an error has stored nothing. */
+  execute(writes: readonly Write[]): BatchResult<StepRows> {
+    try {
+      this.#begin.run();
+      const results = this.#together(writes) ?? this.#oneByOne(writes);
+      this.#commit.run();
+      this.#continuesNumbers ||= results.some(hasStored(writes));
+      return { results: this.#checked(writes, results) };
+    } catch (error) {
+      if (this.#db.isTransaction) this.#rollback.run();
+      const message = String(error);
+      const results = writes.map(() => ({ error: message }));
+      return isFsyncFailure(error) ? { results, fatal: message } : { results };
+    }
+  }
+
+  /** The results, after the check that an empty write is for. */
+  #checked(writes: readonly Write[], results: readonly WriteResult<StepRows>[]) {
+    const error = writes.some(({ length }) => length === 0) ? this.#check.failure() : undefined;
+    if (error === undefined) return results;
+    return results.map((result, i) => (writes[i]?.length === 0 ? { error } : result));
+  }
+
+  /** Runs the writes without savepoints; undefined after a rollback when one failed. */
+  #together(writes: readonly Write[]): WriteResult<StepRows>[] | undefined {
+    try {
+      return writes.map((steps) => ({ rows: this.#run(steps) }));
+    } catch (error) {
+      this.#throwIfAborted(error);
+      this.#rollback.run();
+      this.#begin.run();
+      return undefined;
+    }
+  }
+
+  #oneByOne(writes: readonly Write[]): WriteResult<StepRows>[] {
+    return writes.map((steps) => {
+      this.#savepoint.run();
+      try {
+        const rows = this.#run(steps);
+        this.#release.run();
+        return { rows };
+      } catch (error) {
+        this.#throwIfAborted(error);
+        this.#undo.run();
+        this.#release.run();
+        return { error: String(error) };
+      }
+    });
+  }
+
+  #run(steps: Write): StepRows {
+    const rows = steps.map(({ statement, values }) => {
+      const after = this.#continuesNumbers ? undefined : AFTER_PRUNE[statement];
+      return this.#statements.get(after ?? statement)?.(values) ?? [];
+    });
+    // An empty write is a health check: only a page in the WAL proves that the file can be written to.
+    if (steps.length === 0) this.#touch.run();
+    return rows;
+  }
+
+  /** Rethrows an error that ended the transaction itself (a full disk, an I/O error): it fails the whole batch. */
+  #throwIfAborted(error: unknown): void {
+    if (!this.#db.isTransaction || isFsyncFailure(error)) throw error;
+  }
+}
+
+function prepareRows(statement: StatementSync): (values: Step['values']) => readonly Row[] {
+  if (statement.columns().length > 0) {
+    statement.setReturnArrays(true);
+    return (values) => statement.all(...values) as unknown as readonly Row[];
+  }
+  return (values) => {
+    const { changes, lastInsertRowid } = statement.run(...values);
+    return changes === 0 ? [] : [[lastInsertRowid]];
+  };
+}
+
+/** Whether a result is that of an append that has stored a delivery, the last step that changes their numbers. */
+function hasStored(writes: readonly Write[]): (result: WriteResult<StepRows>, i: number) => boolean {
+  return (result, i) => 'rows' in result && isAppend(writes[i]?.[0]) && (result.rows[0] ?? []).length > 0;
+}
+
+function isAppend(step: Step | undefined): boolean {
+  return step !== undefined && AFTER_PRUNE[step.statement] !== undefined;
+}
+
+/** Whether an error says that a file could not be synced. */
+export function isFsyncFailure(error: unknown): boolean {
+  return FSYNC_FAILED.has((Object(error) as { readonly errcode?: unknown }).errcode);
+}

@@ -1,0 +1,214 @@
+import { SUSPECT_DEATHS } from '../../inbox/delivery.ts';
+import { HEAD_START, WAITING_TARGETS } from '../inbox-sql.ts';
+import { TOKEN_WRITES } from '../sqlite/access-stores.ts';
+import { ADD_AUDIT_EVENTS, PRUNE_AUDIT_EVENTS } from '../sqlite/audit-store.ts';
+import { EVENT_WRITES } from '../sqlite/user-event-log.ts';
+import { KEEP_SUCCESSES, RECORD_ATTEMPT, TRIM_ATTEMPTS } from '../sqlite-inbox/attempt-statements.ts';
+import { ADD_ZONES, COUNT_TAIL } from '../sqlite-inbox/delivery-zones.ts';
+import { MOVE_MARK } from '../sqlite-inbox/marks.ts';
+import { FORGET_KEYS } from '../sqlite-inbox/prune.ts';
+import { RELAY_WRITES } from '../sqlite-inbox/relay.ts';
+
+/** The highest `seq` ever used. */
+export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
+      coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'deliveries'), 0))`;
+
+const append = (columns: string, values: string, rows = (all: string) => `VALUES (${all})`) => `
+    INSERT INTO deliveries (${columns}id, source, event, data_pointer, content_type, body, received_at, dedup_key, headers, trace, sender_event)
+    ${rows(`${values}?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11`)}
+    ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING`;
+
+/** A delivery with a remembered key is a duplicate of one that was removed. Asking costs a few microseconds. */
+const unlessRemembered =
+  (condition = 'true') =>
+  (values: string) =>
+    `
+    SELECT ${values}
+    WHERE ${condition} AND NOT EXISTS (SELECT 1 FROM remembered_keys WHERE source = ?2 AND dedup_key = ?8)`;
+
+/** Whether the owner of a job whose lease has ended is another than ?1; then its process has died, or stood still. */
+const DIED = '(owner IS NOT NULL AND owner <> ?1)';
+/** The deaths of the job with the one that its claim finds out. */
+const DEATHS = `deaths + ${DIED}`;
+
+// Every due job that does not wait for its order can be claimed, but what the owner is still running (?6). The bodies are
+// bounded by ?7, but for the first one. With a bare parameter as its limit SQLite would prepare the statement anew for
+// each run, because a bound limit is part of the plan: ten times the cost of a small claim.
+const claim = (index: string, condition: string) => `
+    UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + NOT ${DIED}, deaths = ${DEATHS}
+    WHERE seq IN (SELECT seq FROM (
+      SELECT seq, row_number() OVER oldest AS nth, sum(bytes) OVER oldest AS total FROM (
+      SELECT seq, due_at, (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = due.delivery) AS bytes
+      FROM jobs AS due INDEXED BY ${index}
+      WHERE target = ?3 AND status = 'open' AND NOT waits AND due_at <= ?4 AND ${condition}
+        AND (owner IS NULL OR seq NOT IN (SELECT value FROM json_each(?6)))
+      ORDER BY due_at, seq LIMIT ?5 + 0)
+      WINDOW oldest AS (ORDER BY due_at, seq ROWS UNBOUNDED PRECEDING))
+      WHERE nth = 1 OR total <= ?7)
+    RETURNING seq, attempts, deaths, delivery, order_key IS NOT NULL, priority`;
+
+/** Whether there is a head of the order key that a new job has, a row of json_each. */
+const WAITS = `(value ->> 1) IS NOT NULL AND EXISTS (
+      SELECT 1 FROM jobs AS head
+      WHERE head.target = value ->> 0 AND head.order_key = value ->> 1 AND head.status = 'open' AND NOT head.waits)`;
+
+const JOB = 'INSERT INTO jobs (delivery, due_at, target, owner, claimed_at, attempts)';
+
+/** The claim that an outcome belongs to. */
+const FENCE = 'seq = ? AND owner = ? AND attempts = ? AND deaths = ?';
+
+/**
+ * All statements that write, by name; the writing connection prepares each once. RETURNING costs SQLite a temporary table
+ * per run, so frequent statements do without: BatchExecutor derives a row from their change count.
+ */
+export const WRITES = {
+  createUser: 'INSERT INTO users (name, email, version) VALUES (?, ?, ?)',
+  updateUser: `
+    UPDATE users SET name = ?1, email = ?2, version = max(version + 1, ?4) WHERE id = ?3 RETURNING id`,
+  removeUser: 'DELETE FROM users WHERE id = ? RETURNING id',
+  // Under a condition: the versions that are meant, and a bound on them.
+  changeUser: `
+    UPDATE users SET name = coalesce(?1, name), email = coalesce(?2, email), version = max(version + 1, ?4)
+    WHERE id = ?3 AND (?5 IS NULL OR version IN (SELECT value FROM json_each(?5))) AND version < ?6
+    RETURNING version, json_object('id', id, 'name', name, 'email', email)`,
+  removeUserIf: `
+    DELETE FROM users
+    WHERE id = ?1 AND (?2 IS NULL OR version IN (SELECT value FROM json_each(?2))) AND version < ?3
+    RETURNING id`,
+  // A create that counts once: takes the key, unless an outcome is kept for it; creates the user if so; notes its id;
+  // then tells what is kept.
+  claimKey: `
+    INSERT INTO idempotency_keys (key, fingerprint, user_id, version, expires_at) VALUES (?1, ?2, 0, ?3, ?4)
+    ON CONFLICT (key) DO UPDATE
+    SET fingerprint = excluded.fingerprint, version = excluded.version, expires_at = excluded.expires_at
+    WHERE idempotency_keys.expires_at <= excluded.version`,
+  createForKey: 'INSERT INTO users (name, email, version) SELECT ?, ?, ? WHERE changes() > 0',
+  noteForKey: 'UPDATE idempotency_keys SET user_id = last_insert_rowid() WHERE key = ? AND changes() > 0',
+  readKey: 'SELECT fingerprint, user_id, version FROM idempotency_keys WHERE key = ?',
+  // Each new key makes room for more than itself.
+  expireKeys: `
+    DELETE FROM idempotency_keys
+    WHERE key IN (SELECT key FROM idempotency_keys WHERE expires_at <= ? ORDER BY expires_at LIMIT 8)`,
+  // Passes over a user whose email another one has.
+  importUser: 'INSERT INTO users (name, email, version) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+  beginImport: 'INSERT INTO imports (key, line, moved_at) VALUES (?, 0, ?) ON CONFLICT (key) DO NOTHING',
+  // Fails unless the position is the expected one, and its whole write with it: the column takes no NULL.
+  moveImport:
+    'UPDATE imports SET line = CASE WHEN line = ?2 THEN ?3 END, moved_at = ?4, digest = ?5 WHERE key = ?1',
+  expireImports: 'DELETE FROM imports WHERE moved_at < ?',
+  findUser: 'SELECT id FROM users WHERE id = ?',
+  ...EVENT_WRITES,
+  ...RELAY_WRITES,
+
+  appendDelivery: append('', ''),
+  appendKeyed: append('', '', unlessRemembered()),
+  // In place of an append, until one has stored a delivery since the last prune: continues after the highest `seq` ever used.
+  appendAfterPrune: append('seq, ', `${HIGHEST} + 1, `),
+  appendKeyedAfterPrune: append('seq, ', `${HIGHEST} + 1, `, unlessRemembered()),
+  // Follows a step in the same write; adds nothing when that changed nothing.
+  appendIfChanged: append('seq, ', `${HIGHEST} + 1, `, unlessRemembered('changes() > 0')),
+  // A job without rules follows an append in the same write, and further ones follow that. Each adds nothing when the
+  // step before it has added nothing: the delivery was a duplicate. With an owner the job is stored as claimed.
+  addJob: `${JOB} SELECT last_insert_rowid(), ?, ?, ?, ?, ? WHERE changes() > 0`,
+  addFurtherJob: `${JOB} SELECT delivery, ?, ?, ?, ?, ? FROM jobs WHERE seq = last_insert_rowid() AND changes() > 0`,
+  addRuledJobs: `
+    INSERT INTO jobs (delivery, due_at, target, order_key, waits, run_at, priority)
+    SELECT last_insert_rowid(), value ->> 2, value ->> 0, value ->> 1, ${WAITS}, value ->> 3, value ->> 4
+    FROM json_each(?) WHERE changes() > 0
+    RETURNING seq`,
+  reviveDuplicate: `
+    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ? - ${HEAD_START}, run_at = NULL, owner = NULL,
+      finished_at = NULL
+    WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
+    RETURNING seq`,
+
+  ...TOKEN_WRITES,
+  moveMark: MOVE_MARK,
+  takeEnqueued: 'DELETE FROM enqueued WHERE seq = ? AND id = ?',
+  forgetKeys: FORGET_KEYS,
+
+  claimJobs: claim('jobs_due', `${DEATHS} < ${SUSPECT_DEATHS}`),
+  claimSuspects: claim('jobs_suspect', `deaths > 0 AND ${DEATHS} >= ${SUSPECT_DEATHS}`),
+  renewLeases: `
+    UPDATE jobs SET due_at = ?
+    WHERE owner = ? AND status = 'open' AND seq IN (SELECT value FROM json_each(?)) RETURNING seq`,
+  finishJob: `
+    UPDATE jobs SET status = ?, error = ?, finished_at = ?, duration = ?, ended_by = owner, owner = NULL
+    WHERE ${FENCE}`,
+  // Follows the end of job ?3 in the same write, if that was recorded: claims the next one with its order key.
+  claimNext: `
+    UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + 1
+    WHERE changes() > 0 AND seq = (
+      SELECT next.seq FROM jobs AS ended JOIN jobs AS next INDEXED BY jobs_head USING (target, order_key)
+      WHERE ended.seq = ?3 AND next.status = 'open' AND NOT next.waits AND next.order_key IS NOT NULL)
+      AND owner IS NULL AND due_at <= ?4 AND deaths < ${SUSPECT_DEATHS}
+      AND (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = jobs.delivery) <= ?5
+    RETURNING seq, attempts, deaths, delivery, order_key IS NOT NULL`,
+  retryJob: `
+    UPDATE jobs SET due_at = ?, error = ?, owner = NULL
+    WHERE ${FENCE} RETURNING seq`,
+  releaseJob: `
+    UPDATE jobs SET due_at = ? - ${HEAD_START}, attempts = attempts - 1, owner = NULL
+    WHERE ${FENCE} RETURNING seq`,
+  recordDeath: `
+    UPDATE jobs SET due_at = ? - ${HEAD_START}, attempts = attempts - 1, deaths = deaths + 1, owner = NULL
+    WHERE ${FENCE} RETURNING seq`,
+
+  recordAttempt: RECORD_ATTEMPT,
+  trimAttempts: TRIM_ATTEMPTS,
+  keepSuccesses: KEEP_SUCCESSES,
+
+  recordHeartbeat: `
+    INSERT INTO targets (name, seen_at) SELECT DISTINCT value, ?1 FROM json_each(?2) WHERE true
+    ON CONFLICT (name) DO UPDATE SET seen_at = max(seen_at, excluded.seen_at)`,
+  registerWaitingTargets: `
+    ${WAITING_TARGETS}
+    INSERT INTO targets (name, seen_at) SELECT target, ? FROM waiting WHERE target IS NOT NULL
+    ON CONFLICT (name) DO NOTHING`,
+  expireOrphans: `
+    UPDATE jobs SET status = 'dead', error = ?1, finished_at = ?2, owner = NULL
+    WHERE seq IN (
+      SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
+      WHERE targets.seen_at <= ?3 AND jobs.status = 'open' AND NOT waits AND jobs.due_at <= ?3
+      UNION ALL
+      SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
+      WHERE targets.seen_at <= ?3 AND jobs.status = 'open' AND order_key IS NOT NULL AND waits AND jobs.due_at <= ?3
+      LIMIT ?4 + 0)
+    RETURNING target`,
+
+  // Before a replay: the job of a handler goes to the one that has its place now.
+  replaceTarget: `
+    UPDATE jobs SET target = ?3, order_key = ?4
+    WHERE delivery = ?1 AND target = ?2
+      AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')`,
+  replayJobs: `
+    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ? - ${HEAD_START}, run_at = NULL, error = NULL,
+      finished_at = NULL, duration = NULL, ended_by = NULL
+    WHERE delivery = ?
+      AND target IN (SELECT value ->> 0 FROM json_each(?))
+      AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')
+    RETURNING seq`,
+  replayUnhandled: `
+    INSERT INTO jobs (delivery, due_at, target, order_key, waits)
+    SELECT deliveries.seq, ?, value ->> 0, value ->> 1, ${WAITS} FROM deliveries, json_each(?)
+    WHERE deliveries.seq = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
+    RETURNING seq`,
+  discardJobs: `
+    UPDATE jobs SET status = 'discarded', finished_at = ?, owner = NULL
+    WHERE delivery = ? AND status IN ('open', 'dead') RETURNING seq`,
+
+  addAuditEvents: ADD_AUDIT_EVENTS,
+  pruneAuditEvents: PRUNE_AUDIT_EVENTS,
+
+  countTail: COUNT_TAIL,
+  addZones: ADD_ZONES,
+} as const;
+
+/** The appends, each with the one in its place after a prune. */
+export const AFTER_PRUNE: Partial<Record<WriteName, WriteName>> = {
+  appendDelivery: 'appendAfterPrune',
+  appendKeyed: 'appendKeyedAfterPrune',
+};
+
+/** The name of a write; `prune` is a step of retention, of several statements. */
+export type WriteName = keyof typeof WRITES | 'prune';

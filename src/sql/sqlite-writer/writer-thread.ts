@@ -1,0 +1,104 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import type { BatchResult } from '../batch-queue.ts';
+import { type Look, OpenedFiles, openReadConnection, openWriteConnection } from '../sqlite/connection.ts';
+import { BatchExecutor, type StepRows, type Write } from './batch.ts';
+import { Checkpointer } from './checkpointer.ts';
+import { type PackedWrites, packResults, unpackWrites } from './packed.ts';
+import type { WriterData } from './writer.ts';
+
+// The thread that owns the writing connection: a slow fsync blocks it, never the event loop of the doors.
+const port = parentPort;
+if (port === null) throw new Error('writer-thread.ts runs as a worker thread only');
+
+const { file, waits } = workerData as WriterData;
+const db = openWriteConnection(file);
+const executor = new BatchExecutor(db);
+let failed = false;
+const location = db.location();
+/** Undefined for a database without a file. */
+const files = location === null ? undefined : new OpenedFiles(location);
+/** The last look at the files. Lost ones can come back. */
+let seen: Look = files?.look() ?? { lost: undefined, walBytes: 0 };
+/** A look takes 5 to 10 us, so one within so many milliseconds costs a busy writer less than a hundredth. */
+const LOOK_INTERVAL = 1;
+let lookedAt = 0;
+const checkpointer = new Checkpointer(db, {
+  waits,
+  walBytes: () => (failed || seen.lost !== undefined ? 0 : seen.walBytes),
+  onFatal(error) {
+    failed = true;
+    port.postMessage(error);
+  },
+  onHeld: (held) => port.postMessage(held),
+});
+// Earlier processes may have been killed before their checkpoint.
+checkpointer.checkpoint();
+
+/**
+ * Answers with the results of the batches in a commit. It also posts a string that says why the file is no longer
+ * durable, and a HeldWal.
+ */
+port.on('message', (message: PackedWrites | 'close') => {
+  if (message === 'close') return void close();
+  const all = [message, ...waiting(port)];
+  commit(all.filter(({ isBackground }) => !isBackground));
+  for (const each of all) if (each.isBackground) commit([each], true);
+});
+
+async function close(): Promise<void> {
+  await checkpointer[Symbol.asyncDispose]();
+  using _last = failed ? walKeeper() : undefined;
+  db.close();
+  port?.close();
+}
+
+/** Commits batches together, answers, and checkpoints when it is time. */
+function commit(batches: readonly PackedWrites[], isBackground = false): void {
+  if (batches.length === 0) return;
+  const parts = batches.map(unpackWrites);
+  const writes = parts.flat();
+  const result = failed ? refused(writes, 'the file is no longer durable') : execute(writes);
+  failed ||= result.fatal !== undefined;
+  const lengths = parts.map((part) => part.length);
+  port?.postMessage({ ...packResults(result, lengths), isBackground });
+  checkpointer.maintain();
+}
+
+/** The batches that are waiting in the port. None is "close", which comes after the last answer. */
+function* waiting(from: MessagePort): Generator<PackedWrites> {
+  for (;;) {
+    const next = receiveMessageOnPort(from) as { readonly message: PackedWrites } | undefined;
+    if (next === undefined) return;
+    yield next.message;
+  }
+}
+
+/** Executes writes. Only what is in the files at their paths is acknowledged, hence the look after the commit. */
+function execute(writes: readonly Write[]): BatchResult<StepRows> {
+  if (seen.lost !== undefined) look();
+  if (seen.lost !== undefined) return refused(writes, seen.lost);
+  const result = executor.execute(writes);
+  if (performance.now() - lookedAt < LOOK_INTERVAL) return result;
+  look();
+  return seen.lost === undefined ? result : { ...result, ...refused(writes, seen.lost) };
+}
+
+function look(): void {
+  lookedAt = performance.now();
+  if (files !== undefined) seen = files.look();
+}
+
+function refused(writes: readonly Write[], error: string): BatchResult<StepRows> {
+  return { results: writes.map(() => ({ error })) };
+}
+
+/**
+ * A read-only connection that keeps the writing one from checkpointing and deleting the WAL when it closes. After a failed
+ * fsync the WAL must stay, because the disk may lack pages of an earlier checkpoint; the next process repeats that.
+ */
+function walKeeper(): DatabaseSync {
+  const keeper = openReadConnection(file);
+  keeper.exec('SELECT 1 FROM users');
+  return keeper;
+}

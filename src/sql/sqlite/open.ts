@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { StoreUnavailableError } from '../../core/errors.ts';
+import { UserEventFeed } from '../../relations/events.ts';
+import { type Database, type OpenOptions, PING } from '../database.ts';
+import { EventRetention } from '../event-retention.ts';
+import { requireNothingPending } from '../migration-files.ts';
+import { unobserved } from '../observer.ts';
+import { SqliteDeliveryLog } from '../sqlite-inbox/delivery-log.ts';
+import { resetTimes, sqliteInbox } from '../sqlite-inbox/inbox.ts';
+import { proveWritable, rewriteWal } from '../sqlite-writer/checkpointer.ts';
+import { openInlineWriter, openThreadWriter, type Writer } from '../sqlite-writer/writer.ts';
+import { sqliteApiTokens } from './access-stores.ts';
+import { sqliteAuditStore } from './audit-store.ts';
+import { OpenedFiles, openReadConnection, openWriteConnection, readRow } from './connection.ts';
+import { migrate, openFailure, pendingMigrations, requireAccess } from './migrate.ts';
+import { openReader, type Reader } from './reader.ts';
+import { lockForService } from './service-lock.ts';
+import { TickSnapshot } from './tick-snapshot.ts';
+import { SqliteUserEventLog } from './user-event-log.ts';
+import { indexUsers } from './user-lists.ts';
+import { SqliteUserStore } from './user-store.ts';
+
+/** Minimum time between two polls for events of users, in milliseconds: a few commits share one. */
+const FEED_PAUSE = 5;
+
+/**
+ * Opens an SQLite database and migrates it; without `mayMigrate` an outdated schema is an error. `file` is a path, or
+ * `:memory:`, which is always migrated. Throws DatabaseOpenError.
+ */
+export function openSqlite(file: string, options: OpenOptions = {}): Database {
+  const {
+    observer = unobserved,
+    mayMigrate = true,
+    forService = false,
+    readThread = true,
+    userIndexes,
+    userEvents,
+    onHeldWal,
+  } = options;
+  const resources = new AsyncDisposableStack();
+  const failed = new AbortController();
+  const onFatal = (error: Error) => failed.abort(error);
+  let reads: DatabaseSync;
+  let writer: Writer;
+  let snapshot: TickSnapshot | undefined;
+  let files: OpenedFiles | undefined;
+  let reader: Reader | undefined;
+  let closed: Promise<void> | undefined;
+  try {
+    if (file === ':memory:') {
+      reads = resources.use(new DatabaseSync(file));
+      migrate(reads);
+      if (userIndexes) indexUsers(reads, userIndexes);
+      writer = resources.use(openInlineWriter(reads, onFatal, observer));
+    } else {
+      if (forService) requireAccess(file);
+      if (!mayMigrate) requireNothingPending(pendingInFile(file));
+      // Closed after the others have been opened: the last connection to close would delete the WAL.
+      using migrating = openWriteConnection(file);
+      // Before the schema changes under a service that runs. A database in memory has no location.
+      const path = migrating.location();
+      if (path && forService) resources.use(lockForService(path));
+      rewriteWal(migrating);
+      if (mayMigrate) migrate(migrating);
+      if (userIndexes) indexUsers(migrating, userIndexes);
+      if (path && forService) {
+        proveWritable(migrating);
+        resetTimes(migrating, Date.now());
+      }
+      writer = resources.use(
+        openThreadWriter(file, { onFatal, observer, onBatchEnd: () => snapshot?.refresh(), onHeldWal }),
+      );
+      // Closes before the writing connection, which checkpoints the WAL.
+      reads = resources.use(openReadConnection(file));
+      snapshot = new TickSnapshot(reads, writer.waitsForReads);
+      if (readThread) reader = resources.use(openReader(file));
+      if (path) files = new OpenedFiles(path);
+    }
+    const ping = reads.prepare(PING);
+    const events = new SqliteUserEventLog(reads, writer.queue);
+    const userFeed = resources.use(new UserEventFeed(events, FEED_PAUSE));
+    if (userEvents) resources.use(new EventRetention(events, userEvents));
+    return {
+      users: new SqliteUserStore({
+        reads,
+        writes: writer.queue,
+        observer,
+        snapshot,
+        reader,
+        search: userIndexes?.search ?? 'none',
+        onChanged: () => userFeed.wake(),
+      }),
+      userFeed,
+      inbox: sqliteInbox(reads, writer, observer),
+      userEvents: events,
+      deliveries: new SqliteDeliveryLog(reads, writer.queue, reader),
+      apiTokens: sqliteApiTokens(reads, writer.queue),
+      audit: sqliteAuditStore(reads, writer.queue),
+      ping() {
+        failed.signal.throwIfAborted();
+        readRow(ping);
+        const lost = files?.look().lost;
+        if (lost !== undefined) throw new StoreUnavailableError(lost);
+      },
+      async pingWriter() {
+        await writer.queue.submit([]);
+      },
+      writeDelay: () => writer.queue.delay,
+      walBytes: () => files?.look().walBytes ?? 0,
+      failed: failed.signal,
+      [Symbol.asyncDispose]() {
+        closed ??= resources.disposeAsync();
+        return closed;
+      },
+    };
+  } catch (cause) {
+    void resources.disposeAsync();
+    throw openFailure(file, cause);
+  }
+}
+
+/** Migrates a file; returns the applied migrations. */
+export function migrateFile(file: string): readonly string[] {
+  using db = openWriteConnection(file);
+  rewriteWal(db);
+  return migrate(db);
+}
+
+/** The migrations that a file lacks; does not create the file. */
+export function pendingInFile(file: string): readonly string[] {
+  const exists = file.startsWith('file:') || existsSync(file);
+  using db = exists ? openReadConnection(file) : new DatabaseSync(':memory:');
+  return pendingMigrations(db);
+}

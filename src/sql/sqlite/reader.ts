@@ -1,0 +1,142 @@
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { StoreUnavailableError } from '../../core/errors.ts';
+import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
+import type { PackedRows } from '../list-plan.ts';
+
+/** A statement with its values. */
+export interface Read {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+/** What the thread is asked. */
+export interface ReadRequest {
+  readonly text: string;
+  readonly values: readonly (string | number | null)[];
+  /** Whether the rows are a page of users, which is packed there. */
+  readonly page: { readonly limit: number; readonly backwards: boolean } | undefined;
+}
+
+/** What it answers; `error` says why a read failed. */
+export type ReadAnswer =
+  | { readonly rows: readonly (readonly unknown[])[] }
+  | { readonly page: PackedRows }
+  | { readonly error: string };
+
+/** Runs reads that can take long on a thread of its own. All fail with StoreUnavailableError. */
+export interface Reader extends AsyncDisposable {
+  /** The rows, each column by column. */
+  rows(read: Read): Promise<readonly (readonly unknown[])[]>;
+  /** A page of users, whose statement asks for one more than `limit`. */
+  page(read: Read, limit: number, backwards: boolean): Promise<PackedRows>;
+}
+
+/** Reads that may wait. */
+const MAX_WAITING = 100;
+/** Time that a read may wait before it begins, in milliseconds: its client mostly waits no longer. */
+const MAX_WAIT = 10_000;
+
+interface Waiting {
+  readonly request: ReadRequest;
+  readonly since: number;
+  resolve(answer: ReadAnswer): void;
+}
+
+/** Opens a reader of a file; its thread begins with the first read. */
+export function openReader(file: string): Reader {
+  return new ThreadReader(file);
+}
+
+class ThreadReader implements Reader {
+  readonly #file: string;
+  readonly #waiting: Waiting[] = [];
+  #running: Waiting | undefined;
+  #worker: Worker | undefined;
+  #isClosed = false;
+
+  constructor(file: string) {
+    this.#file = file;
+  }
+
+  async rows({ text, values }: Read): Promise<readonly (readonly unknown[])[]> {
+    const answer = await this.#ask({ text, values: values as ReadRequest['values'], page: undefined });
+    return 'rows' in answer ? answer.rows : failed(answer);
+  }
+
+  async page({ text, values }: Read, limit: number, backwards: boolean): Promise<PackedRows> {
+    const page = { limit, backwards };
+    const answer = await this.#ask({ text, values: values as ReadRequest['values'], page });
+    return 'page' in answer ? answer.page : failed(answer);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    for (const { resolve } of this.#waiting.splice(0)) resolve({ error: CLOSED });
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    const exited = Promise.withResolvers<void>();
+    worker.once('exit', exited.resolve);
+    worker.postMessage('close');
+    await exited.promise;
+  }
+
+  #ask(request: ReadRequest): Promise<ReadAnswer> {
+    if (this.#isClosed) return Promise.resolve({ error: CLOSED });
+    if (this.#waiting.length >= MAX_WAITING) return Promise.resolve({ error: BUSY });
+    return new Promise((resolve) => {
+      this.#waiting.push({ request, since: performance.now(), resolve });
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    while (this.#running === undefined) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      if (performance.now() - next.since > MAX_WAIT) {
+        next.resolve({ error: BUSY });
+        continue;
+      }
+      this.#running = next;
+      this.#thread().postMessage(next.request);
+    }
+  }
+
+  #thread(): Worker {
+    if (this.#worker !== undefined) return this.#worker;
+    // `.ts` when run from source, `.js` in the built package.
+    const script = new URL(`src/sql/sqlite/reader-thread${extname(import.meta.url)}`, PACKAGE_ROOT);
+    const worker = new Worker(script, {
+      name: 'reader',
+      workerData: { file: this.#file },
+      env: threadEnvironment(),
+    });
+    worker.on('message', (answer: ReadAnswer) => this.#settle(answer));
+    const end = (error: string) => {
+      // The next read begins another one.
+      if (this.#worker === worker) this.#worker = undefined;
+      this.#settle({ error });
+    };
+    worker.on('error', (error) => end(`The reader thread failed: ${error}`));
+    worker.on('exit', () => {
+      if (this.#worker === worker) end('The reader thread exited');
+    });
+    this.#worker = worker;
+    return worker;
+  }
+
+  #settle(answer: ReadAnswer): void {
+    const ended = this.#running;
+    this.#running = undefined;
+    ended?.resolve(answer);
+    this.#next();
+  }
+}
+
+const CLOSED = 'The database is closed';
+const BUSY = 'Too many long reads wait for the database';
+
+function failed(answer: ReadAnswer): never {
+  throw new StoreUnavailableError('error' in answer ? `The read failed: ${answer.error}` : 'The read failed');
+}

@@ -1,0 +1,123 @@
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  existsSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname } from 'node:os';
+import { DatabaseSync } from 'node:sqlite';
+import { DatabaseOpenError } from '../../core/errors.ts';
+import { oneLine } from '../../core/text.ts';
+import { isBusy } from './busy.ts';
+
+/** The files beside a database that belong to its service: the lock, and a note about who holds it. */
+export function serviceFiles(file: string): readonly [lock: string, holder: string] {
+  return [`${file}-service`, `${file}-service.json`];
+}
+
+/**
+ * The locks of this process, by path. Closing a file gives back all locks that a process has on it, so none is opened
+ * twice. A lock that nobody refers to would be collected as garbage, and with it given back.
+ */
+const held = new Map<string, Disposable>();
+
+/**
+ * Locks a database for the one service that may run on it, until the lock is disposed of or the process ends. `file` is
+ * its path without symbolic links. Throws DatabaseOpenError, which names the holder, while another service has the lock.
+ *
+ * The lock is SQLite's own on an empty database beside the file: the operating system releases it with the process, and
+ * it holds between containers that share a volume. Whoever does not ask for it is not held up.
+ */
+export function lockForService(file: string): Disposable {
+  const [path, note] = serviceFiles(file);
+  if (held.has(path)) throw new DatabaseOpenError(inUse(note));
+  for (;;) {
+    using opened = new DisposableStack();
+    // While it is open its number is that of no other file.
+    const fd = opened.adopt(openSync(path, 'a', 0o600), closeSync);
+    opened.use(lockOn(path, note));
+    // A service that ends removes the file, and a lock on a removed file excludes nobody.
+    const { ino } = fstatSync(fd);
+    if (inodeOf(path) !== ino) continue;
+    writeNote(note);
+    for (const each of [path, note]) giveToOwner(each, file);
+    opened.defer(() => {
+      // Once somebody has removed the file, the path can be that of another service.
+      if (inodeOf(path) === ino) for (const each of [note, path]) rmSync(each, { force: true });
+      held.delete(path);
+    });
+    const lock = opened.move();
+    held.set(path, lock);
+    return lock;
+  }
+}
+
+/** Whether a service of another process runs on a database, as far as this process may tell. `file` is its path without symbolic links. */
+export function isServed(file: string): boolean {
+  const [path, note] = serviceFiles(file);
+  if (!existsSync(path)) return false;
+  try {
+    lockOn(path, note).close();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** One sentence on the service that runs on a database. */
+export function runningService(file: string): string {
+  return `A service runs on ${file}${holder(serviceFiles(file)[1])}.`;
+}
+
+/** An open transaction on an empty database, which writes nothing. */
+function lockOn(path: string, note: string): DatabaseSync {
+  const db = new DatabaseSync(path);
+  try {
+    db.exec('PRAGMA journal_mode=MEMORY; BEGIN IMMEDIATE');
+    return db;
+  } catch (error) {
+    db.close();
+    throw isBusy(error) ? new DatabaseOpenError(inUse(note)) : error;
+  }
+}
+
+/** Lets the owner of the database use a file that another user has made: a stale one must not block a start. */
+function giveToOwner(path: string, file: string): void {
+  const { uid, gid, mode } = statSync(file);
+  try {
+    if (process.geteuid?.() === 0) chownSync(path, uid, gid);
+    chmodSync(path, mode);
+  } catch {
+    // It belongs to another user, who has done so.
+  }
+}
+
+function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+function writeNote(path: string): void {
+  const startedAt = new Date(performance.timeOrigin).toISOString();
+  const note = { pid: process.pid, host: hostname(), startedAt };
+  writeFileSync(path, `${JSON.stringify(note)}\n`, { mode: 0o600 });
+}
+
+function inUse(note: string): string {
+  return `another service runs on it${holder(note)}. Stop that one first, or give this one another database; several services can share one on PostgreSQL.`;
+}
+
+/** Who holds the lock, as far as its note tells. */
+function holder(note: string): string {
+  try {
+    const { pid, host, startedAt } = JSON.parse(readFileSync(note, 'utf8'));
+    return `: process ${Number(pid)} on ${oneLine(String(host))}, started at ${new Date(startedAt).toISOString()}`;
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,272 @@
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { ImportMark, ImportPosition } from '../../relations/import-position.ts';
+import type { UserLists } from '../../relations/lists.ts';
+import { PAGE_BYTES, PageRows, type UserFormat, type UserPage } from '../../relations/pages.ts';
+import {
+  type ChangeOutcome,
+  emailTaken,
+  type IdempotencyKey,
+  type IdempotentOutcome,
+  type NewUser,
+  type SearchLevel,
+  type UserChange,
+  type VersionedUser,
+  type WriteCondition,
+} from '../../relations/user.ts';
+import { DatabaseUserStore, type WholeImport } from '../../relations/user-stores.ts';
+import { storedKey } from '../inbox-sql.ts';
+import { counted, type DatabaseObserver, type ReadTally } from '../observer.ts';
+import { PageCache, pageKey } from '../page-cache.ts';
+import type { Row } from '../sqlite-writer/batch.ts';
+import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
+import { readRow } from './connection.ts';
+import type { Reader } from './reader.ts';
+import type { TickSnapshot } from './tick-snapshot.ts';
+import { SqliteUserImport } from './user-import.ts';
+import { sqliteUserLists, USERS_STATE } from './user-lists.ts';
+
+const USER_JSON = `json_object('id', id, 'name', name, 'email', email)`;
+/** A user in each format. */
+const WRITTEN: Readonly<Record<UserFormat, string>> = {
+  json: `',' || ${USER_JSON}`,
+  ndjson: `${USER_JSON} || char(10)`,
+  csv: `id || ',"' || replace(name, '"', '""') || '","' || replace(email, '"', '""') || '"' || char(13, 10)`,
+};
+/** Users that are read at once: if all of them are as large as users can be, they have 1.3 MB. */
+const MAX_ROWS = 256;
+/** Any moment is before this one. */
+const NEVER = Number.MAX_SAFE_INTEGER;
+
+interface SqliteUserStoreOptions {
+  /** Reads users, on the caller's thread. */
+  readonly reads: DatabaseSync;
+  readonly writes: WriteQueue;
+  readonly observer: DatabaseObserver;
+  /** Of `reads`, where other connections write: reads share it, and pages are cached until the next commit. */
+  readonly snapshot: TickSnapshot | undefined;
+  /** Runs what can take long, on a thread of its own. */
+  readonly reader: Reader | undefined;
+  /** What the users are indexed for. */
+  readonly search: SearchLevel;
+  /** Called when users have been changed, once that is durable. */
+  onChanged(): void;
+}
+
+interface PageRow {
+  readonly count: number;
+  readonly lastId: number | null;
+  readonly text: string | null;
+}
+
+/** Users in SQLite: reads on the caller's thread, writes through the queue. */
+export class SqliteUserStore extends DatabaseUserStore {
+  readonly lists: UserLists;
+  readonly #snapshot: TickSnapshot | undefined;
+  readonly #pages = new PageCache<number>();
+  readonly #rowsOfPage = new PageRows(MAX_ROWS);
+  readonly #writes: WriteQueue;
+  readonly #imports: SqliteUserImport;
+  readonly #onChanged: () => void;
+  readonly #read: StatementSync;
+  readonly #page: Readonly<Record<UserFormat, StatementSync>>;
+  readonly #lastId: StatementSync;
+  readonly #state: StatementSync;
+  /** What was read at a version of the database. */
+  #knownState: { readonly version: number; readonly state: string } | undefined;
+  #knownLastId: { readonly version: number; readonly lastId: number } | undefined;
+  /** The idempotency keys of creates in progress; an SQLite file has one service. */
+  readonly #running = new Set<string>();
+  readonly #tallies: Readonly<Record<'read' | 'page' | 'lastId', ReadTally>>;
+
+  constructor({ reads, writes, observer, snapshot, reader, search, onChanged }: SqliteUserStoreOptions) {
+    super();
+    this.lists = sqliteUserLists({ reads, snapshot, reader, search });
+    this.#snapshot = snapshot;
+    this.#writes = writes;
+    this.#onChanged = onChanged;
+    this.#imports = new SqliteUserImport({ reads, writes, onWritten: onChanged });
+    this.#tallies = {
+      read: observer.reads('user.read'),
+      page: observer.reads('user.page'),
+      lastId: observer.reads('user.lastId'),
+    };
+    this.#read = reads.prepare(`SELECT ${USER_JSON} AS json, version FROM users WHERE id = ?`);
+    // The rows reach the aggregate in the order of the inner query.
+    const page = (format: UserFormat) =>
+      reads.prepare(`
+        SELECT count(*) AS count, max(id) AS lastId, group_concat(${WRITTEN[format]}, '') AS text
+        FROM (SELECT id, name, email FROM users WHERE id > ? AND id <= ? ORDER BY id LIMIT ? + 0)`);
+    this.#page = { json: page('json'), ndjson: page('ndjson'), csv: page('csv') };
+    this.#state = reads.prepare(`SELECT ${USERS_STATE} AS state`);
+    this.#lastId = reads.prepare('SELECT max(id) AS lastId FROM users');
+  }
+
+  read(id: number): VersionedUser | undefined {
+    this.#snapshot?.enter();
+    return counted(this.#tallies.read, () => readRow<VersionedUser>(this.#read, id));
+  }
+
+  state(): string {
+    this.#snapshot?.enter();
+    const version = this.#snapshot?.version();
+    if (version !== undefined && version === this.#knownState?.version) return this.#knownState.state;
+    const state = readRow<{ state: string }>(this.#state)?.state ?? '';
+    if (version !== undefined) this.#knownState = { version, state };
+    return state;
+  }
+
+  /** Nothing is read where nobody has committed since the page was read, in whichever process. */
+  page(format: UserFormat, after: number, upTo: number): UserPage {
+    const snapshot = this.#snapshot;
+    if (snapshot === undefined) return this.#readPage(format, after, upTo);
+    const key = pageKey(format, after, upTo);
+    snapshot.enter();
+    const known = this.#pages.find(snapshot.version(), key);
+    if (known !== undefined) return known;
+    snapshot.hold();
+    const page = this.#readPage(format, after, upTo);
+    this.#pages.add(snapshot.version(), key, page);
+    snapshot.giveWay();
+    return page;
+  }
+
+  /** Reads a few users at a time until the page has its bytes, in one snapshot. */
+  #readPage(format: UserFormat, after: number, upTo: number): UserPage {
+    return counted(this.#tallies.page, () => {
+      const state = this.state();
+      const texts: string[] = [];
+      let [bytes, count, lastId, more] = [0, 0, after, true];
+      while (more && bytes < PAGE_BYTES) {
+        const limit = this.#rowsOfPage.rowsFor(bytes);
+        const row = readRow<PageRow>(this.#page[format], lastId, upTo, limit);
+        const text = row?.text ?? '';
+        const found = row?.count ?? 0;
+        const size = Buffer.byteLength(text);
+        this.#rowsOfPage.read(size, found);
+        if (found > 0) texts.push(text);
+        bytes += size;
+        count += found;
+        lastId = row?.lastId ?? lastId;
+        more = found === limit;
+      }
+      return { bytes: Buffer.from(texts.join('')), count, lastId, more, state };
+    });
+  }
+
+  lastId(): number {
+    this.#snapshot?.enter();
+    const version = this.#snapshot?.version();
+    if (version !== undefined && version === this.#knownLastId?.version) return this.#knownLastId.lastId;
+    const row = counted(this.#tallies.lastId, () => readRow<{ lastId: number | null }>(this.#lastId));
+    const lastId = row?.lastId ?? 0;
+    if (version !== undefined) this.#knownLastId = { version, lastId };
+    return lastId;
+  }
+
+  importUsers(users: readonly NewUser[], mark?: ImportMark): Promise<readonly (number | undefined)[]> {
+    return this.#imports.store(users, mark);
+  }
+
+  importAll(users: readonly NewUser[], mark?: ImportMark): Promise<WholeImport> {
+    return this.#imports.storeAll(users, mark);
+  }
+
+  beginImport(key: string): Promise<ImportPosition> {
+    return this.#imports.begin(key);
+  }
+
+  async create({ name, email }: NewUser, version = Date.now()): Promise<number> {
+    const [row] = await refusingTaken(this.#writes.write('createUser', name, email, version));
+    this.#onChanged();
+    return Number(row?.[0]);
+  }
+
+  async createOnce(
+    { name, email }: NewUser,
+    { key, fingerprint, keptFor }: IdempotencyKey,
+  ): Promise<IdempotentOutcome> {
+    if (this.#running.has(key)) return { is: 'running' };
+    this.#running.add(key);
+    try {
+      const stored = storedKey(key);
+      const now = Date.now();
+      const [, created = [], , [kept = []] = []] = await refusingTaken(
+        this.#writes.submit([
+          { statement: 'claimKey', values: [stored, fingerprint, now, now + keptFor] },
+          { statement: 'createForKey', values: [name, email, now] },
+          { statement: 'noteForKey', values: [stored] },
+          { statement: 'readKey', values: [stored] },
+          { statement: 'expireKeys', values: [now] },
+        ]),
+      );
+      const [before, id, version] = kept;
+      if (before !== fingerprint) return { is: 'reused' };
+      if (created.length > 0) this.#onChanged();
+      return { is: 'created', id: Number(id), version: Number(version) };
+    } finally {
+      this.#running.delete(key);
+    }
+  }
+
+  update(id: number, { name, email }: NewUser): Promise<boolean> {
+    return this.#changed('updateUser', name, email, id, Date.now());
+  }
+
+  remove(id: number): Promise<boolean> {
+    return this.#changed('removeUser', id);
+  }
+
+  change(id: number, { name, email, condition }: UserChange): Promise<ChangeOutcome> {
+    const values = [name ?? null, email ?? null, id, Date.now(), ...conditionValues(condition)];
+    return this.#conditional('changeUser', id, values, ([version, json]) => ({
+      is: 'changed',
+      version: Number(version),
+      json: String(json),
+    }));
+  }
+
+  removeIf(id: number, condition: WriteCondition): Promise<ChangeOutcome> {
+    return this.#conditional('removeUserIf', id, [id, ...conditionValues(condition)], () => ({
+      is: 'removed',
+    }));
+  }
+
+  /** Runs a write that says nothing where it finds nothing, and asks in the same commit why. */
+  async #conditional(
+    statement: 'changeUser' | 'removeUserIf',
+    id: number,
+    values: readonly SQLInputValue[],
+    outcome: (row: Row) => ChangeOutcome,
+  ): Promise<ChangeOutcome> {
+    const [[row] = [], [found] = []] = await refusingTaken(
+      this.#writes.submit([
+        { statement, values },
+        { statement: 'findUser', values: [id] },
+      ]),
+    );
+    if (row !== undefined) {
+      this.#onChanged();
+      return outcome(row);
+    }
+    return { is: found === undefined ? 'missing' : 'refused' };
+  }
+
+  async #changed(write: 'updateUser' | 'removeUser', ...values: readonly SQLInputValue[]): Promise<boolean> {
+    const rows = await refusingTaken(this.#writes.write(write, ...values));
+    if (rows.length === 0) return false;
+    this.#onChanged();
+    return true;
+  }
+}
+
+function conditionValues({ versions, before }: WriteCondition): readonly SQLInputValue[] {
+  return [versions === undefined ? null : JSON.stringify(versions), before ?? NEVER];
+}
+
+/** Waits for a write; that of an email which another user has is refused. */
+function refusingTaken<T>(write: Promise<T>): Promise<T> {
+  return write.catch((error: Error) => {
+    // The thread gives the text of SQLite's error.
+    throw error.message.includes('UNIQUE constraint failed: users.email') ? emailTaken() : error;
+  });
+}

@@ -1,0 +1,93 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
+import {
+  defaultOrder,
+  type SortKeys,
+  TooManyMatchesError,
+  type UserFilter,
+  type UserListPage,
+  type UserLists,
+  type UserPageRequest,
+} from '../relations/lists.ts';
+import type { SearchLevel } from '../relations/user.ts';
+import { type ListDialect, MAX_MATCHES, type PackedRows, planList } from './list-plan.ts';
+import { type BoundStatement, ListSql, sortKeys } from './list-sql.ts';
+
+/** How an engine runs the statements of lists. */
+interface ListEngine {
+  readonly dialect: ListDialect;
+  readonly search: SearchLevel;
+  /** Users that are counted at once. */
+  readonly slice: number;
+  /** Runs a statement; each row column by column. */
+  rows(statement: BoundStatement): MaybePromise<readonly (readonly unknown[])[]>;
+  /** Runs the statement of a page. */
+  page(statement: BoundStatement, request: UserPageRequest): MaybePromise<PackedRows>;
+  /** The secret of the database that signs cursors. */
+  cursorKey(): MaybePromise<Uint8Array>;
+}
+
+/** Makes the lists of an engine. */
+export function userLists({
+  dialect,
+  search,
+  slice,
+  rows,
+  page: readPage,
+  cursorKey,
+}: ListEngine): UserLists {
+  const sql = new ListSql(dialect);
+  let key: Uint8Array | undefined;
+
+  function read(request: UserPageRequest): MaybePromise<UserListPage> {
+    const plan = planList(request, search);
+    const keysOf = (row: readonly unknown[] | undefined) => row && sortKeys(row, request.order);
+    const page = () =>
+      whenReady(readPage(sql.page(plan, request), request), ({ json, first, last, ...others }) => ({
+        ...others,
+        json: Buffer.from(json.buffer, json.byteOffset, json.byteLength),
+        first: keysOf(first),
+        last: keysOf(last),
+      }));
+    // The ids are few, and each is one user.
+    if (plan.kind === 'walk' || plan.driver?.field === 'id') return page();
+    return whenReady(rows(sql.matches(plan)), (found) => {
+      if (countIn(found) > MAX_MATCHES) throw new TooManyMatchesError(plan.driver !== undefined);
+      return page();
+    });
+  }
+
+  async function count(filters: readonly UserFilter[]): Promise<number> {
+    const plan = planList({ filters, order: defaultOrder(filters) }, search);
+    if (plan.kind === 'narrow') {
+      if (countIn(await rows(sql.matches(plan))) > MAX_MATCHES)
+        throw new TooManyMatchesError(plan.driver !== undefined);
+      return countIn(await rows(sql.narrowCount(plan)));
+    }
+    let counted = 0;
+    let next: SortKeys | undefined;
+    for (;;) {
+      const [last] = await rows(sql.step(plan, next, slice));
+      if (last === undefined) return counted + countIn(await rows(sql.rest(plan, next, slice)));
+      counted += slice;
+      next = sortKeys(last, plan.order);
+      await nextTick();
+    }
+  }
+
+  return {
+    search,
+    page: read,
+    count,
+    cursorKey: () =>
+      key ??
+      whenReady(cursorKey(), (found) => {
+        key = found;
+        return found;
+      }),
+  };
+}
+
+function countIn([row]: readonly (readonly unknown[])[]): number {
+  return Number(row?.[0] ?? 0);
+}

@@ -1,0 +1,170 @@
+import type { Logger } from 'pino';
+import { LOG_LEVELS, type LogLevel } from './log-level.ts';
+
+/** A logger whose level can be changed while it is used, such as one of pino. */
+interface Leveled {
+  level: string;
+}
+
+/** The level of one logger as it was set, if it was, and as it is. */
+export interface LoggerState {
+  readonly configured: LogLevel | undefined;
+  readonly effective: LogLevel;
+  /** When a temporary level ends, in milliseconds since 1970. */
+  readonly until: number | undefined;
+}
+
+interface Temporary {
+  readonly level: LogLevel | undefined;
+  readonly until: number;
+  readonly timer: NodeJS.Timeout;
+}
+
+interface Named {
+  readonly logger: Leveled;
+  /** What holds until it is changed again. */
+  lasting: LogLevel | undefined;
+  temporary: Temporary | undefined;
+}
+
+/** The name of the logger from which all others take their level. */
+export const ROOT = 'ROOT';
+
+/**
+ * The loggers of the process by name. One without a level of its own has that of ROOT, and ROOT without
+ * one has the level that the log was opened with. Disposing of it ends the temporary levels' timers.
+ */
+export class Loggers implements Disposable {
+  readonly #root: Logger;
+  readonly #children = new Map<string, Logger>();
+  readonly #start: LogLevel;
+  readonly #named = new Map<string, Named>();
+
+  constructor(root: Logger) {
+    this.#root = root;
+    this.#start = LOG_LEVELS.find((level) => level === root.level) ?? 'info';
+    this.#named.set(ROOT, { logger: root, lasting: undefined, temporary: undefined });
+  }
+
+  /** The logger of a part of the service, which says in every entry who wrote it; the same for the same name. */
+  child(name: string): Logger {
+    let child = this.#children.get(name);
+    if (child === undefined) {
+      child = this.#root.child({ logger: name });
+      this.#children.set(name, child);
+      this.add(name, child);
+    }
+    return child;
+  }
+
+  /** Adds a logger. Throws TypeError when the name is taken. */
+  add(name: string, logger: Leveled): void {
+    if (this.#named.has(name)) throw new TypeError(`The logger ${name} exists already`);
+    this.#named.set(name, { logger, lasting: undefined, temporary: undefined });
+    this.#apply();
+  }
+
+  /** ROOT first, then in the order in which they were added. */
+  names(): readonly string[] {
+    return [...this.#named.keys()];
+  }
+
+  /** Undefined for a name that no logger has. */
+  state(name: string): LoggerState | undefined {
+    const named = this.#named.get(name);
+    if (named === undefined) return undefined;
+    const configured = configuredLevel(named) ?? (name === ROOT ? this.#start : undefined);
+    return { configured, effective: configured ?? this.#rootLevel(), until: named.temporary?.until };
+  }
+
+  /**
+   * Sets a level, or takes it away. With `forMs`, in milliseconds and at most 24 days, what held before
+   * holds again afterwards. Does nothing for a name that no logger has.
+   */
+  setLevel(name: string, level: LogLevel | undefined, forMs?: number): void {
+    const named = this.#named.get(name);
+    if (named === undefined) return;
+    clearTimeout(named.temporary?.timer);
+    named.temporary = undefined;
+    if (forMs === undefined) named.lasting = level;
+    else {
+      const end = () => {
+        named.temporary = undefined;
+        this.#apply();
+      };
+      named.temporary = { level, until: Date.now() + forMs, timer: setTimeout(end, forMs).unref() };
+    }
+    this.#apply();
+  }
+
+  [Symbol.dispose](): void {
+    for (const { temporary } of this.#named.values()) clearTimeout(temporary?.timer);
+  }
+
+  #rootLevel(): LogLevel {
+    const root = this.#named.get(ROOT);
+    return (root && configuredLevel(root)) ?? this.#start;
+  }
+
+  #apply(): void {
+    const root = this.#rootLevel();
+    for (const named of this.#named.values()) named.logger.level = configuredLevel(named) ?? root;
+  }
+}
+
+function configuredLevel({ lasting, temporary }: Named): LogLevel | undefined {
+  return temporary === undefined ? lasting : temporary.level;
+}
+
+/** Entries kept at most, and their characters. */
+const MAX_ENTRIES = 1_000;
+const MAX_CHARACTERS = 512 * 1024;
+
+/** One entry of the log: its number since the start, and the line as it was written, one JSON object. */
+interface TailEntry {
+  readonly number: number;
+  readonly line: string;
+}
+
+/** Keeps the last entries of the log, bounded in number and size. */
+export class LogTail {
+  readonly #entries: TailEntry[] = [];
+  #from = 0;
+  #number = 0;
+  #characters = 0;
+  #listener: (() => void) | undefined;
+
+  /** Called after each entry; there is one listener, which has to be quick. */
+  set onEntry(listener: (() => void) | undefined) {
+    this.#listener = listener;
+  }
+
+  /** The number of the latest entry; 0 before the first. */
+  get latest(): number {
+    return this.#number;
+  }
+
+  /** Adds a line and returns it. */
+  add(line: string): string {
+    this.#entries.push({ number: ++this.#number, line });
+    this.#characters += line.length;
+    while (this.#entries.length - this.#from > MAX_ENTRIES || this.#characters > MAX_CHARACTERS) this.#drop();
+    this.#listener?.();
+    return line;
+  }
+
+  /** The kept entries with higher numbers, oldest first. */
+  after(number: number): readonly TailEntry[] {
+    const kept = this.#entries.slice(this.#from);
+    return kept.filter((entry) => entry.number > number);
+  }
+
+  /** Takes the oldest one away; the array is shortened from time to time, not for each. */
+  #drop(): void {
+    this.#characters -= this.#entries[this.#from]?.line.length ?? 0;
+    this.#from++;
+    if (this.#from < MAX_ENTRIES) return;
+    this.#entries.splice(0, this.#from);
+    this.#from = 0;
+  }
+}

@@ -1,0 +1,122 @@
+/** The kind of a measurement. */
+export type Statistic = 'COUNT' | 'TOTAL_TIME' | 'MAX' | 'VALUE';
+
+/** One number of a series; times in seconds. */
+export interface Measurement {
+  readonly statistic: Statistic;
+  readonly value: number;
+}
+
+/** A dimension of a meter, such as `method`, with one of its values. */
+export interface Tag {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** One tag combination of a meter and its measurements. */
+export interface Series {
+  /** The same array for each call. */
+  readonly tags: readonly Tag[];
+  measure(): readonly Measurement[];
+  /** The number of values in each bucket of its meter, not cumulative. */
+  readonly bucketCounts?: ArrayLike<number> | undefined;
+}
+
+/** A meter as renderers see it. */
+export interface Meter {
+  /** Lower-case words joined by dots, such as `http.server.requests`. */
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'timer';
+  readonly description: string;
+  /** The base unit of its values, such as `bytes` or `seconds`; undefined for plain numbers. */
+  readonly unit: string | undefined;
+  /** The tag keys of every series, in this order. */
+  readonly tagKeys: readonly string[];
+  /** The upper bounds of a timer's buckets in seconds, ascending; absent when it has none. */
+  readonly buckets?: readonly number[] | undefined;
+  /** Its series in order of creation; none is ever removed. */
+  series(): Iterable<Series>;
+}
+
+/** What a meter measures; `unit` is its base unit, such as `bytes`. */
+export interface MeterOptions {
+  readonly description: string;
+  readonly unit?: string | undefined;
+}
+
+/** What a meter measures whose value is kept elsewhere and read on each measurement. */
+export interface ObservedOptions extends MeterOptions {
+  /** Tags of this series; others of the same name have the same keys with other values. */
+  readonly tags?: Readonly<Record<string, string>>;
+}
+
+/** What a timer measures, in seconds. */
+export interface TimerOptions {
+  readonly description: string;
+  /** Upper bounds of the histogram buckets in seconds, ascending; default none. */
+  readonly buckets?: readonly number[] | undefined;
+}
+
+/** The tag keys of a meter. Values must come from a small set: a route template, never a URL. */
+export interface WithTags<Keys extends readonly string[]> {
+  readonly tags: Keys;
+}
+
+/** The arguments of `with`: each tag key with its value, in declared order. */
+type TagPairs<Keys extends readonly string[]> = Keys extends readonly [
+  infer Key extends string,
+  ...infer Rest extends readonly string[],
+]
+  ? [key: Key, value: string, ...rest: TagPairs<Rest>]
+  : [];
+
+/** A meter with tags. Hot paths keep the result of `with`. */
+export interface Tagged<S extends Series, Keys extends readonly string[]> {
+  /** The series with these tag values; the overflow series once the meter is full. */
+  with(...pairs: TagPairs<Keys>): S;
+}
+
+/** A meter is declared twice in different ways, or used against its declaration: a bug. */
+export class MeterError extends Error {
+  override readonly name = 'MeterError';
+  readonly code = 'METER';
+}
+
+const NAME = /^[a-z][a-z0-9]*(?:[._][a-z0-9]+)*$/;
+const UNIT = /^[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/;
+/** Labels with a meaning of their own in Prometheus. */
+const RESERVED = ['le', 'quantile'];
+
+/** Checks the names of a meter. Throws MeterError. */
+export function checkNames(
+  name: string,
+  unit: string | undefined,
+  tagKeys: readonly string[],
+  buckets: readonly number[] = [],
+): void {
+  const quoted = JSON.stringify;
+  if (!NAME.test(name))
+    throw new MeterError(`${quoted(name)} is not a valid meter name: use lower-case words joined by dots`);
+  if (unit !== undefined && !UNIT.test(unit))
+    throw new MeterError(`${quoted(unit)} is not a valid unit of ${name}: use a plain word like bytes`);
+  const wrong = tagKeys.find((key) => !NAME.test(key) || RESERVED.includes(key));
+  if (wrong !== undefined)
+    throw new MeterError(`${quoted(wrong)} cannot be a tag of ${name}: use another word`);
+  if (new Set(tagKeys.map((key) => key.replaceAll('.', '_'))).size < tagKeys.length)
+    throw new MeterError(`Two tags of ${name} have the same name: ${tagKeys.join(', ')}`);
+  if (!buckets.every((bound, i) => bound > (buckets[i - 1] ?? 0) && bound < Infinity))
+    throw new MeterError(`The buckets of ${name} must be seconds in ascending order: ${buckets.join(', ')}`);
+}
+
+/** Longer than a scrape reads gauges, in milliseconds. */
+const ONE_SCRAPE = 50;
+
+/** Caches a reading for `maxAge` milliseconds, for several gauges that show parts of it. */
+export function sharedReading<T>(read: () => T, maxAge = ONE_SCRAPE): () => T {
+  let last: { readonly value: T; readonly at: number } | undefined;
+  return () => {
+    const now = performance.now();
+    if (last === undefined || now - last.at > maxAge) last = { value: read(), at: now };
+    return last.value;
+  };
+}

@@ -1,0 +1,228 @@
+import { type Measurement, MeterError, type Series, type Tag } from './meter.ts';
+
+/** A count that never decreases. */
+export class Counter implements Series {
+  readonly tags: readonly Tag[];
+  #count = 0;
+
+  constructor(tags: readonly Tag[]) {
+    this.tags = tags;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Adds `by`, default 1. Ignores values that are not positive and finite. */
+  increment(by = 1): void {
+    if (by > 0 && by < Infinity) this.#count += by;
+  }
+
+  measure(): readonly Measurement[] {
+    return [{ statistic: 'COUNT', value: this.#count }];
+  }
+}
+
+/** Eight buckets for each power of two of microseconds, up to 18 minutes: a bucket is at most an eighth wide. */
+const BUCKETS = 232;
+const MAX_MICROSECONDS = 2 ** 31 - 1;
+
+/** Counts durations finely enough for percentiles over any span: readers subtract two copies of the counts. */
+export class LatencyHistogram {
+  readonly counts = new Float64Array(BUCKETS);
+
+  /** Allocates nothing. Ignores what is no duration. */
+  record(milliseconds: number): void {
+    if (!(milliseconds >= 0)) return;
+    const bucket = bucketOf(Math.min(milliseconds * 1_000, MAX_MICROSECONDS));
+    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
+  }
+}
+
+/**
+ * A percentile in milliseconds of what was counted between two copies of the counts; NaN when that is nothing. `share`
+ * is from 0 to 1.
+ */
+export function percentileBetween(before: Float64Array, after: Float64Array, share: number): number {
+  let total = 0;
+  for (let i = 0; i < after.length; i++) total += (after[i] ?? 0) - (before[i] ?? 0);
+  if (total === 0) return Number.NaN;
+  let left = Math.max(1, Math.ceil(total * share));
+  for (let i = 0; i < after.length; i++) {
+    left -= (after[i] ?? 0) - (before[i] ?? 0);
+    if (left <= 0) return middleOf(i) / 1_000;
+  }
+  return Number.NaN;
+}
+
+function bucketOf(microseconds: number): number {
+  const whole = microseconds | 0;
+  if (whole < 8) return whole;
+  const exponent = 31 - Math.clz32(whole);
+  return (exponent - 2) * 8 + ((whole >>> (exponent - 3)) & 7);
+}
+
+/** In microseconds. */
+function middleOf(bucket: number): number {
+  if (bucket < 8) return bucket + 0.5;
+  const width = 2 ** ((bucket >> 3) - 1);
+  return (8 + (bucket & 7) + 0.5) * width;
+}
+
+/** The tag value of the overflow series. */
+const OVERFLOW = 'overflow';
+
+export type CreateSeries<S> = (tags: readonly Tag[]) => S;
+
+/** The series of one meter by tag values: at most `limit`, and one for the overflow. */
+export class SeriesTable<S extends Series> {
+  readonly #keys: readonly string[];
+  readonly #limit: number;
+  readonly #onOverflow: () => void;
+  readonly #series = new Map<string, S>();
+
+  constructor(keys: readonly string[], limit: number, onOverflow: () => void) {
+    this.#keys = keys;
+    this.#limit = limit;
+    this.#onOverflow = onOverflow;
+  }
+
+  /** In order of creation. */
+  all(): Iterable<S> {
+    return this.#series.values();
+  }
+
+  /** The series of these tags, created on first use. Throws MeterError for other tags than the declared ones. */
+  find(pairs: readonly string[], create: CreateSeries<S>): S {
+    const values = this.#keys.map((key, i) => (pairs[2 * i] === key ? pairs[2 * i + 1] : undefined));
+    if (pairs.length !== 2 * values.length || !values.every((value) => value !== undefined)) {
+      throw new MeterError(
+        `Expected the tags ${this.#keys.join(', ')} in this order, each with its value; got: ${pairs.join(', ')}`,
+      );
+    }
+    const known = this.#series.get(JSON.stringify(values));
+    if (known !== undefined) return known;
+    if (this.#series.size < this.#limit) return this.#add(values, create);
+    this.#onOverflow();
+    // A regular series may have these values already.
+    const overflow = values.map(() => OVERFLOW);
+    return this.#series.get(JSON.stringify(overflow)) ?? this.#add(overflow, create);
+  }
+
+  /**
+   * Adds the series of these tag values; drops it beyond the limit, as readings cannot be merged. Throws MeterError when
+   * there is one already.
+   */
+  addNew(values: readonly string[], create: CreateSeries<S>): void {
+    if (this.#series.has(JSON.stringify(values))) {
+      throw new MeterError(`The series with these tags exists already: ${values.join(', ')}`);
+    }
+    if (this.#series.size < this.#limit) this.#add(values, create);
+    else this.#onOverflow();
+  }
+
+  #add(values: readonly string[], create: CreateSeries<S>): S {
+    const series = create(this.#keys.map((key, i) => ({ key, value: values[i] ?? '' })));
+    this.#series.set(JSON.stringify(values), series);
+    return series;
+  }
+}
+
+/** Counts events and their durations. */
+export class Timer implements Series {
+  readonly tags: readonly Tag[];
+  readonly bucketCounts: Float64Array | undefined;
+  readonly #bounds: readonly number[];
+  readonly #max: RecentMax;
+  #count = 0;
+  #total = 0;
+
+  /** `bounds` are the upper bounds of its buckets, in seconds. */
+  constructor(tags: readonly Tag[], window: MetricWindow, bounds: readonly number[] = []) {
+    this.tags = tags;
+    this.#bounds = bounds;
+    this.#max = new RecentMax(window);
+    this.bucketCounts = bounds.length === 0 ? undefined : new Float64Array(bounds.length + 1);
+  }
+
+  /** Records a duration in seconds. Ignores negative and non-finite values. */
+  record(seconds: number): void {
+    if (!(seconds >= 0 && seconds < Infinity)) return;
+    this.#count++;
+    this.#total += seconds;
+    this.#max.record(seconds);
+    const counts = this.bucketCounts;
+    if (counts === undefined) return;
+    let bucket = 0;
+    while (seconds > (this.#bounds[bucket] ?? Infinity)) bucket++;
+    counts[bucket] = (counts[bucket] ?? 0) + 1;
+  }
+
+  /** Times in seconds; the maximum is over the last two to three minutes. */
+  measure(): readonly Measurement[] {
+    return [
+      { statistic: 'COUNT', value: this.#count },
+      { statistic: 'TOTAL_TIME', value: this.#total },
+      { statistic: 'MAX', value: this.#max.value },
+    ];
+  }
+}
+
+/** Length of a window in milliseconds. */
+const WINDOW = 60_000;
+
+/**
+ * Counts the time windows of maxima, so that a hot path compares two numbers instead of reading the clock. Its timer does
+ * not keep the process alive.
+ */
+export class MetricWindow implements Disposable {
+  #number = 0;
+  readonly #timer = setInterval(() => this.advance(), WINDOW).unref();
+
+  get number(): number {
+    return this.#number;
+  }
+
+  /** Starts the next window. */
+  advance(): void {
+    this.#number++;
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+}
+
+/** The maximum over this window and the two before it, so that old outliers are forgotten. */
+class RecentMax {
+  readonly #window: MetricWindow;
+  #seen: number;
+  #current = 0;
+  #last = 0;
+  #secondLast = 0;
+
+  constructor(window: MetricWindow) {
+    this.#window = window;
+    this.#seen = window.number;
+  }
+
+  /** Records a value, 0 or more. */
+  record(value: number): void {
+    if (this.#seen !== this.#window.number) this.#advance();
+    if (value > this.#current) this.#current = value;
+  }
+
+  /** 0 without values. */
+  get value(): number {
+    if (this.#seen !== this.#window.number) this.#advance();
+    return Math.max(this.#current, this.#last, this.#secondLast);
+  }
+
+  #advance(): void {
+    const steps = this.#window.number - this.#seen;
+    this.#seen = this.#window.number;
+    this.#secondLast = steps === 1 ? this.#last : steps === 2 ? this.#current : 0;
+    this.#last = steps === 1 ? this.#current : 0;
+    this.#current = 0;
+  }
+}

@@ -1,0 +1,310 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type {
+  BatchObservableResult,
+  Context,
+  Observable,
+  ObservableResult,
+  Span,
+  SpanContext,
+  SpanKind,
+  Meter as Target,
+} from '@opentelemetry/api';
+import type { RequestSpan, RequestTracing, TracedRequest } from '../transport/request-metrics.ts';
+import type { Meter, Series } from './meter.ts';
+import type { Metrics } from './metrics.ts';
+import { readTraceContext, type TraceContext } from './trace.ts';
+
+/** The API of OpenTelemetry; the types are there for those who build Portico. */
+export type OpenTelemetryApi = typeof import('@opentelemetry/api');
+
+/** Where every copy of the API finds what was registered. */
+const REGISTERED = Symbol.for('opentelemetry.js.api.1');
+
+/** What an SDK has registered. */
+export interface Registered {
+  readonly api: OpenTelemetryApi;
+  readonly traces: boolean;
+  readonly metrics: boolean;
+}
+
+/** The places of copies of the API. A program that is installed for all users has its SDK in the folder of its project. */
+const COPIES: readonly (() => OpenTelemetryApi | Promise<OpenTelemetryApi>)[] = [
+  () => import('@opentelemetry/api'),
+  () => createRequire(join(process.cwd(), 'package.json'))('@opentelemetry/api'),
+];
+
+/**
+ * The API, if an SDK was registered before the start; nothing is loaded otherwise. `onMissing` is called where an SDK
+ * is registered and Portico finds no API that knows it.
+ */
+export async function loadOpenTelemetry(
+  onMissing: (error: unknown) => void,
+): Promise<Registered | undefined> {
+  const { trace, metrics } = Object(Reflect.get(globalThis, REGISTERED)) as {
+    readonly trace?: unknown;
+    readonly metrics?: unknown;
+  };
+  if (trace === undefined && metrics === undefined) return undefined;
+  let problem: unknown;
+  for (const copy of COPIES) {
+    try {
+      const api = await copy();
+      // A copy does not see what an older one has registered.
+      const knows =
+        (trace === undefined || api.trace.getTracerProvider() === trace) &&
+        (metrics === undefined || api.metrics.getMeterProvider() === metrics);
+      if (knows) return { api, traces: trace !== undefined, metrics: metrics !== undefined };
+      problem = new Error('The SDK has registered with an older API than the one that is found');
+    } catch (error) {
+      problem ??= error;
+    }
+  }
+  onMissing(problem);
+  return undefined;
+}
+
+/** Runs work as a span of the current one; `end` says what it gave, or the error that it ended with. */
+export type InSpan = <T>(name: string, attributes: Readonly<Record<string, string>>, work: () => T) => T;
+
+/** Makes spans below those that are recorded; where none is, it only runs the work. */
+export function childSpans(api: OpenTelemetryApi, kind: SpanKind): InSpan {
+  const tracer = api.trace.getTracer(SCOPE);
+  return (name, attributes, work) => {
+    if (api.trace.getActiveSpan()?.isRecording() !== true) return work();
+    const span = tracer.startSpan(name, { kind, attributes: { ...attributes } });
+    try {
+      const result = work();
+      if (!(result instanceof Promise)) {
+        span.end();
+        return result;
+      }
+      result.then(
+        () => span.end(),
+        (error: unknown) => endWithError(api, span, error),
+      );
+      return result;
+    } catch (error) {
+      endWithError(api, span, error);
+      throw error;
+    }
+  };
+}
+
+/** Ends a span that has failed. The message of an error may hold what is secret; its type does not. */
+export function endWithError(api: OpenTelemetryApi, span: Span, error: unknown): void {
+  const { code, name } = Object(error) as { readonly code?: unknown; readonly name?: unknown };
+  span.setAttribute('error.type', String(code ?? name ?? typeof error));
+  span.setStatus({ code: api.SpanStatusCode.ERROR });
+  span.end();
+}
+
+/** Time for the last export in a stop, in milliseconds. */
+const FLUSH_TIMEOUT = 2_000;
+
+type Observe = (result: ObservableResult) => void;
+
+/**
+ * Shows all meters of the registry to the registered SDK as observable instruments: a counter and a gauge by their own
+ * names, a timer as `.count`, `.sum`, `.max` and, where it has buckets, `.bucket` with `le`, as Prometheus gets them.
+ */
+export function observeMeters(api: OpenTelemetryApi, metrics: Metrics): AsyncDisposable {
+  const target = api.metrics.getMeter(SCOPE);
+  const known = new Set<string>();
+  const stops: (() => void)[] = [];
+
+  function add(instrument: Observable, observe: Observe): void {
+    instrument.addCallback(observe);
+    stops.push(() => instrument.removeCallback(observe));
+  }
+
+  /** A meter that is declared later is in the collection after the next one. */
+  function addNew(): void {
+    for (const meter of metrics.meters()) {
+      if (known.has(meter.name)) continue;
+      known.add(meter.name);
+      for (const [instrument, observe] of instrumentsOf(target, meter)) add(instrument, observe);
+    }
+  }
+
+  addNew();
+  const watch = (_: BatchObservableResult) => addNew();
+  const uptime = target.createObservableGauge('portico.meters', { description: 'Number of meters' });
+  add(uptime, (result) => result.observe(metrics.names().length));
+  target.addBatchObservableCallback(watch, [uptime]);
+  stops.push(() => target.removeBatchObservableCallback(watch, [uptime]));
+  return {
+    async [Symbol.asyncDispose]() {
+      await flush(api);
+      for (const stop of stops) stop();
+    },
+  };
+}
+
+/** Has the SDK export the last values, while there are any; it may take a moment, and may fail. */
+async function flush(api: OpenTelemetryApi): Promise<void> {
+  const provider = api.metrics.getMeterProvider() as { forceFlush?(): Promise<void> };
+  const timeout = AbortSignal.timeout(FLUSH_TIMEOUT);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  timeout.addEventListener('abort', () => resolve());
+  await Promise.race([provider.forceFlush?.().catch(() => {}), promise]);
+}
+
+function instrumentsOf(target: Target, meter: Meter): readonly (readonly [Observable, Observe])[] {
+  const { name, description, unit, type } = meter;
+  const options = { description, ...(unit !== undefined && { unit: unit === 'seconds' ? 's' : unit }) };
+  if (type === 'gauge') {
+    return [[target.createObservableGauge(name, options), observer(meter, 'VALUE')]];
+  }
+  if (type === 'counter') {
+    return [[target.createObservableCounter(name, options), observer(meter, 'COUNT')]];
+  }
+  const { buckets } = meter;
+  return [
+    [target.createObservableCounter(`${name}.count`, { description }), observer(meter, 'COUNT')],
+    [target.createObservableCounter(`${name}.sum`, options), observer(meter, 'TOTAL_TIME')],
+    [target.createObservableGauge(`${name}.max`, options), observer(meter, 'MAX')],
+    ...(buckets === undefined
+      ? []
+      : ([
+          [target.createObservableCounter(`${name}.bucket`, { description }), bucketObserver(meter, buckets)],
+        ] as const)),
+  ];
+}
+
+function observer(meter: Meter, statistic: string): Observe {
+  return (result) => {
+    for (const series of meter.series()) {
+      const value = series.measure().find((each) => each.statistic === statistic)?.value;
+      if (value !== undefined && Number.isFinite(value)) result.observe(value, attributesOf(series));
+    }
+  };
+}
+
+function bucketObserver(meter: Meter, buckets: readonly number[]): Observe {
+  return (result) => {
+    for (const series of meter.series()) {
+      let total = 0;
+      for (const [i, bound] of buckets.entries()) {
+        total += series.bucketCounts?.[i] ?? 0;
+        result.observe(total, { ...attributesOf(series), le: String(bound) });
+      }
+    }
+  };
+}
+
+function attributesOf({ tags }: Series): Record<string, string> {
+  return Object.fromEntries(tags.map(({ key, value }) => [key, value]));
+}
+
+/** Methods that a span may be named by; a client chooses the others. */
+const METHODS = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'TRACE',
+  'CONNECT',
+  'QUERY',
+]);
+
+/** Spans of a door's requests that come with a trace, or are chosen, with the names of the semantic conventions for HTTP servers. */
+export function requestSpans(api: OpenTelemetryApi, door: string, isChosen: () => boolean): RequestTracing {
+  const tracer = api.trace.getTracer(SCOPE);
+  const { SERVER } = api.SpanKind;
+  return {
+    begin(request) {
+      const { method: given, route, headers } = request;
+      // To ask an SDK, which mostly refuses, costs a quarter of a short request.
+      if (headers.traceparent === undefined && !isChosen()) return undefined;
+      const method = METHODS.has(given) ? given : '_OTHER';
+      const parent =
+        headers.traceparent === undefined
+          ? undefined
+          : readTraceContext(headers.traceparent, headers.tracestate);
+      const inParent = parentContext(api, parent);
+      const name = method === '_OTHER' ? 'HTTP' : method;
+      const span = tracer.startSpan(
+        route === undefined ? name : `${name} ${route}`,
+        { kind: SERVER },
+        inParent,
+      );
+      // Most are not sampled: to describe them would cost as much as all else. A sampler sees the name and the kind.
+      if (span.isRecording()) describe(span, method, door, request);
+      return new OpenTelemetrySpan(api, span, api.trace.setSpan(inParent, span));
+    },
+  };
+}
+
+function describe(span: Span, method: string, door: string, request: TracedRequest): void {
+  const { route, target, scheme, client, headers } = request;
+  const query = target.indexOf('?');
+  span.setAttributes({
+    'http.request.method': method,
+    'url.path': query === -1 ? target : target.slice(0, query),
+    'url.scheme': scheme,
+    'portico.door': door,
+    ...(route !== undefined && { 'http.route': route }),
+  });
+  const [, host, port] = /^(.*?)(?::(\d+))?$/.exec(headers.host ?? '') ?? [];
+  if (host) span.setAttribute('server.address', host);
+  if (port !== undefined) span.setAttribute('server.port', Number(port));
+  if (client !== '') span.setAttribute('client.address', client);
+  const agent = headers['user-agent'];
+  if (agent !== undefined) span.setAttribute('user_agent.original', agent);
+}
+
+class OpenTelemetrySpan implements RequestSpan {
+  readonly #api: OpenTelemetryApi;
+  readonly #span: Span;
+  readonly #context: Context;
+
+  constructor(api: OpenTelemetryApi, span: Span, context: Context) {
+    this.#api = api;
+    this.#span = span;
+    this.#context = context;
+  }
+
+  run<T>(work: () => T): T {
+    return this.#api.context.with(this.#context, work);
+  }
+
+  end(status: number): void {
+    const span = this.#span;
+    if (span.isRecording()) {
+      if (status > 0) span.setAttribute('http.response.status_code', status);
+      if (status === 0 || status >= 500) {
+        span.setAttribute('error.type', status === 0 ? 'client_gone' : String(status));
+        span.setStatus({ code: this.#api.SpanStatusCode.ERROR });
+      }
+    }
+    span.end();
+  }
+}
+
+/** The name under which Portico's spans and meters are known. */
+export const SCOPE = 'portico';
+
+/** A context of W3C as OpenTelemetry has it. */
+export function spanContextOf(
+  { createTraceState }: OpenTelemetryApi,
+  { traceId, spanId, flags, state }: TraceContext,
+): SpanContext {
+  const context = { traceId, spanId, traceFlags: flags, isRemote: true };
+  return state === undefined ? context : { ...context, traceState: createTraceState(state) };
+}
+
+/** The reverse. */
+export function traceContextOf({ traceId, spanId, traceFlags, traceState }: SpanContext): TraceContext {
+  const state = traceState?.serialize();
+  return { traceId, spanId, flags: traceFlags, state: state === '' ? undefined : state };
+}
+
+/** What a span whose parent is that context begins in; a new trace without one. */
+export function parentContext(api: OpenTelemetryApi, parent: TraceContext | undefined): Context {
+  if (parent === undefined) return api.ROOT_CONTEXT;
+  return api.trace.setSpanContext(api.ROOT_CONTEXT, spanContextOf(api, parent));
+}

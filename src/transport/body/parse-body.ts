@@ -1,0 +1,112 @@
+import { HttpProblem } from '../problem.ts';
+import { LIMITS } from '../server/limits.ts';
+
+const jsonDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
+
+/**
+ * Parses a request body as JSON, strictly: UTF-8 without a wrong byte, nesting of at most
+ * `LIMITS.jsonDepth`, no key `__proto__` at any depth.
+ * Throws an HttpProblem with status 400.
+ */
+export function parseJsonBody(body: Uint8Array): unknown {
+  let text: string;
+  try {
+    text = jsonDecoder.decode(body);
+  } catch (cause) {
+    throw new HttpProblem(400, 'INVALID_UTF8', 'The body is not valid UTF-8', { cause });
+  }
+  return parseJsonText(text);
+}
+
+/** Parses JSON text that came from outside, with the same refusals as parseJsonBody. */
+export function parseJsonText(text: string): unknown {
+  refuseDepth(text);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    const reasons = [{ detail: (cause as SyntaxError).message }];
+    throw new HttpProblem(400, 'MALFORMED_JSON', 'The JSON is malformed', { cause, reasons });
+  }
+  // A key can be spelled out, or hidden behind an escape; only such a body is walked.
+  if (text.includes('\\') || text.includes('__proto__')) refuseProto(value);
+  return value;
+}
+
+/** Bounds the nesting before the parser sees it. */
+function refuseDepth(text: string): void {
+  // Each level takes two characters.
+  if (text.length <= 2 * LIMITS.jsonDepth || countOpenings(text) <= LIMITS.jsonDepth) return;
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (inString) {
+      if (c === 0x5c) i++;
+      else if (c === 0x22) inString = false;
+    } else if (c === 0x22) inString = true;
+    else if (c === 0x7b || c === 0x5b) {
+      if (++depth > LIMITS.jsonDepth) {
+        throw new HttpProblem(400, 'TOO_DEEP', `The JSON is nested deeper than ${LIMITS.jsonDepth} levels`);
+      }
+    } else if (c === 0x7d || c === 0x5d) depth--;
+  }
+}
+
+/** Brackets that open, those in strings too: never fewer than the nesting is deep, and much faster to count. */
+function countOpenings(text: string): number {
+  let count = 0;
+  for (let i = 0; i < text.length; i++) {
+    const c = text.charCodeAt(i);
+    if (c === 0x7b || c === 0x5b) count++;
+  }
+  return count;
+}
+
+function refuseProto(value: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (Object.hasOwn(value, '__proto__')) {
+    throw new HttpProblem(400, 'PROTO_KEY', 'The JSON has a key "__proto__"');
+  }
+  for (const member of Object.values(value)) refuseProto(member);
+}
+
+/** The fields of a form by name; a name that stands more than once has all its texts, in their order. */
+type FormFields = Readonly<Record<string, string | readonly string[]>>;
+
+const FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
+const formDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Whether a Content-Type says that a body is a form. */
+export function isFormType(contentType: string | null): boolean {
+  return contentType !== null && FORM.test(contentType);
+}
+
+/**
+ * Parses application/x-www-form-urlencoded strictly: every byte and every escape is UTF-8, and no field is called
+ * `__proto__`. Throws an HttpProblem with status 400.
+ */
+export function parseFormBody(body: Uint8Array): FormFields {
+  const fields = new Map<string, string[]>();
+  try {
+    for (const pair of formDecoder.decode(body).split('&')) {
+      if (pair === '') continue;
+      const end = pair.indexOf('=');
+      const name = decoded(end === -1 ? pair : pair.slice(0, end));
+      const value = end === -1 ? '' : decoded(pair.slice(end + 1));
+      const known = fields.get(name);
+      if (known === undefined) fields.set(name, [value]);
+      else known.push(value);
+    }
+  } catch (cause) {
+    throw new HttpProblem(400, 'MALFORMED_FORM', 'The form is malformed', { cause });
+  }
+  if (fields.has('__proto__')) throw new HttpProblem(400, 'PROTO_KEY', 'The form has a field "__proto__"');
+  return Object.fromEntries(
+    Array.from(fields, ([name, values]) => [name, values.length === 1 ? (values[0] ?? '') : values]),
+  );
+}
+
+function decoded(text: string): string {
+  return decodeURIComponent(text.replaceAll('+', ' '));
+}

@@ -1,0 +1,136 @@
+import type { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import type { Exchange } from '../endpoint.ts';
+import { findExchange } from '../fastify.ts';
+import type { FastifyExchange } from '../fastify-exchange.ts';
+import { bodyTooLarge, HttpProblem, reasonPhrase } from '../problem.ts';
+import { type Arrival, type BodyBudget, type BodySender, bodyBudgetOf, busy } from './body-budget.ts';
+import { GrowingBuffer } from './request-message.ts';
+
+type Done = (error: Error | null, body?: Buffer) => void;
+
+/**
+ * Makes every endpoint of this scope get its body byte for byte, whatever its label says, as one buffer that counts into
+ * a budget: that of the listener, or one of the scope's own. What is no endpoint answers without the body.
+ */
+export function readRawBodies(app: FastifyInstance, budget = bodyBudgetOf(app)): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (request, payload, done: Done) => {
+    const exchange = findExchange(request);
+    if (exchange === undefined) done(null);
+    else new BodyReader(exchange, payload, budget, done).read();
+  });
+}
+
+/** The bytes before a `preParsing` hook of the user's own has decoded them, as Fastify has it. */
+type Payload = Readable & { readonly receivedEncodedLength?: number };
+
+/** A body of which pieces have come. */
+interface Begun {
+  readonly arrival: Arrival;
+  readonly pieces: GrowingBuffer;
+}
+
+/** Reads the body of one request. */
+class BodyReader implements BodySender {
+  readonly #exchange: FastifyExchange;
+  readonly #payload: Payload;
+  readonly #budget: BodyBudget;
+  readonly #done: Done;
+  readonly #limit: number;
+  /** NaN when the length is not announced. */
+  readonly #announced: number;
+  /** Whether the body comes as the client sends it. */
+  readonly #isRaw: boolean;
+  /** A body that has come in one piece. */
+  #whole: Buffer | undefined;
+  #begun: Begun | undefined;
+  #received = 0;
+
+  constructor(exchange: FastifyExchange, payload: Payload, budget: BodyBudget, done: Done) {
+    this.#exchange = exchange;
+    this.#payload = payload;
+    this.#budget = budget;
+    this.#done = done;
+    this.#limit = exchange.request.routeOptions.bodyLimit;
+    this.#announced = Number(exchange.headers['content-length']);
+    this.#isRaw = payload === exchange.request.raw;
+  }
+
+  get caller(): Exchange['caller'] {
+    return this.#exchange.caller;
+  }
+
+  get client(): string {
+    return this.#exchange.client;
+  }
+
+  read(): void {
+    if (this.#announced > this.#limit) {
+      this.#done(bodyTooLarge());
+      return;
+    }
+    this.#payload.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError);
+    this.#payload.resume();
+  }
+
+  refuse(problem: HttpProblem): void {
+    this.#stop();
+    // What decodes the rest of it may still fail.
+    this.#payload.on('error', () => {});
+    if (this.#begun !== undefined) this.#budget.close(this.#begun.arrival);
+    this.#begun = undefined;
+    this.#done(problem);
+  }
+
+  readonly #onData = (data: Buffer | string): void => {
+    const piece = typeof data === 'string' ? Buffer.from(data) : data;
+    this.#received += piece.length;
+    try {
+      const { receivedEncodedLength = 0 } = this.#payload;
+      if (Math.max(this.#received, receivedEncodedLength) > this.#limit) throw bodyTooLarge();
+      if (piece.length === this.#announced && this.#isRaw) this.#takeWhole(piece);
+      else this.#append(piece);
+    } catch (error) {
+      this.refuse(error as HttpProblem);
+    }
+  };
+
+  #takeWhole(body: Buffer): void {
+    if (!this.#budget.take(body.length, this)) throw busy();
+    this.#exchange.holdBody(() => this.#budget.release(body.length));
+    this.#whole = body;
+  }
+
+  #append(piece: Buffer): void {
+    const { arrival, pieces } = this.#begun ?? this.#begin();
+    this.#budget.grow(arrival, pieces.sizeWith(piece.length), this.#received);
+    pieces.append(piece);
+  }
+
+  #begin(): Begun {
+    const arrival = this.#budget.open(this);
+    const length = this.#isRaw && this.#announced > 0 ? this.#announced : this.#limit;
+    this.#begun = { arrival, pieces: new GrowingBuffer(length) };
+    this.#exchange.holdBody(() => this.#budget.close(arrival));
+    return this.#begun;
+  }
+
+  readonly #onEnd = (): void => {
+    this.#stop();
+    if (this.#begun !== undefined) this.#budget.complete(this.#begun.arrival);
+    const encoded = this.#payload.receivedEncodedLength || this.#received;
+    if (!Number.isNaN(this.#announced) && encoded !== this.#announced) {
+      // Node's parser reads as much as is announced; what decodes bodies may not tell how much it has read.
+      this.refuse(new HttpProblem(400, 'BAD_REQUEST', reasonPhrase(400)));
+    } else this.#done(null, this.#whole ?? this.#begun?.pieces.take() ?? Buffer.alloc(0));
+  };
+
+  readonly #onError = (cause: Error): void => {
+    this.refuse(new HttpProblem(400, 'BAD_REQUEST', reasonPhrase(400), { cause }));
+  };
+
+  #stop(): void {
+    this.#payload.off('data', this.#onData).off('end', this.#onEnd).off('error', this.#onError);
+  }
+}

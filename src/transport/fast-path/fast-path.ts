@@ -1,0 +1,241 @@
+import { channel, tracingChannel } from 'node:diagnostics_channel';
+import { EventEmitter } from 'node:events';
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { FastifyContextConfig, FastifyInstance } from 'fastify';
+import type { BodyBudget } from '../body/body-budget.ts';
+import { takesEventStream } from '../negotiation.ts';
+import { connectionEvent } from '../server/listen.ts';
+import { FastConnection, type FastRouter, nodeReader } from './fast-connection.ts';
+import { FastExchange, type FastExchangeOptions, type FastRoute } from './fast-exchange.ts';
+import type { PlainRequest } from './plain-request.ts';
+import { ReplyHeads } from './reply-heads.ts';
+
+/** Tracers subscribe to these; Node publishes the requests that its own parser has read, Fastify those that it handles. */
+const FASTIFY_HANDLERS = tracingChannel('fastify.request.handler');
+const TRACED = ['request.start', 'response.created', 'response.finish'].map((name) =>
+  channel(`http.server.${name}`),
+);
+
+const FORWARDED = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'];
+
+/**
+ * The second transport of endpoints: it answers plain requests on the socket, without Node's parser and Fastify, byte
+ * for byte as they would. Everything else goes to them as it came.
+ */
+export class FastPath implements FastRouter<FastRoute> {
+  readonly #options: FastExchangeOptions;
+  readonly #routes = new RouteTable();
+  readonly #hooks = new HookWatch();
+  #isInstalled = false;
+  /** Node's internals are not as known. */
+  #isClosed = false;
+
+  /** Call it before any route is added to the instance. */
+  constructor(app: FastifyInstance, options: Omit<FastExchangeOptions, 'heads'>) {
+    this.#options = { ...options, heads: new ReplyHeads() };
+    this.#routes.watch(app);
+  }
+
+  /** From now on a hook that is added to the instance, or to a scope of it, closes the fast path for their routes. */
+  watchHooks(app: FastifyInstance): void {
+    this.#hooks.watch(app);
+  }
+
+  /** Puts the fast path before Fastify, once the instance is ready and before it listens. */
+  install(app: FastifyInstance): void {
+    const { server } = app;
+    // A user's function for ids is called for each request. Fastify's types leave it out.
+    if ((app as { genReqId?: unknown }).genReqId !== this.#options.nextId) return;
+    // A tracer may have wrapped all events.
+    if (server.listenerCount('request') > 1 || server.emit !== EventEmitter.prototype.emit) return;
+    this.#routes.build((scope) => this.#hooks.isHooked(scope));
+    if (this.#routes.isEmpty) return;
+    this.#isInstalled = true;
+    this.serve(server);
+  }
+
+  /** Answers plain requests to a server, if the fast path is installed. Call it before a client connects. */
+  serve(server: Server): void {
+    if (this.#isInstalled) server.on(connectionEvent(server), (socket: Socket) => this.#attach(socket));
+  }
+
+  get bodyBudget(): BodyBudget {
+    return this.#options.bodyBudget;
+  }
+
+  find(request: PlainRequest): FastRoute | undefined {
+    if (this.#isClosed || this.#options.isDraining() || isTraced()) return undefined;
+    // Event streams are Fastify's, and so are refusals of unknown hosts.
+    if (takesEventStream(request.headers.accept) || this.#asksForStranger(request)) return undefined;
+    if (this.#isRecordedForwarded(request)) return undefined;
+    const route = this.#routes.find(request);
+    return route?.endpoint.streamed?.takes(request) === true ? undefined : route;
+  }
+
+  /** Whether a proxy may say how the request is to be recorded, which Fastify knows to read. */
+  #isRecordedForwarded({ headers }: PlainRequest): boolean {
+    const { forwarding, recorder } = this.#options;
+    if (!forwarding.trustsProxies || recorder() === undefined) return false;
+    return FORWARDED.some((name) => headers[name] !== undefined);
+  }
+
+  /** Whether the request may be for another host, which Fastify then decides. */
+  #asksForStranger({ headers }: PlainRequest): boolean {
+    const ownHosts = this.#options.ownHosts();
+    if (ownHosts === undefined) return false;
+    const { host = '', 'x-forwarded-host': forwarded } = headers;
+    if (!ownHosts.has(host)) return true;
+    return (
+      forwarded !== undefined && this.#options.forwarding.trustsProxies && !ownHosts.has(String(forwarded))
+    );
+  }
+
+  answer(
+    connection: FastConnection<FastRoute>,
+    request: PlainRequest,
+    route: FastRoute,
+    chunk: Buffer,
+  ): void {
+    new FastExchange(connection, request, route, chunk, this.#options).run();
+  }
+
+  #attach(socket: Socket): void {
+    const connection = this.#options.connections.of(socket);
+    // Refused for the limit of connections.
+    if (this.#isClosed || connection === undefined) return;
+    const reader = nodeReader(socket);
+    if (reader === undefined) this.#close('a connection is not read as known');
+    else new FastConnection<FastRoute>(connection, reader, this);
+  }
+
+  /** Leaves all further requests to Fastify. */
+  #close(reason: string): void {
+    this.#isClosed = true;
+    this.#options.log.warn({ reason, node: process.version }, 'fast path off: unknown internals of Node');
+  }
+}
+
+function isTraced(): boolean {
+  return FASTIFY_HANDLERS.hasSubscribers || TRACED.some(({ hasSubscribers }) => hasSubscribers);
+}
+
+/** Hooks of the start and the stop. All others see requests, or can give a route a hook that does. */
+const LIFECYCLE: ReadonlySet<string> = new Set(['onReady', 'onListen', 'preClose', 'onClose']);
+
+/** Knows which scopes of an instance have hooks that see requests, which the fast path would not call. */
+class HookWatch {
+  readonly #hooked = new WeakSet<object>();
+  #app: FastifyInstance | undefined;
+  #errorHandler: unknown;
+
+  /** Notes the hooks that are added from now on, in all scopes: they share the methods of the instance. */
+  watch(app: FastifyInstance): void {
+    const { addHook } = app;
+    this.#app = app;
+    this.#errorHandler = app.errorHandler;
+    const hooked = this.#hooked;
+    app.addHook = function (this: FastifyInstance, ...args: Parameters<typeof addHook>) {
+      if (!LIFECYCLE.has(args[0])) hooked.add(this);
+      return addHook.apply(this, args);
+    } as typeof addHook;
+  }
+
+  /** Whether a hook of the scope, or of one around it, sees the scope's requests. */
+  isHooked(scope: FastifyInstance): boolean {
+    // A scope's prototype is the scope around it.
+    for (let each: object | null = scope; each !== null; each = Object.getPrototypeOf(each)) {
+      if (this.#hooked.has(each)) return true;
+    }
+    return this.#hasOtherErrors(scope);
+  }
+
+  /** Whether the instance was given another error handler, which the scope has too: the fast path has that of the door. */
+  #hasOtherErrors({ errorHandler }: FastifyInstance): boolean {
+    return errorHandler === this.#app?.errorHandler && errorHandler !== this.#errorHandler;
+  }
+}
+
+/** A route as it was added; its config is complete once everybody who watches routes has seen it. */
+interface AddedRoute {
+  readonly scope: FastifyInstance;
+  readonly method: string;
+  readonly url: string;
+  readonly route: { readonly config?: FastifyContextConfig };
+}
+
+/** The fast routes of one method. */
+interface MethodRoutes {
+  readonly fixed: Map<string, FastRoute>;
+  /** Paths that end with a parameter, by what stands before it. */
+  readonly withParam: Map<string, FastRoute>;
+}
+
+const PARAM = /:\w+$/;
+/** A wildcard, or a parameter that is not the whole last segment. */
+const OTHER_PATTERN = /[:*(]/;
+
+/** The routes that the fast path can answer: those of endpoints whose path is fixed or ends with one parameter. */
+class RouteTable {
+  readonly #added: AddedRoute[] = [];
+  readonly #methods = new Map<string, MethodRoutes>();
+
+  /** Notes the routes that are added to an instance from now on, in its plugins too. */
+  watch(app: FastifyInstance): void {
+    const added = this.#added;
+    app.addHook('onRoute', function (route) {
+      for (const method of [route.method].flat()) added.push({ scope: this, method, url: route.url, route });
+    });
+  }
+
+  /** Builds the table once all routes are there; leaves out those of scopes for which `isHooked` holds. */
+  build(isHooked: (scope: FastifyInstance) => boolean): void {
+    for (const { scope, method, url, route } of this.#added) {
+      const { endpoint, record } = route.config ?? {};
+      const before = url.replace(PARAM, '');
+      const hasParam = before !== url;
+      // Fastify adds a HEAD to each GET.
+      if (endpoint === undefined || method === 'HEAD' || OTHER_PATTERN.test(before)) continue;
+      if (isHooked(scope) || this.#isShadowed(method, url)) continue;
+      const routes = this.#methods.get(method) ?? { fixed: new Map(), withParam: new Map() };
+      this.#methods.set(method, routes);
+      (hasParam ? routes.withParam : routes.fixed).set(before, { endpoint, record, url, hasParam });
+    }
+    this.#added.length = 0;
+  }
+
+  get isEmpty(): boolean {
+    return this.#methods.size === 0;
+  }
+
+  /** The route of a request; undefined for one that Fastify is to find. */
+  find({ url, method }: PlainRequest): FastRoute | undefined {
+    const routes = this.#methods.get(method);
+    if (routes === undefined) return undefined;
+    const fixed = routes.fixed.get(url);
+    if (fixed !== undefined) return fixed;
+    const paramStart = url.lastIndexOf('/') + 1;
+    const route = routes.withParam.get(url.slice(0, paramStart));
+    return route !== undefined && isPlainSegment(url, paramStart) ? route : undefined;
+  }
+
+  /** Whether Fastify would give one of the route's requests to another route, whose path is more specific. */
+  #isShadowed(method: string, url: string): boolean {
+    const before = url.replace(PARAM, '');
+    return this.#added.some((other) => {
+      if (other.method !== method || other.route.config?.endpoint !== undefined) return false;
+      const rest = other.url.startsWith(before) ? other.url.slice(before.length) : undefined;
+      return before === url ? rest === '' : rest !== undefined && rest !== '' && !rest.includes('/');
+    });
+  }
+}
+
+/** Whether a last segment is there, needs no decoding and has no query behind it. */
+function isPlainSegment(url: string, start: number): boolean {
+  if (start === url.length) return false;
+  for (let i = start; i < url.length; i++) {
+    const c = url.charCodeAt(i);
+    if (c === 0x25 || c === 0x3f || c === 0x3b) return false;
+  }
+  return true;
+}

@@ -1,9 +1,0 @@
-/** Maximum wait that a receiver can request, in milliseconds. */
-const MAX_WAIT = 24 * 60 * 60 * 1_000;
-
-/** Parses Retry-After (RFC 9110 10.2.3), seconds or a date, to milliseconds from `now`; undefined when invalid. */
-export function retryAfterMs(header: string | undefined, now: number): number | undefined {
-  if (header === undefined) return undefined;
-  const wait = /^\d{1,10}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now;
-  return Number.isNaN(wait) ? undefined : Math.min(MAX_WAIT, Math.max(0, wait));
-}

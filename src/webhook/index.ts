@@ -1,0 +1,18 @@
+// What programs import as `portico/webhook`.
+export type { HandlerSpec } from '../config/schema/code.ts';
+export type { Condition, DeliveryFilter, ForwardConfig, SourceConfig } from '../config/schema/webhook.ts';
+export type { Delivery, ReceivedDelivery } from '../inbox/delivery.ts';
+export type { DeliveryHandler, HandlerContext } from '../inbox/handlers.ts';
+export { backlogCheck } from '../inbox/health.ts';
+export type { ReplayPlan } from '../inbox/operations.ts';
+export type {
+  DeliveryKey,
+  DeliveryPredicate,
+  DeliveryPriority,
+  DeliveryTime,
+  DeliveryTransform,
+  ForwardedDelivery,
+  TransformedDelivery,
+} from '../inbox/rules.ts';
+export type { WebhookOptions } from './options.ts';
+export { replayPlan, webhook } from './webhook.ts';

@@ -116,7 +116,7 @@ export function openManagementDoor(parts: Parts, webhookSecrets?: () => readonly
   const { settings, code } = config;
   const app = listener('management', managementErrors);
   const basePath = settings['management.basePath'];
-  // contract 5: at the root everything is the endpoints' own
+  // CONTRACT.md#authentication: at the root everything is the endpoints' own
   if (basePath !== '/') addOutside(app, basePath);
   app.register(management, {
     ...managementViews(parts, {
@@ -252,7 +252,7 @@ export async function openApi(
   );
 }
 
-/** The users of the management door: the configured one has the required role (contract 5). */
+/** The users of the management door: the configured one has the required role (CONTRACT.md#authentication). */
 function managementUsers({ settings, code }: Config): readonly BasicUser[] {
   const { 'management.user': user, 'management.password': password, 'management.role': role } = settings;
   if (user === undefined || password === undefined) return code.users;

@@ -12,7 +12,7 @@ import type { Reply } from '../transport/endpoint.ts';
 import { send } from '../transport/fastify-exchange.ts';
 import { replyBudgetOf } from '../transport/reply/reply-pieces.ts';
 
-/** The interactive query tool of the GraphQL door (contract 4.1). */
+/** The interactive query tool of the GraphQL door (CONTRACT.md#graphql-operations). */
 interface Graphiql {
   /** The reply to a browser at the door's path; says how to build the tool when it is not built. */
   readonly page: Reply;

@@ -35,7 +35,7 @@ import { openWebSockets } from './web-sockets.ts';
 
 const ALLOW = 'GET, HEAD, POST, OPTIONS';
 
-/** The GraphQL door (contract 4.1, GraphQL over HTTP) as a Fastify plugin. */
+/** The GraphQL door (CONTRACT.md#graphql-operations, GraphQL over HTTP) as a Fastify plugin. */
 export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) => {
   const options = withDefaults(given);
   const { path, context, contextValue, maxBodyBytes, maxBatch } = options;
@@ -173,7 +173,7 @@ function getEndpoint(options: RunOptions, page: Reply): Endpoint {
   const endpoint: Endpoint = {
     bodyLimit: 0,
     handle(exchange) {
-      // contract 4.1: the path in a browser serves the query tool
+      // CONTRACT.md#graphql-operations: the path in a browser serves the query tool
       if (prefersHtml(exchange.headers.accept, resultTypes)) return page;
       return runRequest(exchange, options);
     },

@@ -19,10 +19,10 @@ const ONCE_PLAIN = { ...ONCE, plain: true } as const;
 /** Of a user that was just created it shows what the caller has sent, and the new id. */
 const GIVEN = { given: true } as const;
 
-/** The schema of contract 4.1 over a store of users and the feed of what is done to them. */
+/** The schema of CONTRACT.md#graphql-operations over a store of users and the feed of what is done to them. */
 export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
   const required = { id: new GraphQLNonNull(GraphQLID), text: new GraphQLNonNull(GraphQLString) };
-  // contract 2.1
+  // CONTRACT.md#graphql-user
   const user = new GraphQLObjectType({
     name: 'User',
     description: 'A person with a name and an email address.',

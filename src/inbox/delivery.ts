@@ -9,11 +9,11 @@ export interface Delivery {
   readonly id: string;
   /** The name of the signed source that sent it; empty for /webhook itself. */
   readonly source: string;
-  /** The kind of event (contract 2.5), by the name that its handler has. */
+  /** The kind of event (CONTRACT.md#webhook-body), by the name that its handler has. */
   readonly event: string;
   /** The kind of event by the sender's own name; the same as `event`, unless the source renames it. */
   readonly senderEvent: string;
-  /** The event's own payload, not validated (contract 2.5). */
+  /** The event's own payload, not validated (CONTRACT.md#webhook-body). */
   readonly data: unknown;
   /** The whole parsed body, with what the sender says around the payload: an id, an account, a time. */
   readonly body: unknown;
@@ -191,7 +191,7 @@ const WHITESPACE: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
 
 /**
  * Parses the body of a delivery. It depends on the stored delivery alone, so every attempt gets the same value.
- * /webhook itself accepts JSON with any content type (contract 4.4). Signed sources may also send forms: the JSON in
+ * /webhook itself accepts JSON with any content type (CONTRACT.md#webhook-receipt). Signed sources may also send forms: the JSON in
  * the field `payload`, as GitHub and Slack send it, or the fields as an object. Throws an HttpProblem with status 400.
  */
 export function parseDeliveryBody({

@@ -76,7 +76,7 @@ export function deliveryOf({ attempt, delivery }: ClaimedJob, event: string): De
   return { id, source, ...names, data, body, headers, receivedAt: new Date(receivedAt), attempt };
 }
 
-/** The handlers of the events in the contract (contract 6), which log. */
+/** The handlers of the events in the contract (CONTRACT.md#events), which log. */
 export const contractHandlers: Readonly<Record<string, DeliveryHandler>> = {
   new_commit: (_delivery, { log }) => {
     log.info('commit notification processed');

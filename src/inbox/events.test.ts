@@ -51,7 +51,7 @@ const job = (event: string | null, target = 'handler:paid'): ClaimedJob => ({
   delivery: delivery(event),
 });
 
-test('an event that nothing handles is logged as unhandled (contract 6) and counted', async () => {
+test('an event that nothing handles is logged as unhandled (CONTRACT.md#events) and counted', async () => {
   const { events: made, entries, counted } = await events();
   made.appended(delivery('other'), 'stored');
   made.appended(delivery(null), 'stored');

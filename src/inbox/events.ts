@@ -99,7 +99,7 @@ export function createEvents(
         filteredCount.increment();
         filteredEntry.write(received(delivery));
       } else if (appended === 'stored' && jobs.length === 0) {
-        // contract 6: any other event is logged as unhandled
+        // CONTRACT.md#events: any other event is logged as unhandled
         unhandled.increment();
         unhandledEntry.write(received(delivery));
       }

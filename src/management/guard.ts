@@ -16,7 +16,7 @@ export function principalOf(request: FastifyRequest): Principal | undefined {
 }
 
 /**
- * The hook that lets only the configured users through (contract 5): 401 without proper credentials, 403 without the
+ * The hook that lets only the configured users through (CONTRACT.md#authentication): 401 without proper credentials, 403 without the
  * role. Undefined when no user is configured: then the door is not secured. It belongs to the scope of the base path,
  * so that the router decides what is under it and not a second reading of the URL.
  */
@@ -84,7 +84,7 @@ export function withoutWrites(routes: Routes): Routes {
   );
 }
 
-/** Whether an endpoint is exposed: named by `include`, or `*` there, and not by `exclude` (contract 4.3). */
+/** Whether an endpoint is exposed: named by `include`, or `*` there, and not by `exclude` (CONTRACT.md#management-endpoints). */
 export function exposure(include: readonly string[], exclude: readonly string[]): (id: string) => boolean {
   const included = matcher(include);
   const excluded = matcher(exclude);

@@ -31,7 +31,7 @@ import { basePrefix, checkCustomEndpoints, type DoorOptions, type ManagementOpti
 import { registerWithAdmin } from './spring-boot-admin.ts';
 
 /**
- * The management door (contract 4.3) as a Fastify plugin. Everything it adds stays in two scopes of its
+ * The management door (CONTRACT.md#management-endpoints) as a Fastify plugin. Everything it adds stays in two scopes of its
  * own: the base path, guarded when users are configured, and the open probes beside it.
  * Fails with HealthCheckNameError, ManagementOptionsError, UserNameError, EmptySecretError or PasswordHashError
  * for invalid options.

@@ -100,7 +100,7 @@ export const probesApi: EndpointPaths = {
 const build = object({ artifact: text(), name: text(), version: text(), 'group?': text(), 'time?': text() });
 const number = { type: 'number' } as const;
 
-/** The endpoints that are exposed by default (contract 4.3), and configprops, which is a view of the same. */
+/** The endpoints that are exposed by default (CONTRACT.md#management-endpoints), and configprops, which is a view of the same. */
 export const coreApi: EndpointPaths = {
   '/health': { get: health('readHealth', 'Whether everything that the service needs is well') },
   '/health/{path}': {

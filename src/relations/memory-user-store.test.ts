@@ -7,7 +7,7 @@ import { type User, UserRefusedError } from './user.ts';
 
 const store = (maxUsers = 100) => new MemoryUserStore(new LocalUserFeed(), maxUsers);
 
-test('two users exist at the start, with the ids 1 and 2 (contract 2.1)', () => {
+test('two users exist at the start, with the ids 1 and 2 (CONTRACT.md#graphql-user)', () => {
   const users = store();
   assert.deepEqual(
     users.all().map(({ id }) => id),
@@ -36,7 +36,7 @@ test('nothing but the name and the email is taken over', () => {
   assert.deepEqual(added, { id: '3', name: 'c', email: 'c@x' });
 });
 
-test('an id is matched by string equality (contract 4.1)', () => {
+test('an id is matched by string equality (CONTRACT.md#graphql-operations)', () => {
   const users = store();
   const others = [
     '01',

@@ -1,7 +1,7 @@
 import type { LocalUserFeed } from './events.ts';
 import { lengthProblem, type NewUser, type User, UserRefusedError, type UserStore } from './user.ts';
 
-/** Users in memory, at first the two of the contract (contract 2.1). */
+/** Users in memory, at first the two of the contract (CONTRACT.md#graphql-user). */
 export class MemoryUserStore implements UserStore {
   readonly #feed: LocalUserFeed;
   readonly #maxUsers: number;
@@ -19,15 +19,15 @@ export class MemoryUserStore implements UserStore {
     return this.#users;
   }
 
-  /** contract 4.1: string equality, so '01' is nobody's id. The user with the id '1' is the first. */
+  /** CONTRACT.md#graphql-operations: string equality, so '01' is nobody's id. The user with the id '1' is the first. */
   byId(id: string): User | undefined {
     const user = this.#users[Number(id) - 1];
     return user?.id === id ? user : undefined;
   }
 
   /**
-   * Any text makes a user, the empty one too: contract 4.1 appends each user, and 2.1 asks for strings alone. But sizes are
-   * left open (contract 8), memory is bounded, and nothing removes users: a long text and a full store are refused with
+   * Any text makes a user, the empty one too: CONTRACT.md#graphql-operations appends each user, and 2.1 asks for strings alone. But sizes are
+   * left open (CONTRACT.md#limits), memory is bounded, and nothing removes users: a long text and a full store are refused with
    * UserRefusedError.
    */
   add({ name, email }: NewUser): User {
@@ -39,7 +39,7 @@ export class MemoryUserStore implements UserStore {
         `There are ${this.#maxUsers} users already; no more are taken`,
       );
     }
-    // contract 2.1: the id is the decimal string of (number of users + 1)
+    // CONTRACT.md#graphql-user: the id is the decimal string of (number of users + 1)
     const user = { id: String(this.#users.length + 1), name, email };
     this.#users.push(user);
     this.#feed.publish(user);

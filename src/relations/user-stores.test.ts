@@ -41,7 +41,7 @@ test('users that were created, changed and removed by the methods of REST are se
   assert.equal(await users.readJson(4), '{"id":4,"name":"d","email":"d@y"}');
 });
 
-test('an id is matched by string equality (contract 4.1)', async () => {
+test('an id is matched by string equality (CONTRACT.md#graphql-operations)', async () => {
   await using store = open();
   await store.users.add({ name: 'Ada', email: 'ada@x' });
   for (const id of ['01', '1.0', ' 1', '+1', '1e0', '', '0', '-1', 'x', '9'.repeat(30), '1 OR 1=1']) {

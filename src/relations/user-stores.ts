@@ -22,7 +22,7 @@ import {
 export type WholeImport = { readonly ids: readonly number[] } | { readonly taken: number };
 
 /**
- * The users of a database (contract 2.2), which the REST and the GraphQL door share.
+ * The users of a database (CONTRACT.md#rest-user), which the REST and the GraphQL door share.
  * Ids are positive safe integers that are never reused. Engines read JSON text, because they build it faster than
  * rows can be turned into it here; REST sends that text, and what GraphQL asks for is parsed from it.
  */
@@ -103,7 +103,7 @@ function usersOf({ bytes }: UserPage): readonly User[] {
   return (JSON.parse(`[${bytes.subarray(1)}]`) as readonly StoredUser[]).map(toUser);
 }
 
-/** The user of a JSON object as engines build it; its id becomes a string (contract 2.1). */
+/** The user of a JSON object as engines build it; its id becomes a string (CONTRACT.md#graphql-user). */
 export function userOfJson(json: string): User {
   return toUser(JSON.parse(json) as StoredUser);
 }

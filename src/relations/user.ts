@@ -8,13 +8,13 @@ export interface NewUser {
   readonly email: string;
 }
 
-/** A user as the GraphQL door shows it; its id is a string (contract 2.1). */
+/** A user as the GraphQL door shows it; its id is a string (CONTRACT.md#graphql-user). */
 export interface User extends NewUser {
   readonly id: string;
 }
 
 /**
- * Reads the second path segment as an id (contract 2.2: "read as an integer"). Ids are positive safe integers in
+ * Reads the second path segment as an id (CONTRACT.md#rest-user: "read as an integer"). Ids are positive safe integers in
  * canonical decimal form; undefined for anything else.
  */
 export function readUserId(segment: string): number | undefined {
@@ -196,7 +196,7 @@ export const userSchema = {
 } as const;
 
 /**
- * A store of users: memory, SQLite or PostgreSQL. The GraphQL door works on any of them (contract 2.1 and 4.1).
+ * A store of users: memory, SQLite or PostgreSQL. The GraphQL door works on any of them (CONTRACT.md#graphql-user and #graphql-operations).
  * Every method fails with StoreUnavailableError while a database cannot answer.
  */
 export interface UserStore {

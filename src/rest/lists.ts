@@ -22,7 +22,7 @@ interface UserList {
 const [LIST_HEAD = '', LIST_TAIL = ''] = data('[|]').split('|');
 
 /**
- * Lists all users in id order (contract 4.2). A list that fits one page is sent whole; a longer one in pieces, each of
+ * Lists all users in id order (CONTRACT.md#rest-routes). A list that fits one page is sent whole; a longer one in pieces, each of
  * which is read when the client has taken the one before, so memory stays flat however many users there are. Each piece
  * shows the users as they are when it is read; users created after the start of a long list are not in it.
  */

@@ -105,7 +105,7 @@ const withContent = (reply: ApiReply, content: ApiReply['content']): ApiReply =>
   content: { ...reply.content, ...content },
 });
 
-/** The REST door as OpenAPI describes it (contract 4.2). `bodyLimit` is not part of it: 413 says so. */
+/** The REST door as OpenAPI describes it (CONTRACT.md#rest-routes). `bodyLimit` is not part of it: 413 says so. */
 export function restApi(prefix = '', gate?: ApiGate): DoorApi {
   const create = json(
     'The user is stored; or the report of an import.',

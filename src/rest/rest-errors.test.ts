@@ -36,7 +36,7 @@ describe('rest errors', () => {
       ),
     ) as unknown;
 
-  test('a write that fails says what the contract says, whatever the reason was (contract 7)', () => {
+  test('a write that fails says what the contract says, whatever the reason was (CONTRACT.md#errors)', () => {
     for (const status of [400, 403, 413, 500, 503]) {
       assert.deepEqual(bodyOf(status, 'POST'), { status: 'error', message: 'Failed to create user' });
       assert.deepEqual(bodyOf(status, 'PUT'), { status: 'error', message: 'Failed to update user' });
@@ -51,13 +51,13 @@ describe('rest errors', () => {
     }
   });
 
-  test('the content type is the one of all replies (contract 2.3)', () => {
+  test('the content type is the one of all replies (CONTRACT.md#rest-envelope)', () => {
     assert.equal(restErrors.contentType, 'application/json');
   });
 });
 
 describe('routing', () => {
-  /** By first segment: the methods without and with a second one (contract 4.2). */
+  /** By first segment: the methods without and with a second one (CONTRACT.md#rest-routes). */
   const ALLOW = {
     users: ['GET, HEAD, POST, OPTIONS', 'GET, HEAD, OPTIONS'],
     update: ['OPTIONS', 'PUT, OPTIONS'],

@@ -2,9 +2,9 @@ import type { Reply } from '../transport/endpoint.ts';
 import type { ErrorFormat } from '../transport/error-format.ts';
 import { HttpProblem, reasonPhrase } from '../transport/problem.ts';
 
-// The response envelope of contract 2.3: `status`, then `data` for a read, `message` for all else.
+// The response envelope of CONTRACT.md#rest-envelope: `status`, then `data` for a read, `message` for all else.
 
-/** The content type that all replies of this door carry (contract 2.3). */
+/** The content type that all replies of this door carry (CONTRACT.md#rest-envelope). */
 export const JSON_TYPE = 'application/json';
 
 /** A success with data that is JSON text already. */
@@ -37,7 +37,7 @@ export function withData(reply: Reply, user: string): Reply {
   return { ...reply, body, headers: { ...reply.headers, 'preference-applied': applied } };
 }
 
-/** What a write that fails says (contract 7). */
+/** What a write that fails says (CONTRACT.md#errors). */
 const WRITE_FAILED: Readonly<Record<string, string>> = {
   POST: 'Failed to create user',
   PUT: 'Failed to update user',
@@ -46,11 +46,11 @@ const WRITE_FAILED: Readonly<Record<string, string>> = {
 
 /** The bodies of refusals that say the same whatever was asked. */
 const BODIES: Readonly<Record<string, string>> = {
-  // contract 7: an unknown first segment
+  // CONTRACT.md#errors: an unknown first segment
   NO_ROUTE: failure('Endpoint not found'),
   NO_WEBSOCKET: failure('There are no WebSockets here'),
   USER_NOT_FOUND,
-  // contract 4.2: another method on a known path, or no id where one is needed
+  // CONTRACT.md#rest-routes: another method on a known path, or no id where one is needed
   METHOD_NOT_ALLOWED: '',
 };
 
@@ -79,7 +79,7 @@ const EXPLAINED_ALWAYS: ReadonlySet<string> = new Set([
 /** Every refusal of this door is the contract's error envelope. */
 export const restErrors: ErrorFormat = {
   contentType: JSON_TYPE,
-  // contract 7: an unknown user is an error in the body of a 200
+  // CONTRACT.md#errors: an unknown user is an error in the body of a 200
   contractStatus: ({ code }, { method }) =>
     code === 'USER_NOT_FOUND' && (method === 'GET' || method === 'HEAD') ? 200 : undefined,
   body: ({ code, status, message }, request) =>
@@ -104,7 +104,7 @@ export function methodNotAllowed(allow: string): HttpProblem {
 }
 
 /**
- * What the first path segment selects (contract 4.2), and the methods that its shape takes
+ * What the first path segment selects (CONTRACT.md#rest-routes), and the methods that its shape takes
  * without and with a second segment.
  */
 const RESOURCES: Readonly<Record<string, readonly [bare: string, withId: string]>> = {
@@ -115,7 +115,7 @@ const RESOURCES: Readonly<Record<string, readonly [bare: string, withId: string]
 
 /**
  * The methods that the resource of a request target takes, which no endpoint took: undefined for an unknown first
- * segment (contract 7). A known one gets an empty reply (contract 4.2, second rule). A deeper path than the contract's
+ * segment (CONTRACT.md#errors). A known one gets an empty reply (CONTRACT.md#rest-routes, second rule). A deeper path than the contract's
  * shapes is no resource.
  */
 export function allowedOf(target: string): string | undefined {

@@ -42,7 +42,7 @@ export interface RestOptions {
 
 const DEFAULT_MAX_IMPORT = 4 * 1024 ** 3;
 
-/** The REST door (contract 4.2) as a Fastify plugin. */
+/** The REST door (CONTRACT.md#rest-routes) as a Fastify plugin. */
 export const rest: FastifyPluginAsync<RestOptions> = async (
   app,
   {

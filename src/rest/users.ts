@@ -26,7 +26,7 @@ export interface UserEndpointOptions extends Guards {
   readonly bodyBudget: BodyBudget;
 }
 
-/** One endpoint per operation of contract 4.2. */
+/** One endpoint per operation of CONTRACT.md#rest-routes. */
 export function userEndpoints(options: UserEndpointOptions) {
   const { bodyLimit, cors } = options;
   const reading = (handle: Endpoint['handle']) => behind('read', { bodyLimit: 0, handle });

@@ -44,7 +44,7 @@ export function readUserBody({ body }: Pick<Exchange, 'body'>): NewUser {
   return user;
 }
 
-// contract 7: the reply does not say why; the log and problem details do
+// CONTRACT.md#errors: the reply does not say why; the log and problem details do
 function invalid(given: unknown): HttpProblem {
   return new HttpProblem(400, 'INVALID_USER', userProblem(given), { reasons: userProblems(given) });
 }

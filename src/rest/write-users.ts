@@ -45,7 +45,7 @@ export function updateUser({ users, requireIfMatch, gate }: UserEndpointOptions)
 export function removeUser({ users, requireIfMatch }: UserEndpointOptions): Endpoint['handle'] {
   return (exchange) =>
     written(exchange, () => {
-      // contract 4.2: no body is asked for; one that comes is JSON like all others
+      // CONTRACT.md#rest-routes: no body is asked for; one that comes is JSON like all others
       if (exchange.body.length > 0) parseJsonBody(exchange.body);
       const condition = conditionOf(exchange, requireIfMatch);
       if (condition === undefined) return (id) => whenReady(users.remove(id), found(DELETED));
@@ -55,7 +55,7 @@ export function removeUser({ users, requireIfMatch }: UserEndpointOptions): Endp
 
 /** Reads what to write, then writes it to the user that the path names. */
 function written({ param }: Exchange, read: () => (id: number) => MaybePromise<Reply>): MaybePromise<Reply> {
-  // contract 4.2: no id where one is needed
+  // CONTRACT.md#rest-routes: no id where one is needed
   if (param === '') throw methodNotAllowed('OPTIONS');
   const write = read();
   const id = readUserId(param);

@@ -262,7 +262,7 @@ const header = (name: string): Place => ({ kind: 'header', name });
 const pointer = (...tokens: string[]): Place => ({ kind: 'pointer', pointer: tokens });
 const none: ReadonlyMap<string, string> = new Map();
 
-/** The body as the contract has it (contract 2.5). */
+/** The body as the contract has it (CONTRACT.md#webhook-body). */
 const contract: SourceLayout = {
   event: pointer('event'),
   events: none,

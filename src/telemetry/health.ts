@@ -181,7 +181,7 @@ const PLAIN: Readonly<Record<HealthStatus, HealthResult>> = {
  * later. Throws TypeError for what is no result.
  */
 export function checkedResult(result: unknown): HealthResult {
-  // contract 2.4 and 3: DOWN on a non-zero code, which is shown in the details.
+  // CONTRACT.md#management-bodies and #health-status: DOWN on a non-zero code, which is shown in the details.
   if (result === 0) return PLAIN.UP;
   if (typeof result === 'number' && Number.isFinite(result))
     return { status: 'DOWN', details: { code: result } };
@@ -409,7 +409,7 @@ export function isHealthStatus(value: unknown): value is HealthStatus {
   return ORDER.some((status) => status === value);
 }
 
-/** The status of a whole: that of its worst part (contract 3: DOWN when a check fails), UP without parts. */
+/** The status of a whole: that of its worst part (CONTRACT.md#health-status: DOWN when a check fails), UP without parts. */
 export function aggregateStatus(statuses: readonly HealthStatus[]): HealthStatus {
   return ORDER.find((status) => statuses.includes(status)) ?? 'UP';
 }

@@ -155,10 +155,10 @@ export function readWebhookSettings(
   };
 }
 
-/** Every reply of this door is plain text (contract 4.4). */
+/** Every reply of this door is plain text (CONTRACT.md#webhook-receipt). */
 export const TEXT_TYPE = 'text/plain; charset=utf-8';
 
-/** The reply to a stored delivery (contract 4.4). */
+/** The reply to a stored delivery (CONTRACT.md#webhook-receipt). */
 export const ACKNOWLEDGED = 'Webhook received';
 
 /** A refusal of this door is its message as plain text. */

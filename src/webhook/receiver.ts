@@ -43,7 +43,7 @@ function bodyLimitOf(source: SourceSettings, { maxBodyBytes, maxBytesInFlight }:
   return Math.min(limit, Math.max(maxBodyBytes, Math.floor(maxBytesInFlight * LARGE_SHARE)));
 }
 
-/** Receives deliveries and stores them (contract 4.4); registered with RECEIVER_PATH as its prefix. */
+/** Receives deliveries and stores them (CONTRACT.md#webhook-receipt); registered with RECEIVER_PATH as its prefix. */
 export const receiver: FastifyPluginAsync<ReceiverOptions> = async (app, given) => {
   const { secrets, headers, sources, maxBodyBytes, maxBytesInFlight } = given;
   const parts: ReceiverParts = {
@@ -91,7 +91,7 @@ const accepted = (id: string | undefined): Reply => ({
 });
 
 /**
- * Stores a delivery and only then acknowledges it (contract 4.4), a duplicate as well: with the id of the first, unless
+ * Stores a delivery and only then acknowledges it (CONTRACT.md#webhook-receipt), a duplicate as well: with the id of the first, unless
  * that was removed meanwhile. `parsed` is what its body says.
  */
 function acceptDelivery(
@@ -112,7 +112,7 @@ function acceptDelivery(
   });
 }
 
-/** The endpoint of /webhook itself (contract 4.4); `names` are the headers that its deliveries keep. */
+/** The endpoint of /webhook itself (CONTRACT.md#webhook-receipt); `names` are the headers that its deliveries keep. */
 function deliveryEndpoint(guard: TokenGuard, parts: ReceiverParts, names: readonly string[] = []): Endpoint {
   return {
     bodyLimit: parts.bodyLimit,
@@ -140,7 +140,7 @@ function deliveryEndpoint(guard: TokenGuard, parts: ReceiverParts, names: readon
   };
 }
 
-/** The `event` of a body (contract 2.5); null when the body is any other JSON value. */
+/** The `event` of a body (CONTRACT.md#webhook-body); null when the body is any other JSON value. */
 function eventOf(body: unknown): string | null {
   if (typeof body !== 'object' || body === null) return null;
   const { event } = body as { readonly event?: unknown };
@@ -206,7 +206,7 @@ function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): Endpoint 
 type TokenGuard = (headers: IncomingHttpHeaders) => boolean;
 
 /**
- * Refuses requests whose x-webhook-token is none of the secrets (contract 4.4 and 5) with 401, and closes their
+ * Refuses requests whose x-webhook-token is none of the secrets (CONTRACT.md#webhook-receipt and #authentication) with 401, and closes their
  * connection: the unread body would otherwise be taken for the next request. While there are no secrets the door is
  * not secured and every request passes. `secrets` is asked at each request, so that they can change; what is made of
  * them is kept as long as it gives the same list.

@@ -24,7 +24,7 @@ const STORED: ApiOperation['replies'] = {
   },
 };
 
-/** A delivery as the contract has it (contract 2.5). Any other JSON is stored too, as unhandled. */
+/** A delivery as the contract has it (CONTRACT.md#webhook-body). Any other JSON is stored too, as unhandled. */
 const DELIVERY = {
   description: 'Any JSON. An `event` that has a handler is handled with its `data`.',
   type: ['object', 'array', 'string', 'number', 'boolean', 'null'],
@@ -42,7 +42,7 @@ export interface WebhookApiOptions {
   readonly sources: readonly SourceSettings[];
 }
 
-/** The webhook door as OpenAPI describes it (contract 4.4), with its signed sources. */
+/** The webhook door as OpenAPI describes it (CONTRACT.md#webhook-receipt), with its signed sources. */
 export function webhookApi({ secured, sources }: WebhookApiOptions): DoorApi {
   return {
     door: 'webhook',

@@ -32,7 +32,7 @@ import { createOwnWork } from './own-work.ts';
 import { RECEIVER_PATH, type ReceiverOptions, receiver } from './receiver.ts';
 
 /**
- * The webhook door (contract 4.4) as a Fastify plugin. It runs handlers once the application is ready, and finishes or
+ * The webhook door (CONTRACT.md#webhook-receipt) as a Fastify plugin. It runs handlers once the application is ready, and finishes or
  * releases running attempts when the application closes. The opener of the inbox closes it after that. Fails with
  * ConfigError for invalid options.
  */

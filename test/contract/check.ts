@@ -57,8 +57,8 @@ export interface Needs {
 export interface Check {
   /** Stable for ever: `REST-01`. */
   readonly id: string;
-  /** The clause of the contract it rests on, such as `4.2`. */
-  readonly clause: string;
+  /** The heading of docs/CONTRACT.md that it rests on, such as `rest-routes`. */
+  readonly heading: string;
   /** MUST: the contract says so. SHOULD: the contract is silent, and our design decides. */
   readonly level: 'MUST' | 'SHOULD';
   readonly title: string;

@@ -13,7 +13,7 @@ import type { Check } from './check.ts';
 import { socketDoor } from './doors.ts';
 
 /** A row about settings, for which there is no running service to talk to before it begins. */
-export interface ConfigurationCheck extends Pick<Check, 'id' | 'clause' | 'level' | 'title'> {
+export interface ConfigurationCheck extends Pick<Check, 'id' | 'heading' | 'level' | 'title'> {
   run(): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ async function status(url: string, method: string, path: string, headers = {}, b
 export const configurationChecks: readonly ConfigurationCheck[] = [
   {
     id: 'CFG-01',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'the GraphQL user API is at port 4000 and path /graphql by default',
     async run() {
@@ -57,7 +57,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-02',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'MUST',
     title: 'the management endpoints are at port 8080 and base path /actuator by default',
     async run() {
@@ -67,7 +67,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-03',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'MUST',
     title: 'the webhook receiver is at port 3000 by default, and at PORT when that is set',
     async run() {
@@ -83,7 +83,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-04',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'MUST',
     title: 'the webhook receiver listens at the port that PORT names',
     async run() {
@@ -97,7 +97,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-05',
-    clause: '5',
+    heading: 'authentication',
     level: 'MUST',
     title: 'without settings neither the management endpoints nor the webhook receiver are secured',
     async run() {
@@ -109,7 +109,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-06',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'the other defaults are those of the design',
     async run() {
@@ -128,7 +128,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-07',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'SHOULD',
     title: 'a flag wins over the environment, that over the module, that over the default',
     async run() {
@@ -142,7 +142,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-08',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'SHOULD',
     title: 'unknown flags, unknown keys and values that do not parse are refused, all in one message',
     async run() {
@@ -166,7 +166,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-09',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'SHOULD',
     title: 'ports are whole numbers from 0 to 65535, written plainly',
     async run() {
@@ -180,7 +180,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-10',
-    clause: '5',
+    heading: 'authentication',
     level: 'SHOULD',
     title: 'a shared secret that cannot be meant stops the start: the receiver is never open by mistake',
     async run() {
@@ -192,7 +192,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-11',
-    clause: '5',
+    heading: 'authentication',
     level: 'SHOULD',
     title: 'secrets come from files too, without the line end',
     async run() {
@@ -220,7 +220,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-12',
-    clause: '1',
+    heading: 'interfaces',
     level: 'SHOULD',
     title: 'only the interfaces that are asked for are opened',
     async run() {
@@ -232,7 +232,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-13',
-    clause: '1',
+    heading: 'interfaces',
     level: 'SHOULD',
     title: 'every door listens at the loopback address only, and at none once the service has stopped',
     async run() {
@@ -259,7 +259,7 @@ export const configurationChecks: readonly ConfigurationCheck[] = [
   },
   {
     id: 'CFG-14',
-    clause: '1',
+    heading: 'interfaces',
     level: 'SHOULD',
     title: 'when one port is taken the start fails and names it, and no door stays open',
     async run() {

@@ -30,7 +30,7 @@ for (const cell of cells) {
       });
       after(() => subject?.[Symbol.asyncDispose]());
       for (const check of group) {
-        test(`${check.id} ${place} ${check.title} (${check.clause})`, async () => {
+        test(`${check.id} ${place} ${check.title} (${check.heading})`, async () => {
           if (subject === undefined) throw new Error('the service did not start');
           await check.run(subject);
         });

@@ -55,9 +55,9 @@ async function verdict(check: Check): Promise<'pass' | 'fail' | 'skip'> {
   }
 }
 
-function say<V extends string>(word: V, { id, level, clause, title }: Check, reason = ''): V {
+function say<V extends string>(word: V, { id, level, heading, title }: Check, reason = ''): V {
   const [first = ''] = reason.split('\n');
-  process.stdout.write(`${word} ${id} ${level} ${title} (${clause})${first === '' ? '' : ` - ${first}`}\n`);
+  process.stdout.write(`${word} ${id} ${level} ${title} (${heading})${first === '' ? '' : ` - ${first}`}\n`);
   return word;
 }
 

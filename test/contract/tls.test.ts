@@ -18,7 +18,7 @@ describe('the contract over TLS', () => {
   });
   after(() => resources.disposeAsync());
   for (const check of shared) {
-    test(`${check.id} [TLS] ${check.title} (${check.clause})`, async () => {
+    test(`${check.id} [TLS] ${check.title} (${check.heading})`, async () => {
       if (subject === undefined) throw new Error('the service did not start');
       await check.run(subject);
     });

@@ -105,7 +105,7 @@ describe('GraphQL with the users of the database', () => {
   });
 });
 
-test('users in memory have any text (contract 2.1, 4.1) that is not too long', async () => {
+test('users in memory have any text (CONTRACT.md#graphql-user and #graphql-operations) that is not too long', async () => {
   await using door = await openDoor({});
   const taken = [
     ['', ''],

@@ -31,7 +31,7 @@ test('the root of a door says what is behind it: a page for a browser, JSON for 
     assert.equal(html.includes('<a '), door !== 'webhook', 'nobody can open what takes POST alone');
     assert.ok(html.includes(path));
   }
-  // contract 7
+  // CONTRACT.md#errors
   const root = await fetch(portico.urls.rest ?? '', { headers: BROWSER });
   assert.deepEqual(
     [root.status, await root.text()],

@@ -13,7 +13,7 @@ export const showDetailsChoices = ['never', 'when-authorized', 'always'] as cons
 /** A choice of them. */
 export type ShowDetails = (typeof showDetailsChoices)[number];
 
-/** The management endpoints that are exposed by default (contract 4.3). */
+/** The management endpoints that are exposed by default (CONTRACT.md#management-endpoints). */
 export const builtInEndpoints = ['health', 'info', 'metrics', 'env'] as const;
 
 /** The id of the console: a page for people, which is served with those above and answers only who may see it. */

@@ -4,7 +4,7 @@ import { graphqlOptions, httpOptions, restOptions, tlsOptions } from './doors.ts
 import { auditOptions, backupOptions, managementOptions, tracingOptions } from './management.ts';
 import { choice, count, duration, list, type Option, port, someOf, text, toggle } from './option.ts';
 
-/** The four interfaces, in the contract's order (contract 1). */
+/** The four interfaces, in the contract's order (CONTRACT.md#interfaces). */
 export const doors = ['graphql', 'rest', 'management', 'webhook'] as const;
 
 /** The name of a door. */

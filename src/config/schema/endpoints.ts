@@ -79,7 +79,7 @@ const endpointSchema = v.pipe(
 type Fields = Written<typeof endpointSchema>;
 type Operation = 'read' | 'write' | 'delete';
 
-/** A custom management endpoint (contract 4.3), with at least one operation. */
+/** A custom management endpoint (CONTRACT.md#management-endpoints), with at least one operation. */
 export type CustomEndpoint = Fields &
   { [K in Operation]: { readonly [N in K]: NonNullable<Fields[N]> } }[Operation];
 

@@ -76,7 +76,7 @@ function badRequest(message: string): HttpProblem {
   return new HttpProblem(400, 'PARAMETER', message);
 }
 
-// contract 4.3: a string that the read operation returns is the reply.
+// CONTRACT.md#management-endpoints: a string that the read operation returns is the reply.
 function replyOf(exchange: Exchange, answer: unknown, missing: 404 | 204, id: string): Reply {
   if (typeof answer === 'string') return { status: 200, type: TEXT, body: answer, headers: COMMON_HEADERS };
   if (answer instanceof Uint8Array) {

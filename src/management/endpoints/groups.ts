@@ -17,7 +17,7 @@ interface HealthBodyOptions {
   readonly groups?: readonly string[];
 }
 
-/** contract 2.4: a status, and its components. Version 2 of the media type calls them `details`. */
+/** CONTRACT.md#management-bodies: a status, and its components. Version 2 of the media type calls them `details`. */
 export function healthBody(
   result: HealthResult,
   { type, shown, secrets, groups = [] }: HealthBodyOptions,
@@ -64,7 +64,7 @@ export interface HealthGroup {
   readonly showDetails: ShowDetails;
 }
 
-/** The states of the process; in groups only, since contract 2.4 has no other whole than UP and DOWN. */
+/** The states of the process; in groups only, since CONTRACT.md#management-bodies has no other whole than UP and DOWN. */
 export const [LIVENESS_STATE, READINESS_STATE] = processStates;
 
 /**

@@ -7,7 +7,7 @@ import { jsonTextReply } from '../management-errors.ts';
 import type { DoorOptions } from '../options.ts';
 import { type GitInfo, nodeInfo, osInfo, processInfo } from './process.ts';
 
-/** Name and version of the program (contract 2.4). */
+/** Name and version of the program (CONTRACT.md#management-bodies). */
 export interface Build {
   readonly version: string;
   readonly artifact: string;

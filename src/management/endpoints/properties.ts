@@ -59,7 +59,7 @@ function beansOf(options: readonly EffectiveOption[], show: ShowValue): Readonly
   return beans;
 }
 
-/** The env endpoint (contract 2.4). The environment is described once: it does not change while the process runs. */
+/** The env endpoint (CONTRACT.md#management-bodies). The environment is described once: it does not change while the process runs. */
 export function envEndpoint(environment: Environment, show: ShowValue): ManagementEndpoint {
   const body = JSON.stringify(describeEnvironment(environment, show));
 

@@ -43,7 +43,7 @@ const nested = (depth: number) => ({
 export const allBodyChecks: readonly Check[] = [
   {
     id: 'ALL-01',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'a body that breaks off anywhere is refused',
     needs: { logs: true },
@@ -54,7 +54,7 @@ export const allBodyChecks: readonly Check[] = [
   },
   {
     id: 'ALL-02',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'a body with anything behind its end is refused',
     needs: { logs: true },
@@ -65,7 +65,7 @@ export const allBodyChecks: readonly Check[] = [
   },
   {
     id: 'ALL-03',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'a body nested 100,000 deep is refused, unclosed or closed',
     needs: { logs: true },
@@ -79,7 +79,7 @@ export const allBodyChecks: readonly Check[] = [
   },
   {
     id: 'ALL-04',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'a small body nested 1,000 deep is refused',
     needs: { logs: true },
@@ -91,7 +91,7 @@ export const allBodyChecks: readonly Check[] = [
   },
   {
     id: 'ALL-05',
-    clause: '2.5',
+    heading: 'webhook-body',
     level: 'SHOULD',
     title: 'ordinary nesting, 20 deep, is accepted',
     needs: { logs: true },
@@ -103,7 +103,7 @@ export const allBodyChecks: readonly Check[] = [
   },
   {
     id: 'ALL-06',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'a body of one byte more than the limit is refused with 413, and so is a much larger one',
     needs: { logs: true },
@@ -116,7 +116,7 @@ export const allBodyChecks: readonly Check[] = [
   },
   {
     id: 'ALL-07',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'bytes that are no UTF-8 are refused, never replaced',
     needs: { logs: true },
@@ -124,7 +124,7 @@ export const allBodyChecks: readonly Check[] = [
   },
   {
     id: 'ALL-08',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'a key __proto__ is refused, at the top and inside, plain and escaped',
     needs: { logs: true },
@@ -139,7 +139,7 @@ export const allBodyChecks: readonly Check[] = [
   },
   {
     id: 'ALL-09',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'SHOULD',
     title: 'a key constructor or prototype harms nobody',
     needs: { logs: true },
@@ -156,7 +156,7 @@ export const allBodyChecks: readonly Check[] = [
   },
   {
     id: 'ALL-10',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'the REST door refuses every such body in the words of the contract',
     async run(subject) {
@@ -178,7 +178,7 @@ export const allBodyChecks: readonly Check[] = [
   },
   {
     id: 'ALL-11',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'a byte order mark or UTF-16 is refused or read, never stored as garbage',
     async run(subject) {
@@ -195,7 +195,7 @@ export const allBodyChecks: readonly Check[] = [
   },
   {
     id: 'ALL-12',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'a body that is as large as the limit is accepted',
     async run(subject) {

@@ -34,7 +34,7 @@ async function refusesRaw(
 export const allDoorChecks: readonly Check[] = [
   {
     id: 'ALL-20',
-    clause: '1',
+    heading: 'interfaces',
     level: 'MUST',
     title: 'the four interfaces are separate: none answers the paths of another',
     async run(subject) {
@@ -48,7 +48,7 @@ export const allDoorChecks: readonly Check[] = [
   },
   {
     id: 'ALL-21',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'paths that are broken or very long are answered below 500, without insides',
     async run(subject) {
@@ -89,7 +89,7 @@ export const allDoorChecks: readonly Check[] = [
   },
   {
     id: 'ALL-22',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'two Host headers are refused, equal ones too',
     needs: { socket: true },
@@ -105,7 +105,7 @@ export const allDoorChecks: readonly Check[] = [
   },
   {
     id: 'ALL-23',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'HTTP/1.1 without Host is refused',
     needs: { socket: true },
@@ -113,7 +113,7 @@ export const allDoorChecks: readonly Check[] = [
   },
   {
     id: 'ALL-24',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'a body whose length is given in two ways is refused, and what follows is no second request',
     needs: { socket: true },
@@ -133,7 +133,7 @@ export const allDoorChecks: readonly Check[] = [
   },
   {
     id: 'ALL-25',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'what is no HTTP, and headers beyond all measure, are refused',
     needs: { socket: true },
@@ -151,7 +151,7 @@ export const allDoorChecks: readonly Check[] = [
   },
   {
     id: 'ALL-26',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'a body that comes in pieces, a character cut in two, is read as a whole',
     needs: { socket: true },
@@ -175,7 +175,7 @@ export const allDoorChecks: readonly Check[] = [
   },
   {
     id: 'ALL-27',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'a body that does not say its length is refused once it is beyond the limit',
     needs: { socket: true },
@@ -195,7 +195,7 @@ export const allDoorChecks: readonly Check[] = [
   },
   {
     id: 'ALL-28',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'a page of another site cannot write users in a visitor’s browser',
     async run(subject) {
@@ -220,7 +220,7 @@ export const allDoorChecks: readonly Check[] = [
   },
   {
     id: 'ALL-29',
-    clause: '5',
+    heading: 'authentication',
     level: 'MUST',
     title: 'an unsecured webhook accepts every request, from whatever site it says it comes',
     async run(subject) {
@@ -234,7 +234,7 @@ export const allDoorChecks: readonly Check[] = [
   },
   {
     id: 'ALL-30',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'every reply forbids guessing its type',
     async run(subject) {
@@ -248,7 +248,7 @@ export const allDoorChecks: readonly Check[] = [
   },
   {
     id: 'ALL-31',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'HTTP/1.0 with a Transfer-Encoding, which it does not have, is refused',
     needs: { socket: true },
@@ -263,7 +263,7 @@ export const allDoorChecks: readonly Check[] = [
   },
   {
     id: 'ALL-32',
-    clause: '5',
+    heading: 'authentication',
     level: 'SHOULD',
     title: 'a form on a page of another site reaches no unsecured webhook',
     async run(subject) {

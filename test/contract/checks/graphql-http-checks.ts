@@ -37,7 +37,7 @@ const invalid = [
 export const graphqlHttpChecks: readonly Check[] = [
   {
     id: 'GQL-40',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'the reply is a JSON object with a data member',
     async run(subject) {
@@ -48,7 +48,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-41',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'the media type follows Accept; without one it is application/json',
     async run(subject) {
@@ -63,7 +63,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-42',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'a query may come by GET',
     async run(subject) {
@@ -81,7 +81,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-43',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'a mutation by GET or HEAD is refused with 405 and creates nobody',
     async run(subject) {
@@ -100,7 +100,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-44',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'malformed GraphQL is answered with errors and no data: 200 as application/json, else 400',
     async run(subject) {
@@ -116,7 +116,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-45',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'GraphQL that does not fit the schema is answered with errors and no data',
     async run(subject) {
@@ -132,7 +132,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-46',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'a body that is no GraphQL request is 400',
     async run(subject) {
@@ -154,7 +154,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-47',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'null for variables, operationName and extensions is as if they were not there',
     async run(subject) {
@@ -167,7 +167,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-48',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'a POST that a foreign page could send without asking is not executed',
     async run(subject) {
@@ -188,7 +188,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-49',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'other methods on the path are 405 with Allow',
     async run(subject) {
@@ -202,7 +202,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-50',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'the path /graphql is the only endpoint',
     async run(subject) {
@@ -217,7 +217,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-51',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'a browser that opens the path gets an interactive page',
     async run(subject) {
@@ -230,7 +230,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-52',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'a client that wants JSON never gets the page',
     async run(subject) {
@@ -246,7 +246,7 @@ export const graphqlHttpChecks: readonly Check[] = [
   },
   {
     id: 'GQL-53',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'all that the page asks for comes from this door, and is there',
     async run(subject) {

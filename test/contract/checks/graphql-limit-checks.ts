@@ -41,7 +41,7 @@ export const graphqlLimitChecks: readonly Check[] = [
   ...greedy.map(
     ([id, what, documents]): Check => ({
       id,
-      clause: '8',
+      heading: 'limits',
       level: 'SHOULD',
       title: `a document with ${what} is refused`,
       async run(subject) {
@@ -56,7 +56,7 @@ export const graphqlLimitChecks: readonly Check[] = [
   ),
   {
     id: 'GQL-61',
-    clause: '8',
+    heading: 'limits',
     level: 'SHOULD',
     title: 'a list of operations in one request is refused as a whole',
     async run(subject) {
@@ -72,7 +72,7 @@ export const graphqlLimitChecks: readonly Check[] = [
   },
   {
     id: 'GQL-62',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'the path is a setting',
     needs: { env: { GRAPHQL_PATH: '/api/v2/graph' } },
@@ -86,7 +86,7 @@ export const graphqlLimitChecks: readonly Check[] = [
   },
   {
     id: 'GQL-64',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'with users from the database GraphQL and REST serve the same users',
     needs: { env: { GRAPHQL_USERS: 'database' } },
@@ -101,7 +101,7 @@ export const graphqlLimitChecks: readonly Check[] = [
   },
   {
     id: 'GQL-63',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'errors tell nothing about the insides of the program',
     async run(subject) {

@@ -46,7 +46,7 @@ async function schemaOf(subject: Subject): Promise<GraphQLSchema> {
 export const graphqlSchemaChecks: readonly Check[] = [
   {
     id: 'GQL-01',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'introspection shows exactly the schema of the contract',
     async run(subject) {
@@ -55,7 +55,7 @@ export const graphqlSchemaChecks: readonly Check[] = [
   },
   {
     id: 'GQL-02',
-    clause: '2.1',
+    heading: 'graphql-user',
     level: 'MUST',
     title: 'the type User has exactly id: ID!, name: String! and email: String!',
     async run(subject) {
@@ -78,7 +78,7 @@ export const graphqlSchemaChecks: readonly Check[] = [
   },
   {
     id: 'GQL-03',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'hello is a string',
     async run(subject) {
@@ -89,7 +89,7 @@ export const graphqlSchemaChecks: readonly Check[] = [
   },
   {
     id: 'GQL-04',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'only the selected fields of a user come back, in the order of the selection',
     async run(subject) {
@@ -107,7 +107,7 @@ export const graphqlSchemaChecks: readonly Check[] = [
   },
   {
     id: 'GQL-05',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'data has one member per requested field, under its alias when it has one',
     async run(subject) {
@@ -124,7 +124,7 @@ export const graphqlSchemaChecks: readonly Check[] = [
   },
   {
     id: 'GQL-06',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'variables, defaults, fragments, __typename and @include/@skip work',
     async run(subject) {
@@ -142,7 +142,7 @@ export const graphqlSchemaChecks: readonly Check[] = [
   },
   {
     id: 'GQL-07',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'operationName chooses the operation of a document, each time it is sent',
     async run(subject) {
@@ -156,7 +156,7 @@ export const graphqlSchemaChecks: readonly Check[] = [
   },
   {
     id: 'GQL-08',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'a document of several operations is refused without a name and with an unknown one',
     async run(subject) {
@@ -170,7 +170,7 @@ export const graphqlSchemaChecks: readonly Check[] = [
   },
   {
     id: 'GQL-09',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'SHOULD',
     title: 'the same text gives the same answer however often it is sent',
     async run(subject) {
@@ -185,7 +185,7 @@ export const graphqlSchemaChecks: readonly Check[] = [
   },
   {
     id: 'GQL-10',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'each type of the contract is there with exactly its fields, arguments and nullability',
     async run(subject) {

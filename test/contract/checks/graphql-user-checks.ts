@@ -20,7 +20,7 @@ const byId = 'query ($id: ID!) { user(id: $id) { id name email } }';
 export const graphqlUserChecks: readonly Check[] = [
   {
     id: 'GQL-20',
-    clause: '2.1',
+    heading: 'graphql-user',
     level: 'MUST',
     title: 'at the start there are exactly two users, "1" and "2"',
     needs: { virgin: true },
@@ -38,7 +38,7 @@ export const graphqlUserChecks: readonly Check[] = [
   },
   {
     id: 'GQL-21',
-    clause: '2.1',
+    heading: 'graphql-user',
     level: 'MUST',
     title: 'the first created user is "3", the second "4"',
     needs: { virgin: true },
@@ -49,7 +49,7 @@ export const graphqlUserChecks: readonly Check[] = [
   },
   {
     id: 'GQL-22',
-    clause: '2.1',
+    heading: 'graphql-user',
     level: 'MUST',
     title: 'a new id is the decimal string of the number of users + 1, whatever that number is',
     async run(subject) {
@@ -61,7 +61,7 @@ export const graphqlUserChecks: readonly Check[] = [
   },
   {
     id: 'GQL-23',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'createUser appends: the user is the last of users, and user finds it',
     async run(subject) {
@@ -75,7 +75,7 @@ export const graphqlUserChecks: readonly Check[] = [
   },
   {
     id: 'GQL-24',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'user is null, without an error, when no user has that id',
     async run(subject) {
@@ -86,7 +86,7 @@ export const graphqlUserChecks: readonly Check[] = [
   },
   {
     id: 'GQL-25',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'user compares ids as strings: what merely means the same number is another id',
     async run(subject) {
@@ -97,7 +97,7 @@ export const graphqlUserChecks: readonly Check[] = [
   },
   {
     id: 'GQL-26',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'an integer is coerced to an ID, as a literal and as a variable',
     async run(subject) {
@@ -108,7 +108,7 @@ export const graphqlUserChecks: readonly Check[] = [
   },
   {
     id: 'GQL-27',
-    clause: '4.1',
+    heading: 'graphql-operations',
     level: 'MUST',
     title: 'two creations in one document happen in its order',
     async run(subject) {
@@ -126,7 +126,7 @@ export const graphqlUserChecks: readonly Check[] = [
   },
   {
     id: 'GQL-28',
-    clause: '2.1',
+    heading: 'graphql-user',
     level: 'MUST',
     title: 'users that are created at the same time have consecutive ids',
     async run(subject) {
@@ -143,7 +143,7 @@ export const graphqlUserChecks: readonly Check[] = [
   },
   {
     id: 'GQL-29',
-    clause: '2.1',
+    heading: 'graphql-user',
     level: 'MUST',
     title: 'any text comes back exactly as it was sent, as a variable and as a literal',
     async run(subject) {
@@ -163,7 +163,7 @@ export const graphqlUserChecks: readonly Check[] = [
   },
   {
     id: 'GQL-30',
-    clause: '1',
+    heading: 'interfaces',
     level: 'MUST',
     title: 'users are in memory: after a restart there are the two of the start again',
     needs: { virgin: true, restart: true },
@@ -177,7 +177,7 @@ export const graphqlUserChecks: readonly Check[] = [
   },
   {
     id: 'GQL-31',
-    clause: '1',
+    heading: 'interfaces',
     level: 'MUST',
     title: 'the interfaces are independent: a GraphQL user is no REST user and the other way round',
     async run(subject) {
@@ -194,7 +194,7 @@ export const graphqlUserChecks: readonly Check[] = [
   },
   {
     id: 'GQL-32',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'createUser without a name or an email, or with a wrong type, creates nobody',
     async run(subject) {

@@ -17,14 +17,14 @@ async function exposes(subject: Subject, exposed: readonly string[], at = base):
 export const managementExposureChecks: readonly Check[] = [
   {
     id: 'MGMT-40',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'MUST',
     title: 'without settings the four endpoints are exposed under /actuator',
     run: (subject) => exposes(subject, standard),
   },
   {
     id: 'MGMT-41',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'MUST',
     title: 'an include list exposes the endpoints it names and no other',
     needs: { env: { MANAGEMENT_INCLUDE: 'health,info' } },
@@ -32,7 +32,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-42',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'MUST',
     title: 'an include list of one endpoint exposes that one',
     needs: { env: { MANAGEMENT_INCLUDE: 'metrics' } },
@@ -40,7 +40,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-43',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'MUST',
     title: 'the include list * exposes all endpoints, the additional ones too',
     needs: { env: { MANAGEMENT_INCLUDE: '*' }, module: endpointModule },
@@ -52,7 +52,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-44',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'what is excluded is not exposed, even when it is included',
     needs: { env: { MANAGEMENT_INCLUDE: '*', MANAGEMENT_EXCLUDE: 'env,metrics' } },
@@ -60,7 +60,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-45',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'spaces around the names of a list do not matter',
     needs: { env: { MANAGEMENT_INCLUDE: ' health , env ' } },
@@ -68,7 +68,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-46',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'MUST',
     title: 'the base path is configured on its own, apart from the include list',
     needs: { env: { MANAGEMENT_BASE_PATH: '/manage', MANAGEMENT_INCLUDE: 'health,metrics' } },
@@ -79,7 +79,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-47',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'the base path may be /',
     needs: { env: { MANAGEMENT_BASE_PATH: '/' } },
@@ -90,7 +90,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-48',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'the base path may have several segments',
     needs: { env: { MANAGEMENT_BASE_PATH: '/internal/ops' } },
@@ -101,7 +101,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-49',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'MUST',
     title: 'an additional endpoint is registered under its own id and returns its plain string',
     needs: { env: { MANAGEMENT_INCLUDE: 'greeting,later' }, module: endpointModule },
@@ -115,7 +115,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-50',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'an additional endpoint answers plain text, also when JSON is asked for',
     needs: { env: { MANAGEMENT_INCLUDE: '*' }, module: endpointModule },
@@ -130,7 +130,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-51',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'an additional endpoint that fails is 500 and tells nothing',
     needs: { env: { MANAGEMENT_INCLUDE: '*' }, module: endpointModule },
@@ -143,7 +143,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-52',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'an additional endpoint that the include list does not name is 404',
     needs: { env: { MANAGEMENT_INCLUDE: standard.join(',') }, module: endpointModule },
@@ -155,7 +155,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-54',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'an additional endpoint is exposed while nobody sets an include list',
     needs: { module: endpointModule },
@@ -166,7 +166,7 @@ export const managementExposureChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-53',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'the base path lists links to the exposed endpoints and to no other',
     needs: { env: { MANAGEMENT_INCLUDE: 'health,info' } },

@@ -18,14 +18,14 @@ async function isUp(subject: Subject): Promise<void> {
 export const managementHealthChecks: readonly Check[] = [
   {
     id: 'MGMT-01',
-    clause: '2.4',
+    heading: 'management-bodies',
     level: 'MUST',
     title: 'health is an object with the status "UP" when all is well',
     run: isUp,
   },
   {
     id: 'MGMT-02',
-    clause: '3',
+    heading: 'health-status',
     level: 'MUST',
     title: 'health is UP while every custom check returns 0',
     needs: { module: healthyModule },
@@ -33,7 +33,7 @@ export const managementHealthChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-03',
-    clause: '3',
+    heading: 'health-status',
     level: 'MUST',
     title: 'a custom check that returns another code reports DOWN with that code as a detail',
     needs: { module: failingModule(8_437) },
@@ -45,7 +45,7 @@ export const managementHealthChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-04',
-    clause: '3',
+    heading: 'health-status',
     level: 'SHOULD',
     title: 'a negative code is a failure too, and DOWN is 503',
     needs: { module: failingModule(-1) },
@@ -57,7 +57,7 @@ export const managementHealthChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-05',
-    clause: '3',
+    heading: 'health-status',
     level: 'SHOULD',
     title: 'the failing check is named as a DOWN component, the passing one as UP',
     needs: { module: failingModule(8_437) },
@@ -71,7 +71,7 @@ export const managementHealthChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-06',
-    clause: '3',
+    heading: 'health-status',
     level: 'MUST',
     title: 'a check that throws is a check that fails: DOWN',
     needs: { module: throwingModule },
@@ -83,7 +83,7 @@ export const managementHealthChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-07',
-    clause: '3',
+    heading: 'health-status',
     level: 'SHOULD',
     title: 'health follows its checks from UP to DOWN and back',
     needs: { module: changingModule, env: { MANAGEMENT_INCLUDE: '*' }, virgin: true },
@@ -102,7 +102,7 @@ export const managementHealthChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-08',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'SHOULD',
     title: '/livez and /readyz answer 200 outside the base path once the service listens',
     async run(subject) {
@@ -114,7 +114,7 @@ export const managementHealthChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-09',
-    clause: '3',
+    heading: 'health-status',
     level: 'SHOULD',
     title: 'a failing custom check does not make the process look dead',
     needs: { module: failingModule(8_437) },

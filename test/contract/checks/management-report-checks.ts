@@ -24,7 +24,7 @@ function isJson(reply: Reply): boolean {
 export const managementReportChecks: readonly Check[] = [
   {
     id: 'MGMT-20',
-    clause: '2.4',
+    heading: 'management-bodies',
     level: 'MUST',
     title: 'info has a build with the strings version, artifact and name',
     async run(subject) {
@@ -37,7 +37,7 @@ export const managementReportChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-21',
-    clause: '2.4',
+    heading: 'management-bodies',
     level: 'MUST',
     title: 'metrics has names, an array of strings',
     async run(subject) {
@@ -49,7 +49,7 @@ export const managementReportChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-22',
-    clause: '2.4',
+    heading: 'management-bodies',
     level: 'SHOULD',
     title: 'there are metrics, and their names are sorted',
     async run(subject) {
@@ -60,7 +60,7 @@ export const managementReportChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-23',
-    clause: '2.4',
+    heading: 'management-bodies',
     level: 'MUST',
     title: 'env has activeProfiles and propertySources of the shape {name, properties: {key: {value}}}',
     async run(subject) {
@@ -76,7 +76,7 @@ export const managementReportChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-24',
-    clause: '2.4',
+    heading: 'management-bodies',
     level: 'SHOULD',
     title: 'env shows every value as ****** by default',
     async run(subject) {
@@ -87,7 +87,7 @@ export const managementReportChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-25',
-    clause: '2.4',
+    heading: 'management-bodies',
     level: 'SHOULD',
     title: 'the profiles that are set are the active ones',
     needs: { env: { PROFILES: 'production,blue' } },
@@ -97,7 +97,7 @@ export const managementReportChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-26',
-    clause: '2.4',
+    heading: 'management-bodies',
     level: 'SHOULD',
     title: 'without profiles activeProfiles is empty',
     async run(subject) {
@@ -106,7 +106,7 @@ export const managementReportChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-27',
-    clause: '2.4',
+    heading: 'management-bodies',
     level: 'SHOULD',
     title: 'values that are shown on demand never include secrets, nor does any other reply or the log',
     needs: {
@@ -130,7 +130,7 @@ export const managementReportChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-28',
-    clause: '2.4',
+    heading: 'management-bodies',
     level: 'SHOULD',
     title: 'replies are JSON; Accept: application/json gets exactly that',
     async run(subject) {
@@ -148,7 +148,7 @@ export const managementReportChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-29',
-    clause: '2.4',
+    heading: 'management-bodies',
     level: 'SHOULD',
     title: 'an Actuator client gets the media type of Actuator 3',
     async run(subject) {
@@ -163,7 +163,7 @@ export const managementReportChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-30',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'MUST',
     title: 'the endpoints answer GET without a body, and HEAD like GET',
     async run(subject) {
@@ -178,7 +178,7 @@ export const managementReportChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-31',
-    clause: '1',
+    heading: 'interfaces',
     level: 'SHOULD',
     title: 'the endpoints are read-only: other methods are 405 with Allow',
     async run(subject) {
@@ -194,7 +194,7 @@ export const managementReportChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-32',
-    clause: '4.3',
+    heading: 'management-endpoints',
     level: 'SHOULD',
     title: 'unknown paths are 404, under the base path and beside it',
     async run(subject) {

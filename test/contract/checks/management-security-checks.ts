@@ -51,11 +51,11 @@ function assertChallenged(reply: Reply, what: string): void {
   assert.match(String(reply.headers['www-authenticate']), /^Basic\b/i, what);
 }
 
-/** HTTP Basic authentication (contract 5). */
+/** HTTP Basic authentication (CONTRACT.md#authentication). */
 export const managementSecurityChecks: readonly Check[] = [
   {
     id: 'MGMT-60',
-    clause: '5',
+    heading: 'authentication',
     level: 'MUST',
     title: 'not secured by default',
     async run(subject) {
@@ -67,7 +67,7 @@ export const managementSecurityChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-61',
-    clause: '5',
+    heading: 'authentication',
     level: 'MUST',
     title: 'when secured, nothing under the base path is served without credentials',
     needs: { env },
@@ -82,7 +82,7 @@ export const managementSecurityChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-62',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'the refusal is 401 with a Basic challenge, on unknown paths and for every method too',
     needs: { env },
@@ -96,7 +96,7 @@ export const managementSecurityChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-63',
-    clause: '5',
+    heading: 'authentication',
     level: 'MUST',
     title: 'the configured user name and password open every endpoint',
     needs: { env },
@@ -109,7 +109,7 @@ export const managementSecurityChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-64',
-    clause: '5',
+    heading: 'authentication',
     level: 'MUST',
     title: 'wrong credentials are refused like missing ones',
     needs: { env },
@@ -141,7 +141,7 @@ export const managementSecurityChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-65',
-    clause: '5',
+    heading: 'authentication',
     level: 'MUST',
     title: 'all other paths are open',
     needs: { env },
@@ -157,7 +157,7 @@ export const managementSecurityChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-66',
-    clause: '5',
+    heading: 'authentication',
     level: 'MUST',
     title: 'no other spelling of a path gets past the guard',
     needs: { env },
@@ -172,7 +172,7 @@ export const managementSecurityChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-67',
-    clause: '5',
+    heading: 'authentication',
     level: 'SHOULD',
     title: 'right credentials without the configured role are 403',
     needs: { env, module: usersModule },
@@ -185,7 +185,7 @@ export const managementSecurityChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-68',
-    clause: '5',
+    heading: 'authentication',
     level: 'SHOULD',
     title: 'any user who has the configured role is let in',
     needs: { env, module: usersModule },
@@ -198,7 +198,7 @@ export const managementSecurityChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-69',
-    clause: '5',
+    heading: 'authentication',
     level: 'MUST',
     title: 'every path under a configured base path is covered, the former base path is open',
     needs: { env: { ...env, MANAGEMENT_BASE_PATH: '/manage' } },
@@ -211,7 +211,7 @@ export const managementSecurityChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-70',
-    clause: '5',
+    heading: 'authentication',
     level: 'SHOULD',
     title: 'with the base path / the endpoints are covered and the probes still open',
     needs: { env: { ...env, MANAGEMENT_BASE_PATH: '/' } },
@@ -224,7 +224,7 @@ export const managementSecurityChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-71',
-    clause: '5',
+    heading: 'authentication',
     level: 'SHOULD',
     title: 'the scheme is read in any case, and names and passwords are UTF-8',
     needs: { env: { ...env, MANAGEMENT_USER: 'Жанна', MANAGEMENT_PASSWORD: 'pässwörd😀' } },
@@ -239,7 +239,7 @@ export const managementSecurityChecks: readonly Check[] = [
   },
   {
     id: 'MGMT-72',
-    clause: '1',
+    heading: 'interfaces',
     level: 'MUST',
     title: 'credentials of the management interface guard no other interface',
     needs: { env },

@@ -54,7 +54,7 @@ const strangers = [
 export const restIdChecks: readonly Check[] = [
   {
     id: 'REST-60',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'SHOULD',
     title: 'GET with anything but the canonical id of a user finds no user',
     async run(subject) {
@@ -68,7 +68,7 @@ export const restIdChecks: readonly Check[] = [
   },
   {
     id: 'REST-61',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'SHOULD',
     title: 'update and delete with anything but a canonical id are 404 and change nothing',
     async run(subject) {
@@ -85,7 +85,7 @@ export const restIdChecks: readonly Check[] = [
   },
   {
     id: 'REST-62',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'SHOULD',
     title: 'ids are positive and a later user has a higher one',
     async run(subject) {
@@ -97,7 +97,7 @@ export const restIdChecks: readonly Check[] = [
   },
   {
     id: 'REST-63',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'SHOULD',
     title: 'the id of a deleted user is not given again, the highest one neither',
     async run(subject) {
@@ -113,7 +113,7 @@ export const restIdChecks: readonly Check[] = [
   },
   {
     id: 'REST-64',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'SHOULD',
     title: 'the id of a deleted user is not given again after a restart, even when the store is empty',
     needs: { virgin: true, restart: true },
@@ -128,7 +128,7 @@ export const restIdChecks: readonly Check[] = [
   },
   {
     id: 'REST-65',
-    clause: '1',
+    heading: 'interfaces',
     level: 'MUST',
     title: 'users are kept in a store: they outlive a restart, as updated and deleted',
     needs: { virgin: true, restart: true },

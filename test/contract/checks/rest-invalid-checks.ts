@@ -44,7 +44,7 @@ const malformed = [
 type Texts = readonly (string | undefined)[];
 const textsOf = (bodies: readonly unknown[]): Texts => bodies.map((body) => JSON.stringify(body));
 
-/** Every text must be refused by create and by update, each in the words of contract 7, and change nothing. */
+/** Every text must be refused by create and by update, each in the words of CONTRACT.md#errors, and change nothing. */
 async function refuses(subject: Subject, texts: Texts): Promise<void> {
   const { id } = await created(subject);
   await changesNothing(subject, async () => {
@@ -78,7 +78,7 @@ export const restInvalidChecks: readonly Check[] = [
   ...rows.map(
     ([id, title, texts]): Check => ({
       id,
-      clause: '7',
+      heading: 'errors',
       level: 'SHOULD',
       title,
       run: (subject) => refuses(subject, texts),
@@ -86,7 +86,7 @@ export const restInvalidChecks: readonly Check[] = [
   ),
   {
     id: 'REST-58',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'a refused update leaves every field as it was',
     async run(subject) {
@@ -100,7 +100,7 @@ export const restInvalidChecks: readonly Check[] = [
   },
   {
     id: 'REST-59',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'SHOULD',
     title: 'ordinary long names and addresses are accepted',
     async run(subject) {

@@ -16,7 +16,7 @@ import {
 export const restReadChecks: readonly Check[] = [
   {
     id: 'REST-01',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'GET /users lists all users in the success envelope',
     async run(subject) {
@@ -32,7 +32,7 @@ export const restReadChecks: readonly Check[] = [
   },
   {
     id: 'REST-02',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'GET /users/<id> reads one user in the success envelope',
     async run(subject) {
@@ -43,7 +43,7 @@ export const restReadChecks: readonly Check[] = [
   },
   {
     id: 'REST-03',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'MUST',
     title: 'a user record has an integer id, a name and an email, and no other field',
     async run(subject) {
@@ -59,7 +59,7 @@ export const restReadChecks: readonly Check[] = [
   },
   {
     id: 'REST-04',
-    clause: '7',
+    heading: 'errors',
     level: 'MUST',
     title: 'GET of an id that no user has answers "User not found" with the status of a success',
     async run(subject) {
@@ -70,7 +70,7 @@ export const restReadChecks: readonly Check[] = [
   },
   {
     id: 'REST-05',
-    clause: '2.3',
+    heading: 'rest-envelope',
     level: 'MUST',
     title: 'every reply with a body is application/json',
     async run(subject) {
@@ -93,7 +93,7 @@ export const restReadChecks: readonly Check[] = [
   },
   {
     id: 'REST-06',
-    clause: '2.3',
+    heading: 'rest-envelope',
     level: 'MUST',
     title: 'a client that accepts only something else still gets application/json',
     async run(subject) {
@@ -112,7 +112,7 @@ export const restReadChecks: readonly Check[] = [
   },
   {
     id: 'REST-07',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'SHOULD',
     title: 'users are listed in the order of their creation',
     async run(subject) {
@@ -126,7 +126,7 @@ export const restReadChecks: readonly Check[] = [
   },
   {
     id: 'REST-08',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'SHOULD',
     title: 'HEAD answers like GET, without a body',
     async run(subject) {
@@ -142,7 +142,7 @@ export const restReadChecks: readonly Check[] = [
   },
   {
     id: 'REST-09',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'SHOULD',
     title: 'without users the list is an empty array',
     needs: { virgin: true },
@@ -156,7 +156,7 @@ export const restReadChecks: readonly Check[] = [
   },
   {
     id: 'REST-10',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     needs: { virgin: true },
     title: 'the list holds every one of 1,200 users, of which 100 at a time were created at the same time',
@@ -176,7 +176,7 @@ export const restReadChecks: readonly Check[] = [
   },
   {
     id: 'REST-11',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'SHOULD',
     title: 'a query string does not change which resource is meant',
     async run(subject) {
@@ -191,7 +191,7 @@ export const restReadChecks: readonly Check[] = [
   },
   {
     id: 'REST-12',
-    clause: '2.3',
+    heading: 'rest-envelope',
     level: 'SHOULD',
     title: 'the content type is exactly application/json, which has no parameters',
     async run(subject) {

@@ -27,7 +27,7 @@ const unknownPaths = [
   '/nowhere/users/1',
 ];
 
-/** Requests on a known first segment that the table of contract 4.2 does not have. */
+/** Requests on a known first segment that the table of CONTRACT.md#rest-routes does not have. */
 function misfits(id: number): readonly (readonly [method: string, path: string])[] {
   return [
     ['PUT', '/users'],
@@ -52,11 +52,11 @@ function misfits(id: number): readonly (readonly [method: string, path: string])
 
 const body = () => ({ headers: jsonBody, body: JSON.stringify(person()) });
 
-/** Which resource a path means, and what happens beside the table of contract 4.2. */
+/** Which resource a path means, and what happens beside the table of CONTRACT.md#rest-routes. */
 export const restRoutingChecks: readonly Check[] = [
   {
     id: 'REST-40',
-    clause: '7',
+    heading: 'errors',
     level: 'MUST',
     title: 'a first segment other than users, update, delete is 404 "Endpoint not found"',
     async run(subject) {
@@ -71,7 +71,7 @@ export const restRoutingChecks: readonly Check[] = [
   },
   {
     id: 'REST-41',
-    clause: '7',
+    heading: 'errors',
     level: 'MUST',
     title: 'the same goes for every method, with and without a body',
     async run(subject) {
@@ -89,7 +89,7 @@ export const restRoutingChecks: readonly Check[] = [
   },
   {
     id: 'REST-42',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'another method on a known first segment has an empty body and changes nothing',
     async run(subject) {
@@ -106,7 +106,7 @@ export const restRoutingChecks: readonly Check[] = [
   },
   {
     id: 'REST-43',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'PUT /update and DELETE /delete without an id have an empty body and change nothing',
     async run(subject) {
@@ -125,7 +125,7 @@ export const restRoutingChecks: readonly Check[] = [
   },
   {
     id: 'REST-44',
-    clause: '2.3',
+    heading: 'rest-envelope',
     level: 'MUST',
     title: 'empty replies are application/json too',
     async run(subject) {
@@ -139,7 +139,7 @@ export const restRoutingChecks: readonly Check[] = [
   },
   {
     id: 'REST-45',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'SHOULD',
     title: 'empty replies are 405 with an Allow that does not offer what was refused',
     async run(subject) {
@@ -156,7 +156,7 @@ export const restRoutingChecks: readonly Check[] = [
   },
   {
     id: 'REST-46',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'SHOULD',
     title: 'Allow names the methods that a path has',
     async run(subject) {
@@ -175,7 +175,7 @@ export const restRoutingChecks: readonly Check[] = [
   },
   {
     id: 'REST-47',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'SHOULD',
     title: 'POST /users/<id> is no create: empty body, 405, nothing changed',
     async run(subject) {
@@ -187,7 +187,7 @@ export const restRoutingChecks: readonly Check[] = [
   },
   {
     id: 'REST-48',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'SHOULD',
     title: 'HEAD of a path that has no GET is 405 with an empty body',
     async run(subject) {
@@ -201,7 +201,7 @@ export const restRoutingChecks: readonly Check[] = [
   },
   {
     id: 'REST-49',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'SHOULD',
     title: 'an empty second segment is no id: empty body, 405, nothing changed',
     async run(subject) {

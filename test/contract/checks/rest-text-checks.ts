@@ -21,7 +21,7 @@ async function byEmail(subject: Subject, email: string): Promise<{ id: number; n
 export const restTextChecks: readonly Check[] = [
   {
     id: 'REST-70',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'MUST',
     title: 'names and emails in any script come back exactly as they were sent',
     async run(subject) {
@@ -34,7 +34,7 @@ export const restTextChecks: readonly Check[] = [
   },
   {
     id: 'REST-71',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'MUST',
     title: 'an update keeps any text as it was sent',
     async run(subject) {
@@ -48,7 +48,7 @@ export const restTextChecks: readonly Check[] = [
   },
   {
     id: 'REST-72',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'escapes in the JSON of a body mean the same as the characters',
     async run(subject) {
@@ -64,7 +64,7 @@ export const restTextChecks: readonly Check[] = [
   },
   {
     id: 'REST-73',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'SHOULD',
     title: 'a NUL or half a surrogate pair is refused or kept, never cut or replaced',
     async run(subject) {
@@ -79,7 +79,7 @@ export const restTextChecks: readonly Check[] = [
   },
   {
     id: 'REST-74',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'MUST',
     title: 'any text is still the same after a restart',
     needs: { virgin: true, restart: true },
@@ -95,7 +95,7 @@ export const restTextChecks: readonly Check[] = [
   },
   {
     id: 'REST-75',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'SHOULD',
     title: 'a name takes its last value when a body has it twice, or the body is refused',
     async run(subject) {

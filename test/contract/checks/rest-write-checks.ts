@@ -29,7 +29,7 @@ const contentTypes = [
 export const restWriteChecks: readonly Check[] = [
   {
     id: 'REST-20',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'POST /users answers "User created successfully" and nothing else',
     async run(subject) {
@@ -38,7 +38,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-21',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'a created user can be read with the name and email it was sent with',
     async run(subject) {
@@ -49,7 +49,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-22',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'PUT /update/<id> answers "User updated successfully" and replaces name and email',
     async run(subject) {
@@ -61,7 +61,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-23',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'an update changes no other user',
     async run(subject) {
@@ -77,7 +77,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-24',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'DELETE /delete/<id> answers "User deleted successfully" and the user is gone',
     async run(subject) {
@@ -89,7 +89,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-25',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'a deletion removes no other user',
     async run(subject) {
@@ -102,7 +102,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-26',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'a body is read as JSON whatever its content type says',
     async run(subject) {
@@ -125,7 +125,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-27',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'MUST',
     title: 'a body without any content type is read as JSON',
     async run(subject) {
@@ -140,7 +140,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-28',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'SHOULD',
     title: 'every success has status 200',
     async run(subject) {
@@ -154,7 +154,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-29',
-    clause: '4.2',
+    heading: 'rest-routes',
     level: 'SHOULD',
     title: 'the Location of a created user leads to it',
     async run(subject) {
@@ -169,7 +169,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-30',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'update and delete of an id that no user has are 404 "User not found"',
     async run(subject) {
@@ -185,7 +185,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-31',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'a deleted user can be neither deleted again nor updated',
     async run(subject) {
@@ -200,7 +200,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-32',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'SHOULD',
     title: 'an id in a body is not taken over, and fields nobody knows are not kept',
     async run(subject) {
@@ -218,7 +218,7 @@ export const restWriteChecks: readonly Check[] = [
   },
   {
     id: 'REST-33',
-    clause: '2.2',
+    heading: 'rest-user',
     level: 'SHOULD',
     title: 'an update to the values that are there already succeeds',
     async run(subject) {

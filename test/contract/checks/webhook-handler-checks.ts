@@ -11,7 +11,7 @@ const needs = { module: handlerModule, env: { MANAGEMENT_INCLUDE: '*' } };
 export const webhookHandlerChecks: readonly Check[] = [
   {
     id: 'HOOK-40',
-    clause: '6',
+    heading: 'events',
     level: 'SHOULD',
     title: 'a handler from the configuration module gets id, event, data and receivedAt',
     needs,
@@ -32,7 +32,7 @@ export const webhookHandlerChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-41',
-    clause: '6',
+    heading: 'events',
     level: 'SHOULD',
     title:
       'each delivery is handled once, in its turn, under an id of its own; equal bodies are two deliveries',
@@ -55,7 +55,7 @@ export const webhookHandlerChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-42',
-    clause: '6',
+    heading: 'events',
     level: 'SHOULD',
     title: 'the answer does not wait for the handler',
     needs: { ...needs, virgin: true },
@@ -72,7 +72,7 @@ export const webhookHandlerChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-43',
-    clause: '6',
+    heading: 'events',
     level: 'SHOULD',
     title: 'a handler that throws changes neither the answer nor the handling of later deliveries',
     needs: { ...needs, virgin: true },
@@ -87,7 +87,7 @@ export const webhookHandlerChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-44',
-    clause: '6',
+    heading: 'events',
     level: 'SHOULD',
     title: 'an event with a handler is not logged as unhandled, one without a handler still is',
     needs: { ...needs, logs: true },
@@ -106,7 +106,7 @@ export const webhookHandlerChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-45',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'SHOULD',
     title: 'deliveries that still wait when the service stops are handled after the restart, each once',
     needs: { module: waitingModule, env: { MANAGEMENT_INCLUDE: '*' }, virgin: true, restart: true },
@@ -143,7 +143,7 @@ export const webhookHandlerChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-46',
-    clause: '6',
+    heading: 'events',
     level: 'SHOULD',
     title: '200 deliveries at the same time are all acknowledged and each is handled once',
     needs: { ...needs, virgin: true },
@@ -160,7 +160,7 @@ export const webhookHandlerChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-47',
-    clause: '6',
+    heading: 'events',
     level: 'SHOULD',
     title: 'a handler that threw is called again with the same delivery until it succeeds',
     needs: { ...needs, virgin: true },

@@ -10,7 +10,7 @@ const json = { 'content-type': 'application/json' };
 export const webhookReceiptChecks: readonly Check[] = [
   {
     id: 'HOOK-01',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'MUST',
     title: 'POST /webhook answers 200 with exactly "Webhook received"',
     async run(subject) {
@@ -21,7 +21,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-02',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'SHOULD',
     title: 'the acknowledgement is plain text',
     async run(subject) {
@@ -32,7 +32,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-03',
-    clause: '5',
+    heading: 'authentication',
     level: 'MUST',
     title: 'without a secret every request is accepted, whatever token it brings',
     async run(subject) {
@@ -44,7 +44,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-04',
-    clause: '6',
+    heading: 'events',
     level: 'MUST',
     title: 'new_commit is handled as a commit',
     needs: { logs: true },
@@ -57,7 +57,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-05',
-    clause: '6',
+    heading: 'events',
     level: 'MUST',
     title: 'payment_received is handled as a payment',
     needs: { logs: true },
@@ -70,7 +70,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-06',
-    clause: '6',
+    heading: 'events',
     level: 'MUST',
     title: 'any other event is logged as unhandled, and answered 200',
     needs: { logs: true },
@@ -97,7 +97,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-07',
-    clause: '6',
+    heading: 'events',
     level: 'MUST',
     title: 'every handled delivery is logged as such, none as unhandled',
     needs: { logs: true },
@@ -119,7 +119,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-08',
-    clause: '2.5',
+    heading: 'webhook-body',
     level: 'MUST',
     title: 'data is any JSON value, or not there: nobody validates it',
     async run(subject) {
@@ -132,7 +132,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-09',
-    clause: '2.5',
+    heading: 'webhook-body',
     level: 'SHOULD',
     title: 'a body is any JSON value: an array, a scalar, an object without an event or with a strange one',
     async run(subject) {
@@ -160,7 +160,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-10',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'MUST',
     title: 'the body is parsed as JSON whatever its content type says',
     needs: { logs: true },
@@ -184,7 +184,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-11',
-    clause: '7',
+    heading: 'errors',
     level: 'SHOULD',
     title: 'malformed JSON and an empty body are 400 and not processed',
     needs: { logs: true },
@@ -212,7 +212,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-12',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'SHOULD',
     title: 'other methods on /webhook are 405 with Allow: POST',
     async run(subject) {
@@ -226,7 +226,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-13',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'SHOULD',
     title: 'other paths are 404 for every method, and nothing is processed',
     needs: { logs: true },
@@ -246,7 +246,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-14',
-    clause: '6',
+    heading: 'events',
     level: 'SHOULD',
     title: 'an event name cannot forge a log line, and a huge one does not fill the log',
     needs: { logs: true },
@@ -267,7 +267,7 @@ export const webhookReceiptChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-15',
-    clause: '2.5',
+    heading: 'webhook-body',
     level: 'SHOULD',
     title: 'an event that is no string is none, even when it would read like one',
     needs: { logs: true },

@@ -36,7 +36,7 @@ const wrong = [
 export const webhookSecretChecks: readonly Check[] = [
   {
     id: 'HOOK-20',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'MUST',
     title: 'when secured, a missing token is 401 with exactly "Unauthorized"',
     needs: { env },
@@ -48,7 +48,7 @@ export const webhookSecretChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-21',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'MUST',
     title: 'when secured, a token that differs in anything is 401 with exactly "Unauthorized"',
     needs: { env },
@@ -59,7 +59,7 @@ export const webhookSecretChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-22',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'MUST',
     title: 'the right token is 200, and the event is processed by its kind',
     needs: { env, logs: true },
@@ -74,7 +74,7 @@ export const webhookSecretChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-23',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'MUST',
     title: 'a refused event is not processed: no handler runs and no log entry names it',
     needs: { env: { ...env, MANAGEMENT_INCLUDE: '*' }, module: handlerModule, logs: true },
@@ -95,7 +95,7 @@ export const webhookSecretChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-24',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'MUST',
     title: 'a wrong token is 401 whatever the body is: malformed, empty or huge',
     needs: { env },
@@ -111,7 +111,7 @@ export const webhookSecretChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-25',
-    clause: '5',
+    heading: 'authentication',
     level: 'SHOULD',
     title: 'while a secret is rotated each of several is right, and nothing else',
     needs: { env: { WEBHOOK_SECRET: 'the-old-one,the-new-one' } },
@@ -133,7 +133,7 @@ export const webhookSecretChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-26',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'MUST',
     title: 'the token counts only in the header x-webhook-token, whose name is in any case',
     needs: { env },
@@ -150,7 +150,7 @@ export const webhookSecretChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-27',
-    clause: '5',
+    heading: 'authentication',
     level: 'SHOULD',
     title: 'the secret and tokens that were sent are in no log entry',
     needs: { env, logs: true },
@@ -167,7 +167,7 @@ export const webhookSecretChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-28',
-    clause: '5',
+    heading: 'authentication',
     level: 'SHOULD',
     title: 'a secret beyond ASCII matches when the sender writes it in UTF-8',
     needs: { env: { WEBHOOK_SECRET: 'Schlüssel-ключ' } },
@@ -181,7 +181,7 @@ export const webhookSecretChecks: readonly Check[] = [
   },
   {
     id: 'HOOK-29',
-    clause: '4.4',
+    heading: 'webhook-receipt',
     level: 'SHOULD',
     title: 'the token is checked before the body is read: the 401 does not wait for it',
     needs: { env, socket: true },

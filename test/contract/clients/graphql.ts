@@ -8,7 +8,7 @@ export interface Operation {
   readonly operationName?: string;
 }
 
-/** A user as the GraphQL door shows it (contract 2.1). */
+/** A user as the GraphQL door shows it (CONTRACT.md#graphql-user). */
 export interface GraphUser {
   readonly id: string;
   readonly name: string;

@@ -33,7 +33,7 @@ export function holds(value: unknown, wanted: unknown): boolean {
   );
 }
 
-/** What the reply of each standard endpoint must have (contract 2.4). */
+/** What the reply of each standard endpoint must have (CONTRACT.md#management-bodies). */
 const members = { health: 'status', info: 'build', metrics: 'names', env: 'propertySources' } as const;
 
 /** Fails unless the reply is what the endpoint of that name reports. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Reply, Subject } from '../check.ts';
 import { unique } from './unique.ts';
 
-/** A user as the REST door shows it (contract 2.2). */
+/** A user as the REST door shows it (CONTRACT.md#rest-user). */
 export interface UserRecord {
   readonly id: number;
   readonly name: string;
@@ -63,7 +63,7 @@ export function mediaType(reply: Reply): string {
     .toLowerCase();
 }
 
-/** The envelope of a reply without data: exactly status and message, as application/json (contract 2.3). */
+/** The envelope of a reply without data: exactly status and message, as application/json (CONTRACT.md#rest-envelope). */
 export function assertMessage(reply: Reply, status: 'success' | 'error', message: string): void {
   assert.equal(mediaType(reply), 'application/json');
   assert.deepEqual(reply.json(), { status, message });

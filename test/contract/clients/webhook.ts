@@ -15,13 +15,13 @@ export function deliver(subject: Subject, body: unknown, token?: string): Promis
   });
 }
 
-/** The acknowledgement: 200 and exactly these bytes (contract 4.4). */
+/** The acknowledgement: 200 and exactly these bytes (CONTRACT.md#webhook-receipt). */
 export function assertReceived(reply: Reply): void {
   assert.equal(reply.text, 'Webhook received');
   assert.equal(reply.status, 200);
 }
 
-/** The refusal: 401 and exactly these bytes (contract 4.4). */
+/** The refusal: 401 and exactly these bytes (CONTRACT.md#webhook-receipt). */
 export function assertUnauthorized(reply: Reply): void {
   assert.equal(reply.text, 'Unauthorized');
   assert.equal(reply.status, 401);
@@ -37,7 +37,7 @@ export function logged(subject: Subject, words: RegExp, after: number): Promise<
   );
 }
 
-/** Waits for the entry that names `event` and calls it unhandled (contract 6). */
+/** Waits for the entry that names `event` and calls it unhandled (CONTRACT.md#events). */
 export function loggedAsUnhandled(subject: Subject, event: string): Promise<Entry> {
   return waitFor(`a log entry of the unhandled event ${event}`, () =>
     subject.logs().find((entry) => entry.event === event && /unhandled/i.test(String(entry.msg))),

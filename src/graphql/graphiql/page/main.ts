@@ -26,7 +26,7 @@ declare const location: { readonly pathname: string; readonly search: string };
 const container = document.getElementById('graphiql');
 if (container === null) throw new Error('The page lacks its #graphiql element.');
 
-// The page and the endpoint are one URL (contract 4.1).
+// The page and the endpoint are one URL (CONTRACT.md#graphql-operations).
 const endpoint = location.pathname;
 const link = readLink(location.search);
 

@@ -41,15 +41,16 @@ async function onTerminal(
   return text.replaceAll('\r\n', '\n');
 }
 
-/** Starts the service and stops it by Ctrl+C once its banner is there. */
+/** Starts the service and stops it by Ctrl+C once its banner is there, or another text behind that. */
 function serveOnTerminal(
   cwd: string,
   command: string,
   env: Readonly<Record<string, string>> = {},
+  until = 'Stop:',
 ): Promise<string> {
   let interrupted = false;
   return onTerminal(cwd, command, env, (interrupt, text) => {
-    if (interrupted || !text.includes('Stop:')) return;
+    if (interrupted || !text.includes(until)) return;
     interrupted = true;
     interrupt();
   });
@@ -59,7 +60,7 @@ const ESCAPE = '\x1b';
 
 test('on a terminal the banner stands alone, then each entry has a line', { skip }, async () => {
   await using folder = await temporaryFolder();
-  const text = await serveOnTerminal(folder.path, 'serve --host 0.0.0.0', { NO_COLOR: '1' });
+  const text = await serveOnTerminal(folder.path, 'serve --host 0.0.0.0', { NO_COLOR: '1' }, 'reachable');
   const [before = '', after = ''] = text.split('  Stop:      Ctrl+C\n\n');
   assert.match(before, /^\s*Portico \S+ is ready \(\d+ ms\)\n\n/);
   assert.match(before, /^ {2}REST {7}http:\/\/localhost:\d+\/users$/m);

@@ -122,6 +122,7 @@ test('a message has few fragments, and they are not lost', async () => {
   };
   parts(100);
   assert.equal((await client.next()).type, 'pong');
-  parts(1_000);
+  // Few enough that they have room, however they come.
+  parts(300);
   assert.equal((await client.closed).code, 1008);
 });

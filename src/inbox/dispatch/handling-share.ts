@@ -156,9 +156,8 @@ export class HandlingShare implements Disposable {
  */
 function ownClocks(): Clocks {
   const cores = availableParallelism();
-  const began = performance.now();
   let idle = 0;
-  let last = { at: began, loop: 0, cpu: 0 };
+  let last = { at: performance.now(), loop: 0, cpu: 0 };
   return {
     now: () => performance.now(),
     idle() {

@@ -264,16 +264,17 @@ export class FastExchange implements Exchange, Leased, PiecewiseReply, TracedReq
 
   #send(reply: Reply): void {
     const { status, body, headers } = reply;
-    if (isPieces(body) && !this.#isCancelled) {
-      // The pieces may be made from the request's body.
-      void this.#sendPieces(reply, body);
-      return;
-    }
-    this.#dropBody();
     if (isPieces(body)) {
+      // The pieces may be made from the request's body, which is held until the last one.
+      if (!this.#isCancelled) {
+        void this.#sendPieces(reply, body);
+        return;
+      }
+      this.#dropBody();
       dropPieces(body);
       return;
     }
+    this.#dropBody();
     if (this.#replied || this.#isCancelled) return;
     if (isAudited(status)) this.#noteRefusal(status, headers?.['x-error-code']);
     const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;

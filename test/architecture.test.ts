@@ -34,7 +34,7 @@ const AGAINST_THE_DIRECTION = new Set([
   'src/http/cross-site.ts',
   'src/transport/caller.ts',
   'src/transport/fastify.ts',
-  'src/transport/request-metrics.ts',
+  'src/transport/request-events.ts',
 ]);
 /**
  * One file of each cycle between files: without its imports there is none. A recursion of an executor is its subject, two

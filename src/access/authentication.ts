@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
+import { attemptSource } from '../core/addresses.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { KnownCaller } from '../transport/caller.ts';
 import type { Exchange } from '../transport/endpoint.ts';
 import { HttpProblem } from '../transport/problem.ts';
-import { type Authenticator, attemptSource, type FailureLimit } from './basic.ts';
+import type { Authenticator, FailureLimit } from './basic.ts';
 
 /** Users who may come in by Basic, and the scopes that each of them has beside their roles. */
 interface BasicAccess {

@@ -4,7 +4,7 @@ import type { Door, Settings } from '../config/options/options.ts';
 import { isExposed } from '../management/guard.ts';
 import type { Database } from '../sql/database.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
-import type { OnRefused } from '../transport/request-metrics.ts';
+import type { OnRefused } from '../transport/request-events.ts';
 import type { OnRefusedCertificate } from '../transport/server/handshakes.ts';
 
 const DAY = 86_400_000;

@@ -1,4 +1,5 @@
 import type { Door } from '../config/options/options.ts';
+import { storedTrace, traceOfHeaders } from '../core/trace.ts';
 import { attemptSpans, type TraceTarget } from '../inbox/dispatch/attempt.ts';
 import { type Database, databaseAt } from '../sql/database.ts';
 import { tracedDatabase } from '../sql/open.ts';
@@ -10,8 +11,7 @@ import {
   requestSpans,
   traceContextOf,
 } from '../telemetry/opentelemetry.ts';
-import { storedTrace, traceOfHeaders } from '../telemetry/trace.ts';
-import type { RequestTracing } from '../transport/request-metrics.ts';
+import type { RequestTracing } from '../transport/request-events.ts';
 
 /** What the parts of the service record as spans, where an SDK for traces is registered. */
 export interface Tracing {

@@ -50,3 +50,31 @@ export function socketPathOf(address: unknown): string | undefined {
     ? undefined
     : path;
 }
+
+const UNKNOWN = 'unknown';
+
+/**
+ * What attempts are counted by: of an IPv6 address the network, since a host has a whole one to choose from. Some proxies
+ * forward the port too, which is another one for each connection.
+ */
+export function attemptSource(address: string | undefined): string {
+  // A client that is gone.
+  if (address === undefined) return UNKNOWN;
+  if (isIPv4(address)) return address;
+  const host = /^\[(.+)\](?::\d+)?$/.exec(address)?.[1] ?? address.replace(/^([\d.]+):\d+$/, '$1');
+  // A trusted proxy may forward anything.
+  if (isIP(host) === 0) return UNKNOWN;
+  if (isIPv4(host)) return host;
+  const mapped = /^::ffff:(\d+(?:\.\d+){3})$/i.exec(host)?.[1];
+  if (mapped !== undefined) return mapped;
+  const [head = '', tail] = host.replace(/%.*$/, '').toLowerCase().split('::');
+  const before = groupsOf(head);
+  const after = groupsOf(tail ?? '');
+  const missing = tail === undefined ? 0 : Math.max(0, 8 - before.length - after.length);
+  const groups = [...before, ...Array<string>(missing).fill('0'), ...after];
+  return `${groups.slice(0, 4).join(':')}::/64`;
+}
+
+function groupsOf(text: string): readonly string[] {
+  return text === '' ? [] : text.split(':').map((group) => group.replace(/^0+(?=.)/, ''));
+}

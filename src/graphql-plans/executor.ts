@@ -1,6 +1,5 @@
 import { GraphQLError, type GraphQLSchema } from 'graphql';
 import { Turns } from '../core/turns.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
 import {
   createFindNamed,
   DocumentCache,
@@ -14,7 +13,7 @@ import {
   UNTRUSTED,
 } from './documents.ts';
 import type { DocumentLimits } from './limits.ts';
-import { type Operation, operationMeters } from './operation.ts';
+import { type MeterRegistry, type Operation, operationMeters } from './operation.ts';
 import type { RequestParams } from './request-params.ts';
 import type { ResultLimits } from './results.ts';
 
@@ -35,7 +34,7 @@ interface ExecutorOptions {
   readonly documents?: DocumentSource | undefined;
   /** Whether no others run than those of `documents`; default false. */
   readonly onlyDocuments?: boolean;
-  readonly metrics: Metrics | undefined;
+  readonly metrics: MeterRegistry | undefined;
 }
 
 /** Finds the operation that a request means: one look-up by the document's text, then its name. */

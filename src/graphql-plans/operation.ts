@@ -17,7 +17,6 @@ import {
 } from 'graphql';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Turns } from '../core/turns.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
 import { execute } from './execute.ts';
 import { Plans } from './plans.ts';
 import { ABANDONED, type Recipient, ResultBudget, type ResultLimits, SharedRecipient } from './results.ts';
@@ -270,8 +269,30 @@ export interface OperationMeters {
   lookup(result: 'hit' | 'miss' | 'refused'): void;
 }
 
+/** The options of a meter with tags. */
+interface MeterOptions<Tags extends readonly string[]> {
+  readonly description: string;
+  readonly tags: Tags;
+}
+
+/** Makes meters; `with` takes each tag with its value, in their order. */
+export interface MeterRegistry {
+  timer(
+    name: string,
+    options: MeterOptions<readonly ['name', 'type', 'outcome']>,
+  ): {
+    with(...tags: readonly ['name', string, 'type', string, 'outcome', string]): {
+      record(seconds: number): void;
+    };
+  };
+  counter(
+    name: string,
+    options: MeterOptions<readonly ['result']>,
+  ): { with(...tags: readonly ['result', string]): { increment(): void } };
+}
+
 /** The meters of the GraphQL door. */
-export function operationMeters(metrics: Metrics): OperationMeters {
+export function operationMeters(metrics: MeterRegistry): OperationMeters {
   const timer = metrics.timer('graphql.operations', {
     description:
       'Operations that ran, by name, type and outcome (success, error, or abandoned by their clients)',

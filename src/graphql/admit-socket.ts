@@ -6,7 +6,7 @@ import type { ApiGate } from '../access/gate.ts';
 import { refuseFromOtherSite } from '../http/cross-site.ts';
 import { HttpProblem, toProblem } from '../transport/problem.ts';
 import { KEEP_ALIVE } from '../transport/reply/event-streams.ts';
-import { requestFields } from '../transport/request-metrics.ts';
+import { requestFields } from '../transport/request-events.ts';
 import { LIMITS } from '../transport/server/limits.ts';
 import type { GraphqlSocket } from './graphql-socket.ts';
 

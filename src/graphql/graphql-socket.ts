@@ -7,7 +7,7 @@ import type { BodyBudget } from '../transport/body/body-budget.ts';
 import { parseJsonText } from '../transport/body/parse-body.ts';
 import type { Exchange } from '../transport/endpoint.ts';
 import { toProblem } from '../transport/problem.ts';
-import { requestFields } from '../transport/request-metrics.ts';
+import { requestFields } from '../transport/request-events.ts';
 import { type OperationSlots, refusal } from './operation-slots.ts';
 import { Inlet, type Outlet } from './socket-queues.ts';
 

@@ -6,7 +6,7 @@ import { maskOf } from '../graphql-plans/errors.ts';
 import type { Operation } from '../graphql-plans/operation.ts';
 import { SlowSubscriberError } from '../relations/events.ts';
 import { toProblem } from '../transport/problem.ts';
-import { requestFields } from '../transport/request-metrics.ts';
+import { requestFields } from '../transport/request-events.ts';
 import { admitSocket } from './admit-socket.ts';
 import { type GraphqlSocket, SubscriptionStream } from './graphql-socket.ts';
 import { refusal } from './operation-slots.ts';

@@ -17,7 +17,7 @@ import { exchangeOf } from '../transport/fastify.ts';
 import { parseAccept, takesEventStream } from '../transport/negotiation.ts';
 import { HttpProblem } from '../transport/problem.ts';
 import { EVENT_STREAM_HEADERS, type EventStreams } from '../transport/reply/event-streams.ts';
-import { requestFields } from '../transport/request-metrics.ts';
+import { requestFields } from '../transport/request-events.ts';
 import { graphqlErrors } from './graphql-errors.ts';
 
 /** What an operation is called with, beside its exchange. */

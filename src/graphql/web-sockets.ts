@@ -7,7 +7,7 @@ import { type BodyBudget, bodyBudgetOf } from '../transport/body/body-budget.ts'
 import { exchangeOf } from '../transport/fastify.ts';
 import { HttpProblem } from '../transport/problem.ts';
 import type { ReplyBudget } from '../transport/reply/reply-budget.ts';
-import { requestFields } from '../transport/request-metrics.ts';
+import { requestFields } from '../transport/request-events.ts';
 import { noteSwitch, offeredUpgrade, takeUpgrades, type Upgrade } from '../transport/server/door-server.ts';
 import { Heartbeat, judgeHandshake } from './admit-socket.ts';
 import { GraphqlSocket } from './graphql-socket.ts';

@@ -2,8 +2,8 @@ import type { HandlerSpec } from '../config/schema/code.ts';
 import { pathTo } from '../config/schema/fields.ts';
 import { parsePointer, valueAt } from '../core/json.ts';
 import { quote } from '../core/text.ts';
+import { headersOfTrace } from '../core/trace.ts';
 import { type SourceLayout, type SourceSettings, valueAtPlace } from '../signatures/sources.ts';
-import { headersOfTrace } from '../telemetry/trace.ts';
 import {
   type ClaimedJob,
   type Delivery,

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { describeError } from '../core/errors.ts';
+import { storedTraceFields } from '../core/trace.ts';
 import { limitedEntry } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { storedTraceFields } from '../telemetry/trace.ts';
 import { type ClaimedJob, type DeliveryFacts, eventFields, type NewDelivery } from './delivery.ts';
 import type { WorkerEvents } from './dispatch/worker.ts';
 import type { Appended } from './inbox.ts';

@@ -12,7 +12,7 @@ import { type BadLine, ImportError } from '../relations/import-readers.ts';
 import { type Arrival, BodyBudget, type BodySender } from '../transport/body/body-budget.ts';
 import type { Exchange, Reply, StreamedBodies } from '../transport/endpoint.ts';
 import { HttpProblem, reasonPhrase } from '../transport/problem.ts';
-import { requestFields } from '../transport/request-metrics.ts';
+import { requestFields } from '../transport/request-events.ts';
 import {
   type AskedImport,
   appliedPreferences,

@@ -10,10 +10,10 @@ import type {
   SpanKind,
   Meter as Target,
 } from '@opentelemetry/api';
-import type { RequestSpan, RequestTracing, TracedRequest } from '../transport/request-metrics.ts';
+import { readTraceContext, type TraceContext } from '../core/trace.ts';
+import type { RequestSpan, RequestTracing, TracedRequest } from '../transport/request-events.ts';
 import type { Meter, Series } from './meter.ts';
 import type { Metrics } from './metrics.ts';
-import { readTraceContext, type TraceContext } from './trace.ts';
 
 /** The API of OpenTelemetry; the types are there for those who build Portico. */
 export type OpenTelemetryApi = typeof import('@opentelemetry/api');

@@ -1,4 +1,4 @@
-import { attemptSource } from '../access/basic.ts';
+import { attemptSource } from '../core/addresses.ts';
 
 /** Who makes a request, as far as its credentials say. */
 export interface Caller {

@@ -5,7 +5,7 @@ import type { Reply } from './endpoint.ts';
 import { send } from './fastify-exchange.ts';
 import { handlesStrictly, parseAccept, STRICT_APPLIED } from './negotiation.ts';
 import { HttpProblem, reasonPhrase, toProblem } from './problem.ts';
-import { requestFields } from './request-metrics.ts';
+import { requestFields } from './request-events.ts';
 
 /** The media type of problem details in JSON (RFC 9457). */
 export const PROBLEM_TYPE = 'application/problem+json';

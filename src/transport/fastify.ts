@@ -7,7 +7,6 @@ import type {
   preHandlerHookHandler,
   preParsingHookHandler,
 } from 'fastify';
-import type { CorsPolicy } from '../access/cors.ts';
 import { whenReady } from '../core/maybe-promise.ts';
 import { streamBody } from './body/request-message.ts';
 import type { KnownCaller } from './caller.ts';
@@ -154,6 +153,11 @@ export function unroutedHandler(
   };
 }
 
+/** The header fields of a reply to a page of another origin. */
+interface FieldsByOrigin {
+  fieldsFor(origin: string | undefined): Readonly<Record<string, string>>;
+}
+
 /**
  * Answers so what no route of a scope takes, and writes the refusals of its routes in the same format. Pages that may use
  * the door may read that nothing is there.
@@ -162,7 +166,7 @@ export function refuseUnrouted(
   app: FastifyInstance,
   errors: ErrorFormat,
   methods: Readonly<Record<string, string>> = {},
-  cors?: CorsPolicy,
+  cors?: FieldsByOrigin,
 ): void {
   const answer = unroutedHandler(app, errors, methods);
   const refuse: Refuse = (request, reply) => {

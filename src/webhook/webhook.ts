@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import type { HandlerSpec } from '../config/schema/code.ts';
+import { storedTraceFields } from '../core/trace.ts';
 import { ALERT_TARGET } from '../inbox/alerts.ts';
 import { type ClaimedJob, eventFields, type NewDelivery } from '../inbox/delivery.ts';
 import { continueTrace, type TraceTarget } from '../inbox/dispatch/attempt.ts';
@@ -20,7 +21,6 @@ import type { ReplayPlan } from '../inbox/operations.ts';
 import type { UserEventFeed } from '../relations/events.ts';
 import { standard } from '../signatures/standard.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { storedTraceFields } from '../telemetry/trace.ts';
 import {
   readOptions,
   readWork,

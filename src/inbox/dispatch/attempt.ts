@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Link, Span } from '@opentelemetry/api';
 import { describeError } from '../../core/errors.ts';
 import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts';
+import { nextSpan, readStoredTrace, storedTrace } from '../../core/trace.ts';
 import {
   endWithError,
   type OpenTelemetryApi,
@@ -10,7 +11,6 @@ import {
   spanContextOf,
   traceContextOf,
 } from '../../telemetry/opentelemetry.ts';
-import { nextSpan, readStoredTrace, storedTrace } from '../../telemetry/trace.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import type { Outcome } from '../inbox.ts';
 import { type Answer, KEPT_ATTEMPTS } from '../prune.ts';

@@ -5,7 +5,7 @@ import { importModule, readModuleSettings } from '../../config/module.ts';
 import { type HandlerSpec, readHandlers } from '../../config/schema/code.ts';
 import { describeError } from '../../core/errors.ts';
 import { quote } from '../../core/text.ts';
-import { headersOfTrace, storedTraceFields } from '../../telemetry/trace.ts';
+import { headersOfTrace, storedTraceFields } from '../../core/trace.ts';
 import { eventFields } from '../delivery.ts';
 import { deliveryOf } from '../event-names.ts';
 import type { HandlerLog, HandlerLogMethod } from '../handlers.ts';

@@ -3,7 +3,7 @@ import { accepted, type NewUser, readNewUser, readUserId, userProblem } from '..
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
 import type { Exchange } from '../../transport/endpoint.ts';
 import { HttpProblem } from '../../transport/problem.ts';
-import { requestFields } from '../../transport/request-metrics.ts';
+import { requestFields } from '../../transport/request-events.ts';
 import { jsonReply, jsonTextReply, NO_CONTENT } from '../management-errors.ts';
 import type { Routes } from '../operations.ts';
 

@@ -10,7 +10,7 @@ import {
 } from '../../inbox/operations.ts';
 import type { Exchange, Reply } from '../../transport/endpoint.ts';
 import { HttpProblem } from '../../transport/problem.ts';
-import { requestFields } from '../../transport/request-metrics.ts';
+import { requestFields } from '../../transport/request-events.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply, NO_CONTENT } from '../management-errors.ts';
 import { maskText } from '../masking.ts';

@@ -7,7 +7,7 @@ import type { Exchange, Reply } from '../../transport/endpoint.ts';
 import type { FastifyExchange } from '../../transport/fastify-exchange.ts';
 import { preferred } from '../../transport/negotiation.ts';
 import { HttpProblem } from '../../transport/problem.ts';
-import { requestFields } from '../../transport/request-metrics.ts';
+import { requestFields } from '../../transport/request-events.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { COMMON_HEADERS, jsonReply, MEDIA_TYPES, NEGOTIATED_HEADERS } from '../management-errors.ts';
 

@@ -26,7 +26,7 @@ import {
   type RequestTracing,
   requestFields,
   type TracedRequest,
-} from '../request-metrics.ts';
+} from '../request-events.ts';
 import type { Connections, Leased } from '../server/connections.ts';
 import type { FastConnection } from './fast-connection.ts';
 import type { PlainRequest } from './plain-request.ts';

@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import { findExchange } from '../fastify.ts';
-import { requestFields } from '../request-metrics.ts';
+import { requestFields } from '../request-events.ts';
 import { MAX_BEHIND, type ReplyBudget, takenBy, type Unread } from './reply-budget.ts';
 
 /** A sign of life this often, in milliseconds, keeps proxies from closing a quiet stream and finds readers that are gone. */

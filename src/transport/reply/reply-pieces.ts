@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { Reply } from '../endpoint.ts';
-import { requestFields } from '../request-metrics.ts';
+import { requestFields } from '../request-events.ts';
 import { LARGE_REPLY, ReplyBudget, type SentReply, takenBy } from './reply-budget.ts';
 
 /** A reply that is made while it is sent: each piece is text or bytes of about `PIECE_BYTES`. */

@@ -24,7 +24,7 @@ import { type ExchangeRecorder, recordOf } from '../records.ts';
 import { isWhole } from '../reply/event-streams.ts';
 import { ReplyBudget } from '../reply/reply-budget.ts';
 import { limitUnread } from '../reply/reply-pieces.ts';
-import { isAudited, type OnRefused, type RequestSpan, type RequestTracing } from '../request-metrics.ts';
+import { isAudited, type OnRefused, type RequestSpan, type RequestTracing } from '../request-events.ts';
 import { Connections } from './connections.ts';
 import { createDoorServer, type DoorServer, refusedUpgrade } from './door-server.ts';
 import { clientErrorHandler, originForm, refuseConnect, refusedFraming } from './guards.ts';

@@ -4,7 +4,15 @@ import { join } from 'node:path';
 import { readGitInfo } from '../src/app/banner.ts';
 
 /** Everything that the bundles are made from; package-lock.json stands for the packages. */
-const INPUTS = ['bin/*', 'src/**/*', 'scripts/*.ts', 'package.json', 'package-lock.json', 'docs/PACKAGE.md'];
+const INPUTS = [
+  'bin/*',
+  'src/**/*',
+  'packages/**/*',
+  'scripts/*.ts',
+  'package.json',
+  'package-lock.json',
+  'docs/PACKAGE.md',
+];
 
 /** A hash over the sources and what is checked out, which /info shows: a build with another one is out of date. */
 export async function buildInputs(root: string): Promise<string> {

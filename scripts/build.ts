@@ -12,7 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readGitInfo } from '../src/app/banner.ts';
 import { buildInputs, builtFrom } from './build-inputs.ts';
@@ -70,6 +70,19 @@ function read(path: string): string {
   return readFileSync(path, 'utf8');
 }
 
+/** Has declarations name the files of the workspace's packages, which are not packages where Portico is installed. */
+function nameFiles(types: string): void {
+  for (const file of globSync('**/*.d.ts', { cwd: types })) {
+    const path = join(types, file);
+    const text = read(path);
+    const named = text.replaceAll(/'@portico\/([\w-]+)'/g, (_, name: string) => {
+      const to = relative(dirname(path), join(types, 'packages', name, 'index.js')).replaceAll('\\', '/');
+      return `'${to.startsWith('.') ? to : `./${to}`}'`;
+    });
+    if (named !== text) writeFileSync(path, named);
+  }
+}
+
 /** In a folder of its own that takes the other's place as a whole, so that nobody starts half a build. */
 async function build(inputs: string): Promise<void> {
   const draft = `${DIST}.${process.pid}`;
@@ -80,6 +93,7 @@ async function build(inputs: string): Promise<void> {
     await bundle(draft, inputs);
     if (!flags['when-stale']) {
       run('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.build.json', '--outDir', join(draft, 'types')]);
+      nameFiles(join(draft, 'types'));
     } else if (existsSync(types)) {
       renameSync(types, join(draft, 'types'));
     }

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import * as esbuild from 'esbuild';
 import { lazyModules } from './lazy-modules.ts';
 import { licenseNotices } from './license-notices.ts';
@@ -97,6 +98,17 @@ export async function bundleThreads(root: string, target: string): Promise<void>
   });
 }
 
+/** The packages of the workspace are part of the library; where it is installed there are none. */
+const workspaceInside: esbuild.Plugin = {
+  name: 'workspace-inside',
+  setup(build) {
+    build.onResolve({ filter: /^@portico\// }, ({ path }) => ({
+      path: fileURLToPath(import.meta.resolve(path)),
+      sideEffects: false,
+    }));
+  },
+};
+
 /**
  * What other programs import: our code alone. The packages stay imports, because a program shares its own `graphql`
  * and `fastify` with us: GraphQL.js refuses types that another copy of it has made.
@@ -111,5 +123,6 @@ export async function bundleLibrary(root: string, target: string, entries: reado
     chunkNames: 'src/chunks/[name]-[hash]',
     splitting: true,
     packages: 'external',
+    plugins: [workspaceInside],
   });
 }

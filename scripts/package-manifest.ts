@@ -44,5 +44,5 @@ export function packageManifest(root: Manifest): Manifest {
 function builtEntry(path: string) {
   if (!path.endsWith('.ts')) return path;
   const name = path.slice(0, -'.ts'.length);
-  return { types: `${name.replace('./src/', './types/')}.d.ts`, default: `${name}.js` };
+  return { types: `${name.replace('./', './types/')}.d.ts`, default: `${name}.js` };
 }

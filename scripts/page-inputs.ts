@@ -17,16 +17,16 @@ const graphiql = [
   '@graphiql/react',
 ] as const;
 
-const folder = (path: string) => fileURLToPath(new URL(`../src/${path}/`, import.meta.url));
+const folder = (path: string) => fileURLToPath(new URL(`../${path}/`, import.meta.url));
 
 /** The pages by their names: where their sources lie, and the packages that they are made from. */
 export const pages = {
-  graphiql: { directory: folder('graphql/graphiql/page'), packages: graphiql },
+  graphiql: { directory: folder('src/graphql/graphiql/page'), packages: graphiql },
   console: {
-    directory: folder('management/console/page'),
+    directory: folder('packages/console'),
     packages: ['esbuild', 'react', 'react-dom', 'uplot'],
   },
-  docs: { directory: folder('management/docs-page/page'), packages: ['esbuild', 'swagger-ui-dist'] },
+  docs: { directory: folder('src/management/docs-page/page'), packages: ['esbuild', 'swagger-ui-dist'] },
 } as const;
 
 /** The name of a page. */

@@ -5,21 +5,13 @@ import { test } from 'node:test';
 
 const ROOT = join(import.meta.dirname, '..');
 const ROOMS = ['graphql', 'rest', 'management', 'webhook'];
-const SHARED = [
-  ...[
-    'core',
-    'transport',
-    'http',
-    'telemetry',
-    'access',
-    'config',
-    'relations',
-    'inbox',
-    'signatures',
-    'sql',
-  ],
-  'graphql-plans',
-];
+const SHARED = ['core', 'http', 'telemetry', 'access', 'config', 'relations', 'inbox', 'signatures', 'sql'];
+/** The packages of the workspace, each with what it may import beside itself and packages of others. */
+const FENCES: Readonly<Record<string, readonly string[]>> = {
+  'packages/transport': ['core'],
+  'packages/graphql-plans': ['core', 'packages/transport'],
+  'packages/console': [],
+};
 /** Folders that see everything; nothing but main.ts, index.ts and they themselves import them. */
 const WIRING = ['app', 'cli'];
 const MAX_LINES = 500;
@@ -32,9 +24,6 @@ const AGAINST_THE_DIRECTION = new Set([
   'src/config/schema/webhook.ts',
   'src/config/secret-file.ts',
   'src/http/cross-site.ts',
-  'src/transport/caller.ts',
-  'src/transport/fastify.ts',
-  'src/transport/request-events.ts',
 ]);
 /**
  * One file of each cycle between files: without its imports there is none. A recursion of an executor is its subject, two
@@ -43,7 +32,7 @@ const AGAINST_THE_DIRECTION = new Set([
 const CYCLES = [
   'src/access/jwt.ts',
   'src/config/load-failure.ts',
-  'src/graphql-plans/complete-object.ts',
+  'packages/graphql-plans/complete-object.ts',
   'src/inbox/enqueued.ts',
   'src/inbox/inbox.ts',
   'src/management/endpoints/deliveries.ts',
@@ -57,24 +46,31 @@ const CYCLES = [
   'src/sql/sqlite-inbox/append.ts',
   'src/sql/sqlite-writer/batch.ts',
   'src/sql/sqlite-writer/write-queue.ts',
-  'src/transport/endpoint.ts',
+  'packages/transport/endpoint.ts',
 ];
 
-const files = globSync('src/**/*.{ts,tsx}', { cwd: ROOT }).map((file) => file.replaceAll('\\', '/'));
+const files = globSync('{src,packages}/**/*.{ts,tsx}', { cwd: ROOT }).map((file) =>
+  file.replaceAll('\\', '/'),
+);
 const sources = files.filter((file) => !file.endsWith('.test.ts'));
 
-/** The first folder below src; empty for the files that wire everything. */
+/** The first folder below src, or the package; empty for the files that wire everything. */
 function folderOf(file: string): string {
-  const [, folder = '', rest] = file.split('/');
+  const [top, folder = '', rest] = file.split('/');
+  if (top === 'packages') return `packages/${folder}`;
   return rest === undefined ? '' : folder;
 }
 
 /** The files that a file imports, statically or not, as paths from the root. */
 function importsOf(file: string, text: string): readonly string[] {
-  const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']*)'/g)].map(
+  const specifiers = [...text.matchAll(/(?:from|import)\s*\(?\s*'((?:\.|@portico\/)[^']*)'/g)].map(
     (match) => match[1] ?? '',
   );
-  return specifiers.map((specifier) => posix.normalize(posix.join(dirname(file), specifier)));
+  return specifiers.map((specifier) =>
+    specifier.startsWith('@portico/')
+      ? specifier.replace('@portico/', 'packages/').replace(/^packages\/[^/]+$/, '$&/index.ts')
+      : posix.normalize(posix.join(dirname(file), specifier)),
+  );
 }
 
 /** Why an import breaks the rules between folders, or undefined. */
@@ -82,7 +78,13 @@ function breach(importer: string, imported: string): string | undefined {
   const from = folderOf(importer);
   const to = folderOf(imported);
   // Tests beside their file may use the helpers of test/support.
-  if (from === to || from === '' || imported.startsWith('test/support/')) return undefined;
+  if (from === to || imported.startsWith('test/support/')) return undefined;
+  const isTest = importer.endsWith('.test.ts');
+  // The interface of a package is one file; what is loaded by need is an entry of its own in its package.json.
+  const isInside = to in FENCES && !/^packages\/[^/]+\/(?:index\.ts|tls)$/.test(imported);
+  const isForbidden = FENCES[from]?.includes(to) === false;
+  if (!isTest && (isInside || isForbidden)) return `${importer} imports ${imported}`;
+  if (from === '' || from in FENCES || to in FENCES) return undefined;
   if (SHARED.includes(to) || WIRING.includes(from)) return undefined;
   return `${importer} imports ${imported}`;
 }
@@ -100,10 +102,14 @@ test('rooms import shared folders only, shared folders never import rooms', () =
 test('the rules see a breach when there is one', () => {
   const [imported = ''] = importsOf('src/rest/rest.ts', `import { webhook } from '../webhook/webhook.ts';`);
   assert.equal(breach('src/rest/rest.ts', imported), 'src/rest/rest.ts imports src/webhook/webhook.ts');
-  assert.ok(breach('src/transport/server/listener.ts', 'src/rest/rest.ts'));
+  assert.ok(breach('packages/transport/server/listener.ts', 'src/rest/rest.ts'));
+  assert.ok(breach('packages/transport/server/listener.ts', 'src/telemetry/log.ts'));
+  assert.ok(breach('packages/transport/problem.ts', 'packages/graphql-plans/index.ts'));
+  assert.ok(breach('src/rest/rest.ts', 'packages/transport/problem.ts'));
+  assert.equal(breach('packages/transport/problem.ts', 'src/core/errors.ts'), undefined);
   assert.ok(breach('src/relations/user.ts', 'src/app/service.ts'));
   assert.ok(breach('src/rest/rest.ts', 'src/cli/send.ts'));
-  assert.equal(breach('src/rest/rest.ts', 'src/transport/problem.ts'), undefined);
+  assert.equal(breach('src/rest/rest.ts', 'packages/transport/index.ts'), undefined);
 });
 
 /** The imports of all sources that cross from one folder to another; `folder` names the folder of a file. */
@@ -173,10 +179,10 @@ test(`no folder has more than ${MAX_SOURCES} sources of its own`, () => {
   );
 });
 
-test('every folder below src is a room, a shared folder or wiring', () => {
+test('every folder is a room, a shared folder, wiring or a package', () => {
   const folders = new Set(files.map(folderOf));
   folders.delete('');
-  assert.deepEqual([...folders].sort(), [...ROOMS, ...SHARED, ...WIRING].sort());
+  assert.deepEqual([...folders].sort(), [...ROOMS, ...SHARED, ...WIRING, ...Object.keys(FENCES)].sort());
 });
 
 test(`no source and no test of one is longer than ${MAX_LINES} lines`, () => {

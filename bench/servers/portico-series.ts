@@ -1,10 +1,11 @@
 // Portico's management door with ten thousand series from the start: a service collects as many only over time.
+
+import { createListener } from '@portico/transport';
 import pino from 'pino';
 import { management } from '../../src/management/management.ts';
 import { managementErrors } from '../../src/management/management-errors.ts';
 import { HealthRegistry, Readiness } from '../../src/telemetry/health.ts';
 import { Metrics } from '../../src/telemetry/metrics.ts';
-import { createListener } from '../../src/transport/server/listener.ts';
 import { METERS, SERIES_OF_METER } from './series.ts';
 
 const metrics = new Metrics();

@@ -6,21 +6,33 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { linkPackages } from '../../test/support/source-copy.ts';
 import { SABOTAGES, type Sabotage } from './sabotages.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const COPIED = [
-  ...['bin', 'src', 'test', 'scripts', 'docs', 'examples', 'README.md', 'CHANGELOG.md', 'LICENSE'],
+  ...[
+    'bin',
+    'src',
+    'packages',
+    'test',
+    'scripts',
+    'docs',
+    'examples',
+    'README.md',
+    'CHANGELOG.md',
+    'LICENSE',
+  ],
   ...['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'],
 ];
-const LINKED = ['node_modules', 'build'];
 const TIMEOUT = 300_000;
 
 const copy = mkdtempSync(join(tmpdir(), 'portico-sabotage-'));
 process.once('exit', () => rmSync(copy, { recursive: true, force: true }));
 process.once('SIGINT', () => process.exit(130));
 for (const name of COPIED) cpSync(join(ROOT, name), join(copy, name), { recursive: true });
-for (const name of LINKED) symlinkSync(join(ROOT, name), join(copy, name));
+symlinkSync(join(ROOT, 'build'), join(copy, 'build'));
+await linkPackages(copy);
 
 /** Whether the test fails on the program as it is in the copy. */
 function fails(test: string): boolean {
@@ -33,7 +45,7 @@ function fails(test: string): boolean {
 }
 
 function isFound({ file, from, to, test }: Sabotage): boolean {
-  const path = join(copy, 'src', file);
+  const path = join(copy, file);
   const right = readFileSync(path, 'utf8');
   writeFileSync(
     path,

@@ -4,7 +4,7 @@ export interface Sabotage {
   readonly promise: string;
   /** What the change does. */
   readonly change: string;
-  /** Below `src/`; `from` stands in it once. */
+  /** From the root of the repository; `from` stands in it once. */
   readonly file: string;
   readonly from: string;
   readonly to: string;
@@ -16,7 +16,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'What was acknowledged survives a power cut',
     change: 'commits are no longer synced',
-    file: 'sql/sqlite/connection.ts',
+    file: 'src/sql/sqlite/connection.ts',
     from: 'PRAGMA synchronous=FULL',
     to: 'PRAGMA synchronous=NORMAL',
     test: 'test/proof/sync-before-reply.test.ts',
@@ -24,7 +24,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Nothing is acknowledged into a file that was deleted',
     change: 'the file is not compared with the one that is open',
-    file: 'sql/sqlite/connection.ts',
+    file: 'src/sql/sqlite/connection.ts',
     from: 'if (found !== undefined && found.ino === opened.ino && found.dev === opened.dev) continue;',
     to: 'if (found !== null) continue;',
     test: 'test/faults/lost-file.test.ts',
@@ -32,7 +32,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A write that fails takes no other one of its batch with it',
     change: 'a failed write rolls the batch back',
-    file: 'sql/sqlite-writer/batch.ts',
+    file: 'src/sql/sqlite-writer/batch.ts',
     from: 'this.#together(writes) ?? this.#oneByOne(writes)',
     to: 'writes.map((steps) => ({ rows: this.#run(steps) }))',
     test: 'src/sql/sqlite-writer/batch.test.ts',
@@ -40,7 +40,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A process does not claim what it is running',
     change: 'claims do not leave out what the owner has',
-    file: 'sql/sqlite-writer/write-statements.ts',
+    file: 'src/sql/sqlite-writer/write-statements.ts',
     from: 'AND (owner IS NULL OR seq NOT IN (SELECT value FROM json_each(?6)))',
     to: 'AND (owner IS NULL OR ?6 IS NOT NULL)',
     test: 'test/database/inbox-leases.test.ts',
@@ -48,7 +48,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'What another process may have does not begin',
     change: 'an attempt begins whose lease has ended before its claim was answered',
-    file: 'inbox/dispatch/worker.ts',
+    file: 'src/inbox/dispatch/worker.ts',
     from: 'const isLate = attempt.leaseLost || performance.now() >= attempt.leaseUntil;',
     to: 'const isLate = false;',
     test: 'test/database/inbox-leases.test.ts',
@@ -56,7 +56,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'What another process has done is not touched by one that was stopped',
     change: 'an outcome on PostgreSQL is recorded whoever has the job',
-    file: 'sql/postgres-inbox/settle.ts',
+    file: 'src/sql/postgres-inbox/settle.ts',
     from: `AND jobs.owner = given.owner AND jobs.attempts = given.attempt
         AND jobs.deaths = given.deaths`,
     to: '',
@@ -65,7 +65,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Leases that end soon are renewed before anything is claimed',
     change: 'a claim waits for no renewal',
-    file: 'inbox/dispatch/worker.ts',
+    file: 'src/inbox/dispatch/worker.ts',
     from: 'if (renewal !== undefined) await renewal;',
     to: '',
     test: 'test/database/inbox-leases.test.ts',
@@ -73,7 +73,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A poll finds the due jobs of every target',
     change: 'it wakes the first target alone',
-    file: 'inbox/dispatch/dispatcher.ts',
+    file: 'src/inbox/dispatch/dispatcher.ts',
     from: 'const due = new Set(await this.#inbox.due(targets));',
     to: 'const due = new Set((await this.#inbox.due(targets)).slice(0, 1));',
     test: 'src/inbox/dispatch/dispatcher.test.ts',
@@ -81,7 +81,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A claim on PostgreSQL waits for no other process',
     change: 'it waits for jobs that are locked',
-    file: 'sql/postgres-inbox/claim.ts',
+    file: 'src/sql/postgres-inbox/claim.ts',
     from: "ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),\n    ${claimDue('(SELECT count(*) FROM looked)",
     to: "ORDER BY due_at, seq LIMIT $3 FOR UPDATE),\n    ${claimDue('(SELECT count(*) FROM looked)",
     test: 'test/database/postgres-sharing.test.ts',
@@ -89,7 +89,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Under load, acknowledging comes first',
     change: 'handling has all of the time',
-    file: 'inbox/dispatch/handling-share.ts',
+    file: 'src/inbox/dispatch/handling-share.ts',
     from: 'this.#share = Math.min(1, Math.max(LEAST, this.#share * factor));',
     to: 'this.#share = Math.min(1, Math.max(1, this.#share * factor));',
     test: 'src/inbox/dispatch/handling-share.test.ts',
@@ -97,7 +97,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Handling never gets less than a quarter of the time',
     change: 'it gets a hundredth',
-    file: 'inbox/dispatch/handling-share.ts',
+    file: 'src/inbox/dispatch/handling-share.ts',
     from: 'const LEAST = 1 / 4;',
     to: 'const LEAST = 1 / 100;',
     test: 'src/inbox/dispatch/handling-share.test.ts',
@@ -105,7 +105,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'What waits comes before what arrives',
     change: 'a delivery is handed over though others wait',
-    file: 'inbox/dispatch/worker.ts',
+    file: 'src/inbox/dispatch/worker.ts',
     from: 'if (this.#stopped || !this.#isCaughtUp || this.#pending || this.#claiming !== undefined) return undefined;',
     to: 'if (this.#stopped) return undefined;',
     test: 'test/database/inbox-handover.test.ts',
@@ -113,7 +113,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A job that is handed over is leased to its process alone',
     change: 'it is stored as due',
-    file: 'sql/sqlite-inbox/append.ts',
+    file: 'src/sql/sqlite-inbox/append.ts',
     from: ': [now + claimed.lease, target, claimed.owner, now, 1];',
     to: ': [now, target, claimed.owner, now, 1];',
     test: 'test/database/inbox-handover.test.ts',
@@ -121,7 +121,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'SQLite prepares a statement once, not for each run',
     change: 'the limit of a claim is a bare parameter',
-    file: 'sql/sqlite-writer/write-statements.ts',
+    file: 'src/sql/sqlite-writer/write-statements.ts',
     from: 'ORDER BY due_at, seq LIMIT ?5 + 0)',
     to: 'ORDER BY due_at, seq LIMIT ?5)',
     test: 'test/database/prepared-once.test.ts',
@@ -129,7 +129,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Deliveries of one order key are handled one after the other',
     change: 'new jobs of a key do not wait for its head',
-    file: 'sql/sqlite-writer/write-statements.ts',
+    file: 'src/sql/sqlite-writer/write-statements.ts',
     from: 'const WAITS = `(value ->> 1) IS NOT NULL AND EXISTS (',
     to: 'const WAITS = `(value ->> 1) IS NULL AND EXISTS (',
     test: 'test/database/inbox-order.test.ts',
@@ -137,7 +137,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A lost lease is told to the handler',
     change: 'its signal is not aborted',
-    file: 'inbox/dispatch/leases.ts',
+    file: 'src/inbox/dispatch/leases.ts',
     from: 'if (attempt.loseLease()) this.#options.events.leaseLost(attempt.job);',
     to: 'this.#options.events.leaseLost(attempt.job);',
     test: 'test/database/inbox-leases.test.ts',
@@ -145,7 +145,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: "A handler under the sender's own name of an event wins",
     change: 'the name that the source gives the event is looked up first',
-    file: 'inbox/event-names.ts',
+    file: 'src/inbox/event-names.ts',
     from: 'return own ?? (event === null ? undefined : handlers.get(event));',
     to: 'return (event === null ? undefined : handlers.get(event)) ?? own;',
     test: 'src/inbox/job-plan.test.ts',
@@ -153,7 +153,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: "The contract's handlers step aside for an event that the user handles under either name",
     change: 'only under the name that they have themselves',
-    file: 'inbox/event-names.ts',
+    file: 'src/inbox/event-names.ts',
     from: 'if (!names.some((name) => own.has(name)))',
     to: 'if (names.length > 0 && !own.has(event))',
     test: 'test/webhook/event-names.test.ts',
@@ -161,7 +161,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A handler that no event of a source reaches stops the start',
     change: 'nothing asks for such handlers',
-    file: 'webhook/options.ts',
+    file: 'src/webhook/options.ts',
     from: 'if (problems.length === before) {',
     to: 'if (problems.length < before) {',
     test: 'test/webhook/event-names.test.ts',
@@ -169,7 +169,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A replay goes to the handler that the event has now',
     change: 'the job stays with the handler that it had',
-    file: 'inbox/operations.ts',
+    file: 'src/inbox/operations.ts',
     from: 'isHandlerTarget(job.target) && former !== undefined && targets.has(former)',
     to: 'isHandlerTarget(job.target) && former === job.target && targets.has(former)',
     test: 'test/database/delivery-log.test.ts',
@@ -177,7 +177,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Only what the sender has signed is stored',
     change: 'any signature matches',
-    file: 'signatures/hmac.ts',
+    file: 'src/signatures/hmac.ts',
     from: 'if (timingSafeEqual(expected, signature)) matches = true;',
     to: 'if (expected.length === signature.length) matches = true;',
     test: 'src/signatures/hmac.test.ts',
@@ -185,7 +185,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A wrong secret is refused',
     change: 'any secret matches',
-    file: 'access/passwords.ts',
+    file: 'src/access/passwords.ts',
     from: 'if (timingSafeEqual(known, digest)) matches = true;',
     to: 'if (known.length === digest.length) matches = true;',
     test: 'src/access/passwords.test.ts',
@@ -193,7 +193,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Forward addresses in private networks get nothing unless that is meant',
     change: 'addresses that a name resolves to are not judged',
-    file: 'inbox/forward/addresses.ts',
+    file: 'src/inbox/forward/addresses.ts',
     from: '!allowPrivate && found.some',
     to: 'false && found.some',
     test: 'test/webhook/forward.test.ts',
@@ -201,15 +201,15 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A request with two Host headers is refused',
     change: 'only none is refused',
-    file: 'transport/server/guards.ts',
+    file: 'packages/transport/server/guards.ts',
     from: 'if ((seen & bit) !== 0)',
     to: 'if ((seen & bit & ~1) !== 0)',
-    test: 'src/transport/server/guards.test.ts',
+    test: 'packages/transport/server/guards.test.ts',
   },
   {
     promise: 'A request with two Authorization fields is refused',
     change: 'the first one counts',
-    file: 'transport/server/guards.ts',
+    file: 'packages/transport/server/guards.ts',
     from: "    'authorization',",
     to: '',
     test: 'test/http/repeated-fields.test.ts',
@@ -217,7 +217,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A forged token is a failed attempt of its address',
     change: 'one that names a key that nobody knows is none',
-    file: 'access/jwt.ts',
+    file: 'src/access/jwt.ts',
     from: 'error instanceof errors.JWTClaimValidationFailed)',
     to: 'error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWKSNoMatchingKey)',
     test: 'test/access/jwt.test.ts',
@@ -225,23 +225,23 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'The fast path takes plain requests only',
     change: 'it takes requests with Transfer-Encoding too',
-    file: 'transport/fast-path/plain-request.ts',
+    file: 'packages/transport/fast-path/plain-request.ts',
     from: "headers['transfer-encoding'] === undefined &&",
     to: '',
-    test: 'src/transport/fast-path/plain-request.test.ts',
+    test: 'packages/transport/fast-path/plain-request.test.ts',
   },
   {
     promise: 'No key `__proto__` gets in',
     change: 'it is let through',
-    file: 'transport/body/parse-body.ts',
+    file: 'packages/transport/body/parse-body.ts',
     from: "if (text.includes('\\\\') || text.includes('__proto__')) refuseProto(value);",
     to: '',
-    test: 'src/transport/body/parse-body.test.ts',
+    test: 'packages/transport/body/parse-body.test.ts',
   },
   {
     promise: 'A reply shows users only to callers who may read',
     change: 'whoever may write may read',
-    file: 'access/gate.ts',
+    file: 'src/access/gate.ts',
     from: 'return caller !== undefined && authentication.isValid(caller) && caller.scopes.has(scopes[need]);',
     to: 'return caller !== undefined && authentication.isValid(caller);',
     test: 'test/access/representations.test.ts',
@@ -249,7 +249,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A mutation that can show what was stored needs the scope to read',
     change: 'fields of objects are taken for what was given',
-    file: 'graphql-plans/operation.ts',
+    file: 'packages/graphql-plans/operation.ts',
     from: 'field.extensions.given === true',
     to: 'field.extensions.given !== false',
     test: 'test/access/representations.test.ts',
@@ -257,7 +257,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A page of another site cannot write',
     change: 'Sec-Fetch-Site is not looked at',
-    file: 'http/cross-site.ts',
+    file: 'src/http/cross-site.ts',
     from: "if (site !== undefined) return site === 'cross-site';",
     to: 'if (site !== undefined) return false;',
     test: 'src/management/operations.test.ts',
@@ -265,7 +265,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A page of another site cannot write by a browser without Sec-Fetch-Site',
     change: 'Origin is not looked at',
-    file: 'http/cross-site.ts',
+    file: 'src/http/cross-site.ts',
     from: 'return origin !== undefined && !isOwn(origin, request.host);',
     to: 'return false;',
     test: 'test/http/cross-site.test.ts',
@@ -273,7 +273,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A form of another site reaches no unsecured webhook',
     change: 'it is not looked for',
-    file: 'webhook/receiver.ts',
+    file: 'src/webhook/receiver.ts',
     from: 'if (!guard(exchange.headers)) refuseCrossSiteForm(exchange);',
     to: 'guard(exchange.headers);',
     test: 'test/http/cross-site.test.ts',
@@ -281,7 +281,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A page whose name resolves to this machine gets nothing',
     change: 'any name is one of the door',
-    file: 'transport/hosts.ts',
+    file: 'packages/transport/hosts.ts',
     from: 'if (!this.#judge(authority)) return false;',
     to: '',
     test: 'test/http/hosts.test.ts',
@@ -289,7 +289,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'It gets nothing by the fast path either',
     change: 'the fast path does not look at the host',
-    file: 'transport/fast-path/fast-path.ts',
+    file: 'packages/transport/fast-path/fast-path.ts',
     from: 'if (!ownHosts.has(host)) return true;',
     to: '',
     test: 'test/http/hosts.test.ts',
@@ -297,7 +297,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'It gets nothing by claiming to be a proxy',
     change: 'X-Forwarded-Host is judged in the place of Host',
-    file: 'transport/hosts.ts',
+    file: 'packages/transport/hosts.ts',
     from: 'if (asked !== undefined && !this.has(asked)) return asked;',
     to: 'if (asked !== undefined && asked === forwarded && !this.has(asked)) return asked;',
     test: 'test/http/hosts.test.ts',
@@ -305,7 +305,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'The console gives away nothing that other doors protect',
     change: 'nothing is closed',
-    file: 'management/console/console-access.ts',
+    file: 'src/management/console/console-access.ts',
     from: 'return closed !== undefined && OTHERS.includes(id);',
     to: 'return closed === id;',
     test: 'test/management/console-access.test.ts',
@@ -313,7 +313,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Whoever comes through a proxy is not local to the console',
     change: 'the fields of proxies are not looked at',
-    file: 'management/console/console-access.ts',
+    file: 'src/management/console/console-access.ts',
     from: 'if (signs.length === 0) return true;',
     to: 'if (ips === undefined || signs.length === 0) return true;',
     test: 'test/management/console-access.test.ts',
@@ -321,7 +321,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A client that is refused for its certificate is an audit event',
     change: 'one whose certificate is not trusted is none',
-    file: 'transport/server/handshakes.ts',
+    file: 'packages/transport/server/handshakes.ts',
     from: 'return authorizationError == null ? undefined : String(authorizationError);',
     to: 'return authorizationError === code ? code : undefined;',
     test: 'test/access/certificates.test.ts',
@@ -329,7 +329,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Each request that is recorded has a span, whenever its client leaves',
     change: 'only a reply that is complete ends it',
-    file: 'transport/server/listener.ts',
+    file: 'packages/transport/server/listener.ts',
     from: "raw.on('finish', end).on('close', end);",
     to: "raw.on('finish', end);",
     test: 'test/telemetry/spans.test.ts',
@@ -337,7 +337,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A result of GraphQL has limits',
     change: 'its bytes have none',
-    file: 'graphql-plans/results.ts',
+    file: 'packages/graphql-plans/results.ts',
     from: 'if (this.bytes > maxResultBytes || this.#held > maxResultBytes) {',
     to: 'if (maxResultBytes < 0) {',
     test: 'test/graphql/execution/lists.test.ts',
@@ -345,7 +345,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Long results that wait hold bounded memory, however many there are',
     change: 'a result that begins while there is too much text makes a whole slice first',
-    file: 'graphql-plans/results.ts',
+    file: 'packages/graphql-plans/results.ts',
     from: 'this.#turns.isFull ? now : now + this.#turns.slice',
     to: 'now + this.#turns.slice',
     test: 'test/graphql/slow-readers.test.ts',
@@ -353,7 +353,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A cursor that was changed is refused',
     change: 'its signature is not compared',
-    file: 'relations/lists.ts',
+    file: 'src/relations/lists.ts',
     from: 'timingSafeEqual(bytes.subarray(0, SIGNATURE), sign(key, selection, payload))',
     to: 'sign(key, selection, payload).length > 0',
     test: 'test/rest/lists.test.ts',
@@ -361,7 +361,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'An Idempotency-Key with another body is refused',
     change: 'the body is not compared',
-    file: 'sql/sqlite/user-store.ts',
+    file: 'src/sql/sqlite/user-store.ts',
     from: "if (before !== fingerprint) return { is: 'reused' };",
     to: '',
     test: 'test/rest/idempotency.test.ts',
@@ -369,7 +369,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'An Idempotency-Key belongs to its caller',
     change: 'all callers share their keys',
-    file: 'rest/validators.ts',
+    file: 'src/rest/validators.ts',
     from: 'return caller === undefined ? key',
     to: 'return caller !== null ? key',
     test: 'test/access/idempotency.test.ts',
@@ -377,7 +377,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'An import passes over no line that another has stored',
     change: 'its beginning is not compared',
-    file: 'relations/import-position.ts',
+    file: 'src/relations/import-position.ts',
     from: "if (this.#hash.copy().digest('hex') !== digest) {",
     to: "if (digest === '') {",
     test: 'test/access/idempotency.test.ts',
@@ -385,7 +385,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Secrets are masked',
     change: 'names like those of secrets are shown',
-    file: 'management/masking.ts',
+    file: 'src/management/masking.ts',
     from: 'if (SECRET_PARTS.test(words.join',
     to: 'if (false && SECRET_PARTS.test(words.join',
     test: 'test/management/secrets.test.ts',
@@ -393,7 +393,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: "Files with data are their owner's alone from their first moment on",
     change: 'SQLite creates them by the umask',
-    file: 'sql/sqlite/connection.ts',
+    file: 'src/sql/sqlite/connection.ts',
     from: "if (!existsSync(path)) closeSync(openSync(path, 'a', PRIVATE));",
     to: '',
     test: 'test/process/file-modes.test.ts',
@@ -401,7 +401,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A start names the files that others may read',
     change: 'it looks at the group only',
-    file: 'sql/sqlite/connection.ts',
+    file: 'src/sql/sqlite/connection.ts',
     from: 'const OTHERS = 0o007;',
     to: 'const OTHERS = 0o070;',
     test: 'test/process/file-modes.test.ts',
@@ -409,7 +409,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'No text from outside is obeyed by a terminal',
     change: 'commands write controls as they are',
-    file: 'core/text.ts',
+    file: 'src/core/text.ts',
     from: 'return text.replace(UNPRINTABLE, escaped);',
     to: 'return text.replace(/\\0/g, escaped);',
     test: 'test/process/terminal.test.ts',
@@ -417,7 +417,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'No entry of the log is obeyed by a terminal',
     change: 'stacks are written as they are',
-    file: 'telemetry/log.ts',
+    file: 'src/telemetry/log.ts',
     from: 'printable(each)',
     to: '(each)',
     test: 'src/telemetry/log.test.ts',
@@ -425,7 +425,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A backup is checked before it counts',
     change: 'what integrity_check finds is ignored',
-    file: 'sql/backup/copy-thread.ts',
+    file: 'src/sql/backup/copy-thread.ts',
     from: "if (found.length !== 1 || found[0]?.integrity_check !== 'ok') {",
     to: 'if (found.length === 0) {',
     test: 'test/database/backup.test.ts',
@@ -433,23 +433,23 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A body takes the memory of its length, however finely it is cut',
     change: 'what nobody has read yet is kept piece by piece',
-    file: 'transport/body/request-message.ts',
+    file: 'packages/transport/body/request-message.ts',
     from: 'else if (!this.#isWanted && !this.destroyed) return this.#keep(piece);',
     to: '',
-    test: 'src/transport/body/request-message.test.ts',
+    test: 'packages/transport/body/request-message.test.ts',
   },
   {
     promise: 'Bodies count as they arrive',
     change: 'they do not count before they are complete',
-    file: 'transport/body/request-body.ts',
+    file: 'packages/transport/body/request-body.ts',
     from: 'this.#budget.grow(arrival, pieces.sizeWith(piece.length), this.#received);',
     to: '',
-    test: 'src/transport/body/request-body.test.ts',
+    test: 'packages/transport/body/request-body.test.ts',
   },
   {
     promise: 'Slow senders make room for others',
     change: 'nobody is slow',
-    file: 'transport/body/body-budget.ts',
+    file: 'packages/transport/body/body-budget.ts',
     from: 'const most = Math.max(MIN_RATE, rate / MUCH_FASTER);',
     to: 'const most = Math.min(MIN_RATE, rate / MUCH_FASTER) - MIN_RATE;',
     test: 'test/faults/slow-bodies.test.ts',
@@ -457,7 +457,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A client that holds more than its share makes room for others',
     change: 'all of it is its share',
-    file: 'transport/body/body-budget.ts',
+    file: 'packages/transport/body/body-budget.ts',
     from: 'const CLIENT_SHARE = 0.25;',
     to: 'const CLIENT_SHARE = 1;',
     test: 'test/faults/slow-bodies.test.ts',
@@ -465,7 +465,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'WebSocket messages that have not ended are bounded over all connections',
     change: 'they do not count',
-    file: 'graphql/socket-queues.ts',
+    file: 'src/graphql/socket-queues.ts',
     from: 'const UNCOUNTED = 4 * 1024;',
     to: 'const UNCOUNTED = Number.POSITIVE_INFINITY;',
     test: 'test/graphql/websocket/unread.test.ts',
@@ -473,7 +473,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A TLS handshake that does not end is cut',
     change: 'it is told so first',
-    file: 'transport/server/guards.ts',
+    file: 'packages/transport/server/guards.ts',
     from: 'if (connection === undefined) {',
     to: "if (connection === undefined) return writeRefusal(socket, format, 408, 'BAD_REQUEST');\n    if (false) {",
     test: 'test/http/tls.test.ts',
@@ -481,7 +481,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'The WAL of SQLite stays short',
     change: 'a checkpoint that a reader stops is not tried again',
-    file: 'sql/sqlite-writer/checkpointer.ts',
+    file: 'src/sql/sqlite-writer/checkpointer.ts',
     from: '      if (isComplete) this.#settle();\n      else this.#tryLater();',
     to: '      this.#settle();',
     test: 'src/sql/sqlite-writer/checkpointer.test.ts',
@@ -489,7 +489,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'The WAL of SQLite stays short under a steady load of reads',
     change: 'they go on sharing transactions',
-    file: 'sql/sqlite-writer/writer.ts',
+    file: 'src/sql/sqlite-writer/writer.ts',
     from: 'waitsForReads: () => Atomics.load(waits, 0) === 1,',
     to: 'waitsForReads: () => false,',
     test: 'src/sql/sqlite-writer/checkpointer.test.ts',
@@ -497,7 +497,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'No commit waits until a long WAL is copied',
     change: 'the writing thread copies it',
-    file: 'sql/sqlite-writer/checkpointer.ts',
+    file: 'src/sql/sqlite-writer/checkpointer.ts',
     from: 'const LONG = 4 * WAL_LIMIT;',
     to: 'const LONG = Infinity;',
     test: 'src/sql/sqlite-writer/checkpointer.test.ts',
@@ -505,7 +505,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'What a start writes refuses no request',
     change: 'the doors open before the first commit',
-    file: 'app/service.ts',
+    file: 'src/app/service.ts',
     from: 'await Promise.all([ofEach(({ build }) => build()), database && firstCommit(database)]);',
     to: 'await ofEach(({ build }) => build());',
     test: 'test/access/load.test.ts',
@@ -513,31 +513,31 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Requests on one connection are answered in their order',
     change: 'the fast path answers what comes behind one that it is answering',
-    file: 'transport/fast-path/fast-connection.ts',
+    file: 'packages/transport/fast-path/fast-connection.ts',
     from: 'if (this.#connection.leased !== undefined) {',
     to: 'if (this.#connection.leased === null) {',
-    test: 'src/transport/fast-path/fast-connection.test.ts',
+    test: 'packages/transport/fast-path/fast-connection.test.ts',
   },
   {
     promise: 'A connection has so many requests at most',
     change: 'those of the fast path have no end',
-    file: 'transport/fast-path/fast-connection.ts',
+    file: 'packages/transport/fast-path/fast-connection.ts',
     from: ' || this.#connection.requestLimitReached;',
     to: ';',
-    test: 'src/transport/fast-path/fast-connection.test.ts',
+    test: 'packages/transport/fast-path/fast-connection.test.ts',
   },
   {
     promise: 'A drain asks each client to close its connection',
     change: 'replies that began before it do not',
-    file: 'transport/server/listener.ts',
+    file: 'packages/transport/server/listener.ts',
     from: "if (reply?.headersSent === false) reply.setHeader('connection', 'close');",
     to: '',
-    test: 'src/transport/server/listener-stop.test.ts',
+    test: 'packages/transport/server/listener-stop.test.ts',
   },
   {
     promise: 'The door of probes closes last',
     change: 'it closes with the others',
-    file: 'app/service.ts',
+    file: 'src/app/service.ts',
     from: 'const others = [...doors.values()].filter((door) => door !== managementDoor);',
     to: 'const others = [...doors.values()];',
     test: 'test/process/stop.test.ts',
@@ -545,7 +545,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Certificates are renewed without a restart',
     change: 'the new one is read and not used',
-    file: 'transport/server/tls.ts',
+    file: 'packages/transport/server/tls.ts',
     from: 'for (const [server, door] of this.#servers) server.setSecureContext(this.#contextOf(door));',
     to: '',
     test: 'test/http/tls.test.ts',
@@ -553,7 +553,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Authorities for clients are renewed without a restart',
     change: 'their files are not followed',
-    file: 'transport/server/tls.ts',
+    file: 'packages/transport/server/tls.ts',
     from: 'for (const path of this.#paths) watchFile(path,',
     to: 'for (const path of [files.cert, files.key]) watchFile(path,',
     test: 'test/http/tls.test.ts',
@@ -561,7 +561,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'If-Match compares strongly',
     change: 'a weak tag matches',
-    file: 'rest/validators.ts',
+    file: 'src/rest/validators.ts',
     from: '/^"(0|[1-9]\\d{0,15})"$/',
     to: '/^(?:W\\/)?"(0|[1-9]\\d{0,15})"$/',
     test: 'test/rest/conditions.test.ts',
@@ -569,7 +569,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'An expired Idempotency-Key can be used again',
     change: 'its outcome is kept',
-    file: 'sql/sqlite-writer/write-statements.ts',
+    file: 'src/sql/sqlite-writer/write-statements.ts',
     from: 'WHERE idempotency_keys.expires_at <= excluded.version`',
     to: 'WHERE idempotency_keys.expires_at < 0`',
     test: 'test/rest/idempotency.test.ts',
@@ -577,7 +577,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A feed of changes leaves out nothing',
     change: 'it passes over what is no longer in memory',
-    file: 'relations/events.ts',
+    file: 'src/relations/events.ts',
     from: 'if (after.position < this.#from) return undefined;',
     to: '',
     test: 'test/rest/change-feed.test.ts',
@@ -585,15 +585,15 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'The limits of a document count fragments wherever they are spread',
     change: 'only where they are spread first',
-    file: 'graphql-plans/limits.ts',
+    file: 'packages/graphql-plans/limits.ts',
     from: 'if (measured !== undefined) return measured;',
     to: 'if (measured !== undefined) return NOTHING;',
-    test: 'src/graphql-plans/limits.test.ts',
+    test: 'packages/graphql-plans/limits.test.ts',
   },
   {
     promise: 'An operation on a WebSocket gives its slot back',
     change: 'only its connection does',
-    file: 'graphql/graphql-socket.ts',
+    file: 'src/graphql/graphql-socket.ts',
     from: '    this.#held.delete(payload);\n    this.#release(held);',
     to: '    this.#held.delete(payload);',
     test: 'test/graphql/websocket/leaks.test.ts',
@@ -601,7 +601,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A persisted query is the one that its hash names',
     change: 'any text registers',
-    file: 'graphql-plans/documents.ts',
+    file: 'packages/graphql-plans/documents.ts',
     from: 'return this.#texts.get(hash) === text || sha256(text) === hash;',
     to: 'return this.#texts.get(hash) === text || hash.length > 0;',
     test: 'test/graphql/persisted-queries.test.ts',
@@ -609,7 +609,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Read-only access to an endpoint leaves no write',
     change: 'it leaves DELETE',
-    file: 'management/guard.ts',
+    file: 'src/management/guard.ts',
     from: 'post: undefined, delete: undefined',
     to: 'post: undefined',
     test: 'src/management/endpoints/custom.test.ts',
@@ -617,7 +617,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'An old result of a health check is not served for ever',
     change: 'it is',
-    file: 'telemetry/health.ts',
+    file: 'src/telemetry/health.ts',
     from: 'age < MAX_STALENESS * ttlMs ? result : next',
     to: 'age < Infinity ? result : next',
     test: 'src/telemetry/health.test.ts',
@@ -625,7 +625,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Known secrets are hidden wherever they stand',
     change: 'not in values of properties',
-    file: 'management/masking.ts',
+    file: 'src/management/masking.ts',
     from: "if (typeof value === 'string') return maskText(value, secrets);",
     to: "if (typeof value === 'string') return maskSecrets(value);",
     test: 'src/management/endpoints/properties.test.ts',
@@ -633,7 +633,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A JSON Web Token has an end',
     change: 'one without is taken',
-    file: 'access/jwt.ts',
+    file: 'src/access/jwt.ts',
     from: "requiredClaims: ['exp'],",
     to: '',
     test: 'test/access/jwt-tokens.test.ts',
@@ -641,7 +641,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'No client has more than its rate',
     change: 'it has a new burst when others are forgotten',
-    file: 'access/rates.ts',
+    file: 'src/access/rates.ts',
     from: 'this.#young.get(client) ?? this.#old.get(client) ?? 0',
     to: 'this.#young.get(client) ?? 0',
     test: 'src/access/rates.test.ts',
@@ -649,7 +649,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Replies that differ by origin say so',
     change: 'those to unknown origins do not',
-    file: 'access/cors.ts',
+    file: 'src/access/cors.ts',
     from: "this.#others = this.#takesAll ? fields('*', {}) : vary;",
     to: "this.#others = this.#takesAll ? fields('*', {}) : {};",
     test: 'test/access/cors.test.ts',
@@ -657,7 +657,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'What a revoked token has opened ends',
     change: 'only new requests are refused',
-    file: 'access/tokens.ts',
+    file: 'src/access/tokens.ts',
     from: 'for (const [digest, caller] of before) if (!this.#callers.has(digest)) caller.revoke();',
     to: '',
     test: 'src/access/tokens.test.ts',
@@ -665,7 +665,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A secret has one source in the environment',
     change: 'a file wins over the variable',
-    file: 'config/sources.ts',
+    file: 'src/config/sources.ts',
     from: 'if (text !== undefined && file !== undefined) {',
     to: 'if (text === null) {',
     test: 'src/config/sources.test.ts',
@@ -673,7 +673,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A move ends with the same rows in both databases',
     change: 'only their number is compared',
-    file: 'sql/move/move.ts',
+    file: 'src/sql/move/move.ts',
     from: 'else if (from.sha256 !== to.sha256) {',
     to: "else if (from.sha256 === '') {",
     test: 'test/database/move.test.ts',
@@ -681,7 +681,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A restore keeps the database that was there',
     change: 'a damaged one without its WAL',
-    file: 'sql/backup/restore.ts',
+    file: 'src/sql/backup/restore.ts',
     from: "for (const suffix of ['-wal', '']) {",
     to: "for (const suffix of ['']) {",
     test: 'test/database/backup.test.ts',
@@ -689,7 +689,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'No service starts where a backup is being restored',
     change: 'the file is not locked',
-    file: 'sql/backup/restore.ts',
+    file: 'src/sql/backup/restore.ts',
     from: '  held.use(lockForService(file));\n',
     to: '',
     test: 'test/database/backup.test.ts',
@@ -697,7 +697,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Retention by size removes no dead delivery',
     change: 'it does',
-    file: 'sql/sqlite-inbox/pruner.ts',
+    file: 'src/sql/sqlite-inbox/pruner.ts',
     from: "return kind === 'excess' ? has.dead === 0 :",
     to: "return kind === 'excess' ? true :",
     test: 'test/database/retention.test.ts',
@@ -705,7 +705,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Changes of users are kept until they are forwarded',
     change: 'their retention looks at their age alone',
-    file: 'sql/sqlite/user-event-log.ts',
+    file: 'src/sql/sqlite/user-event-log.ts',
     from: 'AND seq < coalesce((SELECT position FROM user_relay WHERE moved_at >= ?2), seq + 1)`',
     to: 'AND ?2 IS NOT NULL`',
     test: 'test/database/user-relay.test.ts',
@@ -713,7 +713,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'One of several processes stores a scheduled delivery',
     change: 'each moves the mark',
-    file: 'sql/postgres-inbox/producers.ts',
+    file: 'src/sql/postgres-inbox/producers.ts',
     from: ' WHERE marks.at = $2::bigint RETURNING name`',
     to: ' WHERE marks.at >= $2::bigint RETURNING name`',
     test: 'test/database/marks.test.ts',
@@ -721,7 +721,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Alerts about dead deliveries have an interval',
     change: 'there is one in each look',
-    file: 'sql/inbox-sql.ts',
+    file: 'src/sql/inbox-sql.ts',
     from: '- CAST($2 AS bigint))',
     to: '- 0 * CAST($2 AS bigint))',
     test: 'test/database/dead-letter-alerts.test.ts',
@@ -729,7 +729,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A thread in which a handler has left something behind runs no other delivery',
     change: 'it does',
-    file: 'inbox/isolate/isolated.ts',
+    file: 'src/inbox/isolate/isolated.ts',
     from: '      if (thread.usable) return thread;',
     to: '      return thread;',
     test: 'test/webhook/isolated.test.ts',
@@ -737,7 +737,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Wrong passwords that are tried at once are counted before they are checked',
     change: 'they are counted afterwards',
-    file: 'access/basic.ts',
+    file: 'src/access/basic.ts',
     from: 'const reached = this.#limit.fail(source);\n    return (hasFailed) => {\n      if (!hasFailed) this.#limit.forgive(source);',
     to: 'let reached = false;\n    return (hasFailed) => {\n      if (hasFailed) reached = this.#limit.fail(source);\n      if (!hasFailed) return;',
     test: 'src/access/basic.test.ts',
@@ -745,7 +745,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A write of unknown outcome is told as one',
     change: 'one whose connection was ended by an operator is not',
-    file: 'sql/postgres-pool/faults.ts',
+    file: 'src/sql/postgres-pool/faults.ts',
     from: 'const UNKNOWN = /^(?:08|53|57P|58|XX)/;',
     to: 'const UNKNOWN = /^(?:08|53|58|XX)/;',
     test: 'test/database/postgres-faults.test.ts',
@@ -753,7 +753,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A PostgreSQL that stands still holds nobody up',
     change: 'its connections are waited for',
-    file: 'sql/postgres-pool/pool.ts',
+    file: 'src/sql/postgres-pool/pool.ts',
     from: 'if (connection.silence > this.#options.timeout) {',
     to: 'if (connection.silence === Infinity) {',
     test: 'test/database/postgres-faults.test.ts',
@@ -761,7 +761,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'What came while nobody listened is found after a reconnect',
     change: 'nothing is looked for then',
-    file: 'sql/postgres/notifier.ts',
+    file: 'src/sql/postgres/notifier.ts',
     from: '      for (const topic of TOPICS) this.#emit(topic);\n',
     to: '',
     test: 'test/database/postgres-sharing.test.ts',
@@ -769,7 +769,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Caches are bounded in bytes',
     change: 'what is used again is counted twice',
-    file: 'core/generational-cache.ts',
+    file: 'src/core/generational-cache.ts',
     from: '    this.#old.bytes -= old.bytes;\n',
     to: '',
     test: 'src/core/generational-cache.test.ts',
@@ -777,15 +777,15 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'What clients do not read is bounded by its bytes',
     change: 'a piece of a reply counts one byte',
-    file: 'transport/reply/reply-pieces.ts',
+    file: 'packages/transport/reply/reply-pieces.ts',
     from: 'unread.hold(bytes.length);',
     to: 'unread.hold(1);',
-    test: 'src/transport/reply/reply-pieces.test.ts',
+    test: 'packages/transport/reply/reply-pieces.test.ts',
   },
   {
     promise: 'Clients that read nothing of long replies keep nobody else out',
     change: 'their pieces may take all of the room',
-    file: 'transport/reply/reply-budget.ts',
+    file: 'packages/transport/reply/reply-budget.ts',
     from: 'const PIECES_SHARE = 0.75;',
     to: 'const PIECES_SHARE = 1;',
     test: 'test/http/unread-replies.test.ts',
@@ -793,7 +793,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Long replies are sent in turns: none starves',
     change: 'who came last goes first',
-    file: 'core/turns.ts',
+    file: 'src/core/turns.ts',
     from: 'const index = this.isFull ? this.#eldest() : 0;',
     to: 'const index = this.isFull ? this.#eldest() : this.#waiting.length - 1;',
     test: 'test/http/unread-replies.test.ts',
@@ -801,7 +801,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A list shows every commit that was acknowledged before it was asked for',
     change: 'cached pages outlive a commit',
-    file: 'sql/page-cache.ts',
+    file: 'src/sql/page-cache.ts',
     from: 'return version === this.#version ? this.#pages.get(key) : undefined;',
     to: 'return this.#pages.get(key);',
     test: 'test/database/list-cache.test.ts',
@@ -809,7 +809,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'No list holds the event loop for long',
     change: 'pages of users are read on the main thread',
-    file: 'sql/sqlite/user-lists.ts',
+    file: 'src/sql/sqlite/user-lists.ts',
     from: 'if (isLarge && reader !== undefined) return',
     to: 'if (isLarge && reader === null) return',
     test: 'test/rest/worst-list.test.ts',
@@ -817,7 +817,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'What others rely on changes only on purpose',
     change: 'an option has another default',
-    file: 'config/options/options.ts',
+    file: 'src/config/options/options.ts',
     from: "env: 'WEBHOOK_ATTEMPTS',\n    default: 10,",
     to: "env: 'WEBHOOK_ATTEMPTS',\n    default: 11,",
     test: 'test/surface.test.ts',

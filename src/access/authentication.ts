@@ -1,9 +1,7 @@
 import { hash } from 'node:crypto';
+import { type Exchange, HttpProblem, KnownCaller } from '@portico/transport';
 import { attemptSource } from '../core/addresses.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import { KnownCaller } from '../transport/caller.ts';
-import type { Exchange } from '../transport/endpoint.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import type { Authenticator, FailureLimit } from './basic.ts';
 
 /** Users who may come in by Basic, and the scopes that each of them has beside their roles. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHook } from 'node:async_hooks';
 import { describe, test } from 'node:test';
+import { HttpProblem } from '@portico/transport';
 import fc from 'fast-check';
 import { attemptSource } from '../core/addresses.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import {
   AttemptLimit,
   authenticator,

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { HttpProblem } from '@portico/transport';
 import { attemptSource } from '../core/addresses.ts';
 import { ExpectedError } from '../core/errors.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import {
   costOf,
   decoyOf,

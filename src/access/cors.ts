@@ -1,5 +1,5 @@
+import type { Exchange } from '@portico/transport';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Exchange } from '../transport/endpoint.ts';
 
 /** Which pages of other origins may use a door. */
 export interface CorsOptions {

@@ -1,8 +1,12 @@
+import {
+  clientKey,
+  type Exchange,
+  HttpProblem,
+  isAudited,
+  type OnRefused,
+  toProblem,
+} from '@portico/transport';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import { clientKey } from '../transport/caller.ts';
-import type { Exchange } from '../transport/endpoint.ts';
-import { HttpProblem, toProblem } from '../transport/problem.ts';
-import { isAudited, type OnRefused } from '../transport/request-events.ts';
 import { Authentication, Challenges, type TokenSource } from './authentication.ts';
 import { authenticator, type BasicUser, FailureLimit, type FailureLimitOptions } from './basic.ts';
 import { isRequired, type Need, type NeededScopes, type Required } from './need.ts';

@@ -1,11 +1,9 @@
+import { type Endpoint, type Exchange, FastifyExchange, setExchange } from '@portico/transport';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { createSecretResolver } from '../config/secrets.ts';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { whenReady } from '../core/maybe-promise.ts';
 import type { DoorApi } from '../http/openapi.ts';
-import type { Endpoint, Exchange } from '../transport/endpoint.ts';
-import { setExchange } from '../transport/fastify.ts';
-import { FastifyExchange } from '../transport/fastify-exchange.ts';
 import type { CorsPolicy } from './cors.ts';
 import { ApiGate } from './gate.ts';
 import { isRequired } from './need.ts';

@@ -1,3 +1,4 @@
+import { HttpProblem, KnownCaller } from '@portico/transport';
 import {
   createLocalJWKSet,
   createRemoteJWKSet,
@@ -15,8 +16,6 @@ import { watchedFile } from '../config/secret-file.ts';
 import { describeError } from '../core/errors.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
 import { type JsonPointer, parsePointer, valueAt } from '../core/json.ts';
-import { KnownCaller } from '../transport/caller.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import type { TokenSource } from './authentication.ts';
 import type { GateSetting, JwtOptions } from './open-gate.ts';
 

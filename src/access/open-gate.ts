@@ -1,3 +1,4 @@
+import type { OnRefused } from '@portico/transport';
 import type { InferOutput } from 'valibot';
 import { ConfigError } from '../config/load.ts';
 import { apiOptions, knownScopes, RATE, unknownScopes } from '../config/options/access.ts';
@@ -5,7 +6,6 @@ import { type ApiTokensConfig, apiTokenSchema } from '../config/schema/code.ts';
 import { readObject, sluggedOf } from '../config/schema/fields.ts';
 import { watchedFile } from '../config/secret-file.ts';
 import { resolveSecret, type SecretResolver } from '../config/secrets.ts';
-import type { OnRefused } from '../transport/request-events.ts';
 import { isToken, type TokenSource } from './authentication.ts';
 import type { BasicUser } from './basic.ts';
 import { type ApiGate, createGate } from './gate.ts';

@@ -1,4 +1,4 @@
-import { HttpProblem } from '../transport/problem.ts';
+import { HttpProblem } from '@portico/transport';
 import type { Need } from './need.ts';
 
 /** How many requests a client may make. */

@@ -1,6 +1,6 @@
+import { KnownCaller } from '@portico/transport';
 import { StoreUnavailableError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import { KnownCaller } from '../transport/caller.ts';
 import { type TokenSource, tokenDigest } from './authentication.ts';
 
 /** A token as it is configured, its secrets read. */

@@ -1,11 +1,10 @@
+import type { OnRefused, OnRefusedCertificate } from '@portico/transport';
 import { ANONYMOUS, type Audit, AuditLog } from '../access/audit.ts';
 import { parseBasicAuth } from '../access/basic.ts';
 import type { Door, Settings } from '../config/options/options.ts';
 import { isExposed } from '../management/guard.ts';
 import type { Database } from '../sql/database.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
-import type { OnRefused } from '../transport/request-events.ts';
-import type { OnRefusedCertificate } from '../transport/server/handshakes.ts';
 
 const DAY = 86_400_000;
 /** How long events are kept where the endpoint shows them and nothing else is said, in days. */

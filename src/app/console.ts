@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { HttpProblem } from '@portico/transport';
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/options.ts';
 import { socketPathOf } from '../core/addresses.ts';
@@ -25,7 +26,6 @@ import { parseDatabaseUrl } from '../sql/database.ts';
 import { History, type HistorySource, type Traffic } from '../telemetry/history.ts';
 import type { Statistic } from '../telemetry/meter.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import { doorAddresses } from './banner.ts';
 import type { Parts } from './context.ts';
 import { accessOf, closedInConsole, includeList } from './door-security.ts';

@@ -1,3 +1,4 @@
+import type { BodyBudget, ErrorFormat, Listener } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Audit } from '../access/audit.ts';
@@ -14,9 +15,6 @@ import type { Readiness } from '../telemetry/health.ts';
 import type { RequestTail, Traffic } from '../telemetry/history.ts';
 import type { Loggers, LogTail } from '../telemetry/loggers.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { BodyBudget } from '../transport/body/body-budget.ts';
-import type { ErrorFormat } from '../transport/error-format.ts';
-import type { Listener } from '../transport/server/listener.ts';
 import type { Tracing } from './telemetry.ts';
 
 /** The listener of a door, with the routes that it serves. */

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { LiveCertificate } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import { formatPlace, placeInStack } from '../config/load-failure.ts';
 import { displayPath } from '../config/module.ts';
@@ -9,7 +10,6 @@ import { hideSecrets, type SecretTexts } from '../core/redaction.ts';
 import { oneLine } from '../core/text.ts';
 import type { ListedRoute } from '../http/records.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
-import type { LiveCertificate } from '../transport/server/tls.ts';
 
 /** The `setup` of a door failed, or does not go with what the door has itself; the start ends with this message. */
 export class DoorSetupError extends ExpectedError {
@@ -101,7 +101,7 @@ export async function certificateOf(
   const { 'tls.cert': cert, 'tls.key': key } = settings;
   if (cert === undefined || key === undefined) return undefined;
   // TLS is loaded only where it is used.
-  const { LiveCertificate } = await import('../transport/server/tls.ts');
+  const { LiveCertificate } = await import('@portico/transport/tls');
   const log = loggers.child('tls');
   const clientCas = (['management', 'webhook'] as const).flatMap((door) => {
     const path = settings[`${door}.clientCa`];

@@ -1,3 +1,4 @@
+import { ExchangeLog } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import type { Audit } from '../access/audit.ts';
 import type { BasicUser } from '../access/basic.ts';
@@ -28,7 +29,6 @@ import { restErrors } from '../rest/rest-errors.ts';
 import type { Database } from '../sql/database.ts';
 import { HealthRegistry } from '../telemetry/health.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
-import { ExchangeLog } from '../transport/records.ts';
 import { auditRefusals } from './audit.ts';
 import { readBuildInfo } from './banner.ts';
 import { consoleView, openHistory } from './console.ts';

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { createListener, ReplyBudget } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import type { DestinationStream, Logger } from 'pino';
 import type { Config } from '../config/load.ts';
@@ -20,8 +21,6 @@ import { Metrics } from '../telemetry/metrics.ts';
 import { loadOpenTelemetry } from '../telemetry/opentelemetry.ts';
 import { timeRequests } from '../telemetry/request-metrics.ts';
 import { addDiskMetrics, observeRuntime } from '../telemetry/runtime.ts';
-import { ReplyBudget } from '../transport/reply/reply-budget.ts';
-import { createListener } from '../transport/server/listener.ts';
 import { auditCertificates, auditRefusals, openAudit } from './audit.ts';
 import type { OpenDoor, Parts } from './context.ts';
 import { asksForCredentials, configuredSecrets } from './door-security.ts';

@@ -1,3 +1,4 @@
+import type { RequestTracing } from '@portico/transport';
 import type { Door } from '../config/options/options.ts';
 import { storedTrace, traceOfHeaders } from '../core/trace.ts';
 import { attemptSpans, type TraceTarget } from '../inbox/dispatch/attempt.ts';
@@ -11,7 +12,6 @@ import {
   requestSpans,
   traceContextOf,
 } from '../telemetry/opentelemetry.ts';
-import type { RequestTracing } from '../transport/request-events.ts';
 
 /** What the parts of the service record as spans, where an SDK for traces is registered. */
 export interface Tracing {

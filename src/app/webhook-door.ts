@@ -1,3 +1,4 @@
+import { BodyBudget, unroutedHandler } from '@portico/transport';
 import { liveSecrets } from '../config/live-secret.ts';
 import { type Config, ConfigError } from '../config/load.ts';
 import type { HandlerSpec } from '../config/schema/code.ts';
@@ -7,8 +8,6 @@ import { addBacklogMetrics, addClockMetrics } from '../inbox/health.ts';
 import { isolationProblems, withIsolation } from '../inbox/isolate/isolated.ts';
 import { createJobPlan } from '../inbox/job-plan.ts';
 import type { ReplayPlan } from '../inbox/operations.ts';
-import { BodyBudget } from '../transport/body/body-budget.ts';
-import { unroutedHandler } from '../transport/fastify.ts';
 import { readNumbers, readWebhookSettings, type WebhookSettings, webhookErrors } from '../webhook/options.ts';
 import { createWebhookDoor, type WebhookDoor } from '../webhook/webhook.ts';
 import type { Parts } from './context.ts';

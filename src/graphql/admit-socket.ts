@@ -1,13 +1,10 @@
+import { HttpProblem, KEEP_ALIVE, LIMITS, requestFields, toProblem } from '@portico/transport';
 import type { FastifyRequest } from 'fastify';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, handleProtocols } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import type { CorsPolicy } from '../access/cors.ts';
 import type { ApiGate } from '../access/gate.ts';
 import { refuseFromOtherSite } from '../http/cross-site.ts';
-import { HttpProblem, toProblem } from '../transport/problem.ts';
-import { KEEP_ALIVE } from '../transport/reply/event-streams.ts';
-import { requestFields } from '../transport/request-events.ts';
-import { LIMITS } from '../transport/server/limits.ts';
 import type { GraphqlSocket } from './graphql-socket.ts';
 
 /** A service that cannot tell now may be able to soon (RFC 6455 7.4.1, "Try Again Later"). */

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { createFindOperation } from '@portico/graphql-plans';
 import { buildSchema } from 'graphql';
+import { DocumentsError, readDocuments, sha256 } from '../../packages/graphql-plans/documents.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
-import { DocumentsError, readDocuments, sha256 } from '../graphql-plans/documents.ts';
-import { createFindOperation } from '../graphql-plans/executor.ts';
 import { type GraphqlOptions, withDefaults } from './graphql.ts';
 
 describe('read documents', () => {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createFindOperation, DEFAULT_LIMITS } from '@portico/graphql-plans';
 import { buildSchema } from 'graphql';
 import { heapInUse } from '../../test/support/collect-garbage.ts';
-import { createFindOperation } from '../graphql-plans/executor.ts';
-import { DEFAULT_LIMITS } from '../graphql-plans/limits.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { type GraphqlOptions, withDefaults } from './graphql.ts';
 

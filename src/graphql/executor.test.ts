@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { createFindOperation, type RequestParams } from '@portico/graphql-plans';
 import fc from 'fast-check';
 import fastify from 'fastify';
 import { buildSchema, type ExecutionResult } from 'graphql';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import { createFindOperation } from '../graphql-plans/executor.ts';
-import type { RequestParams } from '../graphql-plans/request-params.ts';
 import { graphql, withDefaults } from './graphql.ts';
 
 const NAMES = ['A', 'B', 'C', 'Add'] as const;

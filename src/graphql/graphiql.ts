@@ -1,3 +1,4 @@
+import { type Reply, replyBudgetOf, send } from '@portico/transport';
 import type { FastifyPluginCallback } from 'fastify';
 import {
   assetReplies,
@@ -8,9 +9,6 @@ import {
   pageTags,
   readManifest,
 } from '../http/pages.ts';
-import type { Reply } from '../transport/endpoint.ts';
-import { send } from '../transport/fastify-exchange.ts';
-import { replyBudgetOf } from '../transport/reply/reply-pieces.ts';
 
 /** The interactive query tool of the GraphQL door (CONTRACT.md#graphql-operations). */
 interface Graphiql {

@@ -1,4 +1,4 @@
-import type { ErrorFormat } from '../transport/error-format.ts';
+import type { ErrorFormat } from '@portico/transport';
 
 /** A refusal outside of any operation has the form of a GraphQL result with errors. */
 export const graphqlErrors: ErrorFormat = {

@@ -1,13 +1,9 @@
 import type { Socket } from 'node:net';
+import { Departure, resultText } from '@portico/graphql-plans';
+import { type BodyBudget, type Exchange, parseJsonText, requestFields, toProblem } from '@portico/transport';
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import { CloseCode, type WebSocket as ProtocolSocket } from 'graphql-ws';
 import type { WebSocket } from 'ws';
-import { Departure, resultText } from '../graphql-plans/results.ts';
-import type { BodyBudget } from '../transport/body/body-budget.ts';
-import { parseJsonText } from '../transport/body/parse-body.ts';
-import type { Exchange } from '../transport/endpoint.ts';
-import { toProblem } from '../transport/problem.ts';
-import { requestFields } from '../transport/request-events.ts';
 import { type OperationSlots, refusal } from './operation-slots.ts';
 import { Inlet, type Outlet } from './socket-queues.ts';
 

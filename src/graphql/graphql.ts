@@ -1,3 +1,26 @@
+import {
+  createFindOperation,
+  DEFAULT_LIMITS,
+  DEFAULT_RESULT_LIMITS,
+  type DocumentLimits,
+  type DocumentSource,
+  type ResultLimits,
+} from '@portico/graphql-plans';
+import {
+  addEndpoint,
+  addFields,
+  type Endpoint,
+  EventStreams,
+  type FastifyExchange,
+  HttpProblem,
+  offeredUpgrade,
+  prefersHtml,
+  type Reply,
+  readRawBodies,
+  reasonPhrase,
+  refuseUnrouted,
+  replyBudgetOf,
+} from '@portico/transport';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { addPreflights, type CorsOptions, corsPolicy } from '../access/cors.ts';
@@ -5,23 +28,11 @@ import type { ApiGate } from '../access/gate.ts';
 import { guarded, pluginGate } from '../access/guarded.ts';
 import type { ApiOptions } from '../access/open-gate.ts';
 import type { ContextDetails } from '../config/schema/graphql.ts';
-import type { DocumentSource } from '../graphql-plans/documents.ts';
-import { createFindOperation } from '../graphql-plans/executor.ts';
-import { DEFAULT_LIMITS, type DocumentLimits } from '../graphql-plans/limits.ts';
-import { DEFAULT_RESULT_LIMITS, type ResultLimits } from '../graphql-plans/results.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { readRawBodies } from '../transport/body/request-body.ts';
-import type { Endpoint, Reply } from '../transport/endpoint.ts';
-import { addEndpoint, refuseUnrouted } from '../transport/fastify.ts';
-import { addFields, type FastifyExchange } from '../transport/fastify-exchange.ts';
-import { prefersHtml } from '../transport/negotiation.ts';
-import { HttpProblem, reasonPhrase } from '../transport/problem.ts';
-import { EventStreams } from '../transport/reply/event-streams.ts';
-import { replyBudgetOf } from '../transport/reply/reply-pieces.ts';
-import { offeredUpgrade } from '../transport/server/door-server.ts';
 import { openGraphiql } from './graphiql.ts';
 import { graphqlErrors } from './graphql-errors.ts';
+import { operationMeters } from './operation-meters.ts';
 import { DEFAULT_WEB_SOCKET_LIMITS, type WebSocketLimits } from './operation-slots.ts';
 import {
   contextWithCaller,
@@ -45,7 +56,10 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
   const budget = replyBudgetOf(app);
   const streams = new EventStreams(budget);
   const run: RunOptions = {
-    findOperation: createFindOperation(options),
+    findOperation: createFindOperation({
+      ...options,
+      meters: options.metrics && operationMeters(options.metrics),
+    }),
     maxBatch,
     gate,
     cors,

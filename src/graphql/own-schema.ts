@@ -1,3 +1,4 @@
+import { isKind } from '@portico/graphql-plans';
 import {
   type GraphQLEnumType,
   type GraphQLFieldResolver,
@@ -18,7 +19,6 @@ import type { GraphqlCode, ScalarFunctions, Users } from '../config/schema/graph
 import { describeError } from '../core/errors.ts';
 import { entriesOf, isRecord, unknownKey } from '../core/json.ts';
 import { describeValue, didYouMean } from '../core/text.ts';
-import { isKind } from '../graphql-plans/errors.ts';
 import type { UserFeed } from '../relations/events.ts';
 import type { UserStore } from '../relations/user.ts';
 import { type FieldChange, rebuildSchema, schemaOf, type TypeChange } from './type-defs.ts';

@@ -1,12 +1,10 @@
+import { maskOf, type Operation } from '@portico/graphql-plans';
+import { requestFields, toProblem } from '@portico/transport';
 import { type ExecutionArgs, type ExecutionResult, GraphQLError, type GraphQLSchema, Kind } from 'graphql';
 import { type Context, makeServer, type Server, type SubscribePayload } from 'graphql-ws';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import { maskOf } from '../graphql-plans/errors.ts';
-import type { Operation } from '../graphql-plans/operation.ts';
 import { SlowSubscriberError } from '../relations/events.ts';
-import { toProblem } from '../transport/problem.ts';
-import { requestFields } from '../transport/request-events.ts';
 import { admitSocket } from './admit-socket.ts';
 import { type GraphqlSocket, SubscriptionStream } from './graphql-socket.ts';
 import { refusal } from './operation-slots.ts';

@@ -1,3 +1,27 @@
+import {
+  type Batch,
+  type FindOperation,
+  maskErrors,
+  type Operation,
+  paramsFromBody,
+  paramsOf,
+  type Recipient,
+  type Refused,
+  type RequestParams,
+  resultText,
+  SharedRecipient,
+} from '@portico/graphql-plans';
+import {
+  EVENT_STREAM_HEADERS,
+  type EventStreams,
+  type Exchange,
+  exchangeOf,
+  HttpProblem,
+  parseAccept,
+  type Reply,
+  requestFields,
+  takesEventStream,
+} from '@portico/transport';
 import type { FastifyReply, preHandlerHookHandler } from 'fastify';
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import type { ApiGate } from '../access/gate.ts';
@@ -6,18 +30,7 @@ import type { ContextDetails } from '../config/schema/graphql.ts';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { isRecord } from '../core/json.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import { maskErrors } from '../graphql-plans/errors.ts';
-import type { FindOperation, Refused } from '../graphql-plans/executor.ts';
-import type { Operation } from '../graphql-plans/operation.ts';
-import { type Batch, paramsFromBody, paramsOf, type RequestParams } from '../graphql-plans/request-params.ts';
-import { type Recipient, resultText, SharedRecipient } from '../graphql-plans/results.ts';
 import { refuseFromOtherSite } from '../http/cross-site.ts';
-import type { Exchange, Reply } from '../transport/endpoint.ts';
-import { exchangeOf } from '../transport/fastify.ts';
-import { parseAccept, takesEventStream } from '../transport/negotiation.ts';
-import { HttpProblem } from '../transport/problem.ts';
-import { EVENT_STREAM_HEADERS, type EventStreams } from '../transport/reply/event-streams.ts';
-import { requestFields } from '../transport/request-events.ts';
 import { graphqlErrors } from './graphql-errors.ts';
 
 /** What an operation is called with, beside its exchange. */

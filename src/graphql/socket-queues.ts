@@ -1,15 +1,17 @@
 import type { Socket } from 'node:net';
-import type { WebSocket } from 'ws';
-import type { Arrival, BodyBudget, BodySender } from '../transport/body/body-budget.ts';
-import type { Exchange } from '../transport/endpoint.ts';
-import type { HttpProblem } from '../transport/problem.ts';
 import {
+  type Arrival,
+  type BodyBudget,
+  type BodySender,
+  type Exchange,
+  type HttpProblem,
   MAX_BEHIND,
   type ReplyBudget,
   type SentReply,
   takenBy,
   type Unread,
-} from '../transport/reply/reply-budget.ts';
+} from '@portico/transport';
+import type { WebSocket } from 'ws';
 
 /** The service may be able to take it later (RFC 6455 7.4.1, "Try Again Later"). */
 const TRY_AGAIN = 1013;

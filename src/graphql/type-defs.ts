@@ -1,3 +1,4 @@
+import { isKind } from '@portico/graphql-plans';
 import {
   buildASTSchema,
   type DocumentNode,
@@ -32,7 +33,6 @@ import {
 import type { Given } from '../config/schema/fields.ts';
 import type { ScalarFunctions } from '../config/schema/graphql.ts';
 import { describeValue } from '../core/text.ts';
-import { isKind } from '../graphql-plans/errors.ts';
 
 /**
  * Makes the schema of type definitions: they are the whole of it, or extend the built-in one. Appends all that is wrong

@@ -1,14 +1,20 @@
+import {
+  type BodyBudget,
+  bodyBudgetOf,
+  exchangeOf,
+  HttpProblem,
+  noteSwitch,
+  offeredUpgrade,
+  type ReplyBudget,
+  requestFields,
+  takeUpgrades,
+  type Upgrade,
+} from '@portico/transport';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, type Server } from 'graphql-ws';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { type BodyBudget, bodyBudgetOf } from '../transport/body/body-budget.ts';
-import { exchangeOf } from '../transport/fastify.ts';
-import { HttpProblem } from '../transport/problem.ts';
-import type { ReplyBudget } from '../transport/reply/reply-budget.ts';
-import { requestFields } from '../transport/request-events.ts';
-import { noteSwitch, offeredUpgrade, takeUpgrades, type Upgrade } from '../transport/server/door-server.ts';
 import { Heartbeat, judgeHandshake } from './admit-socket.ts';
 import { GraphqlSocket } from './graphql-socket.ts';
 import { OperationSlots, type WebSocketLimits } from './operation-slots.ts';

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { addEndpoint, type Endpoint, type ErrorFormat, sendProblem } from '@portico/transport';
 import fastify, { type FastifyInstance } from 'fastify';
-import type { Endpoint } from '../transport/endpoint.ts';
-import { type ErrorFormat, sendProblem } from '../transport/error-format.ts';
-import { addEndpoint } from '../transport/fastify.ts';
 import { refuseCrossSite, refuseCrossSiteForm, refuseFromOtherSite } from './cross-site.ts';
 
 const format: ErrorFormat = { contentType: 'text/plain', body: ({ code }) => code };

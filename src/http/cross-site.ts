@@ -1,7 +1,5 @@
+import { type Exchange, HttpProblem, hostNameOf } from '@portico/transport';
 import type { CorsPolicy } from '../access/cors.ts';
-import type { Exchange } from '../transport/endpoint.ts';
-import { hostNameOf } from '../transport/hosts.ts';
-import { HttpProblem } from '../transport/problem.ts';
 
 /** What tells where a request comes from. */
 type SentRequest = Pick<Exchange, 'headers' | 'host'>;

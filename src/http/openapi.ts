@@ -1,6 +1,5 @@
+import { PROBLEM_TYPE, reasonPhrase } from '@portico/transport';
 import { ERROR_CODES, type ErrorCode } from '../core/error-codes.ts';
-import { PROBLEM_TYPE } from '../transport/error-format.ts';
-import { reasonPhrase } from '../transport/problem.ts';
 
 /** A parameter of an operation. */
 export interface ApiParameter {

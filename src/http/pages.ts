@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { IncomingHttpHeaders } from 'node:http';
+import { addEndpoint, parseWeightedList, prefersHtml, type Reply } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import { PACKAGE_ROOT } from '../core/package-root.ts';
-import type { Reply } from '../transport/endpoint.ts';
-import { addEndpoint } from '../transport/fastify.ts';
-import { parseWeightedList, prefersHtml } from '../transport/negotiation.ts';
 
 /** Sent with every file: its name holds a hash of its content, so a copy never goes stale. */
 const headers = {

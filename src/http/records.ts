@@ -1,6 +1,5 @@
+import { type ExchangeRecorder, requestFields } from '@portico/transport';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import type { ExchangeRecorder } from '../transport/records.ts';
-import { requestFields } from '../transport/request-events.ts';
 
 /** Logs each exchange once it is over; without the query, which may hold secrets. */
 export function accessLog(log: Pick<FastifyBaseLogger, 'info'>): ExchangeRecorder {

@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { isFormType, parseFormBody, parseJsonBody, parseJsonText } from '@portico/transport';
 import { parsePointer, valueAt } from '../core/json.ts';
-import { isFormType, parseFormBody, parseJsonBody, parseJsonText } from '../transport/body/parse-body.ts';
 
 /** A webhook delivery as its handler gets it. */
 export interface Delivery {

@@ -1,7 +1,6 @@
+import { type Exchange, HttpProblem } from '@portico/transport';
 import { ANONYMOUS, type Audit, type AuditData, type AuditEvent, type AuditStore } from '../access/audit.ts';
 import { parseBasicAuth } from '../access/basic.ts';
-import type { Exchange } from '../transport/endpoint.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import type { ManagementEndpoint } from './management-endpoint.ts';
 import { jsonReply } from './management-errors.ts';
 import { maskText } from './masking.ts';

@@ -1,8 +1,6 @@
+import { type FastifyExchange, prefersHtml, type Reply } from '@portico/transport';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Linked, linksPage } from '../http/pages.ts';
-import type { Reply } from '../transport/endpoint.ts';
-import type { FastifyExchange } from '../transport/fastify-exchange.ts';
-import { prefersHtml } from '../transport/negotiation.ts';
 import type { Build } from './endpoints/info.ts';
 import type { Exposed } from './guard.ts';
 import { jsonTextReply, MEDIA_TYPES, NEGOTIATED_HEADERS } from './management-errors.ts';

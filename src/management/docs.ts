@@ -1,6 +1,5 @@
+import type { Exchange, FastifyExchange, Reply } from '@portico/transport';
 import { assetReplies, builtPage, htmlPage, type Manifest, pageTags, readManifest } from '../http/pages.ts';
-import type { Exchange, Reply } from '../transport/endpoint.ts';
-import type { FastifyExchange } from '../transport/fastify-exchange.ts';
 import { originOf } from './discovery.ts';
 import type { Exposed } from './guard.ts';
 import type { ManagementEndpoint } from './management-endpoint.ts';

@@ -1,7 +1,7 @@
+import { HttpProblem } from '@portico/transport';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { authenticator, type Principal, type Verdict } from '../access/basic.ts';
 import { comparableEndpointId } from '../config/options/endpoint-id.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import type { ManagementEndpoint } from './management-endpoint.ts';
 import { FORBIDDEN, UNAUTHORIZED } from './management-errors.ts';
 import { accessRules } from './masking.ts';

@@ -1,4 +1,6 @@
 // What programs import as `portico/management`.
+
+export { ExchangeLog } from '@portico/transport';
 export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/schema/endpoints.ts';
 export { listRoutes } from '../http/records.ts';
 export { diskSpaceCheck, eventLoopCheck, HealthRegistry, Readiness } from '../telemetry/health.ts';
@@ -6,7 +8,6 @@ export { History, type HistorySource } from '../telemetry/history.ts';
 export { Loggers, LogTail } from '../telemetry/loggers.ts';
 export { Metrics } from '../telemetry/metrics.ts';
 export { EventLoopWindows } from '../telemetry/runtime.ts';
-export { ExchangeLog } from '../transport/records.ts';
 export type { ConsoleView } from './console/console-view.ts';
 export { management } from './management.ts';
 export type { ManagementOptions } from './options.ts';

@@ -1,8 +1,13 @@
+import {
+  type ErrorFormat,
+  type Exchange,
+  HttpProblem,
+  preferred,
+  type Reply,
+  reasonPhrase,
+  sendProblem,
+} from '@portico/transport';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Exchange, Reply } from '../transport/endpoint.ts';
-import { type ErrorFormat, sendProblem } from '../transport/error-format.ts';
-import { preferred } from '../transport/negotiation.ts';
-import { HttpProblem, reasonPhrase } from '../transport/problem.ts';
 
 /** On every reply of this door: it is about this moment and for this reader. */
 export const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const;

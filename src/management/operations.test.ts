@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Reply } from '@portico/transport';
 import Fastify, { type InjectOptions } from 'fastify';
-import type { Reply } from '../transport/endpoint.ts';
 import { addOperations, type Operations, prepareScope } from './operations.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE'] as const;

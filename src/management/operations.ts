@@ -1,12 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import {
+  addEndpoint,
+  type Endpoint,
+  type Exchange,
+  HttpProblem,
+  parseJsonBody,
+  type Reply,
+  readRawBodies,
+} from '@portico/transport';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
-import { parseJsonBody } from '../transport/body/parse-body.ts';
-import { readRawBodies } from '../transport/body/request-body.ts';
-import type { Endpoint, Exchange, Reply } from '../transport/endpoint.ts';
-import { addEndpoint } from '../transport/fastify.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import { COMMON_HEADERS, MEDIA_TYPES, methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
 
 /** Answers a read. Throws HttpProblem. */

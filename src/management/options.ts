@@ -1,3 +1,4 @@
+import type { ExchangeLog } from '@portico/transport';
 import type { Audit, AuditStore } from '../access/audit.ts';
 import type { BasicUser } from '../access/basic.ts';
 import { type ShowDetails, takenEndpoints } from '../config/options/endpoint-id.ts';
@@ -9,7 +10,6 @@ import type { HealthRegistry, Readiness } from '../telemetry/health.ts';
 import type { History, RequestTail } from '../telemetry/history.ts';
 import type { Loggers, LogTail } from '../telemetry/loggers.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { ExchangeLog } from '../transport/records.ts';
 import type { ApiSources } from './api-sources.ts';
 import type { ConsoleView } from './console/console-view.ts';
 import type { CustomEndpoint } from './endpoints/custom.ts';

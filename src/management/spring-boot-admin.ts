@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import { unescape as decode } from 'node:querystring';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isSecure } from '@portico/transport';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { addJvmMetrics } from '../telemetry/runtime.ts';
-import { isSecure } from '../transport/server/listen.ts';
 import { ManagementOptionsError } from './environment.ts';
 
 /** The registration of the service with a Spring Boot Admin server. */

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
+import { HttpProblem, parseJsonText } from '@portico/transport';
 import type { ErrorCode } from '../core/error-codes.ts';
-import { parseJsonText } from '../transport/body/parse-body.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import { type ImportEntry, ImportError } from './import-readers.ts';
 import { readNewUser, userProblem } from './user.ts';
 

@@ -1,4 +1,4 @@
-import { GrowingBuffer } from '../transport/body/request-message.ts';
+import { GrowingBuffer } from '@portico/transport';
 import { ArrayReader, LinesReader } from './array-reader.ts';
 import { CsvReader } from './import-csv.ts';
 import { ImportBeginning, type ImportMark, type ImportPosition } from './import-position.ts';

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { HttpProblem } from '@portico/transport';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { didYouMean, quote } from '../core/text.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import { readUserId, type SearchLevel } from './user.ts';
 
 /** The fields of a user, in the order in which JSON has them. */

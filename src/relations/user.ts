@@ -1,6 +1,6 @@
+import { HttpProblem } from '@portico/transport';
 import { ExpectedError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import { HttpProblem } from '../transport/problem.ts';
 
 /** What a client sends to create or replace a user. */
 export interface NewUser {

@@ -1,4 +1,15 @@
 import type { Readable } from 'node:stream';
+import {
+  type Arrival,
+  BodyBudget,
+  type BodySender,
+  type Exchange,
+  HttpProblem,
+  type Reply,
+  reasonPhrase,
+  requestFields,
+  type StreamedBodies,
+} from '@portico/transport';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { StoreUnavailableError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
@@ -9,10 +20,6 @@ import {
   importUsers,
 } from '../relations/import.ts';
 import { type BadLine, ImportError } from '../relations/import-readers.ts';
-import { type Arrival, BodyBudget, type BodySender } from '../transport/body/body-budget.ts';
-import type { Exchange, Reply, StreamedBodies } from '../transport/endpoint.ts';
-import { HttpProblem, reasonPhrase } from '../transport/problem.ts';
-import { requestFields } from '../transport/request-events.ts';
 import {
   type AskedImport,
   appliedPreferences,

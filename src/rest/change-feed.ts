@@ -1,3 +1,12 @@
+import {
+  addFields,
+  EVENT_STREAM_HEADERS,
+  type EventFormat,
+  type EventStreams,
+  exchangeOf,
+  HttpProblem,
+  prefersEventStream,
+} from '@portico/transport';
 import type { FastifyReply, FastifyRequest, preHandlerHookHandler } from 'fastify';
 import type { CorsPolicy } from '../access/cors.ts';
 import type { ApiGate } from '../access/gate.ts';
@@ -10,15 +19,6 @@ import {
   type UserEvent,
   type UserEventFeed,
 } from '../relations/events.ts';
-import { exchangeOf } from '../transport/fastify.ts';
-import { addFields } from '../transport/fastify-exchange.ts';
-import { prefersEventStream } from '../transport/negotiation.ts';
-import { HttpProblem } from '../transport/problem.ts';
-import {
-  EVENT_STREAM_HEADERS,
-  type EventFormat,
-  type EventStreams,
-} from '../transport/reply/event-streams.ts';
 import { JSON_TYPE } from './rest-errors.ts';
 
 /** Time after which a client connects again, in milliseconds. */

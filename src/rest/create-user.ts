@@ -1,8 +1,14 @@
+import {
+  type Endpoint,
+  type Exchange,
+  handlesStrictly,
+  preferences,
+  type Reply,
+  STRICT_APPLIED,
+} from '@portico/transport';
 import type { ApiGate } from '../access/gate.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import { accepted, type NewUser } from '../relations/user.ts';
-import type { Endpoint, Exchange, Reply } from '../transport/endpoint.ts';
-import { handlesStrictly, preferences, STRICT_APPLIED } from '../transport/negotiation.ts';
 import { CREATED, json, withData } from './rest-errors.ts';
 import type { UserEndpointOptions } from './users.ts';
 import { createdOf, createKey, readUserBody, userValidators } from './validators.ts';

@@ -1,10 +1,9 @@
+import { type Exchange, preferences, preferred, type Reply } from '@portico/transport';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Validators } from '../http/entity-tags.ts';
 import type { ImportFormat, ImportOutcome } from '../relations/import.ts';
 import type { ExportFormat } from '../relations/pages.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
-import type { Exchange, Reply } from '../transport/endpoint.ts';
-import { preferences, preferred } from '../transport/negotiation.ts';
 import { userLister } from './lists.ts';
 import { JSON_TYPE } from './rest-errors.ts';
 import { isConditional, listValidators, notModified, validatorHeaders } from './validators.ts';

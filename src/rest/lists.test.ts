@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isPieces, type Reply } from '@portico/transport';
 import fc from 'fast-check';
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { UserFormat, UserPage } from '../relations/pages.ts';
 import { DatabaseUserStore } from '../relations/user-stores.ts';
-import type { Reply } from '../transport/endpoint.ts';
-import { isPieces } from '../transport/reply/reply-pieces.ts';
 import { userLister } from './lists.ts';
 
 /** Users per page of the store. */

@@ -1,3 +1,4 @@
+import type { Reply } from '@portico/transport';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import {
   countUsers,
@@ -8,7 +9,6 @@ import {
 } from '../relations/lists.ts';
 import { exportHead, type UserFormat, type UserPage, userPages } from '../relations/pages.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
-import type { Reply } from '../transport/endpoint.ts';
 import { data, json } from './rest-errors.ts';
 import { listValidators, validatorHeaders } from './validators.ts';
 

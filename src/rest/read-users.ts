@@ -1,11 +1,9 @@
+import { type Endpoint, type Exchange, HttpProblem, preferences, type Reply } from '@portico/transport';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { quote } from '../core/text.ts';
 import { onlyFields, readFields, readListParameters } from '../relations/lists.ts';
 import type { ExportFormat } from '../relations/pages.ts';
 import { readUserId } from '../relations/user.ts';
-import type { Endpoint, Exchange, Reply } from '../transport/endpoint.ts';
-import { preferences } from '../transport/negotiation.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import { askedExport, exporter } from './export-endpoint.ts';
 import { listPage, totalHeaders, userLister } from './lists.ts';
 import { data, json, NO_SUCH_USER } from './rest-errors.ts';

@@ -1,3 +1,4 @@
+import { PROBLEM_TYPE } from '@portico/transport';
 import type { ApiGate } from '../access/gate.ts';
 import { gateApi } from '../access/guarded.ts';
 import type { ErrorCode } from '../core/error-codes.ts';
@@ -15,7 +16,6 @@ import {
 } from '../http/openapi.ts';
 import { FILTERS, LIMIT } from '../relations/lists.ts';
 import { newUserSchema, userSchema } from '../relations/user.ts';
-import { PROBLEM_TYPE } from '../transport/error-format.ts';
 import { JSON_TYPE } from './rest-errors.ts';
 
 const CSV = 'text/csv';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { HttpProblem } from '@portico/transport';
 import fc from 'fast-check';
-import { HttpProblem } from '../transport/problem.ts';
 import { allowedOf, data, done, failure, JSON_TYPE, restErrors, USER_NOT_FOUND } from './rest-errors.ts';
 
 describe('envelope', () => {

@@ -1,6 +1,4 @@
-import type { Reply } from '../transport/endpoint.ts';
-import type { ErrorFormat } from '../transport/error-format.ts';
-import { HttpProblem, reasonPhrase } from '../transport/problem.ts';
+import { type ErrorFormat, HttpProblem, type Reply, reasonPhrase } from '@portico/transport';
 
 // The response envelope of CONTRACT.md#rest-envelope: `status`, then `data` for a read, `message` for all else.
 

@@ -1,3 +1,16 @@
+import {
+  addEndpoint,
+  addFields,
+  bodyBudgetOf,
+  dropPieces,
+  EventStreams,
+  FastifyExchange,
+  isPieces,
+  readRawBodies,
+  replyBudgetOf,
+  send,
+  sendProblem,
+} from '@portico/transport';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { addPreflights, type CorsOptions, corsPolicy } from '../access/cors.ts';
 import type { ApiGate } from '../access/gate.ts';
@@ -6,13 +19,6 @@ import type { ApiOptions } from '../access/open-gate.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { UserEventFeed } from '../relations/events.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
-import { bodyBudgetOf } from '../transport/body/body-budget.ts';
-import { readRawBodies } from '../transport/body/request-body.ts';
-import { sendProblem } from '../transport/error-format.ts';
-import { addEndpoint } from '../transport/fastify.ts';
-import { addFields, FastifyExchange, send } from '../transport/fastify-exchange.ts';
-import { EventStreams } from '../transport/reply/event-streams.ts';
-import { dropPieces, isPieces, replyBudgetOf } from '../transport/reply/reply-pieces.ts';
 import { asksForChanges, CHANGES_HEADERS, streamChanges } from './change-feed.ts';
 import { askedExport } from './export-endpoint.ts';
 import { allowedOf, JSON_TYPE, json, methodNotAllowed, NO_ROUTE, restErrors } from './rest-errors.ts';

@@ -1,9 +1,8 @@
+import type { BodyBudget, Endpoint } from '@portico/transport';
 import { type Guards, guarded } from '../access/guarded.ts';
 import type { Need } from '../access/need.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
-import type { BodyBudget } from '../transport/body/body-budget.ts';
-import type { Endpoint } from '../transport/endpoint.ts';
 import { importEndpoint } from './bulk.ts';
 import { createUser } from './create-user.ts';
 import { readList, readUser } from './read-users.ts';

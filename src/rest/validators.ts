@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type Exchange, HttpProblem, type KnownCaller, parseJsonBody, type Reply } from '@portico/transport';
 import { isNotModified, lastModified, readEntityTags, type Validators } from '../http/entity-tags.ts';
 import {
   type IdempotencyKey,
@@ -9,10 +10,6 @@ import {
   userProblems,
   type WriteCondition,
 } from '../relations/user.ts';
-import { parseJsonBody } from '../transport/body/parse-body.ts';
-import type { KnownCaller } from '../transport/caller.ts';
-import type { Exchange, Reply } from '../transport/endpoint.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import { JSON_TYPE } from './rest-errors.ts';
 
 /** Whether a body is a JSON merge patch (RFC 7396). */

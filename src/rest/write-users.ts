@@ -1,7 +1,6 @@
+import { type Endpoint, type Exchange, parseJsonBody, type Reply } from '@portico/transport';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { accepted, type ChangeOutcome, readUserId, type WriteCondition } from '../relations/user.ts';
-import { parseJsonBody } from '../transport/body/parse-body.ts';
-import type { Endpoint, Exchange, Reply } from '../transport/endpoint.ts';
 import { showsUser } from './create-user.ts';
 import { done, json, methodNotAllowed, NO_SUCH_USER, withData } from './rest-errors.ts';
 import type { UserEndpointOptions } from './users.ts';

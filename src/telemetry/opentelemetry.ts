@@ -10,8 +10,8 @@ import type {
   SpanKind,
   Meter as Target,
 } from '@opentelemetry/api';
+import type { RequestSpan, RequestTracing, TracedRequest } from '@portico/transport';
 import { readTraceContext, type TraceContext } from '../core/trace.ts';
-import type { RequestSpan, RequestTracing, TracedRequest } from '../transport/request-events.ts';
 import type { Meter, Series } from './meter.ts';
 import type { Metrics } from './metrics.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify, { type FastifyInstance, type onResponseHookHandler } from 'fastify';
-import { Metrics } from '../telemetry/metrics.ts';
+import { Metrics } from './metrics.ts';
 import { timeRequests } from './request-metrics.ts';
 
 /** An application with routes of all kinds, some of them in a plugin. */

@@ -1,7 +1,7 @@
+import type { ReplyRecorder } from '@portico/transport';
 import type { FastifyInstance, onResponseHookHandler } from 'fastify';
 import { type RequestTail, Traffic } from './history.ts';
 import type { Timer } from './meters.ts';
-import type { ReplyRecorder } from '../transport/request-events.ts';
 import type { Metrics } from './metrics.ts';
 
 /** The route of every path that there is none for: a client chooses those. */

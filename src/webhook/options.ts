@@ -1,3 +1,4 @@
+import type { ErrorFormat } from '@portico/transport';
 import { ConfigError } from '../config/load.ts';
 import { type Option, parseValue } from '../config/options/option.ts';
 import { options as table } from '../config/options/options.ts';
@@ -18,7 +19,6 @@ import { isolationProblems } from '../inbox/isolate/isolated.ts';
 import { readSchedules, type Schedule } from '../inbox/schedules.ts';
 import { readSources, type SourceSettings } from '../signatures/sources.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { ErrorFormat } from '../transport/error-format.ts';
 
 /** The numbers of the service's options `webhook.*`, under the same names and with the same defaults. */
 const NUMBERS = [

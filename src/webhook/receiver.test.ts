@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import type { HttpProblem } from '@portico/transport';
 import fc from 'fast-check';
 import fastify, { type FastifyInstance } from 'fastify';
 import { rawHttp } from '../../test/support/raw-http.ts';
@@ -7,7 +8,6 @@ import { EmptySecretError } from '../access/passwords.ts';
 import type { ClaimedJob, NewDelivery } from '../inbox/delivery.ts';
 import type { Database } from '../sql/database.ts';
 import { openDatabase } from '../sql/open.ts';
-import type { HttpProblem } from '../transport/problem.ts';
 import { RECEIVER_PATH, type ReceiverOptions, receiver, tokenGuard } from './receiver.ts';
 
 describe('receiver', () => {

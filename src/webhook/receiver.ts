@@ -1,4 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import {
+  addEndpoint,
+  bodyBudgetOf,
+  type Endpoint,
+  type Exchange,
+  HttpProblem,
+  LARGE_SHARE,
+  parseJsonBody,
+  type Reply,
+  readRawBodies,
+  refuseUnrouted,
+} from '@portico/transport';
 import type { FastifyPluginAsync } from 'fastify';
 import { secretMatcher } from '../access/passwords.ts';
 import { formatPointer } from '../core/json.ts';
@@ -10,12 +22,6 @@ import type { Appended, Inbox } from '../inbox/inbox.ts';
 import type { JobPlan } from '../inbox/job-plan.ts';
 import type { BodyCheck, Refusal } from '../signatures/schemes.ts';
 import { largestBody, readDelivery, type SourceSettings } from '../signatures/sources.ts';
-import { bodyBudgetOf, LARGE_SHARE } from '../transport/body/body-budget.ts';
-import { parseJsonBody } from '../transport/body/parse-body.ts';
-import { readRawBodies } from '../transport/body/request-body.ts';
-import type { Endpoint, Exchange, Reply } from '../transport/endpoint.ts';
-import { addEndpoint, refuseUnrouted } from '../transport/fastify.ts';
-import { HttpProblem } from '../transport/problem.ts';
 import { ACKNOWLEDGED, TEXT_TYPE, webhookErrors } from './options.ts';
 
 /** What the receiver works with. */

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
+import { KnownCaller } from '@portico/transport';
 import fc from 'fast-check';
 import { createRemoteJWKSet } from 'jose';
 import { JwtTokens, scopesReader } from '../../src/access/jwt.ts';
-import { KnownCaller } from '../../src/transport/caller.ts';
 import { AUDIENCE, ISSUER, startIssuer } from './support/issuer.ts';
 
 const RULES = {

@@ -3,10 +3,10 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { OwnHosts } from '@portico/transport';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load.ts';
 import { MAX_LINGER } from '../../src/telemetry/health.ts';
-import { OwnHosts } from '../../src/transport/hosts.ts';
 
 const FOLDER = join(import.meta.dirname, '../../deploy/compose');
 const read = (name: string) => parse(readFileSync(join(FOLDER, name), 'utf8'));

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { chmod, chown, copyFile, cp, mkdir, rename, symlink } from 'node:fs/promises';
+import { chmod, chown, copyFile, cp, mkdir, rename } from 'node:fs/promises';
 import { dirname, join, matchesGlob } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { lintDockerfile, readDockerfile, type Stage, textsOf } from '../support/dockerfile.ts';
 import { freePort } from '../support/free-port.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { linkPackages } from '../support/source-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -69,14 +70,14 @@ test('its steps build what runs as another user, writes nothing but data, is hea
   const root = join(folder.path, 'root');
   await mkdir(source);
   await copyContext(source);
-  assert.deepEqual(globSync('src/**/*.test.ts', { cwd: source }), []);
+  assert.deepEqual(globSync('{src,packages}/**/*.test.ts', { cwd: source }), []);
   for (const copied of textsOf(build, 'COPY')) {
     for (const name of copied.split(' ').slice(0, -1)) assert.ok(existsSync(join(source, name)), name);
   }
   const [install, make] = textsOf(build, 'RUN');
   // What CI itself does before all tests.
   assert.equal(install, 'npm ci --ignore-scripts');
-  await symlink(join(ROOT, 'node_modules'), join(source, 'node_modules'));
+  await linkPackages(source);
   const out = join(folder.path, 'app');
   const [, script = '', target] = /^node (\S+) (\S+)$/.exec(make ?? '') ?? [];
   assert.equal(target, '/app');

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { createFindOperation, DEFAULT_LIMITS, DEFAULT_RESULT_LIMITS } from '@portico/graphql-plans';
 import { buildSchema } from 'graphql';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
-import { createFindOperation } from '../../src/graphql-plans/executor.ts';
-import { DEFAULT_LIMITS } from '../../src/graphql-plans/limits.ts';
-import { DEFAULT_RESULT_LIMITS } from '../../src/graphql-plans/results.ts';
 import { LocalUserFeed } from '../../src/relations/events.ts';
 import { MemoryUserStore } from '../../src/relations/memory-user-store.ts';
 import { heapInUse } from '../support/collect-garbage.ts';

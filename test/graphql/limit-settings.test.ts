@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { createFindOperation, DEFAULT_LIMITS, DEFAULT_RESULT_LIMITS } from '@portico/graphql-plans';
 import { buildSchema } from 'graphql';
-import { createFindOperation } from '../../src/graphql-plans/executor.ts';
-import { DEFAULT_LIMITS } from '../../src/graphql-plans/limits.ts';
-import { DEFAULT_RESULT_LIMITS } from '../../src/graphql-plans/results.ts';
 import { ask, type GraphqlDoor, openDoor } from './support/door.ts';
 
 describe('limits are settings', () => {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { createFindOperation, type DocumentLimits } from '@portico/graphql-plans';
 import { buildSchema, getIntrospectionQuery } from 'graphql';
 import { withDefaults } from '../../src/graphql/graphql.ts';
-import { createFindOperation } from '../../src/graphql-plans/executor.ts';
-import type { DocumentLimits } from '../../src/graphql-plans/limits.ts';
 
 const repeat = (count: number, part: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => part(index)).join(' ');

@@ -3,15 +3,15 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { buildSchema, type ExecutionResult, execute as executeReference, Kind, parse } from 'graphql';
-import { Turns } from '../../src/core/turns.ts';
-import { execute } from '../../src/graphql-plans/execute.ts';
-import { Plans } from '../../src/graphql-plans/plans.ts';
+import { execute } from '../../packages/graphql-plans/execute.ts';
+import { Plans } from '../../packages/graphql-plans/plans.ts';
 import {
   DEFAULT_RESULT_LIMITS,
   ResultBudget,
   type ResultLimits,
   resultText,
-} from '../../src/graphql-plans/results.ts';
+} from '../../packages/graphql-plans/results.ts';
+import { Turns } from '../../src/core/turns.ts';
 
 const schema = buildSchema(`
   type Query { all: [Thing], strict: [Thing!]!, words: [String!], grid: [[Int]] }

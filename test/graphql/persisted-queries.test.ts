@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import crypto, { createHash } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { after, before, describe, mock, test } from 'node:test';
+import { createFindOperation } from '@portico/graphql-plans';
 import { buildSchema } from 'graphql';
 import { withDefaults } from '../../src/graphql/graphql.ts';
-import { createFindOperation } from '../../src/graphql-plans/executor.ts';
 import { ask, type GraphqlDoor, openDoor } from './support/door.ts';
 import { assertRefused, sendAs } from './support/refusal.ts';
 

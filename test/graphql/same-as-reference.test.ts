@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { DEFAULT_RESULT_LIMITS, maskErrors, Operation } from '@portico/graphql-plans';
 import fc from 'fast-check';
 import {
   type DocumentNode,
@@ -15,9 +16,6 @@ import {
 } from 'graphql';
 import { Turns } from '../../src/core/turns.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
-import { maskErrors } from '../../src/graphql-plans/errors.ts';
-import { Operation } from '../../src/graphql-plans/operation.ts';
-import { DEFAULT_RESULT_LIMITS } from '../../src/graphql-plans/results.ts';
 import { LocalUserFeed } from '../../src/relations/events.ts';
 import { MemoryUserStore } from '../../src/relations/memory-user-store.ts';
 import { cases } from './reference/cases.ts';

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { test } from 'node:test';
+import { addEndpoint, createListener, type Endpoint, HttpProblem, readRawBodies } from '@portico/transport';
 import { openLog } from '../../src/telemetry/log.ts';
-import { readRawBodies } from '../../src/transport/body/request-body.ts';
-import type { Endpoint } from '../../src/transport/endpoint.ts';
-import { addEndpoint } from '../../src/transport/fastify.ts';
-import { HttpProblem } from '../../src/transport/problem.ts';
-import { createListener } from '../../src/transport/server/listener.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { rawHttp } from '../support/raw-http.ts';
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createListener, type ErrorFormat } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import { buildSchema, GraphQLError, type GraphQLSchema } from 'graphql';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../src/core/errors.ts';
@@ -11,8 +12,6 @@ import type { DatabaseUserStore } from '../../src/relations/user-stores.ts';
 import { rest } from '../../src/rest/rest.ts';
 import { restErrors } from '../../src/rest/rest-errors.ts';
 import { openLog } from '../../src/telemetry/log.ts';
-import type { ErrorFormat } from '../../src/transport/error-format.ts';
-import { createListener } from '../../src/transport/server/listener.ts';
 import { webhookErrors } from '../../src/webhook/options.ts';
 import { RECEIVER_PATH, receiver } from '../../src/webhook/receiver.ts';
 import { type Asked, keepConnection } from '../support/kept-connection.ts';

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { cp, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { linkPackages } from '../support/source-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -13,6 +14,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const COPIED = [
   'bin',
   'src',
+  'packages',
   'scripts',
   'build/graphiql',
   'build/console',
@@ -29,7 +31,7 @@ async function checkout() {
   const { path } = cleanup.use(await temporaryFolder());
   for (const name of [...COPIED, ...DOCUMENTS])
     await cp(join(ROOT, name), join(path, name), { recursive: true });
-  await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'));
+  await linkPackages(path);
   const rest = cleanup.move();
   const npm = (...args: readonly string[]) =>
     promisify(execFile)('npm', ['--silent', ...args], { cwd: path });

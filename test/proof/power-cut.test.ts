@@ -54,7 +54,7 @@ test(`no power cut loses what was acknowledged (${STATES} states)`, options, asy
 
 test('control: without a sync at every commit, power cuts lose what was acknowledged', options, async (t) => {
   const normal = { from: 'PRAGMA synchronous=FULL', to: 'PRAGMA synchronous=NORMAL' };
-  await using copy = await copySource([{ file: 'sql/sqlite/connection.ts', ...normal }]);
+  await using copy = await copySource([{ file: 'src/sql/sqlite/connection.ts', ...normal }]);
   const random = seededRandom(SEED);
   const recording = await record([{ writes: 100, end: 'SIGTERM' }], random, copy.main);
   const { states, problems } = await crashStates(recording, 50, random, isLoss);
@@ -86,8 +86,8 @@ test(
   options,
   async (t) => {
     await using copy = await copySource([
-      { file: 'sql/sqlite/open.ts', from: 'rewriteWal(migrating);', to: '' },
-      { file: 'sql/sqlite-writer/writer-thread.ts', from: 'checkpointer.checkpoint();', to: '' },
+      { file: 'src/sql/sqlite/open.ts', from: 'rewriteWal(migrating);', to: '' },
+      { file: 'src/sql/sqlite-writer/writer-thread.ts', from: 'checkpointer.checkpoint();', to: '' },
     ]);
     const random = seededRandom(SEED);
     const recording = await record(failingLives(4 + random.below(15)), random, copy.main);

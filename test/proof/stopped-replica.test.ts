@@ -157,7 +157,7 @@ test(
 test('control: without the fence of outcomes it does not', SKIP, async () => {
   await using copy = await copySource([
     {
-      file: 'sql/postgres-inbox/settle.ts',
+      file: 'src/sql/postgres-inbox/settle.ts',
       from: `AND jobs.owner = given.owner AND jobs.attempts = given.attempt
         AND jobs.deaths = given.deaths`,
       to: '',

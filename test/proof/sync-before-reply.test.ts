@@ -46,7 +46,7 @@ test('the sync of the log has returned before the reply to a delivery is written
 const sabotages: Readonly<Record<string, SourceEdit>> = {
   'acknowledges before it commits': earlyAcknowledgement,
   'commits without a sync': {
-    file: 'sql/sqlite/connection.ts',
+    file: 'src/sql/sqlite/connection.ts',
     from: 'PRAGMA synchronous=FULL',
     to: 'PRAGMA synchronous=NORMAL',
   },

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fastify from 'fastify';
+import { BodyBudget, setBodyBudget } from '../../packages/transport/body/body-budget.ts';
 import { rest } from '../../src/rest/rest.ts';
 import { openDatabase } from '../../src/sql/open.ts';
-import { BodyBudget, setBodyBudget } from '../../src/transport/body/body-budget.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 test('an import in one transaction counts with the lines that it holds, another one does not', async () => {

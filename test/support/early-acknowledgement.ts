@@ -2,7 +2,7 @@ import type { SourceEdit } from './source-copy.ts';
 
 /** Acknowledges deliveries before they are committed. */
 export const earlyAcknowledgement: SourceEdit = {
-  file: 'sql/sqlite/open.ts',
+  file: 'src/sql/sqlite/open.ts',
   from: 'inbox: sqliteInbox(reads, writer, observer),',
   to: `inbox: ((inbox) => {
       const append = inbox.append.bind(inbox);

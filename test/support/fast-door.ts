@@ -1,12 +1,16 @@
+import {
+  addEndpoint,
+  createListener,
+  type Endpoint,
+  type Exchange,
+  type Reply,
+  readRawBodies,
+} from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
+import { FastExchange } from '../../packages/transport/fast-path/fast-exchange.ts';
 import { StoreUnavailableError } from '../../src/core/errors.ts';
 import { type MaybePromise, whenReady } from '../../src/core/maybe-promise.ts';
 import { openLog } from '../../src/telemetry/log.ts';
-import { readRawBodies } from '../../src/transport/body/request-body.ts';
-import type { Endpoint, Exchange, Reply } from '../../src/transport/endpoint.ts';
-import { FastExchange } from '../../src/transport/fast-path/fast-exchange.ts';
-import { addEndpoint } from '../../src/transport/fastify.ts';
-import { createListener } from '../../src/transport/server/listener.ts';
 import { keepConnection } from './kept-connection.ts';
 import { captureLog } from './log-capture.ts';
 

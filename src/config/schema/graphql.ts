@@ -1,3 +1,4 @@
+import type { Caller } from '@portico/transport';
 import type { FastifyRequest } from 'fastify';
 import type {
   DocumentNode,
@@ -8,7 +9,6 @@ import type {
 } from 'graphql';
 import type { MaybePromise } from '../../core/maybe-promise.ts';
 import type { User, UserStore } from '../../relations/user.ts';
-import type { Caller } from '../../transport/caller.ts';
 import type { Given } from './fields.ts';
 
 /** The users that the GraphQL door serves. */

@@ -1,11 +1,7 @@
+import { HttpProblem, OwnHosts, prefersHtml, type Reply, send } from '@portico/transport';
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { type Access, accessLevels } from '../../config/options/access.ts';
 import { isLoopback } from '../../core/addresses.ts';
-import type { Reply } from '../../transport/endpoint.ts';
-import { send } from '../../transport/fastify-exchange.ts';
-import { OwnHosts } from '../../transport/hosts.ts';
-import { prefersHtml } from '../../transport/negotiation.ts';
-import { HttpProblem } from '../../transport/problem.ts';
 import { type ExposureRules, exposure, principalOf, withoutWrites } from '../guard.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { FORBIDDEN, refuse } from '../management-errors.ts';

@@ -1,4 +1,12 @@
 import { hostname } from 'node:os';
+import {
+  EventStreams,
+  type Exchange,
+  type FastifyExchange,
+  HttpProblem,
+  type Reply,
+  replyBudgetOf,
+} from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import {
@@ -11,11 +19,6 @@ import {
   pageTags,
   readManifest,
 } from '../../http/pages.ts';
-import type { Exchange, Reply } from '../../transport/endpoint.ts';
-import type { FastifyExchange } from '../../transport/fastify-exchange.ts';
-import { HttpProblem } from '../../transport/problem.ts';
-import { EventStreams } from '../../transport/reply/event-streams.ts';
-import { replyBudgetOf } from '../../transport/reply/reply-pieces.ts';
 import { auditedRoutes } from '../audit.ts';
 import { isExposed, principalOf } from '../guard.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';

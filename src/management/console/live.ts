@@ -1,10 +1,9 @@
+import { type EventStreams, HttpProblem } from '@portico/transport';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { refuseFromOtherSite } from '../../http/cross-site.ts';
 import type { DeliveryLog } from '../../inbox/operations.ts';
 import type { History, HistoryReading } from '../../telemetry/history.ts';
 import type { LogTail } from '../../telemetry/loggers.ts';
-import { HttpProblem } from '../../transport/problem.ts';
-import type { EventStreams } from '../../transport/reply/event-streams.ts';
 
 /** What a stream of the console can be about. */
 const TOPICS = ['history', 'deliveries', 'log'] as const;

@@ -1,9 +1,7 @@
+import { type Exchange, HttpProblem, requestFields } from '@portico/transport';
 import { readListParameters, readUserPage } from '../../relations/lists.ts';
 import { accepted, type NewUser, readNewUser, readUserId, userProblem } from '../../relations/user.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
-import type { Exchange } from '../../transport/endpoint.ts';
-import { HttpProblem } from '../../transport/problem.ts';
-import { requestFields } from '../../transport/request-events.ts';
 import { jsonReply, jsonTextReply, NO_CONTENT } from '../management-errors.ts';
 import type { Routes } from '../operations.ts';
 

@@ -1,3 +1,4 @@
+import { type Exchange, HttpProblem, type Reply } from '@portico/transport';
 import {
   type CustomEndpoint,
   type EndpointParameter,
@@ -5,8 +6,6 @@ import {
   parseParameter,
 } from '../../config/schema/endpoints.ts';
 import { whenReady } from '../../core/maybe-promise.ts';
-import type { Exchange, Reply } from '../../transport/endpoint.ts';
-import { HttpProblem } from '../../transport/problem.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { COMMON_HEADERS, jsonTextReply, NO_CONTENT, NOT_FOUND } from '../management-errors.ts';
 import type { Operations, WriteOperation } from '../operations.ts';

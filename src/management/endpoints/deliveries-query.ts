@@ -1,6 +1,6 @@
+import { HttpProblem } from '@portico/transport';
 import { didYouMean } from '../../core/text.ts';
 import { FILTER_FIELDS, readCount, readFilter } from '../../inbox/operations.ts';
-import { HttpProblem } from '../../transport/problem.ts';
 
 const FIELDS = [...FILTER_FIELDS, 'limit', 'before'] as const;
 const DEFAULT_LIMIT = 100;

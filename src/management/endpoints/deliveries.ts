@@ -1,3 +1,4 @@
+import { type Exchange, HttpProblem, type Reply, requestFields } from '@portico/transport';
 import {
   type DeliveryLog,
   type DeliverySummary,
@@ -8,9 +9,6 @@ import {
   replayDelivery,
   summaryJson,
 } from '../../inbox/operations.ts';
-import type { Exchange, Reply } from '../../transport/endpoint.ts';
-import { HttpProblem } from '../../transport/problem.ts';
-import { requestFields } from '../../transport/request-events.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply, NO_CONTENT } from '../management-errors.ts';
 import { maskText } from '../masking.ts';

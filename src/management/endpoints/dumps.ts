@@ -2,12 +2,15 @@ import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapSnapshot, getHeapStatistics } from 'node:v8';
+import {
+  type Exchange,
+  type FastifyExchange,
+  HttpProblem,
+  preferred,
+  type Reply,
+  requestFields,
+} from '@portico/transport';
 import { refuseFromOtherSite } from '../../http/cross-site.ts';
-import type { Exchange, Reply } from '../../transport/endpoint.ts';
-import type { FastifyExchange } from '../../transport/fastify-exchange.ts';
-import { preferred } from '../../transport/negotiation.ts';
-import { HttpProblem } from '../../transport/problem.ts';
-import { requestFields } from '../../transport/request-events.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { COMMON_HEADERS, jsonReply, MEDIA_TYPES, NEGOTIATED_HEADERS } from '../management-errors.ts';
 

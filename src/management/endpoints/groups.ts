@@ -1,8 +1,8 @@
+import type { Reply } from '@portico/transport';
 import { processStates, type ShowDetails } from '../../config/options/endpoint-id.ts';
 import type { HealthGroupOptions } from '../../config/schema/endpoints.ts';
 import type { SecretTexts } from '../../core/redaction.ts';
 import type { HealthResult, HealthStatus } from '../../telemetry/health.ts';
-import type { Reply } from '../../transport/endpoint.ts';
 import { ManagementOptionsError } from '../environment.ts';
 import { COMMON_HEADERS, type MediaType, mediaTypeFor } from '../management-errors.ts';
 import { maskText } from '../masking.ts';

@@ -1,7 +1,7 @@
+import type { Exchange, Reply } from '@portico/transport';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import type { SecretTexts } from '../../core/redaction.ts';
 import type { HealthIndicator, HealthRegistry, HealthResult, Readiness } from '../../telemetry/health.ts';
-import type { Exchange, Reply } from '../../transport/endpoint.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
 import type { DoorOptions } from '../options.ts';

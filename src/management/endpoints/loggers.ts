@@ -1,7 +1,6 @@
+import { type Exchange, HttpProblem, type Reply } from '@portico/transport';
 import { LOG_LEVELS, type LogLevel } from '../../telemetry/log-level.ts';
 import type { LoggerState, Loggers } from '../../telemetry/loggers.ts';
-import type { Exchange, Reply } from '../../transport/endpoint.ts';
-import { HttpProblem } from '../../transport/problem.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, NO_CONTENT, NOT_FOUND } from '../management-errors.ts';
 import { parseDuration } from './recent.ts';

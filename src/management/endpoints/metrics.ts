@@ -1,7 +1,6 @@
+import { type Exchange, HttpProblem } from '@portico/transport';
 import type { Meter, Series, Statistic, Tag } from '../../telemetry/meter.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import type { Exchange } from '../../transport/endpoint.ts';
-import { HttpProblem } from '../../transport/problem.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply } from '../management-errors.ts';
 import type { Operation } from '../operations.ts';

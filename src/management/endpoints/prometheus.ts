@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { type Exchange, parameterOf, preferred, type Weighted } from '@portico/transport';
 import type { Measurement, Meter, Series, Statistic, Tag } from '../../telemetry/meter.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import type { Exchange } from '../../transport/endpoint.ts';
-import { parameterOf, preferred, type Weighted } from '../../transport/negotiation.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NEGOTIATED_HEADERS } from '../management-errors.ts';
 import type { Operation } from '../operations.ts';

@@ -1,6 +1,5 @@
+import { type Exchange, HttpProblem, type Reply } from '@portico/transport';
 import type { EffectiveOption } from '../../config/options-table.ts';
-import type { Exchange, Reply } from '../../transport/endpoint.ts';
-import { HttpProblem } from '../../transport/problem.ts';
 import { describeEnvironment, describeProperty, type Environment } from '../environment.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply, NOT_FOUND } from '../management-errors.ts';

@@ -1,3 +1,4 @@
+import { type ExchangeLog, HttpProblem, type RecordedExchange } from '@portico/transport';
 import type { SecretTexts } from '../../core/redaction.ts';
 import {
   HISTORY_WINDOWS,
@@ -6,8 +7,6 @@ import {
   type TailedRequest,
 } from '../../telemetry/history.ts';
 import type { LogTail } from '../../telemetry/loggers.ts';
-import { HttpProblem } from '../../transport/problem.ts';
-import type { ExchangeLog, RecordedExchange } from '../../transport/records.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply, jsonTextReply } from '../management-errors.ts';
 import { isSecretName, maskText } from '../masking.ts';

@@ -1,8 +1,7 @@
+import { HttpProblem, requestFields } from '@portico/transport';
 import { isThenable } from '../../core/maybe-promise.ts';
 import type { ListedRoute } from '../../http/records.ts';
 import { type EventLoopReading, EventLoopWindows } from '../../telemetry/runtime.ts';
-import { HttpProblem } from '../../transport/problem.ts';
-import { requestFields } from '../../transport/request-events.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonReply } from '../management-errors.ts';
 import { formatDuration } from './recent.ts';

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
+import { DEFAULT_RESULT_LIMITS, Operation, type ResultLimits } from '@portico/graphql-plans';
 import {
   buildSchema,
   type ExecutionResult,
@@ -18,8 +19,6 @@ import {
   parse,
 } from 'graphql';
 import { Turns } from '../../../src/core/turns.ts';
-import { Operation } from '../../../src/graphql-plans/operation.ts';
-import { DEFAULT_RESULT_LIMITS, type ResultLimits } from '../../../src/graphql-plans/results.ts';
 
 /** What resolvers get: they note here what was called. */
 export interface Context {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { createListener } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import {
   type GraphQLFieldConfig,
@@ -14,7 +15,6 @@ import { graphql } from '../../../src/graphql/graphql.ts';
 import { graphqlErrors } from '../../../src/graphql/graphql-errors.ts';
 import { openLog } from '../../../src/telemetry/log.ts';
 import { Metrics } from '../../../src/telemetry/metrics.ts';
-import { createListener } from '../../../src/transport/server/listener.ts';
 import { captureLog } from '../../support/log-capture.ts';
 import { warmUp } from '../../support/warm-up.ts';
 

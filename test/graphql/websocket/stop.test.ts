@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { createListener, type Listener } from '@portico/transport';
 import { GraphQLObjectType, GraphQLSchema, GraphQLString } from 'graphql';
 import { createClient } from 'graphql-ws';
 import { pino } from 'pino';
 import { WebSocket } from 'ws';
 import { graphql } from '../../../src/graphql/graphql.ts';
 import { graphqlErrors } from '../../../src/graphql/graphql-errors.ts';
-import { createListener, type Listener } from '../../../src/transport/server/listener.ts';
 import { within } from '../../support/running-time.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { ask, openDoor } from '../support/door.ts';

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import fastify from 'fastify';
+import { BodyBudget, setBodyBudget } from '../../../packages/transport/body/body-budget.ts';
 import { graphql } from '../../../src/graphql/graphql.ts';
 import { usersSchema } from '../../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../../src/relations/events.ts';
 import { MemoryUserStore } from '../../../src/relations/memory-user-store.ts';
-import { BodyBudget, setBodyBudget } from '../../../src/transport/body/body-budget.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { connectSocket, openSocket } from '../support/socket-client.ts';
 

@@ -1,12 +1,16 @@
 import { setImmediate as tick } from 'node:timers/promises';
+import {
+  addEndpoint,
+  createListener,
+  type Endpoint,
+  type Exchange,
+  HttpProblem,
+  type Reply,
+  readRawBodies,
+} from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
+import { FastExchange } from '../../../packages/transport/fast-path/fast-exchange.ts';
 import { openLog } from '../../../src/telemetry/log.ts';
-import { readRawBodies } from '../../../src/transport/body/request-body.ts';
-import type { Endpoint, Exchange, Reply } from '../../../src/transport/endpoint.ts';
-import { FastExchange } from '../../../src/transport/fast-path/fast-exchange.ts';
-import { addEndpoint } from '../../../src/transport/fastify.ts';
-import { HttpProblem } from '../../../src/transport/problem.ts';
-import { createListener } from '../../../src/transport/server/listener.ts';
 import { captureLog, type LogCapture } from '../../support/log-capture.ts';
 import { idsIn } from './corpus.ts';
 import type { FuzzedDoor } from './fuzz.ts';

@@ -1,0 +1,139 @@
+import { type GraphQLLeafType, type GraphQLResolveInfo, locatedError, responsePathAsArray } from 'graphql';
+import { isThenable, type MaybePromise } from '../../src/core/maybe-promise.ts';
+import { completeAsyncList, completeList } from './complete-list.ts';
+import { completeAbstract, completeObject } from './complete-object.ts';
+import type { FieldPlan, OutputPlan } from './plans.ts';
+import type { JsonList } from './results.ts';
+import type { Path, Run } from './run.ts';
+
+/**
+ * The info of the field that a value belongs to. It is there for a field with a resolver and for one whose values a type
+ * is asked about, see `FieldPlan.needsInfo`.
+ */
+type Info = GraphQLResolveInfo | undefined;
+
+/**
+ * Completes a value or a promise of one. A failure makes only this value null where null is allowed. Promises are waited
+ * for as GraphQL.js does, microtask for microtask: that decides which of several errors a result holds.
+ */
+export function settle(
+  run: Run,
+  field: FieldPlan,
+  info: Info,
+  output: OutputPlan,
+  path: Path,
+  value: unknown,
+): unknown {
+  if (isThenable(value)) return settleLater(run, field, info, output, path, value);
+  try {
+    const completed = complete(run, field, info, output, path, value);
+    return completed instanceof Promise
+      ? completed.then(undefined, (error: unknown) => fail(run, field, output, path, error))
+      : completed;
+  } catch (error) {
+    return fail(run, field, output, path, error);
+  }
+}
+
+async function settleLater(
+  run: Run,
+  field: FieldPlan,
+  info: Info,
+  output: OutputPlan,
+  path: Path,
+  promise: PromiseLike<unknown>,
+): Promise<unknown> {
+  try {
+    const value = await promise;
+    run.checkUnfinished();
+    const completed = complete(run, field, info, output, path, value);
+    // Waited for only when it is a promise: each wait is a microtask.
+    return completed instanceof Promise ? await completed : completed;
+  } catch (error) {
+    return fail(run, field, output, path, error);
+  }
+}
+
+/** Records the error where null is allowed; else throws it, so that the enclosing value fails. */
+export function fail(run: Run, field: FieldPlan, output: OutputPlan, path: Path, error: unknown): null {
+  // Nothing can be saved of a result that is too large.
+  if (run.budget.exceeded !== undefined) throw run.budget.exceeded;
+  const located = locatedError(error, field.nodes, responsePathAsArray(path));
+  if (output.nonNull && run.propagatesErrors) throw located;
+  run.add(located, path);
+  return null;
+}
+
+function complete(
+  run: Run,
+  field: FieldPlan,
+  info: Info,
+  output: OutputPlan,
+  path: Path,
+  value: unknown,
+): unknown {
+  if (value instanceof Error) throw value;
+  if (value === null || value === undefined) {
+    if (!output.nonNull) return null;
+    throw new TypeError(`Cannot return null for non-nullable field ${nameOf(field)}.`);
+  }
+  switch (output.kind) {
+    case 'leaf':
+      return output.takesText && typeof value === 'string' ? value : completeLeaf(output.type, value);
+    case 'list':
+      return completeItems(run, field, info, output.item, path, value);
+    case 'object':
+      return completeObject(run, field, info, output.type, path, value);
+    case 'abstract':
+      return completeAbstract(run, field, info, output.type, path, value);
+  }
+}
+
+/** Throws a plain error, whatever the type throws: a value that does not fit is the program's fault. */
+function completeLeaf(type: GraphQLLeafType, value: unknown): unknown {
+  let completed: unknown;
+  try {
+    completed = type.coerceOutputValue(value);
+  } catch (cause) {
+    throw new TypeError(`A value does not fit the type ${type}`, { cause });
+  }
+  if (completed === null || completed === undefined) {
+    throw new TypeError(
+      `Expected \`${type}.coerceOutputValue()\` to return non-nullable value, returned: ${completed}`,
+    );
+  }
+  return completed;
+}
+
+function completeItems(
+  run: Run,
+  field: FieldPlan,
+  info: Info,
+  item: OutputPlan,
+  path: Path,
+  list: unknown,
+): MaybePromise<readonly unknown[] | JsonList> {
+  const complete = (value: unknown, index: number) => {
+    return settle(run, field, info, item, { prev: path, key: index, typename: undefined }, value);
+  };
+  if (isAsyncIterable(list)) return completeAsyncList(run, list, complete);
+  if (!isIterable(list)) {
+    throw new TypeError(`Expected Iterable, but did not find one for field "${nameOf(field)}".`);
+  }
+  return completeList(run, list, complete, field.isPlain);
+}
+
+/** Text is no list, and neither is a function, unless it is asynchronous. */
+function isIterable(value: unknown): value is Iterable<unknown> {
+  return (
+    typeof value === 'object' && typeof (value as Iterable<unknown> | null)?.[Symbol.iterator] === 'function'
+  );
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof (value as AsyncIterable<unknown> | null)?.[Symbol.asyncIterator] === 'function';
+}
+
+function nameOf({ parent, name }: FieldPlan): string {
+  return `${parent.name}.${name}`;
+}

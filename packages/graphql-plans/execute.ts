@@ -1,0 +1,185 @@
+import { type ExecutionResult, GraphQLError, type GraphQLResolveInfo, locatedError } from 'graphql';
+import type { MaybePromise } from '../../src/core/maybe-promise.ts';
+import { fail, settle } from './complete.ts';
+import type { FieldPlan, Plans, SelectionPlan } from './plans.ts';
+import { unlessAbandoned, withLists } from './results.ts';
+import { channels, type Path, Run, type RunOptions, resolveMessage, traced, track } from './run.ts';
+import type { Arguments } from './values.ts';
+
+/**
+ * Runs an operation as GraphQL's "Execution" says; the result comes at once when no resolver is asynchronous.
+ * Errors of the result are GraphQLErrors, with what the program threw as their `originalError`. Never fails.
+ */
+export function execute(options: RunOptions, plans: Plans): MaybePromise<ExecutionResult> {
+  const run = new Run(options, plans);
+  try {
+    const selection = plans.find(options.variables);
+    const data =
+      options.definition.operation === 'mutation'
+        ? executeSerially(run, selection, options.rootValue)
+        : executeFields(run, selection, options.rootValue, undefined);
+    if (!(data instanceof Promise)) return finish(run, complete(run, data));
+    const result = data
+      .then(
+        (values) => complete(run, values),
+        (error: unknown) => failOperation(run, error),
+      )
+      .then((made) => finish(run, made));
+    return unlessAbandoned(options.recipient, result, () => {
+      run.complete();
+      run.finish();
+    });
+  } catch (error) {
+    return finish(run, failOperation(run, error));
+  }
+}
+
+function complete(run: Run, data: Record<string, unknown> | null): ExecutionResult {
+  const { budget, errors } = run;
+  const isWithin = data === null || budget.isWithin();
+  run.complete();
+  if (!isWithin && budget.exceeded) return { errors: [budget.exceeded], data: null };
+  const result = errors.length > 0 ? { errors, data } : { data };
+  return budget.holdsText ? withLists(result) : result;
+}
+
+function failOperation(run: Run, error: unknown): ExecutionResult {
+  const { exceeded } = run.budget;
+  if (exceeded !== undefined) {
+    run.complete();
+    return { errors: [exceeded], data: null };
+  }
+  run.add(error instanceof GraphQLError ? error : locatedError(error, undefined, undefined));
+  return complete(run, null);
+}
+
+/** One microtask after the result is made, as in GraphQL.js: what still runs stops then. */
+function finish(run: Run, result: ExecutionResult): ExecutionResult {
+  run.finish();
+  return result;
+}
+
+type Results = Record<string, unknown>;
+type Method = (given: Arguments, context: unknown, info: GraphQLResolveInfo) => unknown;
+
+/** Runs the fields of a selection side by side. Throws, or rejects with, the error that makes all of it null. */
+export function executeFields(
+  run: Run,
+  { fields, create, bytes }: SelectionPlan,
+  source: unknown,
+  path: Path | undefined,
+): MaybePromise<Results> {
+  const { budget } = run;
+  const results = create();
+  let length = bytes;
+  let pending: string[] | undefined;
+  try {
+    for (const field of fields) {
+      const value = executeField(run, field, source, path);
+      if (typeof value === 'string') length += value.length;
+      else if (value instanceof Promise) {
+        if (pending === undefined) pending = [field.key];
+        else pending.push(field.key);
+      }
+      results[field.key] = value;
+    }
+  } catch (error) {
+    if (pending !== undefined) track(Object.values(results));
+    throw error;
+  }
+  budget.values += fields.length;
+  budget.bytes += length;
+  return pending === undefined ? results : settled(run, results, pending);
+}
+
+/** Runs the fields of a mutation one after the other. */
+function executeSerially(
+  run: Run,
+  { fields, create, bytes }: SelectionPlan,
+  source: unknown,
+): MaybePromise<Results> {
+  run.budget.values += fields.length;
+  run.budget.bytes += bytes;
+  let results: MaybePromise<Results> = create();
+  for (const field of fields) {
+    const step = (before: Results): MaybePromise<Results> => {
+      // Of what nobody waits for nothing more is begun.
+      run.checkUnfinished();
+      const value = executeField(run, field, source, undefined);
+      if (value instanceof Promise) {
+        return value.then((settledValue) => {
+          before[field.key] = settledValue;
+          return before;
+        });
+      }
+      before[field.key] = value;
+      return before;
+    };
+    results = results instanceof Promise ? results.then(step) : step(results);
+  }
+  return results;
+}
+
+async function settled({ budget }: Run, results: Results, pending: readonly string[]): Promise<Results> {
+  const values = await Promise.all(pending.map((key) => results[key]));
+  for (let index = 0; index < pending.length; index++) {
+    const value = values[index];
+    if (typeof value === 'string') budget.bytes += value.length;
+    results[pending[index] as string] = value;
+  }
+  return results;
+}
+
+function executeField(run: Run, field: FieldPlan, source: unknown, prev: Path | undefined): unknown {
+  const { output } = field;
+  let path: Path | undefined;
+  try {
+    if (field.isProperty && !run.isTraced) {
+      const value = propertyOf(source, field.name);
+      // Nearly all fields take this path.
+      if (typeof value === 'string' && output.kind === 'leaf' && output.takesText) return value;
+      path = { prev, key: field.key, typename: field.parent.name };
+      if (typeof value === 'function') {
+        const info = run.info(field, path);
+        return settle(run, field, info, output, path, callMethod(run, field, source, info));
+      }
+      const info = field.needsInfo ? run.info(field, path) : undefined;
+      return settle(run, field, info, output, path, value);
+    }
+    path = { prev, key: field.key, typename: field.parent.name };
+    const info = run.info(field, path);
+    const given = field.readArguments(run.variables);
+    const value = run.isTraced
+      ? traced(channels.resolve, resolveMessage(info, given, field.definition.resolve === undefined), () =>
+          resolve(run, field, source, given, info),
+        )
+      : resolve(run, field, source, given, info);
+    return settle(run, field, info, output, path, value);
+  } catch (error) {
+    return fail(run, field, output, path ?? { prev, key: field.key, typename: field.parent.name }, error);
+  }
+}
+
+function propertyOf(source: unknown, name: string): unknown {
+  return (typeof source === 'object' && source !== null) || typeof source === 'function'
+    ? (source as Results)[name]
+    : undefined;
+}
+
+/** Reads the property once more, as GraphQL.js does. */
+function callMethod(run: Run, field: FieldPlan, source: unknown, info: GraphQLResolveInfo): unknown {
+  const methods = source as Record<string, Method>;
+  return (methods[field.name] as Method)(field.readArguments(run.variables), run.context, info);
+}
+
+function resolve(
+  run: Run,
+  field: FieldPlan,
+  source: unknown,
+  given: Arguments,
+  info: GraphQLResolveInfo,
+): unknown {
+  return field.once && info.path.prev === undefined
+    ? run.once(field, given, info)
+    : field.resolve(source, given, run.context, info);
+}

@@ -1,0 +1,128 @@
+import { type DocumentNode, GraphQLError, Kind, type SelectionSetNode } from 'graphql';
+import type { ErrorCode } from '../../src/core/error-codes.ts';
+
+/** What a document may ask for. It is checked before validation, so that a refusal costs next to nothing. */
+export interface DocumentLimits {
+  /** Maximum tokens of the document; default 1,000. */
+  readonly maxTokens: number;
+  /** Maximum depth of its selections; default 10. Introspection is bounded by a rule of its own. */
+  readonly maxDepth: number;
+  /** Maximum aliases, those of `__typename` too; default 30. */
+  readonly maxAliases: number;
+  /** Maximum directives; default 50. */
+  readonly maxDirectives: number;
+  /** Maximum fields of the root types; default 30. */
+  readonly maxRootFields: number;
+  /** Maximum fields, those of a fragment each time it is spread; default 1,000. */
+  readonly maxFields: number;
+}
+
+/** The limits where an option sets none. */
+export const DEFAULT_LIMITS: DocumentLimits = {
+  maxTokens: 1_000,
+  maxDepth: 10,
+  maxAliases: 30,
+  maxDirectives: 50,
+  maxRootFields: 30,
+  maxFields: 1_000,
+};
+
+const RULES: readonly {
+  readonly measure: keyof Measure;
+  readonly limit: keyof DocumentLimits;
+  readonly says: (found: number) => string;
+}[] = [
+  { measure: 'depth', limit: 'maxDepth', says: (found) => `is ${found} fields deep` },
+  { measure: 'aliases', limit: 'maxAliases', says: (found) => `has ${found} aliases` },
+  { measure: 'directives', limit: 'maxDirectives', says: (found) => `has ${found} directives` },
+  { measure: 'rootFields', limit: 'maxRootFields', says: (found) => `has ${found} root fields` },
+  { measure: 'fields', limit: 'maxFields', says: (found) => `unfolds to ${found} fields` },
+];
+
+/** The limits that a parsed document passes over, fragments counted each time they are spread; none: empty. */
+export function exceededLimits(document: DocumentNode, limits: DocumentLimits): readonly GraphQLError[] {
+  const measure = measureOperations(document);
+  return RULES.filter((rule) => measure[rule.measure] > limits[rule.limit]).map(
+    (rule) =>
+      new GraphQLError(
+        `The document ${rule.says(measure[rule.measure])}; at most ${limits[rule.limit]} are allowed (${rule.limit})`,
+        { extensions: { code: 'LIMIT_EXCEEDED' satisfies ErrorCode, limit: rule.limit } },
+      ),
+  );
+}
+
+/** How much a document asks for. */
+export interface Measure {
+  readonly depth: number;
+  readonly aliases: number;
+  readonly directives: number;
+  readonly rootFields: number;
+  /** All fields, those of a fragment each time it is spread. */
+  readonly fields: number;
+}
+
+const NOTHING: Measure = { depth: 0, aliases: 0, directives: 0, rootFields: 0, fields: 0 };
+
+/**
+ * Measures the largest operation of a document. Every fragment is measured once and counts wherever it is spread,
+ * so the work is linear in the document however much it unfolds. A cycle counts as nothing: validation refuses it.
+ */
+export function measureOperations(document: DocumentNode): Measure {
+  const fragments = new Map<string, { readonly set: SelectionSetNode; readonly directives: number }>();
+  for (const node of document.definitions) {
+    if (node.kind !== Kind.FRAGMENT_DEFINITION) continue;
+    fragments.set(node.name.value, { set: node.selectionSet, directives: node.directives?.length ?? 0 });
+  }
+  const known = new Map<string, Measure>();
+
+  function ofFragment(name: string): Measure {
+    const measured = known.get(name);
+    if (measured !== undefined) return measured;
+    const fragment = fragments.get(name);
+    if (fragment === undefined) return NOTHING;
+    known.set(name, NOTHING);
+    const inner = ofSelections(fragment.set);
+    const measure = { ...inner, directives: inner.directives + fragment.directives };
+    known.set(name, measure);
+    return measure;
+  }
+
+  function ofSelections({ selections }: SelectionSetNode): Measure {
+    let { depth, aliases, directives, rootFields, fields } = NOTHING;
+    for (const node of selections) {
+      directives += node.directives?.length ?? 0;
+      if (node.kind === Kind.FIELD) {
+        const inner = node.selectionSet === undefined ? NOTHING : ofSelections(node.selectionSet);
+        const introspection = node.name.value === '__schema' || node.name.value === '__type';
+        depth = Math.max(depth, 1 + (introspection ? 0 : inner.depth));
+        aliases += inner.aliases + (node.alias === undefined ? 0 : 1);
+        directives += inner.directives;
+        rootFields += 1;
+        fields += 1 + inner.fields;
+      } else {
+        const inner =
+          node.kind === Kind.FRAGMENT_SPREAD ? ofFragment(node.name.value) : ofSelections(node.selectionSet);
+        depth = Math.max(depth, inner.depth);
+        aliases += inner.aliases;
+        directives += inner.directives;
+        rootFields += inner.rootFields;
+        fields += inner.fields;
+      }
+    }
+    return { depth, aliases, directives, rootFields, fields };
+  }
+
+  let largest = NOTHING;
+  for (const node of document.definitions) {
+    if (node.kind !== Kind.OPERATION_DEFINITION) continue;
+    const inner = ofSelections(node.selectionSet);
+    largest = {
+      depth: Math.max(largest.depth, inner.depth),
+      aliases: Math.max(largest.aliases, inner.aliases),
+      directives: Math.max(largest.directives, inner.directives + (node.directives?.length ?? 0)),
+      rootFields: Math.max(largest.rootFields, inner.rootFields),
+      fields: Math.max(largest.fields, inner.fields),
+    };
+  }
+  return largest;
+}

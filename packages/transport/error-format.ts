@@ -1,0 +1,114 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import { ERROR_CODES } from '../../src/core/error-codes.ts';
+import type { Reply } from './endpoint.ts';
+import { send } from './fastify-exchange.ts';
+import { handlesStrictly, parseAccept, STRICT_APPLIED } from './negotiation.ts';
+import { HttpProblem, reasonPhrase, toProblem } from './problem.ts';
+import { requestFields } from './request-events.ts';
+
+/** The media type of problem details in JSON (RFC 9457). */
+export const PROBLEM_TYPE = 'application/problem+json';
+
+/** Whether an Accept header names problem details. Ranges do not count: `*\/*` is what a client sends that knows none. */
+function takesProblems(accept: string | undefined): boolean {
+  if (accept === undefined || !/problem\+json/i.test(accept)) return false;
+  const { weight, specificity } = parseAccept(accept)(PROBLEM_TYPE);
+  return weight > 0 && specificity === 2;
+}
+
+/**
+ * A refusal as problem details: the title is what its code means, the detail what was wrong this time, and `errors` has
+ * each reason where there are several or one can be pointed to.
+ */
+function problemDetails({ code, message, reasons }: HttpProblem, status: number): string {
+  return JSON.stringify({
+    type: `urn:problem-type:portico:${code}`,
+    title: titleOf(code) ?? reasonPhrase(status),
+    status,
+    detail: message,
+    code,
+    errors: reasons.length === 0 ? undefined : reasons,
+  });
+}
+
+/** Codes of Fastify and Node are in no catalogue. */
+function titleOf(code: string): string | undefined {
+  const known: Readonly<Record<string, { readonly text: string }>> = ERROR_CODES;
+  return Object.hasOwn(known, code) ? known[code]?.text : undefined;
+}
+
+/** How a door writes a refusal for clients that do not ask for problem details: its content type and body. Pure; one per door. */
+export interface ErrorFormat {
+  readonly contentType: string;
+  /** Further header fields of every refusal, by name in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+  body(problem: HttpProblem, request: { readonly method: string; readonly url: string } | undefined): string;
+  /** The status that the contract gives a refusal in place of HTTP's own, unless the client prefers strict handling. */
+  contractStatus?(problem: HttpProblem, request: { readonly method: string }): number | undefined;
+}
+
+/** What a refusal is written for. */
+interface RefusedRequest {
+  readonly id: string;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<IncomingHttpHeaders>;
+  readonly log: Pick<FastifyBaseLogger, 'error' | 'debug'>;
+}
+
+/**
+ * The reply to an error, with its code in `x-error-code`: in the door's format, or as problem details for a client that
+ * accepts them. A failure of ours is logged with the request's id, a refusal at debug.
+ */
+export function refusal(format: ErrorFormat, error: unknown, request: RefusedRequest): Reply {
+  const problem = toProblem(error);
+  const { code } = problem;
+  const bent = format.contractStatus?.(problem, request) ?? problem.status;
+  const isStrict = bent !== problem.status && handlesStrictly(request);
+  const status = isStrict ? problem.status : bent;
+  note(error, problem, status, request);
+  const headers = {
+    ...format.headers,
+    ...problem.headers,
+    'x-error-code': code,
+    ...(isStrict ? STRICT_APPLIED : {}),
+  };
+  if (!takesProblems(request.headers.accept)) {
+    return { status, type: format.contentType, body: format.body(problem, request), headers };
+  }
+  const vary = isStrict ? 'accept, prefer' : 'accept';
+  const body = problemDetails(problem, status);
+  return { status, type: PROBLEM_TYPE, body, headers: { ...headers, vary } };
+}
+
+/** Logs a failure as an error and a refusal at debug. */
+function note(error: unknown, problem: HttpProblem, status: number, request: RefusedRequest): void {
+  const { method, url, log } = request;
+  const entry = requestFields(request);
+  // Under load a refusal is no failure, and an entry for each would be load too.
+  const isBusy = error instanceof HttpProblem && error.headers['retry-after'] !== undefined;
+  if (status >= 500 && !isBusy) {
+    log.error({ ...entry, err: error }, 'request failed');
+    return;
+  }
+  // Without the query, which may hold secrets.
+  const [path] = url.split('?', 1);
+  const { code } = problem;
+  log.debug({ ...entry, method, path, status, code, reason: reasonOf(problem) }, 'request refused');
+}
+
+/** What Fastify or Node refused has its reason in the cause. */
+function reasonOf({ message, cause }: HttpProblem): string {
+  return cause instanceof Error ? cause.message : message;
+}
+
+/** Answers a request of Fastify's with the refusal. */
+export function sendProblem(
+  format: ErrorFormat,
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  return send(reply, refusal(format, error, request));
+}

@@ -1,0 +1,393 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyBaseLogger } from 'fastify';
+import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
+import { type BodyBudget, busy } from '../body/body-budget.ts';
+import type { KnownCaller } from '../caller.ts';
+import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
+import { type ErrorFormat, refusal } from '../error-format.ts';
+import { onDeparture, withVary } from '../fastify-exchange.ts';
+import type { Forwarding, OwnHosts } from '../hosts.ts';
+import { bodyTooLarge } from '../problem.ts';
+import type { ExchangeRecorder } from '../records.ts';
+import { LARGE_REPLY, type ReplyBudget, takenBy } from '../reply/reply-budget.ts';
+import {
+  dropPieces,
+  isPieces,
+  type Pieces,
+  type PiecewiseReply,
+  SOURCE_FAILED,
+  takenPieces,
+} from '../reply/reply-pieces.ts';
+import {
+  isAudited,
+  type OnRefused,
+  type ReplyRecorder,
+  type RequestSpan,
+  type RequestTracing,
+  requestFields,
+  type TracedRequest,
+} from '../request-events.ts';
+import type { Connections, Leased } from '../server/connections.ts';
+import type { FastConnection } from './fast-connection.ts';
+import type { PlainRequest } from './plain-request.ts';
+import { isChunked, type ReplyHeads } from './reply-heads.ts';
+
+/** What all exchanges of a door share. */
+export interface FastExchangeOptions {
+  /** The format of refusals. */
+  readonly errors: ErrorFormat;
+  /** Fastify's own logger, whose level can be changed. */
+  readonly log: FastifyBaseLogger;
+  readonly heads: ReplyHeads;
+  readonly connections: Connections;
+  readonly bodyBudget: BodyBudget;
+  readonly replyBudget: ReplyBudget;
+  /** The id of the next request. */
+  nextId(): string;
+  readonly scheme: 'http' | 'https';
+  /** What trusted proxies say of a request. */
+  readonly forwarding: Forwarding;
+  readonly onRefused: OnRefused | undefined;
+  readonly tracing: RequestTracing | undefined;
+  /** The names of the door that requests may ask for; undefined for any. */
+  ownHosts(): OwnHosts | undefined;
+  /** Whether each reply closes its connection. */
+  isDraining(): boolean;
+  /** Where exchanges are recorded, if they are. */
+  recorder(): ExchangeRecorder | undefined;
+}
+
+/** A route as the fast path runs it. */
+export interface FastRoute {
+  readonly endpoint: Endpoint;
+  /** Counts and times the replies of the route. */
+  readonly record: ReplyRecorder | undefined;
+  /** The template of its path. */
+  readonly url: string;
+  /** Whether its path ends with a parameter. */
+  readonly hasParam: boolean;
+}
+
+const NO_BODY = Buffer.alloc(0);
+const NO_QUERY = Object.freeze({});
+
+/** A request that the fast path answers. */
+export class FastExchange implements Exchange, Leased, PiecewiseReply, TracedRequest {
+  readonly id: string;
+  readonly param: string;
+  readonly #connection: FastConnection<FastRoute>;
+  readonly #request: PlainRequest;
+  /** The bytes of the request, until it is answered. */
+  #chunk: Buffer;
+  /** What of them counts as a body now. */
+  #bodyHeld = 0;
+  readonly #route: FastRoute;
+  readonly #options: FastExchangeOptions;
+  readonly #began = performance.now();
+  caller: KnownCaller | undefined;
+  #onClose: (() => void) | undefined;
+  #span: RequestSpan | undefined;
+  #replied = false;
+  #isCancelled = false;
+  #added: Reply['headers'];
+
+  /** `chunk` holds the bytes of the request and nothing else. */
+  constructor(
+    connection: FastConnection<FastRoute>,
+    request: PlainRequest,
+    route: FastRoute,
+    chunk: Buffer,
+    options: FastExchangeOptions,
+  ) {
+    this.id = options.nextId();
+    this.param = route.hasParam ? request.url.slice(request.url.lastIndexOf('/') + 1) : '';
+    this.#connection = connection;
+    this.#request = request;
+    this.#chunk = chunk;
+    this.#route = route;
+    this.#options = options;
+  }
+
+  get method(): string {
+    return this.#request.method;
+  }
+
+  get route(): string {
+    return this.#route.url;
+  }
+
+  get target(): string {
+    return this.#request.url;
+  }
+
+  get scheme(): 'http' | 'https' {
+    return this.#options.scheme;
+  }
+
+  get client(): string {
+    return this.#options.forwarding.client(this.#connection.socket.remoteAddress, this.#request.headers);
+  }
+
+  get host(): string {
+    return this.#options.forwarding.host(this.#connection.socket.remoteAddress, this.#request.headers);
+  }
+
+  get headers(): Readonly<IncomingHttpHeaders> {
+    return this.#request.headers;
+  }
+
+  get contentType(): string | null {
+    return this.#request.contentType;
+  }
+
+  get query(): Exchange['query'] {
+    return NO_QUERY;
+  }
+
+  get body(): Buffer {
+    return this.#route.endpoint.bodyLimit === 0 ? NO_BODY : this.#chunk.subarray(this.#request.head.length);
+  }
+
+  get log(): FastifyBaseLogger {
+    return this.#options.log;
+  }
+
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    const added = this.#added;
+    this.#added = added === undefined ? headers : { ...added, ...withVary(added.vary, headers) };
+  }
+
+  onClose(listener: () => void): void {
+    if (this.#isCancelled) {
+      listener();
+      return;
+    }
+    const before = this.#onClose;
+    this.#onClose =
+      before === undefined
+        ? listener
+        : () => {
+            before();
+            listener();
+          };
+  }
+
+  onLeave(listener: () => void): () => void {
+    return onDeparture(this.#connection.socket, (close) => this.onClose(close), listener);
+  }
+
+  taken(): number {
+    return takenBy(this.#connection.socket);
+  }
+
+  whenTaken(): MaybePromise<void> {
+    return this.#connection.whenTaken();
+  }
+
+  cut(): void {
+    this.#connection.cut();
+  }
+
+  onFailure(error: unknown): void {
+    this.log.warn({ ...requestFields(this), err: error }, SOURCE_FAILED);
+  }
+
+  cancel(): void {
+    this.#isCancelled = true;
+    this.#span?.end(0);
+    this.#close();
+  }
+
+  /** Runs the endpoint and replies. Never throws. */
+  run(): void {
+    this.#connection.lease(this);
+    this.#span = this.#options.tracing?.begin(this);
+    if (this.#span === undefined) this.#answer();
+    else this.#span.run(() => this.#answer());
+  }
+
+  #answer(): void {
+    const { endpoint } = this.#route;
+    const { bodyLimit } = endpoint;
+    const bodyLength = bodyLimit === 0 ? 0 : this.#chunk.length - this.#request.head.length;
+    try {
+      // It is there already, but credentials are judged first.
+      if (bodyLength > 0 && this.#options.bodyBudget.take(bodyLength, this)) this.#bodyHeld = bodyLength;
+      const admitted = endpoint.admit?.(this, Math.min(bodyLength, bodyLimit));
+      if (admitted instanceof Promise) {
+        admitted.then(
+          () => this.#handle(bodyLength),
+          (error: unknown) => this.#fail(error),
+        );
+      } else this.#handle(bodyLength);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #handle(bodyLength: number): void {
+    // The client has left while it was admitted.
+    if (this.#isCancelled) {
+      this.#dropBody();
+      return;
+    }
+    const { endpoint } = this.#route;
+    try {
+      if (bodyLength > endpoint.bodyLimit) throw bodyTooLarge();
+      // Fastify closes the connection whenever it cannot read a body.
+      if (bodyLength !== this.#bodyHeld) throw busy({ connection: 'close' });
+      const answer = endpoint.handle(this);
+      if (answer instanceof Promise) {
+        answer.then(
+          (reply) => this.#settle(reply),
+          (error: unknown) => this.#fail(error),
+        );
+      } else this.#send(answer);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #noteRefusal(status: number, code = ''): void {
+    const { id, client, method, target, headers } = this;
+    const caller = this.caller?.name;
+    this.#options.onRefused?.({ id, client, method, target, headers, status, code, caller });
+  }
+
+  #settle(reply: Reply): void {
+    try {
+      this.#send(reply);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #send(reply: Reply): void {
+    const { status, body, headers } = reply;
+    if (isPieces(body)) {
+      // The pieces may be made from the request's body, which is held until the last one.
+      if (!this.#isCancelled) {
+        void this.#sendPieces(reply, body);
+        return;
+      }
+      this.#dropBody();
+      dropPieces(body);
+      return;
+    }
+    this.#dropBody();
+    if (this.#replied || this.#isCancelled) return;
+    if (isAudited(status)) this.#noteRefusal(status, headers?.['x-error-code']);
+    const length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    this.#options.replyBudget.take(length, this);
+    const { head, isLast } = this.#begin(reply, length);
+    const connection = this.#connection;
+    connection.reply(head, body, isLast, () => this.#recordReply(status, head));
+    // Behind bytes that the client has not read even a small reply waits.
+    if (length < LARGE_REPLY && connection.socket.writableLength > 0) {
+      this.#options.replyBudget.open(this).add(length);
+    }
+  }
+
+  /** Sends a reply that is made while it is sent. Never rejects. */
+  async #sendPieces(reply: Reply, body: Pieces): Promise<void> {
+    const connection = this.#connection;
+    const pieces = takenPieces(body, this, this.#options.replyBudget);
+    try {
+      let step = await pieces.next();
+      if (this.#isCancelled) return;
+      const { head, isLast } = this.#begin(reply, undefined);
+      const chunked = isChunked({ contentLength: undefined, headers: reply.headers });
+      let before = head;
+      for (; step.done !== true; step = await pieces.next()) {
+        connection.writePiece(before, step.value, chunked);
+        before = '';
+      }
+      const end = before + (chunked ? '0\r\n\r\n' : '');
+      // The client may have closed its half behind the request meanwhile.
+      connection.endPieces(end, isLast || connection.isLast, () => this.#recordReply(reply.status, head));
+    } catch (error) {
+      if (this.#replied) connection.cut();
+      else this.#fail(error);
+    } finally {
+      this.#dropBody();
+      void pieces.return();
+    }
+  }
+
+  /** The head of the reply, with which it begins, and whether the connection closes behind it. */
+  #begin({ status, type, headers }: Reply, contentLength: number | undefined) {
+    const closes = this.#options.isDraining() || this.#connection.isLast;
+    const parts = {
+      status,
+      id: this.id,
+      contentType: type,
+      contentLength,
+      added: this.#added,
+      headers,
+      closes,
+    };
+    const head = this.#options.heads.head(parts);
+    this.#replied = true;
+    return { head, isLast: closes || headers?.connection === 'close' };
+  }
+
+  #recordReply(status: number, head: string): void {
+    this.#close();
+    const { method, headers, url, contentType } = this.#request;
+    const duration = performance.now() - this.#began;
+    this.#span?.end(status);
+    this.#route.record?.(method, status, duration);
+    this.#options.recorder()?.record({
+      id: this.id,
+      client: this.#connection.socket.remoteAddress ?? '',
+      endedAt: Date.now(),
+      duration,
+      method,
+      scheme: this.#options.scheme,
+      host: headers.host ?? '',
+      target: url,
+      requestHeaders: headers,
+      contentType,
+      status,
+      responseHeaders: () => parseReplyHead(head),
+    });
+  }
+
+  #fail(error: unknown): void {
+    const { id, log, method, headers } = this;
+    try {
+      this.#send(refusal(this.#options.errors, error, { id, log, method, headers, url: this.#request.url }));
+    } catch (cause) {
+      // Nobody above could answer any more.
+      log.error({ ...requestFields(this), err: cause }, 'refusal failed, connection cut');
+      this.#dropBody();
+      this.#connection.cut();
+    }
+  }
+
+  /** The endpoint has answered, or is not asked any more. */
+  #dropBody(): void {
+    if (this.#bodyHeld === 0) return;
+    this.#options.bodyBudget.release(this.#bodyHeld);
+    this.#bodyHeld = 0;
+    this.#chunk = NO_BODY;
+  }
+
+  /** Calls the listeners, once: a client that is gone may still be given a stream. */
+  #close(): void {
+    const onClose = this.#onClose;
+    this.#onClose = undefined;
+    onClose?.();
+  }
+}
+
+/** The header fields of a reply's head by name, without those that Node adds: Date and what follows it. */
+function parseReplyHead(head: string): Readonly<Record<string, string>> {
+  const [, ...lines] = head.slice(0, head.indexOf('\r\nDate: ')).split('\r\n');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const colon = line.indexOf(': ');
+      return [line.slice(0, colon), line.slice(colon + 2)];
+    }),
+  );
+}

@@ -1,0 +1,216 @@
+import type { Socket } from 'node:net';
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
+import type { MaybePromise } from '../../src/core/maybe-promise.ts';
+import type { KnownCaller } from './caller.ts';
+import type { Endpoint, Exchange, Reply } from './endpoint.ts';
+import { isPieces, readablePieces } from './reply/reply-pieces.ts';
+
+const NO_BODY = Buffer.alloc(0);
+
+/** A request that Fastify brought. */
+export class FastifyExchange implements Exchange {
+  readonly request: FastifyRequest;
+  readonly contentType: string | null;
+  caller: KnownCaller | undefined;
+  readonly #reply: FastifyReply;
+  readonly #param: string | undefined;
+  #releaseBody: (() => void) | undefined;
+  #isHandled = false;
+
+  /** `param` is the name of the route's last parameter, if it ends with one. */
+  constructor(request: FastifyRequest, reply: FastifyReply, param: string | undefined) {
+    this.request = request;
+    this.contentType = request.headers['content-type'] ?? null;
+    this.#reply = reply;
+    this.#param = param;
+  }
+
+  get id(): string {
+    return this.request.id;
+  }
+
+  get method(): string {
+    return this.request.method;
+  }
+
+  get target(): string {
+    return this.request.originalUrl;
+  }
+
+  get client(): string {
+    return this.request.ip ?? '';
+  }
+
+  get host(): string {
+    return this.request.host;
+  }
+
+  get headers(): Exchange['headers'] {
+    return this.request.headers;
+  }
+
+  get param(): string {
+    if (this.#param === undefined) return '';
+    return (this.request.params as Readonly<Record<string, string>>)[this.#param] ?? '';
+  }
+
+  get query(): Exchange['query'] {
+    return this.request.query as Exchange['query'];
+  }
+
+  get body(): Buffer {
+    const { body } = this.request;
+    return Buffer.isBuffer(body) ? body : NO_BODY;
+  }
+
+  /** Calls `release` once the body is not held any more: the client is gone or answered, and no endpoint works on it. */
+  holdBody(release: () => void): void {
+    this.#releaseBody = release;
+    this.onClose(() => {
+      if (!this.#isHandled) this.#release();
+    });
+  }
+
+  /** Lets go of the body before the reply ends. */
+  dropBody(): void {
+    this.request.body = undefined;
+    this.#release();
+  }
+
+  /** Has an endpoint answer. Throws or rejects as `Endpoint.handle`. */
+  handle(endpoint: Endpoint): MaybePromise<Reply> {
+    if (this.#releaseBody === undefined) return endpoint.handle(this);
+    const onAnswer = () => {
+      this.#isHandled = false;
+      if (this.#reply.raw.destroyed) this.#release();
+    };
+    this.#isHandled = true;
+    try {
+      const answer = endpoint.handle(this);
+      if (answer instanceof Promise) return answer.finally(onAnswer);
+      onAnswer();
+      return answer;
+    } catch (error) {
+      onAnswer();
+      throw error;
+    }
+  }
+
+  #release(): void {
+    const release = this.#releaseBody;
+    this.#releaseBody = undefined;
+    release?.();
+  }
+
+  get log(): FastifyBaseLogger {
+    return this.request.log;
+  }
+
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    addFields(this.#reply, headers);
+  }
+
+  onClose(listener: () => void): void {
+    const { raw } = this.#reply;
+    // A hook before the endpoint may take longer than the client stays.
+    if (raw.destroyed) listener();
+    else raw.once('close', listener);
+  }
+
+  onLeave(listener: () => void): () => void {
+    return onDeparture(this.request.raw.socket, (close) => this.onClose(close), listener);
+  }
+}
+
+/** Keeps Fastify from adding a charset: a content type is sent exactly as its door writes it. */
+function asIs(payload: unknown): string {
+  return payload as string;
+}
+
+/** Sends an endpoint's reply by Fastify. */
+export function send(reply: FastifyReply, { status, type, body, headers }: Reply): FastifyReply {
+  if (headers !== undefined) addFields(reply, headers);
+  if (type !== '') reply.type(type);
+  // A 304 has no body, and a length would be that of the reply without a condition.
+  if (status === 304) return reply.code(status).send();
+  return reply
+    .code(status)
+    .serializer(asIs)
+    .send(isPieces(body) ? readablePieces(body, reply) : body);
+}
+
+/** Adds header fields to a reply of Fastify's, whose Vary then names what it named before too. */
+export function addFields(reply: FastifyReply, headers: Readonly<Record<string, string>>): FastifyReply {
+  return reply.headers(withVary(reply.getHeader('vary'), headers));
+}
+
+/** Fields whose Vary names what another Vary does too. */
+export function withVary(
+  before: unknown,
+  headers: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  if (headers.vary === undefined || before === undefined) return headers;
+  return { ...headers, vary: joinVary(String(before), headers.vary) };
+}
+
+/** Both lists of a Vary, without what both have, in whatever case (RFC 9110 12.5.5). */
+function joinVary(before: string, more: string): string {
+  const names = new Map<string, string>();
+  for (const part of `${before},${more}`.split(',')) {
+    const name = part.trim();
+    const key = name.toLowerCase();
+    if (name !== '' && !names.has(key)) names.set(key, name);
+  }
+  return names.has('*') ? '*' : [...names.values()].join(', ');
+}
+
+/**
+ * How long a client that has closed its half of the connection may still wait for its reply, in milliseconds. Nearly all
+ * that close it are gone, and nothing else tells: the system acknowledges what is sent to them until it is refused.
+ */
+const GRACE = 1_000;
+
+/** What waits for the end of what a client sends: one listener at each socket, however many requests it has. */
+const waiting = new WeakMap<Socket, Set<() => void>>();
+
+/**
+ * Calls a listener once a client has left: when `onClose` tells that its reply is sent or its connection is closed, or
+ * some time after it has closed its half. Returns what takes that back.
+ */
+export function onDeparture(
+  socket: Socket,
+  onClose: (listener: () => void) => void,
+  listener: () => void,
+): () => void {
+  const listeners = listenersOf(socket);
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  const stay = () => {
+    isOver = true;
+    clearTimeout(timer);
+    listeners.delete(onEnd);
+  };
+  const leave = () => {
+    if (isOver) return;
+    stay();
+    listener();
+  };
+  const onEnd = () => {
+    timer = setTimeout(leave, GRACE);
+  };
+  if (socket.readableEnded) onEnd();
+  else listeners.add(onEnd);
+  onClose(leave);
+  return stay;
+}
+
+function listenersOf(socket: Socket): Set<() => void> {
+  const known = waiting.get(socket);
+  if (known !== undefined) return known;
+  const listeners = new Set<() => void>();
+  waiting.set(socket, listeners);
+  socket.once('end', () => {
+    for (const listener of listeners) listener();
+  });
+  return listeners;
+}

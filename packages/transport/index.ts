@@ -1,0 +1,43 @@
+export { type Arrival, BodyBudget, type BodySender, bodyBudgetOf, LARGE_SHARE } from './body/body-budget.ts';
+export { isFormType, parseFormBody, parseJsonBody, parseJsonText } from './body/parse-body.ts';
+export { readRawBodies } from './body/request-body.ts';
+export { GrowingBuffer } from './body/request-message.ts';
+export { type Caller, clientKey, KnownCaller } from './caller.ts';
+export type { Endpoint, Exchange, Reply, StreamedBodies } from './endpoint.ts';
+export { type ErrorFormat, PROBLEM_TYPE, sendProblem } from './error-format.ts';
+export { addEndpoint, exchangeOf, refuseUnrouted, setExchange, unroutedHandler } from './fastify.ts';
+export { addFields, FastifyExchange, send } from './fastify-exchange.ts';
+export { hostNameOf, OwnHosts } from './hosts.ts';
+export {
+  handlesStrictly,
+  parameterOf,
+  parseAccept,
+  parseWeightedList,
+  preferences,
+  preferred,
+  prefersEventStream,
+  prefersHtml,
+  STRICT_APPLIED,
+  takesEventStream,
+  type Weighted,
+} from './negotiation.ts';
+export { HttpProblem, reasonPhrase, toProblem } from './problem.ts';
+export { ExchangeLog, type ExchangeRecorder, type RecordedExchange } from './records.ts';
+export { EVENT_STREAM_HEADERS, type EventFormat, EventStreams, KEEP_ALIVE } from './reply/event-streams.ts';
+export { MAX_BEHIND, ReplyBudget, type SentReply, takenBy, type Unread } from './reply/reply-budget.ts';
+export { dropPieces, isPieces, replyBudgetOf } from './reply/reply-pieces.ts';
+export {
+  isAudited,
+  type OnRefused,
+  type ReplyRecorder,
+  type RequestSpan,
+  type RequestTracing,
+  requestFields,
+  type TracedRequest,
+} from './request-events.ts';
+export { noteSwitch, offeredUpgrade, takeUpgrades, type Upgrade } from './server/door-server.ts';
+export type { OnRefusedCertificate } from './server/handshakes.ts';
+export { LIMITS } from './server/limits.ts';
+export { isSecure } from './server/listen.ts';
+export { createListener, type Listener } from './server/listener.ts';
+export type { LiveCertificate } from './server/tls.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { ERROR_CODES } from './error-codes.ts';
 
-const SRC = join(import.meta.dirname, '..');
+const ROOT = join(import.meta.dirname, '../..');
 const catalogue = new Map<string, { status?: number; text: string }>(Object.entries(ERROR_CODES));
 
 /** Each place where a source gives an error its code: a member, a variable, or an argument of a constructor. */
@@ -16,9 +16,9 @@ const REFUSAL = /new HttpProblem\(\s*(\d+),\s*'([A-Z][A-Z0-9_]*)'/g;
 
 const codesIn = (text: string) => [...text.matchAll(GIVEN)].map(([, code = '']) => code);
 
-const sources = globSync('**/*.ts', { cwd: SRC })
-  .filter((file) => !file.endsWith('.test.ts') && file !== join('core', 'error-codes.ts'))
-  .map((file) => readFileSync(join(SRC, file), 'utf8'));
+const sources = globSync('{src,packages}/**/*.ts', { cwd: ROOT })
+  .filter((file) => !file.endsWith('.test.ts') && file !== join('src', 'core', 'error-codes.ts'))
+  .map((file) => readFileSync(join(ROOT, file), 'utf8'));
 
 test('every code in the sources is in the catalogue', () => {
   const given = new Set(sources.flatMap(codesIn));

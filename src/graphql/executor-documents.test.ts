@@ -5,6 +5,7 @@ import { buildSchema } from 'graphql';
 import { heapInUse } from '../../test/support/collect-garbage.ts';
 import { Metrics } from '../telemetry/metrics.ts';
 import { type GraphqlOptions, withDefaults } from './graphql.ts';
+import { operationMeters } from './operation-meters.ts';
 
 const schema = buildSchema(
   'type Query { hello: String, deep: Query, field: String, echo(text: String): String }',
@@ -13,7 +14,10 @@ const schema = buildSchema(
 /** A look-up of operations, and how often each of its results was counted. */
 function documents(options: Partial<GraphqlOptions> = {}) {
   const metrics = new Metrics();
-  const findOperation = createFindOperation(withDefaults({ schema, metrics, ...options }));
+  const findOperation = createFindOperation({
+    ...withDefaults({ schema, ...options }),
+    meters: operationMeters(metrics),
+  });
   const find = (query: string) => findOperation({ query, operationName: undefined, variables: undefined });
   const isGood = (query: string) => !('errors' in find(query));
   const messages = (query: string) => {

@@ -70,7 +70,7 @@ test('npm start and npm run portico build first when a source has changed, and o
 
 test('without the development packages npm ci goes on and npm start says what is missing', async () => {
   await using copy = await checkout();
-  await rm(join(copy.path, 'node_modules'));
+  await rm(join(copy.path, 'node_modules'), { recursive: true });
   const { stderr } = await copy.npm('run', 'prepare');
   assert.match(stderr, /^Portico: not built, because the development packages/);
   await assert.rejects(copy.npm('start'), { code: 1, stderr: /the build needs the development packages/ });

@@ -36,7 +36,9 @@ test('clients that do not read long results hold bounded memory, and others are 
   /** How many long results have been made. */
   const made = async () => {
     const text = await (await fetch(`${management}/actuator/prometheus`)).text();
-    return Number(/^graphql_operations_seconds_count\{name="long",.*\} (\d+)$/m.exec(text)?.[1] ?? 0);
+    // Whatever their outcome: on a busy machine clients that read nothing for long are cut.
+    const counts = text.matchAll(/^graphql_operations_seconds_count\{name="long",.*\} (\d+)$/gm);
+    return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
   };
   for (let i = 0; i < 3; i++) await ask(query);
   const early = await made();

@@ -120,7 +120,10 @@ async function search(database: string, level: SearchLevel, tell: (text: string)
     const { door, path, parameters, headers } = request;
     const query = new URLSearchParams(parameters.map(([name, value]) => [name, value]));
     await turns.longest();
-    const reply = await fetch(`${portico.urls[door]}${path}?${query}`, { headers });
+    // A kept connection may be closed just when a request is sent, if this process stands still for seconds.
+    const reply = await fetch(`${portico.urls[door]}${path}?${query}`, {
+      headers: { ...headers, connection: 'close' },
+    });
     await reply.arrayBuffer();
     tried.push({ request, turn: await turns.longest(), status: reply.status });
     return reply.headers.get('link');

@@ -14,8 +14,7 @@ export type {
   TypeResolvers,
   Users,
 } from './config/schema/graphql.ts';
-export type { Delivery, ReceivedDelivery } from './inbox/delivery.ts';
-export type { DeliveryHandler, HandlerContext } from './inbox/handlers.ts';
+export type { Delivery, DeliveryHandler, HandlerContext, ReceivedDelivery } from './inbox/delivery.ts';
 export type {
   DeliveryKey,
   DeliveryPredicate,

@@ -19,7 +19,7 @@ const COMMANDS: Readonly<Record<CommandName, Command>> = {
   restore: async (rest) => (await import('./cli/database.ts')).restoreCommand(rest),
   'hash-password': async (rest) => (await import('./cli/access.ts')).hashPasswordCommand(rest),
   help: async (rest) => (await import('./cli/help.ts')).helpCommand(rest),
-  version: async () => (await import('./cli/version.ts')).versionCommand(),
+  version: async () => (await import('./cli/help.ts')).versionCommand(),
 };
 
 /** Resolves to the exit code: 0 clean stop, 1 failed, 2 wrong call or configuration; each command documents others. */

@@ -15,8 +15,8 @@ const FENCES: Readonly<Record<string, readonly string[]>> = {
 /** Folders that see everything; nothing but main.ts, index.ts and they themselves import them. */
 const WIRING = ['app', 'cli'];
 const MAX_LINES = 500;
-/** Sources that one folder may hold, not counting its subfolders. */
-const MAX_SOURCES = 18;
+/** Sources that one folder may hold, not counting its subfolders and its index. */
+const MAX_SOURCES = 14;
 /** Files that still import against the direction of their folders. The list may only become shorter. */
 const AGAINST_THE_DIRECTION = new Set([
   'src/config/define-config.ts',
@@ -32,16 +32,13 @@ const AGAINST_THE_DIRECTION = new Set([
 const CYCLES = [
   'src/access/jwt.ts',
   'src/config/load-failure.ts',
-  'packages/graphql-plans/complete-object.ts',
-  'src/inbox/enqueued.ts',
+  'packages/graphql-plans/complete.ts',
   'src/inbox/inbox.ts',
   'src/management/endpoints/deliveries.ts',
   'src/management/endpoints/health.ts',
   'src/management/endpoints/info.ts',
   'src/relations/pages.ts',
   'src/rest/bulk.ts',
-  'src/rest/create-user.ts',
-  'src/rest/read-users.ts',
   'src/rest/users.ts',
   'src/sql/sqlite-inbox/append.ts',
   'src/sql/sqlite-writer/batch.ts',
@@ -172,7 +169,8 @@ test('a cycle of folders is found', () => {
 
 test(`no folder has more than ${MAX_SOURCES} sources of its own`, () => {
   const counts = new Map<string, number>();
-  for (const file of sources) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+  for (const file of sources.filter((each) => !each.endsWith('/index.ts')))
+    counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
   assert.deepEqual(
     [...counts].filter(([, count]) => count > MAX_SOURCES),
     [],

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { buildSchema, type ExecutionResult, GraphQLError, graphqlSync } from 'graphql';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../src/core/errors.ts';
-import { maskErrors } from './errors.ts';
+import { maskErrors } from './results.ts';
 
 const schema = buildSchema('type Query { field: String, list: [Item!] } type Item { field: String! }');
 

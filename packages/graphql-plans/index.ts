@@ -1,5 +1,4 @@
 export type { DocumentSource } from './documents.ts';
-export { isKind, maskErrors, maskOf } from './errors.ts';
 export { createFindOperation, type FindOperation, type Refused } from './executor.ts';
 export { DEFAULT_LIMITS, type DocumentLimits } from './limits.ts';
 export { Operation, type OperationMeters, type OperationOutcome } from './operation.ts';
@@ -7,6 +6,9 @@ export { type Batch, paramsFromBody, paramsOf, type RequestParams } from './requ
 export {
   DEFAULT_RESULT_LIMITS,
   Departure,
+  isKind,
+  maskErrors,
+  maskOf,
   type Recipient,
   type ResultLimits,
   resultText,

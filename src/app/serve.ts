@@ -7,11 +7,10 @@ import { paintedLines, paintFor, printableLines } from '../core/text.ts';
 import { MAX_LINGER } from '../telemetry/health.ts';
 import { terminalLog } from '../telemetry/log.ts';
 import { readWebhookSettings } from '../webhook/options.ts';
-import { banner, doorAddresses, networkAddress } from './banner.ts';
+import { banner, doorAddresses, networkAddress, readPackageInfo } from './banner.ts';
 import { consoleAddress } from './console.ts';
 import { closedInConsole, exposedDoors, securedBy, securityAdvice } from './door-security.ts';
 import { checkSchema } from './doors.ts';
-import { readPackageInfo } from './package-info.ts';
 import { createService, describeUnfinished, reportUnfinished, type Service } from './service.ts';
 
 /** A stop that takes longer than its own deadlines is ended, this many milliseconds after the linger. */

@@ -23,10 +23,9 @@ import { timeRequests } from '../telemetry/request-metrics.ts';
 import { addDiskMetrics, observeRuntime } from '../telemetry/runtime.ts';
 import { auditCertificates, auditRefusals, openAudit } from './audit.ts';
 import type { OpenDoor, Parts } from './context.ts';
-import { asksForCredentials, configuredSecrets } from './door-security.ts';
+import { asksForCredentials, configuredSecrets, warnOfExposedFiles } from './door-security.ts';
 import { addSetup, certificateOf } from './door-setup.ts';
 import { openApi, openGraphqlDoor, openManagementDoor, openRestDoor } from './doors.ts';
-import { warnOfExposedFiles } from './exposed-files.ts';
 import { dataFolder } from './health.ts';
 import { openWebhookDoor } from './webhook-door.ts';
 

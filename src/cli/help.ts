@@ -1,9 +1,10 @@
+import { readPackageInfo } from '../app/banner.ts';
 import { flagOf, formatDefault } from '../config/options/option.ts';
 import { doors, moduleOption, type OptionKey, optionKeys, optionOf } from '../config/options/options.ts';
 import { type Paint, paintFor, plainly } from '../core/text.ts';
 import { renamedEvents } from '../signatures/sources.ts';
 import { commands, parseCommandLine } from './command-line.ts';
-import { printPainted } from './terminal.ts';
+import { print, printPainted } from './terminal.ts';
 import { type CommandUsage, usages } from './usages.ts';
 
 /** `portico help [command]` and `--help`. Rejects with UsageError for a command that does not exist. */
@@ -168,4 +169,10 @@ function lineOf(key: OptionKey): HelpLine {
     variable: option.secret ? `${option.env}[_FILE]` : option.env,
     text: `${option.description} [${option.default === undefined ? given : `default: ${given}`}]`,
   };
+}
+
+/** `portico version` and `--version`. */
+export async function versionCommand(): Promise<number> {
+  await print(`${readPackageInfo().version}\n`);
+  return 0;
 }

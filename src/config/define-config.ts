@@ -1,4 +1,4 @@
-import type { DeliveryHandler } from '../inbox/handlers.ts';
+import type { DeliveryHandler } from '../inbox/delivery.ts';
 import type { HealthIndicator } from '../telemetry/health.ts';
 import type { Door, OptionKey, Settings } from './options/options.ts';
 import type { ApiTokensConfig, DoorSetup, HandlerSpec, ManagementUser } from './schema/code.ts';

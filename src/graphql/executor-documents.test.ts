@@ -4,8 +4,7 @@ import { createFindOperation, DEFAULT_LIMITS } from '@portico/graphql-plans';
 import { buildSchema } from 'graphql';
 import { heapInUse } from '../../test/support/collect-garbage.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { type GraphqlOptions, withDefaults } from './graphql.ts';
-import { operationMeters } from './operation-meters.ts';
+import { type GraphqlOptions, operationMeters, withDefaults } from './graphql.ts';
 
 const schema = buildSchema(
   'type Query { hello: String, deep: Query, field: String, echo(text: String): String }',

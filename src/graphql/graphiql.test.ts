@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Manifest } from '../http/pages.ts';
-import { openGraphiql } from './graphiql.ts';
+import { openGraphiql } from './graphql.ts';
 
 const script = Buffer.from('console.log("ä");\n'.repeat(100));
 const font = Buffer.from([0, 1, 2, 255]);

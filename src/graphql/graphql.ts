@@ -4,6 +4,8 @@ import {
   DEFAULT_RESULT_LIMITS,
   type DocumentLimits,
   type DocumentSource,
+  type OperationMeters,
+  type OperationOutcome,
   type ResultLimits,
 } from '@portico/graphql-plans';
 import {
@@ -20,8 +22,9 @@ import {
   reasonPhrase,
   refuseUnrouted,
   replyBudgetOf,
+  send,
 } from '@portico/transport';
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyPluginCallback, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { addPreflights, type CorsOptions, corsPolicy } from '../access/cors.ts';
 import type { ApiGate } from '../access/gate.ts';
@@ -29,13 +32,20 @@ import { guarded, pluginGate } from '../access/guarded.ts';
 import type { ApiOptions } from '../access/open-gate.ts';
 import type { ContextDetails } from '../config/schema/graphql.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
+import {
+  assetReplies,
+  assetsBase,
+  builtPage,
+  htmlPage,
+  type Manifest,
+  pageTags,
+  readManifest,
+} from '../http/pages.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { openGraphiql } from './graphiql.ts';
-import { graphqlErrors } from './graphql-errors.ts';
-import { operationMeters } from './operation-meters.ts';
 import { DEFAULT_WEB_SOCKET_LIMITS, type WebSocketLimits } from './operation-slots.ts';
 import {
   contextWithCaller,
+  graphqlErrors,
   RESULT_TYPES,
   RequestLifetime,
   type RunOptions,
@@ -213,4 +223,108 @@ function refuseOtherTypes(contentType: string): void {
   if (given !== undefined && !/^utf-?8$/i.test(given)) {
     throw new HttpProblem(415, 'UNSUPPORTED_CHARSET', 'The body must be UTF-8');
   }
+}
+
+/** The interactive query tool of the GraphQL door (CONTRACT.md#graphql-operations). */
+interface Graphiql {
+  /** The reply to a browser at the door's path; says how to build the tool when it is not built. */
+  readonly page: Reply;
+  /** Serves the page's files at `{path}/assets/{name}`, by GET and HEAD. */
+  readonly assets: FastifyPluginCallback;
+}
+
+/**
+ * Prepares the tool for a door at `path`, such as `/graphql`. It reads one small file; the rest is read
+ * when a browser asks. Never fails.
+ */
+export function openGraphiql(path: string, directory: URL = builtPage('graphiql')): Graphiql {
+  const manifest = readManifest(directory);
+  if (manifest === undefined) {
+    return { page: notBuiltPage(), assets: (_app, _options, done) => done() };
+  }
+  return {
+    page: graphiqlPage(path, manifest),
+    assets: graphiqlAssets(path, manifest, directory),
+  };
+}
+
+/** Serves the built files below `{path}/assets/`. */
+function graphiqlAssets(path: string, manifest: Manifest, directory: URL): FastifyPluginCallback {
+  const replyTo = assetReplies(manifest, directory);
+  const base = path.endsWith('/') ? path : `${path}/`;
+
+  return (app, _options, done) => {
+    // Only before the start can an application get a bound that it does not have.
+    replyBudgetOf(app);
+    app.route<{ Params: { name: string } }>({
+      method: ['GET', 'HEAD'],
+      url: `${base}assets/:name`,
+      handler: async (request, reply) => {
+        const found = await replyTo(request.params.name, request);
+        return found === undefined ? reply.callNotFound() : send(reply, found);
+      },
+    });
+    done();
+  };
+}
+
+const PAGE = {
+  title: 'Portico GraphQL',
+  colour: '#d60590',
+  policy: [
+    "script-src 'self'",
+    "worker-src 'self'",
+    // Monaco writes style elements and attributes at run time.
+    "style-src 'self' 'unsafe-inline'",
+    "font-src 'self'",
+  ],
+} as const;
+
+/** The page with GraphiQL for a door at `path`. */
+function graphiqlPage(path: string, manifest: Manifest): Reply {
+  const content = `<div id="graphiql"><p class="notice">Loading the query tool…</p></div>
+<noscript><p class="notice">The query tool needs JavaScript. Queries also work by POST to this URL.</p></noscript>
+`;
+  return htmlPage({ ...PAGE, head: pageTags(assetsBase(path), manifest), content });
+}
+
+/** The page instead of GraphiQL while it is not built. */
+function notBuiltPage(): Reply {
+  const content = `<h1>Portico GraphQL</h1>
+<p>The query tool is not built. Run <code>npm run build:pages</code> in Portico's folder and start again.</p>
+<p>Queries work without it: send them by POST to this URL as <code>application/json</code>.</p>
+`;
+  const head = '<style>body { margin: 3rem; font: 1rem/1.6 system-ui, sans-serif }</style>\n';
+  return htmlPage({ ...PAGE, head, content });
+}
+
+/** The meters of the GraphQL door. */
+export function operationMeters(metrics: Metrics): OperationMeters {
+  const timer = metrics.timer('graphql.operations', {
+    description:
+      'Operations that ran, by name, type and outcome (success, error, or abandoned by their clients)',
+    tags: ['name', 'type', 'outcome'],
+  });
+  const lookups = metrics.counter('graphql.documents', {
+    description: 'Documents looked up: remembered (hit), read anew (miss) or refused',
+    tags: ['result'],
+  });
+  const byResult = {
+    hit: lookups.with('result', 'hit'),
+    miss: lookups.with('result', 'miss'),
+    refused: lookups.with('result', 'refused'),
+  };
+  return {
+    operation({ name, operation }) {
+      const seriesOf = (outcome: OperationOutcome) =>
+        timer.with('name', name?.value ?? 'anonymous', 'type', operation, 'outcome', outcome);
+      const series: Partial<Record<OperationOutcome, ReturnType<typeof seriesOf>>> = {};
+      return (began, outcome) => {
+        const seconds = (performance.now() - began) / 1_000;
+        series[outcome] ??= seriesOf(outcome);
+        series[outcome].record(seconds);
+      };
+    },
+    lookup: (result) => byResult[result].increment(),
+  };
 }

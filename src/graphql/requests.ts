@@ -12,6 +12,7 @@ import {
   SharedRecipient,
 } from '@portico/graphql-plans';
 import {
+  type ErrorFormat,
   EVENT_STREAM_HEADERS,
   type EventStreams,
   type Exchange,
@@ -31,7 +32,6 @@ import type { ErrorCode } from '../core/error-codes.ts';
 import { isRecord } from '../core/json.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { refuseFromOtherSite } from '../http/cross-site.ts';
-import { graphqlErrors } from './graphql-errors.ts';
 
 /** What an operation is called with, beside its exchange. */
 interface CallDetails {
@@ -329,3 +329,10 @@ async function eventsOf(
   const source = await operation.subscribe(variables, context, exchange);
   return isStream(source) ? resultsWhileValid(source, gate, exchange) : source;
 }
+
+/** A refusal outside of any operation has the form of a GraphQL result with errors. */
+export const graphqlErrors: ErrorFormat = {
+  contentType: 'application/json; charset=utf-8',
+  body: (problem) =>
+    JSON.stringify({ errors: [{ message: problem.message, extensions: { code: problem.code } }] }),
+};

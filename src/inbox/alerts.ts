@@ -2,11 +2,10 @@ import { readObject } from '../config/schema/fields.ts';
 import { alertsSchema, deadAlertSchema } from '../config/schema/webhook.ts';
 import type { SecretResolver } from '../config/secrets.ts';
 import { isRecord } from '../core/json.ts';
-import { DeliveryIds, type NewDelivery } from './delivery.ts';
+import { ALERT_SOURCE, DeliveryIds, type NewDelivery } from './delivery.ts';
 import { PeriodicTask } from './dispatch/periodic-task.ts';
 import { type ForwardSettings, readForwards } from './forward/forward.ts';
 import type { Inbox } from './inbox.ts';
-import { ALERT_SOURCE } from './producers.ts';
 import { ALERT_MARK, ALERT_PREFIX, type DeadLetters, MAX_COUNTED } from './prune.ts';
 
 /** The target of alerts about dead letters. */

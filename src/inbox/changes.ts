@@ -5,10 +5,9 @@ import {
   type UserEvent,
   type UserEventFeed,
 } from '../relations/events.ts';
-import { DeliveryIds, type NewDelivery } from './delivery.ts';
+import { DeliveryIds, type NewDelivery, USERS_SOURCE } from './delivery.ts';
 import type { Appended, Inbox } from './inbox.ts';
 import type { JobPlan } from './job-plan.ts';
-import { USERS_SOURCE } from './producers.ts';
 import { RELAY_SIGN, type RelayPlace } from './prune.ts';
 
 /** What addresses are told of a change of a user. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { HandlerSpec } from '../config/schema/code.ts';
 import { defaultLayout, type SourceSettings } from '../signatures/sources.ts';
-import type { ClaimedJob, Delivery, DeliveryFacts, NewJob } from './delivery.ts';
+import type { ClaimedJob, Delivery, DeliveryFacts, HandlerContext, NewJob } from './delivery.ts';
 import {
   contractHandlers,
   handlerTarget,
@@ -11,7 +11,6 @@ import {
   unreachableHandlers,
   withContractHandlers,
 } from './event-names.ts';
-import type { HandlerContext } from './handlers.ts';
 
 describe('handler target', () => {
   const defaults = { concurrency: 16, timeout: 30_000, maxAttempts: 10, backoff: { base: 1, cap: 2 } };

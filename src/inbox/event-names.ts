@@ -4,6 +4,7 @@ import { parsePointer, valueAt } from '../core/json.ts';
 import { quote } from '../core/text.ts';
 import { headersOfTrace } from '../core/trace.ts';
 import { type SourceLayout, type SourceSettings, valueAtPlace } from '../signatures/sources.ts';
+import type { DeliveryHandler, HandlerLog } from './delivery.ts';
 import {
   type ClaimedJob,
   type Delivery,
@@ -14,7 +15,6 @@ import {
   type StoredDelivery,
 } from './delivery.ts';
 import type { Target } from './dispatch/target.ts';
-import type { DeliveryHandler, HandlerLog } from './handlers.ts';
 import type { ReplayPlan } from './operations.ts';
 import type { Schedule } from './schedules.ts';
 

@@ -3,10 +3,15 @@ import { describeError } from '../core/errors.ts';
 import { storedTraceFields } from '../core/trace.ts';
 import { limitedEntry } from '../telemetry/log.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { type ClaimedJob, type DeliveryFacts, eventFields, type NewDelivery } from './delivery.ts';
+import {
+  type ClaimedJob,
+  type DeliveryFacts,
+  eventFields,
+  isOwnSource,
+  type NewDelivery,
+} from './delivery.ts';
 import type { WorkerEvents } from './dispatch/worker.ts';
 import type { Appended } from './inbox.ts';
-import { isOwnSource } from './producers.ts';
 
 /** One function per business event, each feeding the log and the meters together. */
 export interface Events extends WorkerEvents, Disposable {

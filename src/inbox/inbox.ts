@@ -1,7 +1,5 @@
 import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { ClaimedJob, NewDelivery } from './delivery.ts';
-import type { EnqueuedDeliveries } from './enqueued.ts';
-import type { Marks } from './marks.ts';
 import type { AttemptTrace, DeadLetters, PruneRule, PruneStep, RelayStore } from './prune.ts';
 
 /** The result of an append. `revived`: a duplicate of a dead delivery, whose jobs are retried. */
@@ -172,4 +170,56 @@ export interface Inbox {
   size(): MaybePromise<number>;
   /** Calls a listener when another process has added work; absent where only one process uses the database. */
   onWork?(listener: () => void): Disposable;
+}
+
+/** From where to where a mark moves, in milliseconds since the epoch. */
+export interface MarkMove {
+  readonly name: string;
+  /** Where it is; 0 for one that was never set. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Marks say how far something has come that happens once for all processes, such as the deliveries of a schedule. Of
+ * several processes that move a mark from the same place, one succeeds. Fails with StoreUnavailableError.
+ */
+export interface Marks {
+  /** Where the marks with these names are; those that were never set are missing. */
+  read(names: readonly string[]): MaybePromise<ReadonlyMap<string, number>>;
+  /** Moves a mark; resolves to false when it is not at `from`. */
+  move(move: MarkMove): Promise<boolean>;
+  /** Moves a mark and stores a delivery in the same commit; undefined when the mark is not at `from`: nothing is stored. */
+  append(move: MarkMove, delivery: NewDelivery): Promise<Appended | undefined>;
+  /** The wall clock that marks follow: that of the server where there is one. It may be set back. */
+  clock(): MaybePromise<number>;
+}
+
+/** What a program has enqueued in a transaction of its own that is committed. */
+export interface Enqueued {
+  /** Its number among the enqueued ones. */
+  readonly seq: number;
+  readonly id: string;
+  readonly source: string;
+  readonly event: string;
+  readonly body: Uint8Array;
+  /** Milliseconds since the epoch. */
+  readonly receivedAt: number;
+  readonly dedupKey: string | null;
+}
+
+/** An enqueued delivery with the jobs that it gets. */
+export interface TakenDelivery {
+  readonly seq: number;
+  readonly delivery: NewDelivery;
+}
+
+/** What programs have enqueued and no service has taken in yet. Fails with StoreUnavailableError. */
+export interface EnqueuedDeliveries {
+  /** The oldest ones, a bounded number of bounded size. */
+  oldest(): MaybePromise<readonly Enqueued[]>;
+  /** Makes them deliveries; undefined for one that another process has taken. */
+  take(taken: readonly TakenDelivery[]): Promise<readonly (Appended | undefined)[]>;
+  /** Calls a listener when something may have been enqueued; absent where the engine cannot tell. */
+  onEnqueued?(listener: () => void): Disposable;
 }

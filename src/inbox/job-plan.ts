@@ -9,11 +9,11 @@ import {
   isCalled,
   type NewJob,
   parseDeliveryBody,
+  USERS_SOURCE,
 } from './delivery.ts';
 import type { Target } from './dispatch/target.ts';
 import { handlerOf } from './event-names.ts';
 import { type ForwardSettings, forwardTargetName } from './forward/forward.ts';
-import { USERS_SOURCE } from './producers.ts';
 import {
   AskedDelivery,
   type DeliveryKey,

@@ -2,9 +2,14 @@ import { Cron } from 'croner';
 import { readObject, sluggedOf } from '../config/schema/fields.ts';
 import { scheduleSchema } from '../config/schema/webhook.ts';
 import { quote } from '../core/text.ts';
-import { type DeliveryFacts, DeliveryIds, type NewDelivery, type NewJob } from './delivery.ts';
+import {
+  type DeliveryFacts,
+  DeliveryIds,
+  type NewDelivery,
+  type NewJob,
+  SCHEDULE_SOURCE,
+} from './delivery.ts';
 import type { Appended, Inbox } from './inbox.ts';
-import { SCHEDULE_SOURCE } from './producers.ts';
 
 /** The planned times of a schedule, in milliseconds since the epoch. */
 interface Timetable {

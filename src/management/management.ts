@@ -1,17 +1,20 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { builtInEndpoints } from '../config/options/endpoint-id.ts';
+import { environmentProperties } from '../config/sources.ts';
+import { KnownSecrets } from '../core/redaction.ts';
+import { HealthRegistry, Readiness } from '../telemetry/health.ts';
+import { Metrics } from '../telemetry/metrics.ts';
+import { observeRuntime } from '../telemetry/runtime.ts';
 import { auditEventsEndpoint, auditedRoutes } from './audit.ts';
 import { addConsole, servesConsole } from './console/console.ts';
-import { withDefaults } from './defaults.ts';
 import { addDiscovery } from './discovery.ts';
-import { ApiDocuments, docsEndpoint, openApiEndpoint } from './docs.ts';
 import { customEndpoint } from './endpoints/custom.ts';
 import { deliveriesEndpoint } from './endpoints/deliveries.ts';
 import { cpuProfileEndpoint, heapDumpEndpoint, threadDumpEndpoint } from './endpoints/dumps.ts';
-import { type HealthView, healthEndpoint, healthView } from './endpoints/health.ts';
-import { infoEndpoint } from './endpoints/info.ts';
+import { addProbes, type HealthView, healthEndpoint, healthView } from './endpoints/health.ts';
+import { infoEndpoint, nearestBuild } from './endpoints/info.ts';
 import { loggersEndpoint } from './endpoints/loggers.ts';
 import { metricsEndpoint } from './endpoints/metrics.ts';
-import { addProbes } from './endpoints/probes.ts';
 import { prometheusEndpoint } from './endpoints/prometheus.ts';
 import { configPropsEndpoint, envEndpoint } from './endpoints/properties.ts';
 import {
@@ -21,11 +24,12 @@ import {
   requestsEndpoint,
 } from './endpoints/recent.ts';
 import { eventLoopEndpoint, mappingsEndpoint, shutdownEndpoint } from './endpoints/runtime.ts';
-import { ManagementOptionsError } from './environment.ts';
+import { type Environment, ManagementOptionsError } from './environment.ts';
 import { exposedEndpoints, guard } from './guard.ts';
 import type { ManagementEndpoint } from './management-endpoint.ts';
 import { methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
 import { valueShower } from './masking.ts';
+import { ApiDocuments, docsEndpoint, openApiEndpoint } from './openapi/docs.ts';
 import { addRoutes, answerBeforeBody, prepareScope } from './operations.ts';
 import { basePrefix, checkCustomEndpoints, type DoorOptions, type ManagementOptions } from './options.ts';
 import { registerWithAdmin } from './spring-boot-admin.ts';
@@ -137,4 +141,53 @@ function answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const [path = ''] = request.url.split('?', 1);
   const known = !path.includes('*') && request.server.hasRoute({ method: 'GET', url: path });
   return refuse(known ? METHOD_NOT_ALLOWED : NOT_FOUND, request, reply);
+}
+
+/**
+ * The options with their defaults: the four standard endpoints and those of `endpoints` at /actuator, not secured, no
+ * values shown, the passwords of users redacted; the build of the nearest package.json, no health checks, meters of the process, the environment; ready
+ * while the application listens. What is opened here closes with `app`.
+ */
+export function withDefaults(options: ManagementOptions, app: FastifyInstance): DoorOptions {
+  const { endpoints = [], users = [] } = options;
+  return {
+    ...options,
+    basePath: options.basePath ?? '/actuator',
+    include: options.include ?? [...builtInEndpoints, ...endpoints.map(({ id }) => id)],
+    exclude: options.exclude ?? [],
+    showValues: options.showValues ?? 'never',
+    secrets: options.secrets ?? new KnownSecrets(users.map(({ password }) => password)),
+    users,
+    role: options.role,
+    build: options.build ?? nearestBuild(),
+    health: options.health ?? new HealthRegistry([]),
+    readiness: options.readiness ?? readinessOf(app),
+    metrics: options.metrics ?? processMetrics(app),
+    environment: options.environment ?? processEnvironment(process.env),
+    endpoints,
+  };
+}
+
+function readinessOf(app: FastifyInstance): Readiness {
+  const readiness = new Readiness();
+  app.addHook('onListen', async () => readiness.accept());
+  app.addHook('preClose', async () => readiness.refuse());
+  return readiness;
+}
+
+function processMetrics(app: FastifyInstance): Metrics {
+  const metrics = new Metrics({ log: app.log });
+  const runtime = observeRuntime(metrics);
+  app.addHook('onClose', async () => {
+    runtime[Symbol.dispose]();
+    metrics[Symbol.dispose]();
+  });
+  return metrics;
+}
+
+function processEnvironment(env: NodeJS.ProcessEnv): Environment {
+  return {
+    activeProfiles: env.NODE_ENV ? [env.NODE_ENV] : [],
+    propertySources: [{ name: 'systemEnvironment', properties: environmentProperties(env) }],
+  };
 }

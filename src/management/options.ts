@@ -6,17 +6,16 @@ import type { InfoPart } from '../config/options/management.ts';
 import type { EffectiveOption } from '../config/options-table.ts';
 import { type HealthGroupOptions, readEndpoints } from '../config/schema/endpoints.ts';
 import type { SecretTexts } from '../core/redaction.ts';
+import type { DoorApi } from '../http/openapi.ts';
 import type { HealthRegistry, Readiness } from '../telemetry/health.ts';
 import type { History, RequestTail } from '../telemetry/history.ts';
 import type { Loggers, LogTail } from '../telemetry/loggers.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import type { ApiSources } from './api-sources.ts';
 import type { ConsoleView } from './console/console-view.ts';
 import type { CustomEndpoint } from './endpoints/custom.ts';
 import type { DeliveriesView } from './endpoints/deliveries.ts';
-import type { Build } from './endpoints/info.ts';
-import { PROBE_PATHS } from './endpoints/probes.ts';
-import type { GitSource } from './endpoints/process.ts';
+import { PROBE_PATHS } from './endpoints/health.ts';
+import type { Build, GitSource } from './endpoints/info.ts';
 import type { Mappings } from './endpoints/runtime.ts';
 import { type Environment, ManagementOptionsError } from './environment.ts';
 import type { AccessRules, ShowValues } from './masking.ts';
@@ -111,4 +110,19 @@ export function checkCustomEndpoints(endpoints: readonly CustomEndpoint[], prefi
   const problems: string[] = [];
   readEndpoints({ value, path: 'endpoints' }, problems, [...takenEndpoints, ...probes]);
   if (problems.length > 0) throw new ManagementOptionsError(problems.join('\n'));
+}
+
+/** Another door that /openapi describes. */
+interface DescribedDoor {
+  api(): Promise<DoorApi>;
+  /** The port that it listens on; undefined while it does not. */
+  port(): number | undefined;
+}
+
+/** What /openapi describes beside the management door. */
+export interface ApiSources {
+  /** By the name of the door. */
+  readonly doors: ReadonlyMap<string, DescribedDoor>;
+  /** The schema of the GraphQL door in its definition language, if the door is open. */
+  sdl(): string | undefined;
 }

@@ -1,5 +1,4 @@
-import { DeliveryIds } from '../inbox/delivery.ts';
-import { ENQUEUE_SOURCE } from '../inbox/producers.ts';
+import { DeliveryIds, ENQUEUE_SOURCE } from '../inbox/delivery.ts';
 import { ENQUEUE_IN_POSTGRES, storable } from './postgres/text.ts';
 
 /** A delivery that a program stores in a transaction of its own. */

@@ -1,8 +1,7 @@
 // What programs import as `portico/webhook`.
 export type { HandlerSpec } from '../config/schema/code.ts';
 export type { Condition, DeliveryFilter, ForwardConfig, SourceConfig } from '../config/schema/webhook.ts';
-export type { Delivery, ReceivedDelivery } from '../inbox/delivery.ts';
-export type { DeliveryHandler, HandlerContext } from '../inbox/handlers.ts';
+export type { Delivery, DeliveryHandler, HandlerContext, ReceivedDelivery } from '../inbox/delivery.ts';
 export { backlogCheck } from '../inbox/health.ts';
 export type { ReplayPlan } from '../inbox/operations.ts';
 export type {

@@ -11,9 +11,9 @@ import type {
 } from '../config/schema/webhook.ts';
 import { createSecretResolver, type SecretResolver } from '../config/secrets.ts';
 import { type DeadAlertSettings, readDeadAlert } from '../inbox/alerts.ts';
+import type { DeliveryHandler } from '../inbox/delivery.ts';
 import { unreachableHandlers } from '../inbox/event-names.ts';
 import { type ForwardSettings, readForwards } from '../inbox/forward/forward.ts';
-import type { DeliveryHandler } from '../inbox/handlers.ts';
 import type { Inbox } from '../inbox/inbox.ts';
 import { isolationProblems } from '../inbox/isolate/isolated.ts';
 import { readSchedules, type Schedule } from '../inbox/schedules.ts';

@@ -1,10 +1,9 @@
 import { deadLetterAlerts } from '../inbox/alerts.ts';
 import { UserRelay } from '../inbox/changes.ts';
+import type { HandlerLog } from '../inbox/delivery.ts';
 import { type DeliveryFacts, type NewDelivery, type NewJob, parseDeliveryBody } from '../inbox/delivery.ts';
 import { PeriodicTask } from '../inbox/dispatch/periodic-task.ts';
-import type { Enqueued, TakenDelivery } from '../inbox/enqueued.ts';
-import type { HandlerLog } from '../inbox/handlers.ts';
-import type { Appended, Inbox } from '../inbox/inbox.ts';
+import type { Appended, Enqueued, Inbox, TakenDelivery } from '../inbox/inbox.ts';
 import type { JobPlan } from '../inbox/job-plan.ts';
 import { Scheduler } from '../inbox/schedules.ts';
 import type { UserEventFeed } from '../relations/events.ts';

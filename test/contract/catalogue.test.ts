@@ -44,7 +44,9 @@ test('every heading of the contract is cited by a MUST, and no check cites one t
 
 test('whatever cites the contract cites a heading that is there', async () => {
   let cited = 0;
-  for (const file of globSync(['{src,packages}/**/*.{ts,tsx}', 'test/**/*.ts', '*.md', 'docs/**/*.md'], { cwd: ROOT })) {
+  for (const file of globSync(['{src,packages}/**/*.{ts,tsx}', 'test/**/*.ts', '*.md', 'docs/**/*.md'], {
+    cwd: ROOT,
+  })) {
     const text = await readFile(join(ROOT, file), 'utf8');
     for (const [, heading = ''] of text.matchAll(/CONTRACT\.md#([a-z-]+)/g)) {
       cited++;

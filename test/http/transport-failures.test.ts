@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { buildSchema, GraphQLError, type GraphQLSchema } from 'graphql';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../src/core/errors.ts';
 import { graphql } from '../../src/graphql/graphql.ts';
-import { graphqlErrors } from '../../src/graphql/graphql-errors.ts';
+import { graphqlErrors } from '../../src/graphql/requests.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
 import type { DatabaseUserStore } from '../../src/relations/user-stores.ts';
 import { rest } from '../../src/rest/rest.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Marks } from '../../src/inbox/marks.ts';
+import type { Marks } from '../../src/inbox/inbox.ts';
 import type { DeliverySummary } from '../../src/inbox/operations.ts';
 import { readSchedules, Scheduler } from '../../src/inbox/schedules.ts';
 import type { Database } from '../../src/sql/database.ts';

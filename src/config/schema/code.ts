@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import * as v from 'valibot';
 import { isRecord } from '../../core/json.ts';
-import type { DeliveryHandler } from '../../inbox/handlers.ts';
+import type { DeliveryHandler } from '../../inbox/delivery.ts';
 import { SCOPE } from '../options/access.ts';
 import { type Door, doors } from '../options/options.ts';
 import { expectedPassword, isPassword, secretsSchema } from '../secret-file.ts';

@@ -6,9 +6,9 @@ import { type HandlerSpec, readHandlers } from '../../config/schema/code.ts';
 import { describeError } from '../../core/errors.ts';
 import { quote } from '../../core/text.ts';
 import { headersOfTrace, storedTraceFields } from '../../core/trace.ts';
+import type { HandlerLog, HandlerLogMethod } from '../delivery.ts';
 import { eventFields } from '../delivery.ts';
 import { deliveryOf } from '../event-names.ts';
-import type { HandlerLog, HandlerLogMethod } from '../handlers.ts';
 import { entryLength, UnreadEntries } from './isolated.ts';
 import {
   type Entry,

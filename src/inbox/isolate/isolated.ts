@@ -3,9 +3,8 @@ import { Worker } from 'node:worker_threads';
 import type { HandlerSpec } from '../../config/schema/code.ts';
 import { describeError } from '../../core/errors.ts';
 import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
-import type { ClaimedJob } from '../delivery.ts';
+import type { ClaimedJob, HandlerLog } from '../delivery.ts';
 import { AttemptError, type Target, UncountedError } from '../dispatch/target.ts';
-import type { HandlerLog } from '../handlers.ts';
 import { type Entry, errorOf, type Order, type Report, type ThreadData, thrownOf } from './messages.ts';
 
 /** Maximum threads of a handler that sets no concurrency: each takes the memory of an engine of its own. */

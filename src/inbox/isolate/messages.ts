@@ -1,6 +1,5 @@
 import { describeError } from '../../core/errors.ts';
-import type { ClaimedJob } from '../delivery.ts';
-import type { HandlerLog } from '../handlers.ts';
+import type { ClaimedJob, HandlerLog } from '../delivery.ts';
 
 /** What a thread is started with. */
 export interface ThreadData {

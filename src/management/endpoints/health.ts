@@ -1,9 +1,17 @@
 import type { Exchange, Reply } from '@portico/transport';
+import type { FastifyInstance } from 'fastify';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import type { SecretTexts } from '../../core/redaction.ts';
-import type { HealthIndicator, HealthRegistry, HealthResult, Readiness } from '../../telemetry/health.ts';
+import {
+  HEALTH_COMMAND,
+  type HealthIndicator,
+  type HealthRegistry,
+  type HealthResult,
+  type Readiness,
+} from '../../telemetry/health.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { NOT_FOUND } from '../management-errors.ts';
+import { addOperations } from '../operations.ts';
 import type { DoorOptions } from '../options.ts';
 import {
   cachedHealthReply,
@@ -120,4 +128,33 @@ function states(readiness: Readiness): readonly HealthIndicator[] {
     { name: LIVENESS_STATE, check: () => UP },
     { name: READINESS_STATE, check: () => (readiness.accepting ? UP : OUT_OF_SERVICE) },
   ];
+}
+
+/** The paths of probes, and the health groups that answer there. */
+const PROBES = { '/livez': 'liveness', '/readyz': 'readiness' } as const;
+
+/** The paths of the probes, outside the base path. */
+export const PROBE_PATHS: readonly string[] = Object.keys(PROBES);
+
+/**
+ * Adds the probes of an orchestrator: open, and outside the base path. Their clients never authenticate, so they see
+ * more than the status only where everybody does.
+ */
+export function addProbes(
+  scope: FastifyInstance,
+  { registry, readiness, groups, secrets }: HealthView,
+): void {
+  for (const [path, name] of Object.entries(PROBES)) {
+    const group = groups.get(name);
+    if (group === undefined) continue;
+    const check = registry.group(group.members);
+    const reply = cachedHealthReply({ shown: group.showDetails === 'always', secrets });
+    addOperations(scope, path, {
+      get({ headers }) {
+        const balances = path === '/readyz' && headers['user-agent'] !== HEALTH_COMMAND;
+        if (balances) readiness.probed(performance.now());
+        return whenReady(check(), (report) => reply(report, headers.accept));
+      },
+    });
+  }
 }

@@ -1,11 +1,13 @@
 import { readFileSync, realpathSync } from 'node:fs';
+import { arch, availableParallelism, release, type, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import type { InfoPart } from '../../config/options/management.ts';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
 import { jsonTextReply } from '../management-errors.ts';
 import type { DoorOptions } from '../options.ts';
-import { type GitInfo, nodeInfo, osInfo, processInfo } from './process.ts';
+import { formatDuration } from './recent.ts';
 
 /** Name and version of the program (CONTRACT.md#management-bodies). */
 export interface Build {
@@ -100,4 +102,87 @@ function readPackage(folder: string): Package | undefined {
   const { name, version } = Object(parsed) as { readonly name?: unknown; readonly version?: unknown };
   if (typeof name !== 'string' || name === '') return undefined;
   return typeof version === 'string' ? { name, version } : { name };
+}
+
+/** The commit that a program was built from, as Actuator shows it. */
+export interface GitInfo {
+  /** Absent when no branch is checked out. */
+  readonly branch?: string;
+  readonly commit: {
+    /** The first seven digits. */
+    readonly id: string;
+    /** When it was committed, in ISO 8601. */
+    readonly time?: string;
+  };
+}
+
+/** The commit, or a function that finds it; undefined when there is none. */
+export type GitSource = GitInfo | (() => MaybePromise<GitInfo | undefined>);
+
+/** Java's value of an unknown size. */
+const UNDEFINED = -1;
+
+/** This process in Actuator's shape, with V8's heap. Returns a function that describes its current state. */
+export function processInfo() {
+  const { timeZone, locale } = Intl.DateTimeFormat().resolvedOptions();
+  const always = {
+    pid: process.pid,
+    owner: owner(),
+    startTime: new Date(performance.timeOrigin).toISOString(),
+    timezone: timeZone,
+    locale,
+    workingDirectory: process.cwd(),
+  };
+  return () => ({
+    ...always,
+    parentPid: process.ppid,
+    currentTime: new Date().toISOString(),
+    uptime: formatDuration(performance.now()),
+    cpus: availableParallelism(),
+    memory: memory(),
+  });
+}
+
+function owner(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    // In a container the user often has no name.
+    return process.getuid?.()?.toString();
+  }
+}
+
+function memory() {
+  const { rss, external } = process.memoryUsage();
+  const { used_heap_size, total_heap_size, heap_size_limit, malloced_memory } = getHeapStatistics();
+  const beside = external + malloced_memory;
+  return {
+    heap: { init: UNDEFINED, used: used_heap_size, committed: total_heap_size, max: heap_size_limit },
+    nonHeap: {
+      init: UNDEFINED,
+      used: beside,
+      committed: Math.max(beside, rss - total_heap_size),
+      max: UNDEFINED,
+    },
+  };
+}
+
+/** The operating system, in Actuator's shape. */
+export function osInfo() {
+  return { name: type(), version: release(), arch: arch() };
+}
+
+/** The runtime, in the shape of Actuator's `java`. */
+export function nodeInfo() {
+  const { v8, uv, openssl, modules } = process.versions;
+  const { name, lts } = process.release;
+  return {
+    version: process.versions.node,
+    lts,
+    v8,
+    uv,
+    openssl,
+    modules,
+    runtime: { name, path: process.execPath },
+  };
 }

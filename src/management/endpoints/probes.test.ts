@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Fastify from 'fastify';
 import { HealthRegistry, Readiness } from '../../telemetry/health.ts';
-import { type HealthViewOptions, healthView } from './health.ts';
-import { addProbes } from './probes.ts';
+import { addProbes, type HealthViewOptions, healthView } from './health.ts';
 
 async function start(changes: Partial<HealthViewOptions> = {}) {
   const readiness = new Readiness();

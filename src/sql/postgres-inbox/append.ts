@@ -1,7 +1,5 @@
 import type { ClaimedJob, NewDelivery } from '../../inbox/delivery.ts';
-import type { TakenDelivery } from '../../inbox/enqueued.ts';
-import type { Appended, AppendedAndClaimed, HandOver } from '../../inbox/inbox.ts';
-import type { MarkMove } from '../../inbox/marks.ts';
+import type { Appended, AppendedAndClaimed, HandOver, MarkMove, TakenDelivery } from '../../inbox/inbox.ts';
 import { DELIVERY_OVERHEAD, HEAD_START } from '../inbox-sql.ts';
 import { storable, storableKey, stored } from '../postgres/text.ts';
 import type { Row } from '../postgres-pool/connection.ts';

@@ -1,5 +1,4 @@
-import type { Enqueued, EnqueuedDeliveries } from '../../inbox/enqueued.ts';
-import type { Marks } from '../../inbox/marks.ts';
+import type { Enqueued, EnqueuedDeliveries, Marks } from '../../inbox/inbox.ts';
 import type { DeadLetters, RelayStore } from '../../inbox/prune.ts';
 import { DEAD_LETTERS, OLDEST_ENQUEUED } from '../inbox-sql.ts';
 import type { DatabaseObserver } from '../observer.ts';

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Appended } from '../../inbox/inbox.ts';
-import type { Marks } from '../../inbox/marks.ts';
+import type { Appended, Marks } from '../../inbox/inbox.ts';
 import type { DeadLetters } from '../../inbox/prune.ts';
 import { DEAD_LETTERS } from '../inbox-sql.ts';
 import { readRows } from '../sqlite/connection.ts';

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Enqueued, EnqueuedDeliveries } from '../../inbox/enqueued.ts';
-import type { Appended } from '../../inbox/inbox.ts';
+import type { Appended, Enqueued, EnqueuedDeliveries } from '../../inbox/inbox.ts';
 import { OLDEST_ENQUEUED } from '../inbox-sql.ts';
 import { readRows } from '../sqlite/connection.ts';
 import type { StepRows } from '../sqlite-writer/batch.ts';

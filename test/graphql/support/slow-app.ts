@@ -12,7 +12,7 @@ import {
 } from 'graphql';
 import type { GraphqlOptions } from '../../../src/graphql/graphql.ts';
 import { graphql } from '../../../src/graphql/graphql.ts';
-import { graphqlErrors } from '../../../src/graphql/graphql-errors.ts';
+import { graphqlErrors } from '../../../src/graphql/requests.ts';
 import { openLog } from '../../../src/telemetry/log.ts';
 import { Metrics } from '../../../src/telemetry/metrics.ts';
 import { captureLog } from '../../support/log-capture.ts';

@@ -6,7 +6,7 @@ import { createClient } from 'graphql-ws';
 import { pino } from 'pino';
 import { WebSocket } from 'ws';
 import { graphql } from '../../../src/graphql/graphql.ts';
-import { graphqlErrors } from '../../../src/graphql/graphql-errors.ts';
+import { graphqlErrors } from '../../../src/graphql/requests.ts';
 import { within } from '../../support/running-time.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { ask, openDoor } from '../support/door.ts';

@@ -10,10 +10,10 @@ import {
   TIME,
   text,
   textOrNull,
-} from '../http/openapi.ts';
-import { DELIVERY_STATUSES, FILTER_FIELDS } from '../inbox/operations.ts';
-import { LOG_LEVELS } from '../telemetry/log-level.ts';
-import { MEDIA_TYPES } from './management-errors.ts';
+} from '../../http/openapi.ts';
+import { DELIVERY_STATUSES, FILTER_FIELDS } from '../../inbox/operations.ts';
+import { LOG_LEVELS } from '../../telemetry/log-level.ts';
+import { MEDIA_TYPES } from '../management-errors.ts';
 import { type EndpointPaths, json, read, WRITE_REFUSALS } from './shapes.ts';
 
 const LOGGER = pathParameter('name', 'The name of a logger; ROOT is that of all.', text());

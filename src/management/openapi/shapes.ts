@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../core/error-codes.ts';
+import type { ErrorCode } from '../../core/error-codes.ts';
 import {
   type ApiOperation,
   type ApiParameter,
@@ -11,8 +11,8 @@ import {
   type Schema,
   TIME,
   text,
-} from '../http/openapi.ts';
-import { MEDIA_TYPES } from './management-errors.ts';
+} from '../../http/openapi.ts';
+import { MEDIA_TYPES } from '../management-errors.ts';
 
 /** A description of the paths of endpoints, relative to the base path. */
 export type EndpointPaths = Readonly<Record<string, ApiPath>>;

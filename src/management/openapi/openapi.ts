@@ -1,5 +1,5 @@
-import { type CustomEndpoint, parseParameter } from '../config/schema/endpoints.ts';
-import type { ErrorCode } from '../core/error-codes.ts';
+import { type CustomEndpoint, parseParameter } from '../../config/schema/endpoints.ts';
+import type { ErrorCode } from '../../core/error-codes.ts';
 import {
   type ApiOperation,
   type ApiPath,
@@ -15,10 +15,10 @@ import {
   type Schema,
   TIME,
   text,
-} from '../http/openapi.ts';
-import { HISTORY_WINDOWS } from '../telemetry/history.ts';
-import type { Exposed } from './guard.ts';
-import type { DoorOptions } from './options.ts';
+} from '../../http/openapi.ts';
+import { HISTORY_WINDOWS } from '../../telemetry/history.ts';
+import type { Exposed } from '../guard.ts';
+import type { DoorOptions } from '../options.ts';
 import { type EndpointPaths, json, managementSchemas, read, WRITE_REFUSALS } from './shapes.ts';
 import { documentsApi, workApi } from './work-api.ts';
 

@@ -1,10 +1,17 @@
 import type { Exchange, FastifyExchange, Reply } from '@portico/transport';
-import { assetReplies, builtPage, htmlPage, type Manifest, pageTags, readManifest } from '../http/pages.ts';
-import { originOf } from './discovery.ts';
-import type { Exposed } from './guard.ts';
-import type { ManagementEndpoint } from './management-endpoint.ts';
-import { COMMON_HEADERS, NOT_FOUND } from './management-errors.ts';
-import type { DoorOptions } from './options.ts';
+import {
+  assetReplies,
+  builtPage,
+  htmlPage,
+  type Manifest,
+  pageTags,
+  readManifest,
+} from '../../http/pages.ts';
+import { originOf } from '../discovery.ts';
+import type { Exposed } from '../guard.ts';
+import type { ManagementEndpoint } from '../management-endpoint.ts';
+import { COMMON_HEADERS, NOT_FOUND } from '../management-errors.ts';
+import type { DoorOptions } from '../options.ts';
 
 const PAGE = {
   title: 'Portico: APIs',
@@ -114,7 +121,7 @@ export class ApiDocuments {
   /** The document of one door, or of all. The exchange has to be one that Fastify brought. */
   async document(exchange: Exchange, only?: string): Promise<object> {
     const { apis, endpoints, users, build } = this.#options;
-    const { openApiDocument } = await import('../http/openapi.ts');
+    const { openApiDocument } = await import('../../http/openapi.ts');
     const { managementApi } = await import('./openapi.ts');
     const own = managementApi({ endpoints, users, prefix: this.#prefix, exposed: this.exposed });
     const others = await Promise.all(Array.from(apis?.doors.values() ?? [], ({ api }) => api()));

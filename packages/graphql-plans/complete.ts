@@ -150,7 +150,7 @@ function nameOf({ parent, name }: FieldPlan): string {
 type Results = Record<string, unknown>;
 
 /** Completes a value as an object of a type, which may be asked whether it is one. */
-export function completeObject(
+function completeObject(
   run: Run,
   field: FieldPlan,
   info: Info,
@@ -169,7 +169,7 @@ export function completeObject(
 }
 
 /** Completes a value as an object of the type that an interface or a union names for it. */
-export function completeAbstract(
+function completeAbstract(
   run: Run,
   field: FieldPlan,
   info: Info,

@@ -2,7 +2,7 @@ import { seriesNames } from './meter-table.ts';
 import type { ListedMeter } from './meters.ts';
 
 /** One query of a panel. */
-export interface Query {
+interface Query {
   readonly expr: string;
   readonly legend: string;
 }

@@ -50,7 +50,7 @@ export interface JwtKeys extends Disposable {
 }
 
 /** The keys at a URL, or in a file, which is followed. Throws ConfigError. */
-export function jwtKeys(place: string, { resolve, log, name }: GateSetting): JwtKeys {
+function jwtKeys(place: string, { resolve, log, name }: GateSetting): JwtKeys {
   const what = `${name}: api.jwt.jwks`;
   if (/^https?:\/\//i.test(place)) {
     const url = URL.parse(place);
@@ -121,7 +121,7 @@ const ENTRY_BYTES = 600;
 const KNOWN_FOR = 300_000;
 
 /** What tokens of an identity provider have to be. */
-export interface JwtRules {
+interface JwtRules {
   readonly issuer: string;
   readonly audience: readonly string[];
   /** The claim with the scopes, by name or JSON pointer. */

@@ -307,11 +307,7 @@ function fail(bug: string): never {
 }
 
 /** Waits between the failure of readiness and the closing of the doors, and logs why. */
-export async function linger(
-  configured: number | undefined,
-  readiness: Readiness,
-  log: Logger,
-): Promise<void> {
+async function linger(configured: number | undefined, readiness: Readiness, log: Logger): Promise<void> {
   const now = performance.now();
   const milliseconds = configured ?? readiness.linger(now);
   if (milliseconds === 0) return;
@@ -373,7 +369,7 @@ export function reportUnfinished(log: Logger, unfinished: () => Unfinished, hint
 }
 
 /** The backups that the configuration schedules; undefined when it schedules none. */
-export function scheduledBackups(
+function scheduledBackups(
   settings: Settings,
   { loggers, metrics }: { readonly loggers: Loggers; readonly metrics: Metrics },
 ): ScheduledBackups | undefined {

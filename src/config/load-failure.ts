@@ -102,7 +102,7 @@ export function placeInStack(stack: string, until: string): SourcePlace | undefi
 /**
  * The place that Node prints above a syntax error: `file:line`, the source line, and carets under it.
  */
-export function placeInHead(text: string): SourcePlace | undefined {
+function placeInHead(text: string): SourcePlace | undefined {
   const rows = text.split('\n');
   const start = rows.findIndex((row) => /^(?:file:\/\/|\/|[A-Za-z]:\\).*:\d+$/.test(row));
   const head = /^(.*):(\d+)$/.exec(rows[start] ?? '');
@@ -138,7 +138,7 @@ function lineOf(path: string, line: number): string | undefined {
  * lacks the place, but Node prints it when the error ends a process. So a child process imports the module and exits
  * before any of it runs, since its first import is evaluated first.
  */
-export function syntaxPlace(path: string): Promise<SourcePlace | undefined> {
+function syntaxPlace(path: string): Promise<SourcePlace | undefined> {
   const program = `import 'data:text/javascript,process.exit(0)';\nimport ${JSON.stringify(pathToFileURL(path).href)};`;
   const limits = { timeout: 5_000, windowsHide: true };
   return new Promise((resolve) => {

@@ -218,7 +218,7 @@ interface RunArgs extends ExecutionArgs {
 }
 
 /** The protocol of graphql-ws over the door's own operations. */
-export function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<GraphqlSocket> {
+function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<GraphqlSocket> {
   const run = (args: ExecutionArgs) => (args as RunArgs).run();
   return makeServer<Record<string, unknown> | undefined, GraphqlSocket>({
     connectionInitWaitTimeout: INIT_TIMEOUT,

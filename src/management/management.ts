@@ -148,7 +148,7 @@ function answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
  * values shown, the passwords of users redacted; the build of the nearest package.json, no health checks, meters of the process, the environment; ready
  * while the application listens. What is opened here closes with `app`.
  */
-export function withDefaults(options: ManagementOptions, app: FastifyInstance): DoorOptions {
+function withDefaults(options: ManagementOptions, app: FastifyInstance): DoorOptions {
   const { endpoints = [], users = [] } = options;
   return {
     ...options,

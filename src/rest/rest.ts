@@ -147,7 +147,7 @@ const RETRY = 2_000;
 const PARAMETER = 'lastEventId';
 
 /** The header fields of the stream. */
-export const CHANGES_HEADERS = { ...EVENT_STREAM_HEADERS, vary: 'accept' };
+const CHANGES_HEADERS = { ...EVENT_STREAM_HEADERS, vary: 'accept' };
 
 interface ChangeFeedOptions {
   readonly feed: UserEventFeed;
@@ -161,18 +161,12 @@ interface ChangeFeedOptions {
 }
 
 /** Whether a request for the list asks for its changes instead. */
-export function asksForChanges({ headers }: FastifyRequest): boolean {
+function asksForChanges({ headers }: FastifyRequest): boolean {
   return prefersEventStream(headers.accept, JSON_TYPE);
 }
 
 /** GET /users as an event stream: what is done to users from now on, or behind the event that the client names. */
-export function streamChanges({
-  feed,
-  streams,
-  maxStreams,
-  gate,
-  cors,
-}: ChangeFeedOptions): preHandlerHookHandler {
+function streamChanges({ feed, streams, maxStreams, gate, cors }: ChangeFeedOptions): preHandlerHookHandler {
   let open = 0;
   return (request, reply, done) => {
     if (!asksForChanges(request)) return done();

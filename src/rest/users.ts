@@ -80,7 +80,7 @@ export function userEndpoints(options: UserEndpointOptions) {
 }
 
 /** GET /users: all users, or the page that the parameters ask for. */
-export function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
+function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
   const path = `${prefix}/users`;
   const list = userLister(users, 'json');
   const exportUsers = exporter(users);
@@ -139,7 +139,7 @@ function isEmpty(query: Exchange['query']): boolean {
 }
 
 /** GET /users/<id>. */
-export function readUser({ users }: UserEndpointOptions): Endpoint['handle'] {
+function readUser({ users }: UserEndpointOptions): Endpoint['handle'] {
   return (exchange) => {
     const id = readUserId(exchange.param);
     if (id === undefined) throw NO_SUCH_USER;
@@ -159,12 +159,7 @@ export function readUser({ users }: UserEndpointOptions): Endpoint['handle'] {
 }
 
 /** POST /users. */
-export function createUser({
-  users,
-  prefix,
-  idempotencyHours,
-  gate,
-}: UserEndpointOptions): Endpoint['handle'] {
+function createUser({ users, prefix, idempotencyHours, gate }: UserEndpointOptions): Endpoint['handle'] {
   const created = (exchange: Exchange, user: NewUser, id: number, version: number): Reply => {
     const headers = { location: `${prefix}/users/${id}`, etag: userValidators(version).etag };
     const reply = handlesStrictly(exchange)
@@ -191,7 +186,7 @@ export function createUser({
  * Whether the reply of a write has the user: the client prefers that, and its caller may read. A preference that cannot
  * be followed is no error (RFC 7240 2).
  */
-export function showsUser(exchange: Exchange, gate: ApiGate | undefined): boolean {
+function showsUser(exchange: Exchange, gate: ApiGate | undefined): boolean {
   if (exchange.headers.prefer === undefined) return false;
   if (preferences(exchange).get('return') !== 'representation') return false;
   return gate === undefined || gate.allows(exchange, 'read');
@@ -204,7 +199,7 @@ const DELETED = json(done('User deleted successfully'));
 const ANY: WriteCondition = { versions: undefined, before: undefined };
 
 /** PUT /update/<id>: a whole user, or as a merge patch some of its fields. */
-export function updateUser({ users, requireIfMatch, gate }: UserEndpointOptions): Endpoint['handle'] {
+function updateUser({ users, requireIfMatch, gate }: UserEndpointOptions): Endpoint['handle'] {
   return (exchange) =>
     written(exchange, () => {
       const isPatch = isMergePatch(exchange);
@@ -224,7 +219,7 @@ export function updateUser({ users, requireIfMatch, gate }: UserEndpointOptions)
 }
 
 /** DELETE /delete/<id>. */
-export function removeUser({ users, requireIfMatch }: UserEndpointOptions): Endpoint['handle'] {
+function removeUser({ users, requireIfMatch }: UserEndpointOptions): Endpoint['handle'] {
   return (exchange) =>
     written(exchange, () => {
       // CONTRACT.md#rest-routes: no body is asked for; one that comes is JSON like all others

@@ -11,7 +11,7 @@ const INTERVAL = 1_000;
 const SETTLE = 500;
 
 /** Called for each change: with undefined when the new files are used, else with the reason why the old ones stay. */
-export type OnCertificate = (problem: Error | undefined, texts: CertificateTexts) => void;
+type OnCertificate = (problem: Error | undefined, texts: CertificateTexts) => void;
 
 /** The certificate of the doors, which follows its files: it is renewed without a restart. */
 export class LiveCertificate implements Disposable {
@@ -80,7 +80,7 @@ export class LiveCertificate implements Disposable {
 }
 
 /** The files of TLS, by the options that name them. */
-export interface CertificateFiles {
+interface CertificateFiles {
   readonly cert: string;
   readonly key: string;
   /** The authorities of client certificates, by the name of what asks for them. */
@@ -88,7 +88,7 @@ export interface CertificateFiles {
 }
 
 /** What these files hold. */
-export interface CertificateTexts {
+interface CertificateTexts {
   readonly cert: string;
   readonly key: string;
   readonly clientCas: ReadonlyMap<string, string>;
@@ -97,7 +97,7 @@ export interface CertificateTexts {
 }
 
 /** Reads the files and makes sure that TLS works with them. Throws CertificateError, which quotes none of them. */
-export function readCertificate({ cert, key, clientCas }: CertificateFiles): CertificateTexts {
+function readCertificate({ cert, key, clientCas }: CertificateFiles): CertificateTexts {
   const texts = {
     cert: read('certificate', cert),
     key: read('key', key),
@@ -139,7 +139,7 @@ function codeOf(error: unknown): string {
 }
 
 /** A certificate, its key or an authority for clients cannot be used; the start ends with this message. */
-export class CertificateError extends ExpectedError {
+class CertificateError extends ExpectedError {
   override readonly name = 'CertificateError';
   readonly code = 'TLS_FILES';
 }

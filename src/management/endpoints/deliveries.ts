@@ -108,7 +108,7 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1_000;
 
 /** Reads the query of a list of deliveries. Throws an HttpProblem of status 400 that names all that is wrong. */
-export function readDeliveriesQuery(query: Readonly<Record<string, unknown>>) {
+function readDeliveriesQuery(query: Readonly<Record<string, unknown>>) {
   const problems: string[] = [];
   for (const [name, value] of Object.entries(query)) {
     if (!FIELDS.some((field) => field === name)) {

@@ -123,7 +123,7 @@ export type GitSource = GitInfo | (() => MaybePromise<GitInfo | undefined>);
 const UNDEFINED = -1;
 
 /** This process in Actuator's shape, with V8's heap. Returns a function that describes its current state. */
-export function processInfo() {
+function processInfo() {
   const { timeZone, locale } = Intl.DateTimeFormat().resolvedOptions();
   const always = {
     pid: process.pid,
@@ -168,12 +168,12 @@ function memory() {
 }
 
 /** The operating system, in Actuator's shape. */
-export function osInfo() {
+function osInfo() {
   return { name: type(), version: release(), arch: arch() };
 }
 
 /** The runtime, in the shape of Actuator's `java`. */
-export function nodeInfo() {
+function nodeInfo() {
   const { v8, uv, openssl, modules } = process.versions;
   const { name, lts } = process.release;
   return {

@@ -92,7 +92,7 @@ const health = (id: string, summary: string) => ({
 });
 
 /** The probes, which are outside the base path. */
-export const probesApi: EndpointPaths = {
+const probesApi: EndpointPaths = {
   '/livez': { get: health('readLiveness', 'Whether the process lives') },
   '/readyz': { get: health('readReadiness', 'Whether the service takes requests') },
 };
@@ -101,7 +101,7 @@ const build = object({ artifact: text(), name: text(), version: text(), 'group?'
 const number = { type: 'number' } as const;
 
 /** The endpoints that are exposed by default (CONTRACT.md#management-endpoints), and configprops, which is a view of the same. */
-export const coreApi: EndpointPaths = {
+const coreApi: EndpointPaths = {
   '/health': { get: health('readHealth', 'Whether everything that the service needs is well') },
   '/health/{path}': {
     get: {
@@ -212,7 +212,7 @@ const FAILURES = [
 ] as const satisfies readonly ErrorCode[];
 
 /** The paths of an endpoint that the configuration or the embedding program adds. */
-export function customApi(endpoint: CustomEndpoint): EndpointPaths {
+function customApi(endpoint: CustomEndpoint): EndpointPaths {
   const { id, query = [] } = endpoint;
   const segment = parseParameter(endpoint.path);
   const declared = query.flatMap((name) => parseParameter(name) ?? []);
@@ -250,7 +250,7 @@ export function customApi(endpoint: CustomEndpoint): EndpointPaths {
 }
 
 /** The endpoints about the recent past of the process. */
-export const recentApi: EndpointPaths = {
+const recentApi: EndpointPaths = {
   '/history': {
     get: read(
       'readHistory',
@@ -317,7 +317,7 @@ function file(id: string, summary: string, more: Partial<ApiOperation>): ApiOper
 const exposition: Schema = text('The exposition of Prometheus.');
 
 /** The endpoints about the process. */
-export const runtimeApi: EndpointPaths = {
+const runtimeApi: EndpointPaths = {
   '/prometheus': {
     get: {
       id: 'scrape',

@@ -1,5 +1,5 @@
 import { GraphQLError, type GraphQLSchema } from 'graphql';
-import { Turns } from '../../src/core/turns.ts';
+import { CooperativeScheduler } from '../../src/core/scheduler.ts';
 import {
   createFindNamed,
   DocumentCache,
@@ -52,7 +52,7 @@ export function createFindOperation(options: ExecutorOptions): FindOperation {
   const { schema, limits, introspection, suggestions, meters, maxCacheBytes } = options;
   const { persistedQueries = true, onlyDocuments = false } = options;
   const onLookup = (result: 'hit' | 'refused') => meters?.lookup(result);
-  const turns = new Turns(MAX_LARGE_RESULTS * limits.maxResultBytes);
+  const turns = new CooperativeScheduler(MAX_LARGE_RESULTS * limits.maxResultBytes);
   const operations = { schema, suggestions, limits, turns, meter: meters?.operation };
   const persistedBytes = persistedQueries ? PERSISTED_SHARE * maxCacheBytes : 0;
   const maxBytes = maxCacheBytes - persistedBytes;

@@ -4,13 +4,13 @@ export { DEFAULT_LIMITS, type DocumentLimits } from './limits.ts';
 export { Operation, type OperationMeters, type OperationOutcome } from './operation.ts';
 export { type Batch, paramsFromBody, paramsOf, type RequestParams } from './request-params.ts';
 export {
+  ClientAbort,
+  type ClientSignal,
   DEFAULT_RESULT_LIMITS,
-  Departure,
   isKind,
   maskErrors,
   maskOf,
-  type Recipient,
   type ResultLimits,
   resultText,
-  SharedRecipient,
+  SharedClientSignal,
 } from './results.ts';

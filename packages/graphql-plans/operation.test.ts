@@ -11,7 +11,7 @@ import {
   type OperationDefinitionNode,
   parse,
 } from 'graphql';
-import { Turns } from '../../src/core/turns.ts';
+import { CooperativeScheduler } from '../../src/core/scheduler.ts';
 import { Operation, type OperationOptions } from './operation.ts';
 import { DEFAULT_RESULT_LIMITS } from './results.ts';
 
@@ -33,7 +33,7 @@ function operation(query: string, fields: Fields, meter?: OperationOptions['mete
     schema,
     suggestions: true,
     limits: DEFAULT_RESULT_LIMITS,
-    turns: new Turns(0, Number.POSITIVE_INFINITY),
+    turns: new CooperativeScheduler(0, Number.POSITIVE_INFINITY),
     onPlanned() {},
     meter,
   });

@@ -16,10 +16,16 @@ import {
   validateSubscriptionArgs,
 } from 'graphql';
 import { type MaybePromise, whenReady } from '../../src/core/maybe-promise.ts';
-import type { Turns } from '../../src/core/turns.ts';
+import type { CooperativeScheduler } from '../../src/core/scheduler.ts';
 import { execute } from './execute.ts';
 import { Plans } from './plans.ts';
-import { ABANDONED, type Recipient, ResultBudget, type ResultLimits, SharedRecipient } from './results.ts';
+import {
+  ABANDONED,
+  type ClientSignal,
+  ResultBudget,
+  type ResultLimits,
+  SharedClientSignal,
+} from './results.ts';
 import { channels, isTraced, traced } from './run.ts';
 import { type Inputs, MAX_VARIABLE_ERRORS, type ReadVariables, variableReader } from './values.ts';
 
@@ -28,7 +34,7 @@ export interface OperationOptions {
   readonly schema: GraphQLSchema;
   readonly suggestions: boolean;
   readonly limits: ResultLimits;
-  readonly turns: Turns;
+  readonly turns: CooperativeScheduler;
   /** Told of what plans take, in bytes, as they are made. */
   readonly onPlanned: (bytes: number) => void;
   /** Makes the meter of an operation when it runs for the first time. */
@@ -40,7 +46,7 @@ interface Call {
   readonly inputs: Inputs | undefined;
   readonly context: unknown;
   /** Who waits for the result; nobody leaves a run without one. */
-  readonly recipient: Recipient | undefined;
+  readonly recipient: ClientSignal | undefined;
 }
 
 /** One operation of a valid document, ready to be run any number of times. */
@@ -75,7 +81,7 @@ export class Operation {
   run(
     inputs: Inputs | undefined,
     context: unknown,
-    recipient?: Recipient | undefined,
+    recipient?: ClientSignal | undefined,
   ): MaybePromise<ExecutionResult> {
     if (context instanceof Promise) return context.then((ready) => this.run(inputs, ready, recipient));
     const { meter } = this.#options;
@@ -95,10 +101,10 @@ export class Operation {
   subscribe(
     inputs: Inputs | undefined,
     context: unknown,
-    recipient?: Recipient | undefined,
+    recipient?: ClientSignal | undefined,
   ): MaybePromise<AsyncIterable<ExecutionResult> | ExecutionResult> {
     if (context instanceof Promise) return context.then((ready) => this.subscribe(inputs, ready, recipient));
-    const shared = recipient && new SharedRecipient(recipient);
+    const shared = recipient && new SharedClientSignal(recipient);
     return traced(channels.subscribe, this.#message(inputs), () =>
       this.#subscribe({ inputs, context, recipient: shared }),
     );

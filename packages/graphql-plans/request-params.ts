@@ -1,4 +1,4 @@
-import { type Exchange, HttpProblem, parseJsonBody, parseJsonText } from '@portico/transport';
+import { HttpProblem, parseJsonBody, parseJsonText, type RequestContext } from '@portico/transport';
 
 /** What a GraphQL request asks for (GraphQL over HTTP, "Request Parameters"). */
 export interface RequestParams {
@@ -16,7 +16,7 @@ export interface RequestParams {
 export type Batch = unknown[];
 
 /** The parameters of a request of either method, or a batch. Throws an HttpProblem with status 400. */
-export function paramsOf({ method, query, body }: Exchange): RequestParams | Batch {
+export function paramsOf({ method, query, body }: RequestContext): RequestParams | Batch {
   if (method !== 'POST') return paramsFromUrl(query);
   const parsed = body.length === 0 ? undefined : parseJsonBody(body);
   return Array.isArray(parsed) ? parsed : paramsFromBody(parsed);

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { Turns } from '../../src/core/turns.ts';
+import { CooperativeScheduler } from '../../src/core/scheduler.ts';
 import { DEFAULT_RESULT_LIMITS, JsonList, jsonWithLists, ResultBudget } from './results.ts';
 
 describe('result budget', () => {
-  const budgetOf = (turns: Turns) => new ResultBudget(DEFAULT_RESULT_LIMITS, turns);
+  const budgetOf = (turns: CooperativeScheduler) => new ResultBudget(DEFAULT_RESULT_LIMITS, turns);
 
   /** Runs that take turn after turn until they are closed, and who had each turn. */
   function run(budgets: Readonly<Record<string, ResultBudget>>): readonly string[] {
@@ -24,7 +24,7 @@ describe('result budget', () => {
   }
 
   test('runs take turns; with too much text the one that began first has all of them until it is closed', async () => {
-    const turns = new Turns(100);
+    const turns = new CooperativeScheduler(100);
     const budgets = { a: budgetOf(turns), b: budgetOf(turns) };
     const had = run(budgets);
     for (let i = 0; i < 4; i++) await nextTurn();
@@ -40,7 +40,7 @@ describe('result budget', () => {
   });
 
   test('a result that begins while there is too much text has no slice before its first turn', () => {
-    const turns = new Turns(100, 60_000);
+    const turns = new CooperativeScheduler(100, 60_000);
     const early = budgetOf(turns);
     for (let look = 0; look < 3; look++) assert.equal(early.isSpent(), false);
     early.hold(101);
@@ -89,7 +89,7 @@ describe('json list', () => {
   test('the text is the same as that of arrays, and its bytes are counted once', () => {
     fc.assert(
       fc.property(tree, (value) => {
-        const turns = new Turns(0);
+        const turns = new CooperativeScheduler(0);
         const budget = new ResultBudget(DEFAULT_RESULT_LIMITS, turns);
         let lists = 0;
         const withLists = build(value, (batches) => {

@@ -13,12 +13,12 @@ import {
 } from 'graphql';
 import type { ErrorCode } from '../../src/core/error-codes.ts';
 import { StoreUnavailableError } from '../../src/core/errors.ts';
-import type { Turns } from '../../src/core/turns.ts';
+import type { CooperativeScheduler } from '../../src/core/scheduler.ts';
 
 /** Who waits for a result, and may leave before it is there. */
-export interface Recipient {
+export interface ClientSignal {
   /** Calls a listener once the recipient is gone; returns what takes that back. */
-  onLeave(listener: () => void): () => void;
+  onAbort(listener: () => void): () => void;
 }
 
 /** The result of a run that nobody waits for any more. */
@@ -33,13 +33,13 @@ export const ABANDONED: ExecutionResult = {
 
 /** The result of a run, or ABANDONED once its recipient has left; calls `abandon` then. `result` must not reject. */
 export function unlessAbandoned(
-  recipient: Recipient | undefined,
+  recipient: ClientSignal | undefined,
   result: Promise<ExecutionResult>,
   abandon: () => void,
 ): Promise<ExecutionResult> {
   if (recipient === undefined) return result;
   return new Promise((resolve) => {
-    const stay = recipient.onLeave(() => {
+    const stay = recipient.onAbort(() => {
       abandon();
       resolve(ABANDONED);
     });
@@ -51,31 +51,31 @@ export function unlessAbandoned(
 }
 
 /** One recipient of several results: they share one listener at it, which long streams and batches need. */
-export class SharedRecipient implements Recipient {
-  readonly #recipient: Recipient;
-  readonly #departure = new Departure();
+export class SharedClientSignal implements ClientSignal {
+  readonly #recipient: ClientSignal;
+  readonly #departure = new ClientAbort();
   #isRegistered = false;
 
-  constructor(recipient: Recipient) {
+  constructor(recipient: ClientSignal) {
     this.#recipient = recipient;
   }
 
-  onLeave(listener: () => void): () => void {
-    const stay = this.#departure.onLeave(listener);
+  onAbort(listener: () => void): () => void {
+    const stay = this.#departure.onAbort(listener);
     if (!this.#isRegistered) {
       this.#isRegistered = true;
-      this.#recipient.onLeave(() => this.#departure.leave());
+      this.#recipient.onAbort(() => this.#departure.leave());
     }
     return stay;
   }
 }
 
 /** A recipient that somebody else tells when it has left. */
-export class Departure implements Recipient {
+export class ClientAbort implements ClientSignal {
   readonly #listeners = new Set<() => void>();
   #hasLeft = false;
 
-  onLeave(listener: () => void): () => void {
+  onAbort(listener: () => void): () => void {
     if (this.#hasLeft) listener();
     // Each its own, should the same be given twice.
     const called = () => listener();
@@ -120,7 +120,7 @@ export class ResultBudget {
   /** Whether the run has finished; what still runs is ignored then. */
   isClosed = false;
   readonly #limits: ResultLimits;
-  readonly #turns: Turns;
+  readonly #turns: CooperativeScheduler;
   /** Bytes of text that lists of the result hold. */
   #held = 0;
   /** The first look at the clock, and when the slice ends; 0 before it. */
@@ -128,7 +128,7 @@ export class ResultBudget {
   #until = 0;
   #turn: Promise<void> | undefined;
 
-  constructor(limits: ResultLimits, turns: Turns) {
+  constructor(limits: ResultLimits, turns: CooperativeScheduler) {
     this.#limits = limits;
     this.#turns = turns;
   }

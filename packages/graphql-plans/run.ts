@@ -10,7 +10,7 @@ import {
 } from 'graphql';
 import { isThenable } from '../../src/core/maybe-promise.ts';
 import type { FieldPlan } from './plans.ts';
-import type { Recipient, ResultBudget } from './results.ts';
+import type { ClientSignal, ResultBudget } from './results.ts';
 import type { Arguments } from './values.ts';
 
 /** Where a value stands in the result, from the inside out. */
@@ -30,7 +30,7 @@ export interface RunOptions {
   /** Whether somebody may listen to the channels of tracing.ts. */
   readonly isTraced: boolean;
   /** Who waits for the result; nobody leaves a run without one. */
-  readonly recipient?: Recipient | undefined;
+  readonly recipient?: ClientSignal | undefined;
 }
 
 /** What is the same for all runs of an operation. */

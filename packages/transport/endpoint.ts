@@ -6,7 +6,7 @@ import type { KnownCaller } from './caller.ts';
 import type { Pieces } from './reply/reply-pieces.ts';
 
 /** A request as an endpoint sees it, whichever transport brought it. */
-export interface Exchange {
+export interface RequestContext {
   /** The request's id, as `x-request-id` and the log have it. */
   readonly id: string;
   readonly method: string;
@@ -31,13 +31,13 @@ export interface Exchange {
   readonly log: FastifyBaseLogger;
   /**
    * Has the reply carry further header fields, whatever the reply is: such as endpoints do not send themselves, and Vary,
-   * which is joined. Call it before the exchange is handled.
+   * which is joined. Call it before the request is handled.
    */
   addHeaders(headers: Readonly<Record<string, string>>): void;
   /** Calls a listener once the reply is sent or the client is gone. */
   onClose(listener: () => void): void;
   /** The same, and also for a client that has closed its half a second ago; returns what takes it back. */
-  onLeave(listener: () => void): () => void;
+  onAbort(listener: () => void): () => void;
 }
 
 /** What an endpoint answers. */
@@ -59,9 +59,9 @@ export interface Endpoint {
    * Judges a request by its head, before its body is used and mostly before it is read. `bodyLength` is the body's length
    * in bytes, or the limit where that is less or the length is not known. Throws or rejects with HttpProblem.
    */
-  admit?(exchange: Exchange, bodyLength: number): MaybePromise<void>;
+  authorize?(ctx: RequestContext, bodyLength: number): MaybePromise<void>;
   /** Answers a request. Throws HttpProblem, or whatever is then a 500. */
-  handle(exchange: Exchange): MaybePromise<Reply>;
+  handle(ctx: RequestContext): MaybePromise<Reply>;
   /** Answers those requests whose body is read as it comes, without a limit; `handle` does not get them. */
   readonly streamed?: StreamedBodies;
 }
@@ -69,7 +69,7 @@ export interface Endpoint {
 /** How a route answers requests whose bodies it reads as they come. */
 export interface StreamedBodies {
   /** Whether a request is one of these, as its head tells. */
-  takes(request: Pick<Exchange, 'headers' | 'contentType'>): boolean;
+  takes(request: Pick<RequestContext, 'headers' | 'contentType'>): boolean;
   /** Answers; the reply may begin before the body ends. What is left of a body is read and dropped. Throws as `Endpoint.handle`. */
-  handle(exchange: Exchange, body: Readable): MaybePromise<Reply>;
+  handle(ctx: RequestContext, body: Readable): MaybePromise<Reply>;
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import { ERROR_CODES } from '../../src/core/error-codes.ts';
 import type { Reply } from './endpoint.ts';
-import { send } from './fastify-exchange.ts';
+import { send } from './fastify-context.ts';
 import { handlesStrictly, parseAccept, STRICT_APPLIED } from './negotiation.ts';
 import { HttpProblem, reasonPhrase, toProblem } from './problem.ts';
 import { requestFields } from './request-events.ts';

@@ -12,7 +12,7 @@ import { streamBody } from './body/request-message.ts';
 import type { KnownCaller } from './caller.ts';
 import type { Endpoint, StreamedBodies } from './endpoint.ts';
 import { type ErrorFormat, sendProblem } from './error-format.ts';
-import { addFields, FastifyExchange, send } from './fastify-exchange.ts';
+import { addFields, FastifyRequestContext, send } from './fastify-context.ts';
 import { HttpProblem, reasonPhrase } from './problem.ts';
 import { replyBudgetOf } from './reply/reply-pieces.ts';
 
@@ -24,7 +24,7 @@ declare module 'fastify' {
     readonly endpoint?: Endpoint;
   }
   interface FastifyRequest {
-    [EXCHANGE]?: FastifyExchange | null;
+    [EXCHANGE]?: FastifyRequestContext | null;
   }
 }
 
@@ -65,15 +65,15 @@ export function addEndpoint(
     ...(endpoint.streamed === undefined ? {} : { preParsing: streaming(endpoint.streamed) }),
     config: fast ? { endpoint } : {},
     onRequest(request, reply, done) {
-      const exchange = new FastifyExchange(request, reply, param);
-      request[EXCHANGE] = exchange;
+      const ctx = new FastifyRequestContext(request, reply, param);
+      request[EXCHANGE] = ctx;
       // Fastify refuses a label that is no media type, and does not look where there is none. Deleting the field would
       // make the headers slow to read.
-      if (exchange.contentType !== null) request.raw.headers['content-type'] = undefined;
+      if (ctx.contentType !== null) request.raw.headers['content-type'] = undefined;
       try {
-        const admitted = endpoint.admit?.(exchange, bodyLength(request, endpoint.bodyLimit));
-        if (admitted instanceof Promise) {
-          admitted.then(() => done(), done);
+        const authorized = endpoint.authorize?.(ctx, bodyLength(request, endpoint.bodyLimit));
+        if (authorized instanceof Promise) {
+          authorized.then(() => done(), done);
           return;
         }
       } catch (error) {
@@ -83,47 +83,47 @@ export function addEndpoint(
       done();
     },
     handler: (request, reply) =>
-      whenReady(exchangeOf(request).handle(endpoint), (answer) => send(reply, answer)),
+      whenReady(requestContextOf(request).handle(endpoint), (answer) => send(reply, answer)),
   });
 }
 
 /** Answers requests with streamed bodies before anybody reads those. */
 function streaming({ takes, handle }: StreamedBodies): preParsingHookHandler {
   return (request, reply, payload, done) => {
-    const exchange = exchangeOf(request);
-    if (!takes(exchange)) return done(null, payload as Readable);
+    const ctx = requestContextOf(request);
+    if (!takes(ctx)) return done(null, payload as Readable);
     const body = payload as Readable;
     streamBody(request.raw, reply.raw, body);
-    const answered = async () => send(reply, await handle(exchange, body));
+    const answered = async () => send(reply, await handle(ctx, body));
     answered().catch((error: unknown) => reply.send(error));
   };
 }
 
-/** The exchange of a request that an endpoint's route got. */
-export function exchangeOf(request: FastifyRequest): FastifyExchange {
-  const exchange = findExchange(request);
-  if (exchange === undefined) throw new TypeError('The route has no endpoint');
-  return exchange;
+/** The request of a request that an endpoint's route got. */
+export function requestContextOf(request: FastifyRequest): FastifyRequestContext {
+  const ctx = findRequestContext(request);
+  if (ctx === undefined) throw new TypeError('The route has no endpoint');
+  return ctx;
 }
 
-/** The exchange of any request; undefined where no endpoint got it. */
-export function findExchange(request: FastifyRequest): FastifyExchange | undefined {
+/** The request of any request; undefined where no endpoint got it. */
+export function findRequestContext(request: FastifyRequest): FastifyRequestContext | undefined {
   return request[EXCHANGE] ?? undefined;
 }
 
-/** Has a route of Fastify's own use an exchange for a request. */
-export function setExchange(request: FastifyRequest, exchange: FastifyExchange): void {
-  request[EXCHANGE] = exchange;
+/** Has a route of Fastify's own use a request for a request. */
+export function setRequestContext(request: FastifyRequest, ctx: FastifyRequestContext): void {
+  request[EXCHANGE] = ctx;
 }
 
 /** Who makes a request, where that is known. */
 export function callerOf(request: FastifyRequest): KnownCaller | undefined {
-  return findExchange(request)?.caller;
+  return findRequestContext(request)?.caller;
 }
 
 /** The Content-Type header of any request; null without one. */
 export function contentTypeOf(request: FastifyRequest): string | null {
-  return findExchange(request)?.contentType ?? request.headers['content-type'] ?? null;
+  return findRequestContext(request)?.contentType ?? request.headers['content-type'] ?? null;
 }
 
 function bodyLength({ headers }: FastifyRequest, limit: number): number {

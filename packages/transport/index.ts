@@ -3,10 +3,16 @@ export { isFormType, parseFormBody, parseJsonBody, parseJsonText } from './body/
 export { readRawBodies } from './body/request-body.ts';
 export { GrowingBuffer } from './body/request-message.ts';
 export { type Caller, clientKey, KnownCaller } from './caller.ts';
-export type { Endpoint, Exchange, Reply, StreamedBodies } from './endpoint.ts';
+export type { Endpoint, Reply, RequestContext, StreamedBodies } from './endpoint.ts';
 export { type ErrorFormat, PROBLEM_TYPE, sendProblem } from './error-format.ts';
-export { addEndpoint, exchangeOf, refuseUnrouted, setExchange, unroutedHandler } from './fastify.ts';
-export { addFields, FastifyExchange, send } from './fastify-exchange.ts';
+export {
+  addEndpoint,
+  refuseUnrouted,
+  requestContextOf,
+  setRequestContext,
+  unroutedHandler,
+} from './fastify.ts';
+export { addFields, FastifyRequestContext, send } from './fastify-context.ts';
 export { hostNameOf, OwnHosts } from './hosts.ts';
 export {
   handlesStrictly,

@@ -1,4 +1,4 @@
-import type { Exchange } from './endpoint.ts';
+import type { RequestContext } from './endpoint.ts';
 
 /** How much a client wants a media type. */
 interface Wanted {
@@ -146,7 +146,7 @@ function splitList(text: string, separator: ',' | ';'): readonly string[] {
 }
 
 /** The preferences of a request (RFC 7240), by name in lower case; the first one of a name counts. */
-export function preferences({ headers }: Pick<Exchange, 'headers'>): ReadonlyMap<string, string> {
+export function preferences({ headers }: Pick<RequestContext, 'headers'>): ReadonlyMap<string, string> {
   const { prefer } = headers;
   const found = new Map<string, string>();
   // Node joins the lines of this field.
@@ -165,7 +165,7 @@ function unquoted(word: string): string {
 }
 
 /** Whether a client asks for HTTP's own status where the contract bends one: `Prefer: handling=strict`. */
-export function handlesStrictly({ headers }: Pick<Exchange, 'headers'>): boolean {
+export function handlesStrictly({ headers }: Pick<RequestContext, 'headers'>): boolean {
   return headers.prefer !== undefined && preferences({ headers }).get('handling') === 'strict';
 }
 

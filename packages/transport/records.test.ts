@@ -14,23 +14,20 @@ async function open(log: ExchangeLog) {
   return app;
 }
 
-test('an exchange is kept whole', async () => {
+test('an request is kept whole', async () => {
   const log = new ExchangeLog();
   await using app = await open(log);
   const before = Date.now();
   await app.inject({ url: '/a?b=c', headers: { host: 'h:1', authorization: 'Basic x' } });
-  const [exchange, ...more] = log.latest();
+  const [ctx, ...more] = log.latest();
   assert.deepEqual(more, []);
-  assert.ok(exchange !== undefined);
-  assert.ok(exchange.endedAt >= before && exchange.endedAt <= Date.now());
-  assert.ok(exchange.duration >= 0);
-  assert.equal(
-    `${exchange.method} ${exchange.scheme}://${exchange.host}${exchange.target}`,
-    'GET http://h:1/a?b=c',
-  );
-  assert.equal(exchange.requestHeaders.authorization, 'Basic x');
-  assert.equal(exchange.status, 200);
-  assert.equal(exchange.responseHeaders()['x-own'], 'yes');
+  assert.ok(ctx !== undefined);
+  assert.ok(ctx.endedAt >= before && ctx.endedAt <= Date.now());
+  assert.ok(ctx.duration >= 0);
+  assert.equal(`${ctx.method} ${ctx.scheme}://${ctx.host}${ctx.target}`, 'GET http://h:1/a?b=c');
+  assert.equal(ctx.requestHeaders.authorization, 'Basic x');
+  assert.equal(ctx.status, 200);
+  assert.equal(ctx.responseHeaders()['x-own'], 'yes');
 });
 
 test('refusals and failures are exchanges too', async () => {

@@ -241,7 +241,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'A reply shows users only to callers who may read',
     change: 'whoever may write may read',
-    file: 'src/access/gate.ts',
+    file: 'src/access/policy.ts',
     from: 'return caller !== undefined && authentication.isValid(caller) && caller.scopes.has(scopes[need]);',
     to: 'return caller !== undefined && authentication.isValid(caller);',
     test: 'test/access/representations.test.ts',
@@ -274,8 +274,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     promise: 'A form of another site reaches no unsecured webhook',
     change: 'it is not looked for',
     file: 'src/webhook/receiver.ts',
-    from: 'if (!guard(exchange.headers)) refuseCrossSiteForm(exchange);',
-    to: 'guard(exchange.headers);',
+    from: 'if (!guard(ctx.headers)) refuseCrossSiteForm(ctx);',
+    to: 'guard(ctx.headers);',
     test: 'test/http/cross-site.test.ts',
   },
   {
@@ -793,7 +793,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Long replies are sent in turns: none starves',
     change: 'who came last goes first',
-    file: 'src/core/turns.ts',
+    file: 'src/core/scheduler.ts',
     from: 'const index = this.isFull ? this.#eldest() : 0;',
     to: 'const index = this.isFull ? this.#eldest() : this.#waiting.length - 1;',
     test: 'test/http/unread-replies.test.ts',

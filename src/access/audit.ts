@@ -28,7 +28,7 @@ export class AuditLog implements Audit, AsyncDisposable {
   readonly #options: AuditLogOptions;
   readonly #now: () => number;
   #waiting: AuditEvent[] = [];
-  readonly #surplus = new Surplus();
+  readonly #surplus = new SuppressedAudit();
   #tokens = BURST;
   #refilledAt: number;
   #timer: NodeJS.Timeout | undefined;
@@ -173,7 +173,7 @@ interface Gathered {
 }
 
 /** Events beyond the rate, by their kind: what happened at which door, not who did it. */
-class Surplus {
+class SuppressedAudit {
   readonly #kinds = new Map<string, Gathered>();
   #until: number | undefined;
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Exchange, HttpProblem, KnownCaller } from '@portico/transport';
+import { HttpProblem, KnownCaller, type RequestContext } from '@portico/transport';
 import { attemptSource } from '../core/addresses.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Authenticator, FailureLimit } from './basic.ts';
@@ -11,7 +11,7 @@ interface BasicAccess {
 }
 
 interface AuthenticationOptions {
-  readonly sources: readonly TokenSource[];
+  readonly sources: readonly TokenProvider[];
   readonly basic: BasicAccess | undefined;
   readonly challenges: Challenges;
   readonly failures: FailureLimit;
@@ -36,11 +36,11 @@ export class Authentication {
    */
   callerOf(
     header: string | undefined,
-    exchange: Pick<Exchange, 'client'>,
+    ctx: Pick<RequestContext, 'client'>,
   ): MaybePromise<KnownCaller | undefined> {
     if (header === undefined) return undefined;
     const token = bearerToken(header);
-    if (token === undefined) return this.#user(header, exchange);
+    if (token === undefined) return this.#user(header, ctx);
     const now = this.#options.now();
     const digest = tokenDigest(token);
     for (const source of this.#options.sources) {
@@ -49,7 +49,7 @@ export class Authentication {
       caller.usedAt = now;
       return caller;
     }
-    return this.#check(token, digest, attemptSource(exchange.client));
+    return this.#check(token, digest, attemptSource(ctx.client));
   }
 
   /** Whether credentials that were good still are. */
@@ -78,7 +78,7 @@ export class Authentication {
 
   /** Asks one source after the other, each only when those before do not know the token. */
   #ask(
-    sources: readonly TokenSource[],
+    sources: readonly TokenProvider[],
     index: number,
     token: string,
     digest: string,
@@ -99,7 +99,7 @@ export class Authentication {
     return found;
   }
 
-  #user(header: string, { client }: Pick<Exchange, 'client'>): MaybePromise<KnownCaller | undefined> {
+  #user(header: string, { client }: Pick<RequestContext, 'client'>): MaybePromise<KnownCaller | undefined> {
     const { basic, challenges } = this.#options;
     if (basic === undefined || !/^basic /i.test(header)) return undefined;
     return whenReady(basic.authenticate(header, client), (verdict) => {
@@ -185,7 +185,7 @@ export class Challenges {
 }
 
 /** Where tokens are known from. */
-export interface TokenSource {
+export interface TokenProvider {
   /** The caller of a token that is known, by its digest: without waiting for anything. */
   find(digest: string, now: number): KnownCaller | undefined;
   /**

@@ -7,8 +7,8 @@ import { attemptSource } from '../core/addresses.ts';
 import {
   AttemptLimit,
   authenticator,
-  boundedGate,
   parseBasicAuth,
+  semaphore,
   UserNameError,
   userTable,
   type Verdict,
@@ -400,13 +400,13 @@ describe('bounded gate', () => {
       rounds: readonly number[],
       scheduler: fc.Scheduler,
     ) => {
-      const gate = boundedGate(atOnce, waiting, FULL);
+      const policy = semaphore(atOnce, waiting, FULL);
       for (const tasks of rounds) {
         let running = 0;
         let most = 0;
         let started = 0;
         const all = Array.from({ length: tasks }, (_, i) =>
-          gate(async () => {
+          policy(async () => {
             started++;
             most = Math.max(most, ++running);
             await scheduler.schedule(Promise.resolve());

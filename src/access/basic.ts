@@ -48,7 +48,7 @@ export function authenticator(
 ): Authenticator {
   const { byPassword, byHash } = userTable(users);
   const { failures = new FailureLimit(options) } = options;
-  const gate = boundedGate(CHECKS_AT_ONCE, WAITING_CHECKS, BUSY);
+  const bounded = semaphore(CHECKS_AT_ONCE, WAITING_CHECKS, BUSY);
   const key = randomBytes(32);
   // At most one entry per password of a user: nothing else is ever right.
   const proven = new Map<string, Proven>();
@@ -70,7 +70,7 @@ export function authenticator(
   ) {
     const settle = failures.expectFailure(source);
     try {
-      const principal = await gate(() => check(credentials));
+      const principal = await bounded(() => check(credentials));
       settle(principal === undefined);
       return principal;
     } catch (error) {
@@ -342,7 +342,7 @@ export class FailureLimit {
  * Makes what lets `atOnce` tasks run while at most `waiting` others wait. It rejects with `full`, without running the task,
  * when the queue is full.
  */
-export function boundedGate(atOnce: number, waiting: number, full: Error) {
+export function semaphore(atOnce: number, waiting: number, full: Error) {
   const queue: (() => void)[] = [];
   let running = 0;
 

@@ -1,4 +1,4 @@
-import type { Exchange } from '@portico/transport';
+import type { RequestContext } from '@portico/transport';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 /** Which pages of other origins may use a door. */
@@ -57,8 +57,8 @@ export class CorsPolicy {
   }
 
   /** Has the reply to a request carry them. */
-  apply(exchange: Pick<Exchange, 'headers' | 'addHeaders'>): void {
-    exchange.addHeaders(this.fieldsFor(exchange.headers.origin));
+  apply(ctx: Pick<RequestContext, 'headers' | 'addHeaders'>): void {
+    ctx.addHeaders(this.fieldsFor(ctx.headers.origin));
   }
 }
 

@@ -1,13 +1,18 @@
-import { type Endpoint, type Exchange, FastifyExchange, setExchange } from '@portico/transport';
+import {
+  type Endpoint,
+  FastifyRequestContext,
+  type RequestContext,
+  setRequestContext,
+} from '@portico/transport';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import { createSecretResolver } from '../config/secrets.ts';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { whenReady } from '../core/maybe-promise.ts';
 import type { DoorApi } from '../http/openapi.ts';
 import type { CorsPolicy } from './cors.ts';
-import { ApiGate } from './gate.ts';
-import { isRequired } from './need.ts';
-import { type ApiOptions, openGate } from './open-gate.ts';
+import { type ApiOptions, openAccessPolicy } from './open-policy.ts';
+import { isRequired } from './permission.ts';
+import { AccessPolicy } from './policy.ts';
 
 const CREDENTIALS = [
   'UNAUTHORIZED',
@@ -16,8 +21,8 @@ const CREDENTIALS = [
   'NO_KEYS',
 ] as const satisfies readonly ErrorCode[];
 
-/** What a gate adds to the description of a REST door. */
-export function gateApi({ rules }: ApiGate): Pick<DoorApi, 'security' | 'refusals'> {
+/** What an access policy adds to the description of a REST door. */
+export function accessApi({ rules }: AccessPolicy): Pick<DoorApi, 'security' | 'refusals'> {
   const { required, scopes, takesPasswords, hasRate, hasLoadLimits } = rules;
   const refusals: readonly ErrorCode[] = [
     ...(hasRate ? (['RATE_LIMITED'] as const) : []),
@@ -41,42 +46,42 @@ export function gateApi({ rules }: ApiGate): Pick<DoorApi, 'security' | 'refusal
   };
 }
 
-type Admit = NonNullable<Endpoint['admit']>;
-/** How a gate lets an exchange in. */
-type Enter = (gate: ApiGate, exchange: Exchange) => ReturnType<Admit>;
+type Authorize = NonNullable<Endpoint['authorize']>;
+/** How an access policy lets a request in. */
+type Enter = (policy: AccessPolicy, ctx: RequestContext) => ReturnType<Authorize>;
 
 /** What stands before the endpoints of a door. */
 export interface Guards {
   /** Whose pages may read the replies; undefined where that is nobody's. */
   readonly cors: CorsPolicy | undefined;
   /** What lets requests in; undefined where everybody may. */
-  readonly gate: ApiGate | undefined;
+  readonly policy: AccessPolicy | undefined;
 }
 
 /** Has guards judge the requests of an endpoint before the endpoint does; without any it is the endpoint itself. */
-export function guarded(endpoint: Endpoint, { cors, gate }: Guards, enter: Enter): Endpoint {
-  if (cors === undefined && gate === undefined) return endpoint;
-  const { admit } = endpoint;
+export function guarded(endpoint: Endpoint, { cors, policy }: Guards, enter: Enter): Endpoint {
+  if (cors === undefined && policy === undefined) return endpoint;
+  const { authorize } = endpoint;
   return {
     ...endpoint,
-    admit(exchange, bodyLength) {
+    authorize(ctx, bodyLength) {
       // A page is to read refusals too.
-      cors?.apply(exchange);
-      return whenReady(gate && enter(gate, exchange), () => admit?.(exchange, bodyLength));
+      cors?.apply(ctx);
+      return whenReady(policy && enter(policy, ctx), () => authorize?.(ctx, bodyLength));
     },
   };
 }
 
 /** The same for a route of Fastify's own. */
-export function guardHook({ cors, gate }: Guards, enter: Enter): onRequestHookHandler {
+export function guardHook({ cors, policy }: Guards, enter: Enter): onRequestHookHandler {
   return (request, reply, done) => {
-    if (cors === undefined && gate === undefined) return done();
+    if (cors === undefined && policy === undefined) return done();
     try {
-      const exchange = new FastifyExchange(request, reply, undefined);
-      setExchange(request, exchange);
-      cors?.apply(exchange);
-      const admitted = gate && enter(gate, exchange);
-      if (admitted instanceof Promise) admitted.then(() => done(), done);
+      const ctx = new FastifyRequestContext(request, reply, undefined);
+      setRequestContext(request, ctx);
+      cors?.apply(ctx);
+      const authorized = policy && enter(policy, ctx);
+      if (authorized instanceof Promise) authorized.then(() => done(), done);
       else done();
     } catch (error) {
       done(error as Error);
@@ -90,11 +95,11 @@ export function guardHook({ cors, gate }: Guards, enter: Enter): onRequestHookHa
  */
 export function whileValid<T>(
   source: AsyncIterable<T>,
-  gate: ApiGate | undefined,
-  exchange: Pick<Exchange, 'caller'>,
+  policy: AccessPolicy | undefined,
+  ctx: Pick<RequestContext, 'caller'>,
   ...last: readonly [T] | readonly []
 ): AsyncIterable<T> {
-  if (gate === undefined || exchange.caller === undefined) return source;
+  if (policy === undefined || ctx.caller === undefined) return source;
   const iterator = source[Symbol.asyncIterator]();
   let isOver = false;
   const end = async () => {
@@ -107,7 +112,7 @@ export function whileValid<T>(
     async next() {
       if (isOver) return { done: true, value: undefined };
       const step = await iterator.next();
-      if (step.done === true || gate.mayGoOn(exchange)) return step;
+      if (step.done === true || policy.mayGoOn(ctx)) return step;
       const ended = await end();
       return last.length === 0 ? ended : { done: false, value: last[0] };
     },
@@ -116,15 +121,15 @@ export function whileValid<T>(
   return values;
 }
 
-/** The gate of a plugin: one that is open already and that its opener disposes of, or one of its own. Rejects with ConfigError. */
-export async function pluginGate(
+/** The access policy of a plugin: one that is open already and that its opener disposes of, or one of its own. Rejects with ConfigError. */
+export async function pluginPolicy(
   app: FastifyInstance,
-  api: ApiGate | ApiOptions | undefined,
-): Promise<ApiGate | undefined> {
-  if (api === undefined || api instanceof ApiGate) return api;
+  api: AccessPolicy | ApiOptions | undefined,
+): Promise<AccessPolicy | undefined> {
+  if (api === undefined || api instanceof AccessPolicy) return api;
   const resolve = createSecretResolver(process.env, process.cwd());
-  const gate = await openGate(api, { resolve, name: 'options', log: app.log });
-  if (gate === undefined) return undefined;
-  app.addHook('onClose', async () => gate[Symbol.asyncDispose]());
-  return gate;
+  const policy = await openAccessPolicy(api, { resolve, name: 'options', log: app.log });
+  if (policy === undefined) return undefined;
+  app.addHook('onClose', async () => policy[Symbol.asyncDispose]());
+  return policy;
 }

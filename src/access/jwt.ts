@@ -16,11 +16,11 @@ import { watchedFile } from '../config/secret-file.ts';
 import { describeError } from '../core/errors.ts';
 import { GenerationalCache } from '../core/generational-cache.ts';
 import { type JsonPointer, parsePointer, valueAt } from '../core/json.ts';
-import type { TokenSource } from './authentication.ts';
-import type { GateSetting, JwtOptions } from './open-gate.ts';
+import type { TokenProvider } from './authentication.ts';
+import type { JwtOptions, PolicySetting } from './open-policy.ts';
 
 /** Opens the tokens of an identity provider, and what follows its keys. Throws ConfigError. */
-export function openJwt(options: JwtOptions, setting: GateSetting) {
+export function openJwt(options: JwtOptions, setting: PolicySetting) {
   const { issuer, audience, jwks } = options;
   if (issuer === undefined || audience === undefined || jwks === undefined) {
     throw new ConfigError([`${setting.name}: api.jwt needs issuer, audience and jwks`]);
@@ -50,7 +50,7 @@ export interface JwtKeys extends Disposable {
 }
 
 /** The keys at a URL, or in a file, which is followed. Throws ConfigError. */
-function jwtKeys(place: string, { resolve, log, name }: GateSetting): JwtKeys {
+function jwtKeys(place: string, { resolve, log, name }: PolicySetting): JwtKeys {
   const what = `${name}: api.jwt.jwks`;
   if (/^https?:\/\//i.test(place)) {
     const url = URL.parse(place);
@@ -145,7 +145,7 @@ interface Verified {
 }
 
 /** Tokens that an identity provider has signed (RFC 7519). */
-export class JwtTokens implements TokenSource {
+export class JwtTokens implements TokenProvider {
   readonly #options: JwtTokensOptions;
   readonly #rules: JWTVerifyOptions;
   readonly #scopesOf: ReturnType<typeof scopesReader>;

@@ -1,5 +1,5 @@
 import { HttpProblem } from '@portico/transport';
-import type { Need } from './need.ts';
+import type { Permission } from './permission.ts';
 
 /** How many requests a client may make. */
 export interface RateRule {
@@ -122,7 +122,7 @@ export class Load implements Disposable {
   }
 
   /** Why a request is refused now; undefined when there is no reason. */
-  refusal(need: Need | undefined): HttpProblem | undefined {
+  refusal(need: Permission | undefined): HttpProblem | undefined {
     if (this.#limits.maxLoopDelay > 0) this.#timer ??= this.#watchLoop();
     if (this.#loopIsLate) return LATE;
     const { maxWriteDelay, writeDelay } = this.#limits;

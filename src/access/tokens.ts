@@ -1,7 +1,7 @@
 import { KnownCaller } from '@portico/transport';
 import { StoreUnavailableError } from '../core/errors.ts';
 import type { MaybePromise } from '../core/maybe-promise.ts';
-import { type TokenSource, tokenDigest } from './authentication.ts';
+import { type TokenProvider, tokenDigest } from './authentication.ts';
 
 /** A token as it is configured, its secrets read. */
 export interface FixedToken {
@@ -14,7 +14,7 @@ export interface FixedToken {
 }
 
 /** The tokens of the configuration. */
-export class FixedTokens implements TokenSource {
+export class FixedTokens implements TokenProvider {
   #byDigest: ReadonlyMap<string, KnownCaller> = new Map();
   #bySecret: ReadonlyMap<string, KnownCaller> = new Map();
 
@@ -79,7 +79,7 @@ interface StoredTokensOptions {
 const MAX_MISSED = 3;
 
 /** The tokens in the database: all of them in memory, read again and again. */
-export class StoredTokens implements TokenSource, AsyncDisposable {
+export class StoredTokens implements TokenProvider, AsyncDisposable {
   readonly #store: TokenStore;
   readonly #log: StoredTokensOptions['log'];
   readonly #timers: readonly NodeJS.Timeout[];

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Backlog } from '../inbox/inbox.ts';
 import { HISTORY_INTERVAL, History, Traffic } from '../telemetry/history.ts';
 import { Metrics } from '../telemetry/metrics.ts';
-import { historySources } from './console.ts';
+import { historySeries } from './console.ts';
 
 test('every column has a value once there was something to measure', async () => {
   using metrics = new Metrics();
@@ -17,7 +17,7 @@ test('every column has a value once there was something to measure', async () =>
     },
   };
   let now = 1_000_000;
-  using made = historySources({ metrics, traffic: new Map([['rest', traffic]]), inbox });
+  using made = historySeries({ metrics, traffic: new Map([['rest', traffic]]), inbox });
   using history = new History(made.sources, () => now);
   const commits = metrics.timer('database.commits', { description: 'Commits' });
   const writes = metrics.counter('database.writes', { description: 'Writes', tags: ['outcome'] });

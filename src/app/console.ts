@@ -23,27 +23,30 @@ import {
 } from '../signatures/sources.ts';
 import { token } from '../signatures/stripe.ts';
 import { parseDatabaseUrl } from '../sql/database.ts';
-import { History, type HistorySource, type Traffic } from '../telemetry/history.ts';
+import { History, type Series, type Traffic } from '../telemetry/history.ts';
 import type { Statistic } from '../telemetry/meter.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { doorAddresses } from './banner.ts';
-import type { Parts } from './context.ts';
+import type { AppContext } from './context.ts';
 import { accessOf, closedInConsole, includeList } from './door-security.ts';
 import { webhookSettings } from './webhook-door.ts';
 
 const ENGINES = { sqlite: 'SQLite', postgres: 'PostgreSQL' } as const;
 
 /** The history of all doors that are open so far, until the service stops. */
-export function openHistory({ metrics, doors, openedDatabase, onStop, config }: Parts): History {
+export function openHistory({ metrics, doors, openedDatabase, onStop, config }: AppContext): History {
   const traffic = new Map([...doors].map(([door, each]) => [door, each.traffic]));
   const inbox = config.settings.interfaces.includes('webhook') ? openedDatabase()?.inbox : undefined;
-  const { sources } = onStop(historySources({ metrics, traffic, inbox }));
+  const { sources } = onStop(historySeries({ metrics, traffic, inbox }));
   return onStop(new History(sources));
 }
 
 /** What the console shows beside the endpoints. `secrets` are those of /webhook, if that door is open. */
-export function consoleView(parts: Parts, secrets: (() => readonly string[]) | undefined): ConsoleView {
-  const { config, openedDatabase } = parts;
+export function consoleView(
+  context: AppContext,
+  secrets: (() => readonly string[]) | undefined,
+): ConsoleView {
+  const { config, openedDatabase } = context;
   const { settings } = config;
   const database = openedDatabase();
   return {
@@ -51,7 +54,7 @@ export function consoleView(parts: Parts, secrets: (() => readonly string[]) | u
     hosts: [settings.host, ...settings['http.hosts']],
     closed: closedInConsole(config),
     role: settings['management.consoleRole'],
-    doors: () => consoleDoors(parts),
+    doors: () => consoleDoors(context),
     database: database && ENGINES[parseDatabaseUrl(settings['database.url'])?.engine ?? 'sqlite'],
     users: database?.users,
     processes: database?.processes?.bind(database),
@@ -60,17 +63,17 @@ export function consoleView(parts: Parts, secrets: (() => readonly string[]) | u
       createTestSender({
         sources: webhookSettings(config).sources,
         secrets,
-        receiver: (path) => receiverOf(parts, path),
+        receiver: (path) => receiverOf(context, path),
       }),
   };
 }
 
 /** The doors with their addresses, as the start prints them. */
-function consoleDoors(parts: Parts): readonly ConsoleDoor[] {
-  const urls = [...parts.doors.keys()].map((door) => [door, urlOf(parts, door)] as const);
+function consoleDoors(context: AppContext): readonly ConsoleDoor[] {
+  const urls = [...context.doors.keys()].map((door) => [door, urlOf(context, door)] as const);
   const addresses = doorAddresses(
     Object.fromEntries(urls.filter(([, url]) => url !== undefined)),
-    parts.config,
+    context.config,
   );
   return [...addresses].map(([name, url]) => {
     return { name, url, page: name !== 'webhook' && socketPathOf(url) === undefined };
@@ -78,7 +81,7 @@ function consoleDoors(parts: Parts): readonly ConsoleDoor[] {
 }
 
 /** The base URL of a door on this machine, or its Unix socket; undefined before it listens. */
-function urlOf({ doors, config }: Parts, door: Door): string | undefined {
+function urlOf({ doors, config }: AppContext, door: Door): string | undefined {
   const address = doors.get(door)?.app.server.address();
   if (address === null || address === undefined) return undefined;
   if (typeof address === 'string') return `unix:${address}`;
@@ -89,12 +92,12 @@ function urlOf({ doors, config }: Parts, door: Door): string | undefined {
 }
 
 /** The webhook door at a path, as this process reaches it; undefined before it listens. */
-function receiverOf(parts: Parts, path: string): Receiver | undefined {
-  const url = urlOf(parts, 'webhook');
+function receiverOf(context: AppContext, path: string): Receiver | undefined {
+  const url = urlOf(context, 'webhook');
   if (url === undefined) return undefined;
   const socketPath = socketPathOf(url);
   if (socketPath !== undefined) return { url: new URL(`http://localhost${path}`), socketPath };
-  const file = parts.config.settings['tls.cert'];
+  const file = context.config.settings['tls.cert'];
   const receiver = { url: new URL(url + path) };
   // Its names are for others; read anew, because it may change.
   return file === undefined ? receiver : { ...receiver, certificate: readFileSync(file, 'utf8') };
@@ -126,20 +129,20 @@ interface HistoryParts {
 }
 
 /** The columns of the history; disposing of it ends the measurement of the event loop. */
-export function historySources({ metrics, traffic, inbox }: HistoryParts) {
-  const doors = [...traffic].flatMap(([door, each]) => trafficSources(door, each));
-  const loop = eventLoopSources();
-  const sources: readonly HistorySource[] = [
+export function historySeries({ metrics, traffic, inbox }: HistoryParts) {
+  const doors = [...traffic].flatMap(([door, each]) => trafficSeries(door, each));
+  const loop = eventLoopSeries();
+  const sources: readonly Series[] = [
     ...doors,
     ...loop.sources,
-    ...processSources(),
-    ...databaseSources(metrics),
-    ...(inbox === undefined ? [] : inboxSources(metrics, inbox)),
+    ...processSeries(),
+    ...databaseSeries(metrics),
+    ...(inbox === undefined ? [] : inboxSeries(metrics, inbox)),
   ];
   return { sources, [Symbol.dispose]: () => loop[Symbol.dispose]() };
 }
 
-function trafficSources(door: string, traffic: Traffic): readonly HistorySource[] {
+function trafficSeries(door: string, traffic: Traffic): readonly Series[] {
   const { durations: histogram } = traffic;
   const replies = () => traffic.replies;
   return [
@@ -150,7 +153,7 @@ function trafficSources(door: string, traffic: Traffic): readonly HistorySource[
   ];
 }
 
-function eventLoopSources() {
+function eventLoopSeries() {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION });
   delay.enable();
   // Each of the three resolutions reads it, all at the same tick.
@@ -171,7 +174,7 @@ function eventLoopSources() {
     refresh();
     return of();
   };
-  const sources: readonly HistorySource[] = [
+  const sources: readonly Series[] = [
     { kind: 'peak', name: 'eventloop.p99', unit: 'ms', read: reading(() => read.p99) },
     { kind: 'peak', name: 'eventloop.max', unit: 'ms', read: reading(() => read.max) },
     { kind: 'mean', name: 'eventloop.utilization', unit: 'share', read: reading(() => busy) },
@@ -185,7 +188,7 @@ function late(nanoseconds: number): number {
   return milliseconds > 0 && milliseconds < 1e9 ? milliseconds : 0;
 }
 
-function processSources(): readonly HistorySource[] {
+function processSeries(): readonly Series[] {
   return [
     {
       kind: 'rate',
@@ -201,7 +204,7 @@ function processSources(): readonly HistorySource[] {
   ];
 }
 
-function databaseSources(metrics: Metrics): readonly HistorySource[] {
+function databaseSeries(metrics: Metrics): readonly Series[] {
   const commits = total(metrics, 'database.commits', 'COUNT');
   const seconds = total(metrics, 'database.commits', 'TOTAL_TIME');
   const writes = total(metrics, 'database.writes', 'COUNT');
@@ -218,7 +221,7 @@ function databaseSources(metrics: Metrics): readonly HistorySource[] {
   ];
 }
 
-function inboxSources(metrics: Metrics, inbox: Pick<Inbox, 'backlog'>): readonly HistorySource[] {
+function inboxSeries(metrics: Metrics, inbox: Pick<Inbox, 'backlog'>): readonly Series[] {
   let last: Backlog | undefined;
   let next = 0;
   const refresh = () => {
@@ -231,7 +234,7 @@ function inboxSources(metrics: Metrics, inbox: Pick<Inbox, 'backlog'>): readonly
     };
     whenReady(inbox.backlog(), done)?.catch(() => done(undefined));
   };
-  const value = (name: string, unit: string, of: (backlog: Backlog) => number): HistorySource => ({
+  const value = (name: string, unit: string, of: (backlog: Backlog) => number): Series => ({
     kind: 'peak',
     name,
     unit,

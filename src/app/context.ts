@@ -2,7 +2,7 @@ import type { BodyBudget, ErrorFormat, Listener } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Audit } from '../access/audit.ts';
-import type { ApiGate } from '../access/gate.ts';
+import type { AccessPolicy } from '../access/policy.ts';
 import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/options.ts';
 import type { KnownSecrets } from '../core/redaction.ts';
@@ -32,7 +32,7 @@ interface Apis {
 }
 
 /** What the doors are wired from. Only the wiring sees it; a room gets the few things that it uses. */
-export interface Parts {
+export interface AppContext {
   readonly config: Config;
   /** Secrets to redact; code that reads further secrets adds them. */
   readonly secrets: KnownSecrets;
@@ -47,7 +47,7 @@ export interface Parts {
   readonly events: Events;
   readonly readiness: Readiness;
   /** What lets requests into REST and GraphQL; undefined where everybody may come in. */
-  readonly api: ApiGate | undefined;
+  readonly api: AccessPolicy | undefined;
   /** The database, for a door that is known to need it. */
   database(): Database;
   /** The database, if one of the open doors needs it. */

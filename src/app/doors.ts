@@ -2,8 +2,8 @@ import { ExchangeLog } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import type { Audit } from '../access/audit.ts';
 import type { BasicUser } from '../access/basic.ts';
-import type { ApiGate } from '../access/gate.ts';
-import { openGate } from '../access/open-gate.ts';
+import { openAccessPolicy } from '../access/open-policy.ts';
+import type { AccessPolicy } from '../access/policy.ts';
 import { type Config, ConfigError, type ModuleCheck } from '../config/load.ts';
 import type { InfoPart } from '../config/options/management.ts';
 import { type Door, type Settings, settingsOf } from '../config/options/options.ts';
@@ -32,13 +32,13 @@ import type { Loggers } from '../telemetry/loggers.ts';
 import { auditRefusals } from './audit.ts';
 import { readBuildInfo, readPackageInfo } from './banner.ts';
 import { consoleView, openHistory } from './console.ts';
-import type { Parts } from './context.ts';
+import type { AppContext } from './context.ts';
 import { accessOf, includeList } from './door-security.ts';
 import { healthChecks, healthWatch } from './health.ts';
 import { replayPlanOf } from './webhook-door.ts';
 
 /** Wires the GraphQL door over users in memory, or over those of the database. Throws ConfigError. */
-export function openGraphqlDoor({ config, metrics, database, listener, apis, api }: Parts): void {
+export function openGraphqlDoor({ config, metrics, database, listener, apis, api }: AppContext): void {
   const { settings, code, file } = config;
   const options = settingsOf(settings, 'graphql');
   const { users, userFeed } = options.users === 'memory' ? inMemory(options.maxUsers) : database();
@@ -90,7 +90,7 @@ function inMemory(maxUsers: number) {
 }
 
 /** Wires the REST door over the users of the database. */
-export function openRestDoor({ config, database, listener, apis, api }: Parts): void {
+export function openRestDoor({ config, database, listener, apis, api }: AppContext): void {
   const { requireIfMatch, idempotencyHours, maxImportBytes, maxStreams } = settingsOf(
     config.settings,
     'rest',
@@ -110,26 +110,26 @@ export function openRestDoor({ config, database, listener, apis, api }: Parts): 
 }
 
 /** Wires the management door, last of all: it shows the other doors. `webhookSecrets` are those of /webhook, if it is open. */
-export function openManagementDoor(parts: Parts, webhookSecrets?: () => readonly string[]): void {
-  const { config, readiness, metrics, listener } = parts;
+export function openManagementDoor(context: AppContext, webhookSecrets?: () => readonly string[]): void {
+  const { config, readiness, metrics, listener } = context;
   const { settings, code } = config;
   const app = listener('management', managementErrors);
   const basePath = settings['management.basePath'];
   // CONTRACT.md#authentication: at the root everything is the endpoints' own
   if (basePath !== '/') addOutside(app, basePath);
   app.register(management, {
-    ...managementViews(parts, {
+    ...managementViews(context, {
       include: includeList(config),
       exclude: settings['management.exclude'],
     }),
-    console: consoleView(parts, webhookSecrets),
+    console: consoleView(context, webhookSecrets),
     basePath,
     showValues: settings['management.showValues'],
     users: managementUsers(config),
     role: settings['management.role'],
     maxFailedLogins: settings['management.maxFailedLogins'],
     ...packageInfo(settings['management.info']),
-    health: new HealthRegistry(healthChecks(parts), { onChecked: healthWatch(parts) }),
+    health: new HealthRegistry(healthChecks(context), { onChecked: healthWatch(context) }),
     healthGroups: code.healthGroups,
     showDetails: settings['management.showDetails'],
     readiness,
@@ -167,8 +167,8 @@ function packageInfo(info: readonly InfoPart[]) {
 }
 
 /** What the management door shows of the service, and the rules of exposure. */
-function managementViews(parts: Parts, lists: Pick<ExposureRules, 'include' | 'exclude'>) {
-  const { config, secrets, loggers, logTail, requestTail, doors } = parts;
+function managementViews(context: AppContext, lists: Pick<ExposureRules, 'include' | 'exclude'>) {
+  const { config, secrets, loggers, logTail, requestTail, doors } = context;
   const { settings } = config;
   const rules = { ...lists, access: accessOf(settings) };
   const hasConsole = isExposed('console', rules);
@@ -177,20 +177,20 @@ function managementViews(parts: Parts, lists: Pick<ExposureRules, 'include' | 'e
     secrets,
     configuration: effectiveOptions(settings, config.sources),
     loggers,
-    exchanges: isExposed('httpexchanges', rules) ? recordExchanges(parts) : undefined,
-    auditEvents: parts.audit && parts.openedDatabase()?.audit,
-    audit: parts.audit,
-    deliveries: hasConsole || isExposed('deliveries', rules) ? viewDeliveries(parts) : undefined,
-    history: hasConsole || isExposed('history', rules) ? openHistory(parts) : undefined,
+    exchanges: isExposed('httpexchanges', rules) ? recordExchanges(context) : undefined,
+    auditEvents: context.audit && context.openedDatabase()?.audit,
+    audit: context.audit,
+    deliveries: hasConsole || isExposed('deliveries', rules) ? viewDeliveries(context) : undefined,
+    history: hasConsole || isExposed('history', rules) ? openHistory(context) : undefined,
     logTail,
     requests: requestTail,
     mappings: new Map(Array.from(doors, ([door, { routes }]) => [door, routes])),
-    apis: apisOf(parts),
-    shutDown: () => parts.requestStop(),
+    apis: apisOf(context),
+    shutDown: () => context.requestStop(),
   };
 }
 
-function apisOf({ apis, doors }: Parts): ApiSources {
+function apisOf({ apis, doors }: AppContext): ApiSources {
   const portOf = (door: Door) => {
     const address = doors.get(door)?.app.server.address();
     return typeof address === 'object' && address !== null ? address.port : undefined;
@@ -202,14 +202,14 @@ function apisOf({ apis, doors }: Parts): ApiSources {
 }
 
 /** Only when exposed: it costs something at every request. */
-function recordExchanges({ doors }: Parts): ExchangeLog {
+function recordExchanges({ doors }: AppContext): ExchangeLog {
   const log = new ExchangeLog();
   for (const door of doors.values()) door.recordExchanges(log);
   return log;
 }
 
 /** Undefined when no door has opened the database. */
-function viewDeliveries({ config, openedDatabase }: Parts): DeliveriesView | undefined {
+function viewDeliveries({ config, openedDatabase }: AppContext): DeliveriesView | undefined {
   const database = openedDatabase();
   return database && { log: database.deliveries, plan: replayPlanOf(config) };
 }
@@ -222,13 +222,13 @@ interface ApiParts {
   readonly audit: Audit | undefined;
 }
 
-/** Opens the gate of REST and GraphQL; undefined where the configuration asks for none. Rejects with ConfigError. */
+/** Opens the access policy of REST and GraphQL; undefined where the configuration asks for none. Rejects with ConfigError. */
 export async function openApi(
   config: Config,
   { loggers, secrets, database, audit }: ApiParts,
-): Promise<ApiGate | undefined> {
+): Promise<AccessPolicy | undefined> {
   const { settings, code, file, resolveSecret } = config;
-  return openGate(
+  return openAccessPolicy(
     {
       ...settingsOf(settings, 'api'),
       jwt: settingsOf(settings, 'api.jwt'),

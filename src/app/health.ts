@@ -13,7 +13,7 @@ import {
   type OnChecked,
 } from '../telemetry/health.ts';
 import { EventLoopWindows } from '../telemetry/runtime.ts';
-import type { Parts } from './context.ts';
+import type { AppContext } from './context.ts';
 import { webhookSettings } from './webhook-door.ts';
 
 /**
@@ -26,21 +26,21 @@ const TTL = 1_000;
 const DELAY_WINDOW = 10_000;
 
 /** The checks of what this process uses, and those of the configuration. */
-export function healthChecks(parts: Parts): readonly HealthIndicator[] {
-  const { settings, code } = parts.config;
-  const database = parts.openedDatabase();
-  const delay = parts.onStop(new EventLoopWindows(DELAY_WINDOW));
+export function healthChecks(context: AppContext): readonly HealthIndicator[] {
+  const { settings, code } = context.config;
+  const database = context.openedDatabase();
+  const delay = context.onStop(new EventLoopWindows(DELAY_WINDOW));
   const builtIn = [
     ...(database === undefined ? [] : storeChecks(database)),
     diskSpaceCheck({
       path: dataFolder(settings['database.url'], database !== undefined),
       thresholdBytes: settings['management.diskThresholdBytes'],
     }),
-    ...(parts.backups === undefined ? [] : [parts.backups.health]),
+    ...(context.backups === undefined ? [] : [context.backups.health]),
     eventLoopCheck(delay, settings['management.eventLoopThreshold']),
     ...(database === undefined || !settings.interfaces.includes('webhook')
       ? []
-      : [backlogOf(database, parts.config)]),
+      : [backlogOf(database, context.config)]),
   ];
   const own = Array.from(code.healthChecks, ([name, { check, timeout, ttl, critical }]) => {
     return { name, check, timeoutMs: timeout, ttlMs: ttl, critical };
@@ -72,7 +72,7 @@ export function dataFolder(url: string, used: boolean): string {
 const SLOW = 10_000;
 
 /** Times the runs of health checks, and logs when a status changes. */
-export function healthWatch({ metrics, log }: Pick<Parts, 'metrics' | 'log'>): OnChecked {
+export function healthWatch({ metrics, log }: Pick<AppContext, 'metrics' | 'log'>): OnChecked {
   const timer = metrics.timer('health.check', { description: 'Runs of health checks', tags: ['check'] });
   const last = new Map<string, HealthStatus>();
   return (check, { status, details }, durationMs) => {

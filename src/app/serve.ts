@@ -1,4 +1,4 @@
-import { readApiTokens } from '../access/open-gate.ts';
+import { readApiTokens } from '../access/open-policy.ts';
 import { type Config, loadConfig, type ModuleCheck } from '../config/load.ts';
 import { knownScopes } from '../config/options/access.ts';
 import { settingsOf } from '../config/options/options.ts';

@@ -22,7 +22,7 @@ import { loadOpenTelemetry } from '../telemetry/opentelemetry.ts';
 import { timeRequests } from '../telemetry/request-metrics.ts';
 import { addDiskMetrics, observeRuntime } from '../telemetry/runtime.ts';
 import { auditCertificates, auditRefusals, openAudit } from './audit.ts';
-import type { OpenDoor, Parts } from './context.ts';
+import type { AppContext, OpenDoor } from './context.ts';
 import { asksForCredentials, configuredSecrets, warnOfExposedFiles } from './door-security.ts';
 import { addSetup, certificateOf } from './door-setup.ts';
 import { openApi, openGraphqlDoor, openManagementDoor, openRestDoor } from './doors.ts';
@@ -122,7 +122,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
   if (certificate !== undefined) opening.use(certificate);
   const replyBudget = new ReplyBudget(settings['http.maxUnreadBytes']);
   const doors = new Map<Door, OpenDoor>();
-  const parts: Parts = {
+  const context: AppContext = {
     config,
     secrets,
     log,
@@ -193,10 +193,10 @@ export async function createService(config: Config, { logStream }: ServiceOption
   };
 
   const isOpen = (door: Door) => settings.interfaces.includes(door);
-  if (isOpen('graphql')) openGraphqlDoor(parts);
-  if (isOpen('rest')) openRestDoor(parts);
-  const webhookWork = isOpen('webhook') ? openWebhookDoor(parts) : undefined;
-  if (isOpen('management')) openManagementDoor(parts, webhookWork?.secrets);
+  if (isOpen('graphql')) openGraphqlDoor(context);
+  if (isOpen('rest')) openRestDoor(context);
+  const webhookWork = isOpen('webhook') ? openWebhookDoor(context) : undefined;
+  if (isOpen('management')) openManagementDoor(context, webhookWork?.secrets);
 
   const exported = openTelemetry && telemetry?.exportMeters(openTelemetry, metrics);
   if (exported !== undefined) opening.use(exported);

@@ -33,9 +33,9 @@ export function openTracing({ api, traces }: Registered, oneIn: number): Tracing
     },
     traceTarget: attemptSpans(api, isChosen),
     // The span of the request, which the SDK may have begun without a parent.
-    traceOf(exchange) {
+    traceOf(ctx) {
       const span = api.trace.getActiveSpan();
-      return span === undefined ? traceOfHeaders(exchange) : storedTrace(traceContextOf(span.spanContext()));
+      return span === undefined ? traceOfHeaders(ctx) : storedTrace(traceContextOf(span.spanContext()));
     },
   };
 }

@@ -10,7 +10,7 @@ import { createJobPlan } from '../inbox/job-plan.ts';
 import type { ReplayPlan } from '../inbox/operations.ts';
 import { readNumbers, readWebhookSettings, type WebhookSettings, webhookErrors } from '../webhook/options.ts';
 import { createWebhookDoor, type WebhookDoor } from '../webhook/webhook.ts';
-import type { Parts } from './context.ts';
+import type { AppContext } from './context.ts';
 
 /** Wires the webhook door; what works behind it starts once all doors listen. Throws ConfigError. */
 export function openWebhookDoor({
@@ -24,7 +24,7 @@ export function openWebhookDoor({
   onStop,
   apis,
   tracing,
-}: Parts): WebhookDoor & { secrets(): readonly string[] } {
+}: AppContext): WebhookDoor & { secrets(): readonly string[] } {
   const log = loggers.child('inbox');
   const { inbox, userFeed } = database();
   const settings = webhookSettings(config);

@@ -1,11 +1,17 @@
 import type { Socket } from 'node:net';
-import { Departure, resultText } from '@portico/graphql-plans';
-import { type BodyBudget, type Exchange, parseJsonText, requestFields, toProblem } from '@portico/transport';
+import { ClientAbort, resultText } from '@portico/graphql-plans';
+import {
+  type BodyBudget,
+  parseJsonText,
+  type RequestContext,
+  requestFields,
+  toProblem,
+} from '@portico/transport';
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import { CloseCode, type WebSocket as ProtocolSocket } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import { type OperationSlots, refusal } from './operation-slots.ts';
-import { Inlet, type Outlet } from './socket-queues.ts';
+import { InboundQueue, type OutboundQueue } from './socket-queues.ts';
 
 /** What a client may send; graphql-ws takes the others of the protocol for a failure of ours. */
 const CLIENT_TYPES: ReadonlySet<unknown> = new Set([
@@ -23,15 +29,15 @@ const GOING_AWAY = 1001;
 interface Held {
   /** The size of its message. */
   readonly bytes: number;
-  readonly recipient: Departure;
+  readonly recipient: ClientAbort;
 }
 
 /** What a client's WebSocket is made of. */
 interface GraphqlSocketOptions {
   readonly client: WebSocket;
   /** The request that became the WebSocket. */
-  readonly exchange: Exchange;
-  readonly outlet: Outlet;
+  readonly ctx: RequestContext;
+  readonly outlet: OutboundQueue;
   readonly slots: OperationSlots;
   /** The connection below the WebSocket. */
   readonly connection: Socket;
@@ -43,11 +49,11 @@ interface GraphqlSocketOptions {
 export class GraphqlSocket implements ProtocolSocket {
   readonly protocol: string;
   /** The request that became the WebSocket. */
-  readonly exchange: Exchange;
+  readonly ctx: RequestContext;
   readonly #client: WebSocket;
-  readonly #outlet: Outlet;
+  readonly #outlet: OutboundQueue;
   readonly #slots: OperationSlots;
-  readonly #inlet: Inlet;
+  readonly #inlet: InboundQueue;
   /** The operations in progress, by the payload that graphql-ws hands around. */
   readonly #held = new Map<object, Held>();
   readonly #streams = new Set<SubscriptionStream>();
@@ -57,13 +63,13 @@ export class GraphqlSocket implements ProtocolSocket {
   #instead: (() => Promise<void> | void) | undefined;
   #isEnding = false;
 
-  constructor({ client, exchange, outlet, slots, connection, budget }: GraphqlSocketOptions) {
+  constructor({ client, ctx, outlet, slots, connection, budget }: GraphqlSocketOptions) {
     this.protocol = client.protocol;
-    this.exchange = exchange;
+    this.ctx = ctx;
     this.#client = client;
     this.#outlet = outlet;
     this.#slots = slots;
-    this.#inlet = new Inlet({ client, socket: connection, outlet, budget, exchange });
+    this.#inlet = new InboundQueue({ client, socket: connection, outlet, budget, ctx });
   }
 
   onMessage(take: (data: string) => Promise<void>): void {
@@ -88,7 +94,7 @@ export class GraphqlSocket implements ProtocolSocket {
     this.#messageBytes = data.length;
     // graphql-ws reads a parsed message as well, and only ours is read strictly.
     take(message as string).catch((error: unknown) => {
-      this.exchange.log.error({ ...requestFields(this.exchange), err: error }, 'WebSocket failed');
+      this.ctx.log.error({ ...requestFields(this.ctx), err: error }, 'WebSocket failed');
       this.close(CloseCode.InternalServerError, 'Internal server error');
     });
   }
@@ -109,13 +115,13 @@ export class GraphqlSocket implements ProtocolSocket {
     if (this.#isEnding) return refusal('STOPPING', 'The service is stopping');
     const bytes = this.#messageBytes;
     const refused = this.#slots.take(this.#held.size, bytes);
-    if (refused === undefined) this.#held.set(payload, { bytes, recipient: new Departure() });
+    if (refused === undefined) this.#held.set(payload, { bytes, recipient: new ClientAbort() });
     return refused;
   }
 
   /** The client of an operation that has begun. */
-  recipientOf(payload: object): Departure {
-    return this.#held.get(payload)?.recipient ?? new Departure();
+  recipientOf(payload: object): ClientAbort {
+    return this.#held.get(payload)?.recipient ?? new ClientAbort();
   }
 
   /** An operation has ended; its last message is about to be sent. */

@@ -13,7 +13,7 @@ import {
   addFields,
   type Endpoint,
   EventStreams,
-  type FastifyExchange,
+  type FastifyRequestContext,
   HttpProblem,
   offeredUpgrade,
   prefersHtml,
@@ -27,9 +27,9 @@ import {
 import type { FastifyPluginAsync, FastifyPluginCallback, FastifyRequest } from 'fastify';
 import type { GraphQLSchema } from 'graphql';
 import { addPreflights, type CorsOptions, corsPolicy } from '../access/cors.ts';
-import type { ApiGate } from '../access/gate.ts';
-import { guarded, pluginGate } from '../access/guarded.ts';
-import type { ApiOptions } from '../access/open-gate.ts';
+import { guarded, pluginPolicy } from '../access/guarded.ts';
+import type { ApiOptions } from '../access/open-policy.ts';
+import type { AccessPolicy } from '../access/policy.ts';
 import type { ContextDetails } from '../config/schema/graphql.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
 import {
@@ -60,7 +60,7 @@ const ALLOW = 'GET, HEAD, POST, OPTIONS';
 export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) => {
   const options = withDefaults(given);
   const { path, context, contextValue, maxBodyBytes, maxBatch } = options;
-  const gate = await pluginGate(app, options.api);
+  const policy = await pluginPolicy(app, options.api);
   const cors = corsPolicy(options.cors);
   const graphiql = openGraphiql(path);
   const budget = replyBudgetOf(app);
@@ -71,16 +71,16 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
       meters: options.metrics && operationMeters(options.metrics),
     }),
     maxBatch,
-    gate,
+    policy,
     cors,
     // A context is made from Fastify's own request, so the fast path leaves such a door alone.
     contextOf:
       context === undefined
-        ? contextWithCaller(contextValue, gate)
-        : (exchange, { recipient = exchange, connectionParams } = {}) =>
+        ? contextWithCaller(contextValue, policy)
+        : (ctx, { recipient = ctx, connectionParams } = {}) =>
             context(
-              (exchange as FastifyExchange).request,
-              new RequestLifetime(recipient, connectionParams, exchange.caller),
+              (ctx as FastifyRequestContext).request,
+              new RequestLifetime(recipient, connectionParams, ctx.caller),
             ),
   };
 
@@ -147,7 +147,7 @@ export interface GraphqlOptions extends Partial<WebSocketLimits> {
   /** Where operations are counted and timed; default nowhere. */
   readonly metrics?: Metrics | undefined;
   /** Which operations need credentials, and which there are; default none. */
-  readonly api?: ApiOptions | ApiGate | undefined;
+  readonly api?: ApiOptions | AccessPolicy | undefined;
   /** Which pages of other origins may use the door; default none. */
   readonly cors?: CorsOptions | undefined;
 }
@@ -179,13 +179,13 @@ export function withDefaults(options: GraphqlOptions) {
 function postEndpoint(options: RunOptions, bodyLimit: number): Endpoint {
   const endpoint: Endpoint = {
     bodyLimit,
-    admit(exchange, bodyLength) {
-      refuseCrossSite(exchange, options.cors);
-      if (bodyLength > 0 || exchange.contentType !== null) refuseOtherTypes(exchange.contentType ?? '');
+    authorize(ctx, bodyLength) {
+      refuseCrossSite(ctx, options.cors);
+      if (bodyLength > 0 || ctx.contentType !== null) refuseOtherTypes(ctx.contentType ?? '');
     },
-    handle: (exchange) => runRequest(exchange, options),
+    handle: (ctx) => runRequest(ctx, options),
   };
-  return guarded(endpoint, options, (gate, exchange) => gate.admitAny(exchange));
+  return guarded(endpoint, options, (policy, ctx) => policy.authorizeAny(ctx));
 }
 
 /**
@@ -196,17 +196,17 @@ function getEndpoint(options: RunOptions, page: Reply): Endpoint {
   const resultTypes = Object.values(RESULT_TYPES);
   const endpoint: Endpoint = {
     bodyLimit: 0,
-    handle(exchange) {
+    handle(ctx) {
       // CONTRACT.md#graphql-operations: the path in a browser serves the query tool
-      if (prefersHtml(exchange.headers.accept, resultTypes)) return page;
-      return runRequest(exchange, options);
+      if (prefersHtml(ctx.headers.accept, resultTypes)) return page;
+      return runRequest(ctx, options);
     },
   };
-  return guarded(endpoint, options, (gate, exchange) => {
+  return guarded(endpoint, options, (policy, ctx) => {
     // The page shows nothing of the service, and a browser asks for it without credentials.
-    if (prefersHtml(exchange.headers.accept, resultTypes)) return;
-    const opensSocket = offeredUpgrade((exchange as FastifyExchange).request.raw) !== undefined;
-    return opensSocket ? gate.admitEarly(exchange) : gate.admitAny(exchange);
+    if (prefersHtml(ctx.headers.accept, resultTypes)) return;
+    const opensSocket = offeredUpgrade((ctx as FastifyRequestContext).request.raw) !== undefined;
+    return opensSocket ? policy.authenticate(ctx) : policy.authorizeAny(ctx);
   });
 }
 

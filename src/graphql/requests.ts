@@ -1,42 +1,42 @@
 import {
   type Batch,
+  type ClientSignal,
   type FindOperation,
   maskErrors,
   type Operation,
   paramsFromBody,
   paramsOf,
-  type Recipient,
   type Refused,
   type RequestParams,
   resultText,
-  SharedRecipient,
+  SharedClientSignal,
 } from '@portico/graphql-plans';
 import {
   type ErrorFormat,
   EVENT_STREAM_HEADERS,
   type EventStreams,
-  type Exchange,
-  exchangeOf,
   HttpProblem,
   parseAccept,
   type Reply,
+  type RequestContext,
+  requestContextOf,
   requestFields,
   takesEventStream,
 } from '@portico/transport';
 import type { FastifyReply, preHandlerHookHandler } from 'fastify';
 import { type ExecutionResult, GraphQLError } from 'graphql';
-import type { ApiGate } from '../access/gate.ts';
 import { type Guards, whileValid } from '../access/guarded.ts';
+import type { AccessPolicy } from '../access/policy.ts';
 import type { ContextDetails } from '../config/schema/graphql.ts';
 import type { ErrorCode } from '../core/error-codes.ts';
 import { isRecord } from '../core/json.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { refuseFromOtherSite } from '../http/cross-site.ts';
 
-/** What an operation is called with, beside its exchange. */
+/** What an operation is called with, beside its request. */
 interface CallDetails {
-  /** Who waits for the result; the exchange unless several operations share it. */
-  readonly recipient?: Recipient;
+  /** Who waits for the result; the request unless several operations share it. */
+  readonly recipient?: ClientSignal;
   /** The payload of a WebSocket's `connection_init`. */
   readonly connectionParams?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -45,50 +45,50 @@ interface CallDetails {
 export interface RunOptions extends Guards {
   readonly findOperation: FindOperation;
   /** What resolvers get as their context. */
-  contextOf(exchange: Exchange, call?: CallDetails): unknown;
+  contextOf(ctx: RequestContext, call?: CallDetails): unknown;
   /** Maximum operations of a batch; 0 refuses batches. */
   readonly maxBatch: number;
 }
 
 /** Runs the operation of a request and answers with its one result. Throws HttpProblem. */
-export function runRequest(exchange: Exchange, options: RunOptions): MaybePromise<Reply> {
-  const type = negotiateResultType(exchange.headers.accept);
+export function runRequest(ctx: RequestContext, options: RunOptions): MaybePromise<Reply> {
+  const type = negotiateResultType(ctx.headers.accept);
   if (type === undefined) throw notAcceptable();
-  const params = paramsOf(exchange);
-  if (Array.isArray(params)) return runAll(exchange, params, type, options);
+  const params = paramsOf(ctx);
+  if (Array.isArray(params)) return runAll(ctx, params, type, options);
   const operation = options.findOperation(params);
-  if ('errors' in operation) return refuseOperation(exchange, operation, type);
+  if ('errors' in operation) return refuseOperation(ctx, operation, type);
   refuseSubscription(operation);
-  refuseWriteByGet(exchange, operation);
-  authorize(options.gate, exchange, operation);
-  return whenReady(operation.run(params.variables, options.contextOf(exchange), exchange), (result) =>
-    replyWith(masked(exchange, result), type),
+  refuseWriteByGet(ctx, operation);
+  authorize(options.policy, ctx, operation);
+  return whenReady(operation.run(params.variables, options.contextOf(ctx), ctx), (result) =>
+    replyWith(masked(ctx, result), type),
   );
 }
 
 /** What comes of each operation is in its own result, so the reply has one status (GraphQL over HTTP, "Request Batching"). */
 function runAll(
-  exchange: Exchange,
+  ctx: RequestContext,
   batch: Batch,
   type: ResultType,
   options: RunOptions,
 ): MaybePromise<Reply> {
-  const { findOperation, contextOf, maxBatch, gate } = options;
+  const { findOperation, contextOf, maxBatch, policy } = options;
   let operations = 0;
-  const recipient = new SharedRecipient(exchange);
+  const recipient = new SharedClientSignal(ctx);
   const run = (params: RequestParams) => {
     // The first was counted with its request.
-    if (operations++ > 0) gate?.countOperation(exchange);
+    if (operations++ > 0) policy?.countOperation(ctx);
     const operation = findOperation(params);
     if ('errors' in operation) return resultText({ errors: operation.errors });
     refuseSubscription(operation);
-    authorize(gate, exchange, operation);
-    const context = contextOf(exchange, { recipient });
+    authorize(policy, ctx, operation);
+    const context = contextOf(ctx, { recipient });
     return whenReady(operation.run(params.variables, context, recipient), (result) =>
-      resultText(masked(exchange, result)),
+      resultText(masked(ctx, result)),
     );
   };
-  const texts = runBatch(batch, maxBatch, run, (refusal) => gate?.noteRefusal(exchange, refusal));
+  const texts = runBatch(batch, maxBatch, run, (refusal) => policy?.noteRefusal(ctx, refusal));
   return whenReady(texts, (body) => ({ status: 200, type: `${type}; charset=utf-8`, body }));
 }
 
@@ -98,15 +98,15 @@ function refuseSubscription({ definition }: Operation): void {
 }
 
 /** A GET may be repeated, cached and prefetched, so it runs queries only (GraphQL over HTTP, "GET"). */
-function refuseWriteByGet({ method }: Pick<Exchange, 'method'>, operation: Operation): void {
+function refuseWriteByGet({ method }: Pick<RequestContext, 'method'>, operation: Operation): void {
   if (method === 'POST' || operation.definition.operation !== 'mutation') return;
   throw new HttpProblem(405, 'MUTATION_BY_GET', 'A mutation needs POST', { headers: { allow: 'POST' } });
 }
 
 /** Hides what the program threw, and logs it. */
-export function masked(exchange: Exchange, result: ExecutionResult): ExecutionResult {
+export function masked(ctx: RequestContext, result: ExecutionResult): ExecutionResult {
   return maskErrors(result, (error) =>
-    exchange.log.error({ ...requestFields(exchange), err: error }, 'resolver failed'),
+    ctx.log.error({ ...requestFields(ctx), err: error }, 'resolver failed'),
   );
 }
 
@@ -116,13 +116,13 @@ function notAcceptable(): HttpProblem {
 }
 
 /** A refused document has its reasons in the result. */
-function refuseOperation(exchange: Exchange, refused: Refused, type: ResultType): Reply {
+function refuseOperation(ctx: RequestContext, refused: Refused, type: ResultType): Reply {
   const reply = replyWith({ errors: refused.errors }, type);
   const [first] = refused.errors;
   const code = String(first?.extensions.code ?? ('INVALID_DOCUMENT' satisfies ErrorCode));
-  const { method, log } = exchange;
+  const { method, log } = ctx;
   const { status } = reply;
-  log.debug({ ...requestFields(exchange), method, status, code, reason: first?.message }, 'request refused');
+  log.debug({ ...requestFields(ctx), method, status, code, reason: first?.message }, 'request refused');
   return { ...reply, headers: { ...refused.headers, 'x-error-code': code } };
 }
 
@@ -184,11 +184,11 @@ function listOf(texts: readonly ResultText[]): ResultText {
 export class RequestLifetime implements ContextDetails {
   readonly connectionParams: ContextDetails['connectionParams'];
   readonly caller: ContextDetails['caller'];
-  readonly #recipient: Recipient;
+  readonly #recipient: ClientSignal;
   #controller: AbortController | undefined;
 
   constructor(
-    recipient: Recipient,
+    recipient: ClientSignal,
     connectionParams: ContextDetails['connectionParams'],
     caller: ContextDetails['caller'],
   ) {
@@ -201,7 +201,7 @@ export class RequestLifetime implements ContextDetails {
     if (this.#controller === undefined) {
       const controller = new AbortController();
       this.#controller = controller;
-      this.#recipient.onLeave(() => controller.abort());
+      this.#recipient.onAbort(() => controller.abort());
     }
     return this.#controller.signal;
   }
@@ -239,29 +239,29 @@ export function negotiateResultType(accept: string | undefined): ResultType | un
  * Judges whether the caller may run an operation: mutations write, all others read. A mutation whose result can show
  * what was stored before reads as well. Throws HttpProblem.
  */
-export function authorize(gate: ApiGate | undefined, exchange: Exchange, operation: Operation): void {
-  if (gate === undefined) return;
+export function authorize(policy: AccessPolicy | undefined, ctx: RequestContext, operation: Operation): void {
+  if (policy === undefined) return;
   const writes = operation.definition.operation === 'mutation';
-  if (writes) gate.authorize(exchange, 'write');
-  if (!writes || operation.showsStored) gate.authorize(exchange, 'read');
+  if (writes) policy.authorizeOperation(ctx, 'write');
+  if (!writes || operation.showsStored) policy.authorizeOperation(ctx, 'read');
 }
 
-/** Makes the context of a request from the one that all share: behind a gate it has the `caller`. */
+/** Makes the context of a request from the one that all share: with an access policy it has the `caller`. */
 export function contextWithCaller(
   shared: unknown,
-  gate: ApiGate | undefined,
-): (exchange: Exchange) => unknown {
-  if (gate === undefined || (shared !== undefined && !isRecord(shared))) return () => shared;
+  policy: AccessPolicy | undefined,
+): (ctx: RequestContext) => unknown {
+  if (policy === undefined || (shared !== undefined && !isRecord(shared))) return () => shared;
   return ({ caller }) => ({ ...shared, caller });
 }
 
 /** The results of a subscription until the credentials of its caller expire or are revoked; then an error ends it. */
 export function resultsWhileValid(
   source: AsyncIterable<ExecutionResult>,
-  gate: ApiGate | undefined,
-  exchange: Exchange,
+  policy: AccessPolicy | undefined,
+  ctx: RequestContext,
 ): AsyncIterable<ExecutionResult> {
-  return whileValid(source, gate, exchange, { errors: [ENDED] });
+  return whileValid(source, policy, ctx, { errors: [ENDED] });
 }
 
 const ENDED = new GraphQLError('The credentials are not valid any more', {
@@ -276,30 +276,29 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
   return (request, reply, done) => {
     const { accept } = request.headers;
     if (!takesEventStream(accept) || parseAccept(accept)(EVENT_STREAM).weight === 0) return done();
-    const exchange = exchangeOf(request);
+    const ctx = requestContextOf(request);
     try {
-      const params = paramsOf(exchange);
+      const params = paramsOf(ctx);
       if (Array.isArray(params)) return done();
       const operation = options.findOperation(params);
       const subscribes = !('errors' in operation) && operation.definition.operation === 'subscription';
       if (!subscribes && negotiateResultType(accept) !== undefined) return done();
-      refuseFromOtherSite('Event streams', exchange, options.cors);
+      refuseFromOtherSite('Event streams', ctx, options.cors);
       if (!('errors' in operation)) {
-        refuseWriteByGet(exchange, operation);
-        authorize(options.gate, exchange, operation);
+        refuseWriteByGet(ctx, operation);
+        authorize(options.policy, ctx, operation);
       }
       // A stream has no end of its own, and HEAD waits for nothing else.
-      if (exchange.method === 'HEAD') reply.type(EVENT_STREAM).send();
-      else eventsOf(operation, params, options, exchange).then(send(reply, exchange)).catch(done);
+      if (ctx.method === 'HEAD') reply.type(EVENT_STREAM).send();
+      else eventsOf(operation, params, options, ctx).then(send(reply, ctx)).catch(done);
     } catch (error) {
       done(error as Error);
     }
   };
 
   /** Sends results. It knows nothing of the request's variables, which would be held as long as the stream lasts. */
-  function send(reply: FastifyReply, exchange: Exchange) {
-    const text = (result: ExecutionResult) =>
-      `event: next\ndata: ${resultText(masked(exchange, result))}\n\n`;
+  function send(reply: FastifyReply, ctx: RequestContext) {
+    const text = (result: ExecutionResult) => `event: next\ndata: ${resultText(masked(ctx, result))}\n\n`;
     return async (opened: AsyncIterable<ExecutionResult> | ExecutionResult): Promise<void> => {
       if (isStream(opened)) await streams.send(reply, opened, { text, end: () => COMPLETE });
       // A single result is refused like any other reply where there is no room for it.
@@ -320,14 +319,14 @@ function isStream(
 async function eventsOf(
   operation: Operation | Refused,
   { variables }: RequestParams,
-  { gate, contextOf }: RunOptions,
-  exchange: Exchange,
+  { policy, contextOf }: RunOptions,
+  ctx: RequestContext,
 ): Promise<AsyncIterable<ExecutionResult> | ExecutionResult> {
   if ('errors' in operation) return { errors: operation.errors };
-  const context = contextOf(exchange);
-  if (operation.definition.operation !== 'subscription') return operation.run(variables, context, exchange);
-  const source = await operation.subscribe(variables, context, exchange);
-  return isStream(source) ? resultsWhileValid(source, gate, exchange) : source;
+  const context = contextOf(ctx);
+  if (operation.definition.operation !== 'subscription') return operation.run(variables, context, ctx);
+  const source = await operation.subscribe(variables, context, ctx);
+  return isStream(source) ? resultsWhileValid(source, policy, ctx) : source;
 }
 
 /** A refusal outside of any operation has the form of a GraphQL result with errors. */

@@ -3,10 +3,10 @@ import {
   type Arrival,
   type BodyBudget,
   type BodySender,
-  type Exchange,
   type HttpProblem,
   MAX_BEHIND,
   type ReplyBudget,
+  type RequestContext,
   type SentReply,
   takenBy,
   type Unread,
@@ -21,15 +21,15 @@ const PIECE = 256;
 const UNCOUNTED = 4 * 1024;
 
 /** Whose messages are read, and what bounds them. */
-interface InletOptions {
+interface InboundQueueOptions {
   readonly client: WebSocket;
   /** The connection below it. */
   readonly socket: Socket;
-  readonly outlet: Outlet;
+  readonly outlet: OutboundQueue;
   /** Bounds what clients have sent and nobody has read yet. */
   readonly budget: BodyBudget;
   /** The request that became the WebSocket. */
-  readonly exchange: Exchange;
+  readonly ctx: RequestContext;
 }
 
 /** Takes a message. */
@@ -41,8 +41,8 @@ type ReadMessage = (message: Buffer, isBinary: boolean) => void;
  * messages that have not ended with the memory that they keep from being freed, which is that of all bytes since their
  * beginning, and messages that wait.
  */
-export class Inlet implements BodySender {
-  readonly #options: InletOptions;
+export class InboundQueue implements BodySender {
+  readonly #options: InboundQueueOptions;
   readonly #frames = new Frames();
   #readMessage: ReadMessage = () => {};
   /** Memory of the bytes since the beginning of the message that has not ended. */
@@ -57,7 +57,7 @@ export class Inlet implements BodySender {
   #arrival: Arrival | undefined;
   #isScheduled = false;
 
-  constructor(options: InletOptions) {
+  constructor(options: InboundQueueOptions) {
     this.#options = options;
   }
 
@@ -79,12 +79,12 @@ export class Inlet implements BodySender {
       .once('close', () => this.#forget());
   }
 
-  get caller(): Exchange['caller'] {
-    return this.#options.exchange.caller;
+  get caller(): RequestContext['caller'] {
+    return this.#options.ctx.caller;
   }
 
   get client(): string {
-    return this.#options.exchange.client;
+    return this.#options.ctx.client;
   }
 
   refuse({ code }: HttpProblem): void {
@@ -174,7 +174,7 @@ export class Inlet implements BodySender {
 }
 
 /** Sends to one client, and bounds what waits for it. */
-export class Outlet {
+export class OutboundQueue {
   readonly #client: WebSocket;
   readonly #budget: ReplyBudget;
   readonly #connection: Omit<SentReply, 'onClose'>;

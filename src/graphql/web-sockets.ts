@@ -2,11 +2,11 @@ import { maskOf, type Operation } from '@portico/graphql-plans';
 import {
   type BodyBudget,
   bodyBudgetOf,
-  exchangeOf,
   HttpProblem,
   noteSwitch,
   offeredUpgrade,
   type ReplyBudget,
+  requestContextOf,
   requestFields,
   takeUpgrades,
   toProblem,
@@ -26,11 +26,11 @@ import type { ErrorCode } from '../core/error-codes.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { SlowSubscriberError } from '../relations/events.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { admitSocket, Heartbeat, judgeHandshake } from './admit-socket.ts';
+import { authorizeSocket, Heartbeat, judgeHandshake } from './authorize-socket.ts';
 import { GraphqlSocket, SubscriptionStream } from './graphql-socket.ts';
 import { OperationSlots, refusal, type WebSocketLimits } from './operation-slots.ts';
 import { authorize, masked, type RunOptions, resultsWhileValid } from './requests.ts';
-import { Outlet } from './socket-queues.ts';
+import { OutboundQueue } from './socket-queues.ts';
 
 /** The WebSockets of an endpoint. */
 interface OpenWebSockets {
@@ -160,14 +160,14 @@ class WebSockets {
     if (this.#hasEnded) throw unavailable('STOPPING', 'The service is stopping');
     if (this.#open.size >= this.#max)
       throw unavailable('TOO_MANY_WEBSOCKETS', 'Too many WebSockets are open');
-    const exchange = exchangeOf(request);
+    const ctx = requestContextOf(request);
     reply.hijack();
     this.#server.handleUpgrade(request.raw, socket, head, (client) => {
       noteSwitch(reply.raw);
-      const outlet = new Outlet(client, socket, this.#budget);
+      const outlet = new OutboundQueue(client, socket, this.#budget);
       const options = {
         client,
-        exchange,
+        ctx,
         outlet,
         slots: this.#slots,
         connection: socket,
@@ -179,8 +179,8 @@ class WebSockets {
   }
 
   #add(client: WebSocket, opened: GraphqlSocket): void {
-    const { log } = opened.exchange;
-    const fields = requestFields(opened.exchange);
+    const { log } = opened.ctx;
+    const fields = requestFields(opened.ctx);
     this.#open.add(opened);
     const closed = this.#protocol.opened(opened, opened);
     // The client broke the rules of WebSockets; it is told, and the connection closed.
@@ -223,13 +223,13 @@ function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<Grap
   return makeServer<Record<string, unknown> | undefined, GraphqlSocket>({
     connectionInitWaitTimeout: INIT_TIMEOUT,
     onConnect: ({ extra, connectionParams }) =>
-      options.gate === undefined || admitSocket(options.gate, extra, connectionParams),
+      options.policy === undefined || authorizeSocket(options.policy, extra, connectionParams),
     onSubscribe: (context, _id, payload) => begin(context, payload),
     execute: run,
     subscribe: run,
     onNext: ({ extra: socket }, id, _payload, args, result) => {
       const isEvent = (args as RunArgs).operation.definition.operation === 'subscription';
-      return socket.payload(id, masked(socket.exchange, result as ExecutionResult), isEvent) as object;
+      return socket.payload(id, masked(socket.ctx, result as ExecutionResult), isEvent) as object;
     },
     onError: ({ extra: socket }, _id, _payload, errors) =>
       errors.map((error) => shown(socket, error).toJSON()),
@@ -264,13 +264,13 @@ function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<Grap
       run() {
         try {
           const recipient = socket.recipientOf(payload);
-          const context = options.contextOf(socket.exchange, { recipient, connectionParams });
+          const context = options.contextOf(socket.ctx, { recipient, connectionParams });
           const inputs = payload.variables ?? undefined;
           Object.assign(payload, { variables: undefined });
           if (definition.operation !== 'subscription') return operation.run(inputs, context, recipient);
           return whenReady(operation.subscribe(inputs, context, recipient), (source) =>
             Symbol.asyncIterator in source
-              ? open(socket, resultsWhileValid(source, options.gate, socket.exchange))
+              ? open(socket, resultsWhileValid(source, options.policy, socket.ctx))
               : source,
           );
         } catch (error) {
@@ -284,15 +284,15 @@ function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<Grap
 /** Why the caller may not run an operation. */
 function forbiddenBy(
   options: RunOptions,
-  { exchange }: GraphqlSocket,
+  { ctx }: GraphqlSocket,
   operation: Operation,
 ): GraphQLError | undefined {
   try {
-    options.gate?.countOperation(exchange);
-    authorize(options.gate, exchange, operation);
+    options.policy?.countOperation(ctx);
+    authorize(options.policy, ctx, operation);
     return undefined;
   } catch (error) {
-    options.gate?.noteRefusal(exchange, error);
+    options.policy?.noteRefusal(ctx, error);
     const { code, message } = toProblem(error);
     return new GraphQLError(message, { extensions: { code } });
   }
@@ -305,20 +305,20 @@ function open(socket: GraphqlSocket, source: AsyncIterable<ExecutionResult>): Su
 }
 
 /** What the making of a context threw: a refusal of the user's own is shown. */
-function failed({ exchange }: GraphqlSocket, error: unknown): ExecutionResult {
+function failed({ ctx }: GraphqlSocket, error: unknown): ExecutionResult {
   if (error instanceof GraphQLError) return { errors: [error] };
   const { status, code, message } = toProblem(error);
-  if (status >= 500) exchange.log.error({ ...requestFields(exchange), err: error }, 'operation failed');
+  if (status >= 500) ctx.log.error({ ...requestFields(ctx), err: error }, 'operation failed');
   return { errors: [new GraphQLError(message, { extensions: { code } })] };
 }
 
 /** The error of a document as it is; of a source that failed only what clients may know. */
-function shown({ exchange }: GraphqlSocket, error: GraphQLError): GraphQLError {
+function shown({ ctx }: GraphqlSocket, error: GraphQLError): GraphQLError {
   const { cause } = error;
   if (cause === undefined || error.extensions.code !== undefined) return error;
   if (cause instanceof GraphQLError) return cause;
   if (cause instanceof SlowSubscriberError) return refusal(cause.code as ErrorCode, cause.message);
-  exchange.log.warn({ ...requestFields(exchange), err: cause }, 'subscription failed');
+  ctx.log.warn({ ...requestFields(ctx), err: cause }, 'subscription failed');
   const [message, code] = maskOf(cause);
   return refusal(code, message);
 }

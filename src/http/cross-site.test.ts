@@ -20,7 +20,7 @@ function guarded(): { app: FastifyInstance; handled: () => number; parsed: () =>
   });
   const endpoint: Endpoint = {
     bodyLimit: 100,
-    admit: (exchange) => refuseCrossSite(exchange),
+    authorize: (ctx) => refuseCrossSite(ctx),
     handle() {
       handled++;
       return { status: 200, type: 'text/plain', body: 'done' };
@@ -138,7 +138,7 @@ test('over HTTP a proxy that is trusted says which host was asked for', async ()
     await using app = fastify({ trustProxy });
     const endpoint: Endpoint = {
       bodyLimit: 0,
-      admit: (exchange) => refuseCrossSite(exchange),
+      authorize: (ctx) => refuseCrossSite(ctx),
       handle: () => ({ status: 200, type: 'text/plain', body: 'done' }),
     };
     addEndpoint(app, 'POST', '/', endpoint);

@@ -1,8 +1,8 @@
-import { type Exchange, HttpProblem, hostNameOf } from '@portico/transport';
+import { HttpProblem, hostNameOf, type RequestContext } from '@portico/transport';
 import type { CorsPolicy } from '../access/cors.ts';
 
 /** What tells where a request comes from. */
-type SentRequest = Pick<Exchange, 'headers' | 'host'>;
+type SentRequest = Pick<RequestContext, 'headers' | 'host'>;
 
 /** What a browser sends for a page of any site without asking first (Fetch, "CORS-safelisted request-header"). */
 const FORM_TYPES: ReadonlySet<string> = new Set([
@@ -16,23 +16,23 @@ const FORM_TYPES: ReadonlySet<string> = new Set([
  * to a service on the visitor's own machine with a plain form. Pages of origins that the door lets in are not other sites.
  */
 export function refuseCrossSite(
-  exchange: SentRequest & Pick<Exchange, 'method'>,
+  ctx: SentRequest & Pick<RequestContext, 'method'>,
   cors?: CorsPolicy | undefined,
 ): void {
-  const { method } = exchange;
+  const { method } = ctx;
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return;
-  refuseFromOtherSite('Writes', exchange, cors);
+  refuseFromOtherSite('Writes', ctx, cors);
 }
 
 /**
  * Refuses a form of another site (403), and what scripts there can send like one. Everything else passes: a browser would
  * have asked first, and a program may say of itself what it likes.
  */
-export function refuseCrossSiteForm(exchange: SentRequest & Pick<Exchange, 'contentType'>): void {
-  if (!isFromOtherSite(exchange)) return;
-  const [type = ''] = exchange.contentType?.split(';', 1) ?? [];
+export function refuseCrossSiteForm(ctx: SentRequest & Pick<RequestContext, 'contentType'>): void {
+  if (!isFromOtherSite(ctx)) return;
+  const [type = ''] = ctx.contentType?.split(';', 1) ?? [];
   const name = type.trim().toLowerCase();
-  if (name === '' || FORM_TYPES.has(name)) throw crossSite('Forms', exchange);
+  if (name === '' || FORM_TYPES.has(name)) throw crossSite('Forms', ctx);
 }
 
 /**

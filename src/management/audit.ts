@@ -1,4 +1,4 @@
-import { type Exchange, HttpProblem } from '@portico/transport';
+import { HttpProblem, type RequestContext } from '@portico/transport';
 import { ANONYMOUS, type Audit, type AuditData, type AuditEvent, type AuditStore } from '../access/audit.ts';
 import { parseBasicAuth } from '../access/basic.ts';
 import type { ManagementEndpoint } from './management-endpoint.ts';
@@ -33,15 +33,15 @@ export function auditEventsEndpoint(
     about: 'Who was refused and who did what (?principal=&after=2026-01-01T00:00Z&type=).',
     routes: () => ({
       '/auditevents': {
-        async get(exchange) {
-          const { principal, type, after } = exchange.query;
+        async get(ctx) {
+          const { principal, type, after } = ctx.query;
           const events = await store.find({
             principal: textOf('principal', principal),
             type: textOf('type', type),
             after: timeOf(textOf('after', after)),
             limit: LIMIT,
           });
-          return jsonReply(exchange, { events: events.map(describe) });
+          return jsonReply(ctx, { events: events.map(describe) });
         },
       },
     }),
@@ -68,7 +68,7 @@ interface Action {
   readonly data?: AuditData;
 }
 
-type Describe = (exchange: Exchange, body: unknown) => Action;
+type Describe = (ctx: RequestContext, body: unknown) => Action;
 
 /** What a write to these endpoints does; to all others it is a write. */
 const WRITES: Readonly<Record<string, Describe>> = {
@@ -95,12 +95,12 @@ const READS: Readonly<Record<string, Describe>> = {
 /** The routes of an endpoint, with what is done by them recorded once it has succeeded. */
 export function auditedRoutes(routes: Routes, endpoint: string, audit: Audit | undefined): Routes {
   if (audit === undefined) return routes;
-  const record = (describe: Describe, exchange: Exchange, body: unknown) => {
-    const { type, data } = describe(exchange, body);
+  const record = (describe: Describe, ctx: RequestContext, body: unknown) => {
+    const { type, data } = describe(ctx, body);
     audit.record({
-      principal: parseBasicAuth(exchange.headers.authorization)?.user ?? ANONYMOUS,
+      principal: parseBasicAuth(ctx.headers.authorization)?.user ?? ANONYMOUS,
       type,
-      data: { door: 'management', endpoint, ...data, client: exchange.client, request: exchange.id },
+      data: { door: 'management', endpoint, ...data, client: ctx.client, request: ctx.id },
       isAction: true,
     });
   };
@@ -112,17 +112,17 @@ export function auditedRoutes(routes: Routes, endpoint: string, audit: Audit | u
     }));
   const wrapWrite = (operation: WriteOperation | undefined): WriteOperation | undefined =>
     operation &&
-    (async (exchange, body) => {
-      const reply = await operation(exchange, body);
-      record(write, exchange, body);
+    (async (ctx, body) => {
+      const reply = await operation(ctx, body);
+      record(write, ctx, body);
       return reply;
     });
   const wrapRead = (operation: Operation | undefined): Operation | undefined => {
     const read = READS[endpoint];
     if (operation === undefined || read === undefined) return operation;
-    return async (exchange) => {
-      const reply = await operation(exchange);
-      record(read, exchange, undefined);
+    return async (ctx) => {
+      const reply = await operation(ctx);
+      record(read, ctx, undefined);
       return reply;
     };
   };

@@ -1,4 +1,4 @@
-import { type FastifyExchange, prefersHtml, type Reply } from '@portico/transport';
+import { type FastifyRequestContext, prefersHtml, type Reply } from '@portico/transport';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Linked, linksPage } from '../http/pages.ts';
 import type { Build } from './endpoints/info.ts';
@@ -20,10 +20,10 @@ export function addDiscovery(
 ): void {
   const pieces = linksOf(scope.prefix, endpoints).split(ORIGIN);
   const page = discoveryPage(scope.prefix, endpoints, build, pages);
-  const get: Operation = (exchange) => {
-    if (prefersHtml(exchange.headers.accept, MEDIA_TYPES)) return page;
-    const { request } = exchange as FastifyExchange;
-    return { ...jsonTextReply(exchange, pieces.join(originOf(request))), headers: NEGOTIATED_HEADERS };
+  const get: Operation = (ctx) => {
+    if (prefersHtml(ctx.headers.accept, MEDIA_TYPES)) return page;
+    const { request } = ctx as FastifyRequestContext;
+    return { ...jsonTextReply(ctx, pieces.join(originOf(request))), headers: NEGOTIATED_HEADERS };
   };
   addOperations(scope, '', { get, fast: false });
 }

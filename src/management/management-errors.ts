@@ -1,9 +1,9 @@
 import {
   type ErrorFormat,
-  type Exchange,
   HttpProblem,
   preferred,
   type Reply,
+  type RequestContext,
   reasonPhrase,
   sendProblem,
 } from '@portico/transport';
@@ -19,12 +19,12 @@ export const NEGOTIATED_HEADERS = { ...COMMON_HEADERS, vary: 'accept' } as const
 export const NO_CONTENT: Reply = { status: 204, type: '', body: '', headers: COMMON_HEADERS };
 
 /** A value as JSON, under the media type that the client prefers. */
-export function jsonReply(exchange: Pick<Exchange, 'headers'>, value: unknown): Reply {
-  return jsonTextReply(exchange, JSON.stringify(value));
+export function jsonReply(ctx: Pick<RequestContext, 'headers'>, value: unknown): Reply {
+  return jsonTextReply(ctx, JSON.stringify(value));
 }
 
 /** The same for JSON that is written already. */
-export function jsonTextReply({ headers }: Pick<Exchange, 'headers'>, body: string | Buffer): Reply {
+export function jsonTextReply({ headers }: Pick<RequestContext, 'headers'>, body: string | Buffer): Reply {
   return { status: 200, type: mediaTypeFor(headers.accept), body, headers: COMMON_HEADERS };
 }
 

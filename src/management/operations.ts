@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import {
   addEndpoint,
   type Endpoint,
-  type Exchange,
   HttpProblem,
   parseJsonBody,
   type Reply,
+  type RequestContext,
   readRawBodies,
 } from '@portico/transport';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
@@ -14,10 +14,10 @@ import { refuseCrossSite } from '../http/cross-site.ts';
 import { COMMON_HEADERS, MEDIA_TYPES, methodNotAllowed, NOT_FOUND, refuse } from './management-errors.ts';
 
 /** Answers a read. Throws HttpProblem. */
-export type Operation = (exchange: Exchange) => MaybePromise<Reply>;
+export type Operation = (ctx: RequestContext) => MaybePromise<Reply>;
 
 /** Answers a write; `body` is what its JSON holds, undefined when it is empty. Throws HttpProblem. */
-export type WriteOperation = (exchange: Exchange, body: unknown) => MaybePromise<Reply>;
+export type WriteOperation = (ctx: RequestContext, body: unknown) => MaybePromise<Reply>;
 
 /** What a path of this door answers, by method. */
 export interface Operations {
@@ -119,8 +119,8 @@ function headHandler(head: NonNullable<Operations['head']>): RouteHandlerMethod 
 function writeEndpoint(operation: WriteOperation): Endpoint {
   return {
     bodyLimit: BODY_LIMIT,
-    admit: refuseWrite,
-    handle: (exchange) => operation(exchange, parseWrite(exchange.body)),
+    authorize: refuseWrite,
+    handle: (ctx) => operation(ctx, parseWrite(ctx.body)),
   };
 }
 
@@ -133,9 +133,9 @@ const NO_JSON = new HttpProblem(415, 'NO_JSON', 'Send the body as application/js
  * Refuses a write before its body is read: one from another site, and a body under none of the three media types. A
  * form is none of them, so that a page of another site cannot write in a browser without Sec-Fetch-Site either.
  */
-function refuseWrite(exchange: Exchange, bodyLength: number): void {
-  refuseCrossSite(exchange);
-  const { contentType } = exchange;
+function refuseWrite(ctx: RequestContext, bodyLength: number): void {
+  refuseCrossSite(ctx);
+  const { contentType } = ctx;
   if (contentType === null) {
     if (bodyLength > 0) throw NO_JSON;
     return;

@@ -3,9 +3,9 @@ import {
   type Arrival,
   BodyBudget,
   type BodySender,
-  type Exchange,
   HttpProblem,
   type Reply,
+  type RequestContext,
   reasonPhrase,
   requestFields,
   type StreamedBodies,
@@ -45,19 +45,19 @@ const STATUS: Readonly<Record<ImportError['code'], number>> = {
 export function importEndpoint({ users, maxImportBytes, bodyBudget }: UserEndpointOptions): StreamedBodies {
   const places = new BodyBudget({ max: MAX_IMPORTS });
 
-  async function handle(exchange: Exchange, body: Readable): Promise<Reply> {
-    const asked = askedImport(exchange);
+  async function handle(ctx: RequestContext, body: Readable): Promise<Reply> {
+    const asked = askedImport(ctx);
     if (asked === undefined) throw new TypeError('The request is no import');
-    if (Number(exchange.headers['content-length'] ?? 0) > maxImportBytes) {
+    if (Number(ctx.headers['content-length'] ?? 0) > maxImportBytes) {
       throw problemOf(
         new ImportError('IMPORT_TOO_LARGE', `The import is larger than ${maxImportBytes} bytes`),
       );
     }
-    const running = new RunningImport(exchange, body, {
+    const running = new RunningImport(ctx, body, {
       places,
       memory: asked.isWhole ? bodyBudget : undefined,
     });
-    const key = idempotencyKey(exchange);
+    const key = idempotencyKey(ctx);
     const position =
       key === undefined ? undefined : { key, ...(await running.stored(users.beginImport(key))) };
     const request = {
@@ -70,7 +70,7 @@ export function importEndpoint({ users, maxImportBytes, bodyBudget }: UserEndpoi
       maxBytes: maxImportBytes,
       position,
     } satisfies ImportRequest;
-    return asked.isWhole ? whole(request, asked) : lineByLine(request, asked, exchange);
+    return asked.isWhole ? whole(request, asked) : lineByLine(request, asked, ctx);
   }
 
   return { takes: (request) => askedImport(request) !== undefined, handle };
@@ -91,7 +91,7 @@ interface ImportBudgets {
 
 /** An import that has one of the places, until its client has the reply or has to make room for another. */
 class RunningImport implements BodySender {
-  readonly #exchange: Exchange;
+  readonly #ctx: RequestContext;
   readonly #body: Readable;
   readonly #places: BodyBudget;
   readonly #place: Arrival;
@@ -103,14 +103,14 @@ class RunningImport implements BodySender {
   #fail: (problem: HttpProblem) => void = () => {};
 
   /** Throws HttpProblem when there is no place. */
-  constructor(exchange: Exchange, body: Readable, { places, memory }: ImportBudgets) {
-    this.#exchange = exchange;
+  constructor(ctx: RequestContext, body: Readable, { places, memory }: ImportBudgets) {
+    this.#ctx = ctx;
     this.#body = body;
     this.#places = places;
     this.#place = places.open(this);
     this.#memory = memory;
     this.#lines = memory?.open(this);
-    exchange.onClose(() => this.#close());
+    ctx.onClose(() => this.#close());
     places.grow(this.#place, 1, 0);
   }
 
@@ -119,12 +119,12 @@ class RunningImport implements BodySender {
     if (this.#lines !== undefined) this.#memory?.close(this.#lines);
   }
 
-  get caller(): Exchange['caller'] {
-    return this.#exchange.caller;
+  get caller(): RequestContext['caller'] {
+    return this.#ctx.caller;
   }
 
   get client(): string {
-    return this.#exchange.client;
+    return this.#ctx.client;
   }
 
   refuse(problem: HttpProblem): void {
@@ -133,7 +133,7 @@ class RunningImport implements BodySender {
     this.#fail(problem);
     // A client that does not read would hold the rest of its import.
     const timer = setTimeout(() => this.#body.destroy(), LINGER).unref();
-    this.#exchange.onClose(() => clearTimeout(timer));
+    this.#ctx.onClose(() => clearTimeout(timer));
   }
 
   /** While the store works, the client is not the one who is slow. */
@@ -176,7 +176,7 @@ class RunningImport implements BodySender {
 }
 
 /** The reply begins with the first lines that are stored: what fails before is a refusal like any other. */
-async function lineByLine(request: ImportRequest, asked: AskedImport, exchange: Exchange): Promise<Reply> {
+async function lineByLine(request: ImportRequest, asked: AskedImport, ctx: RequestContext): Promise<Reply> {
   const report = new ImportReport(asked.isMinimal);
   const outcomes = importUsers(request);
   const first = await outcomes.next().catch((error: unknown) => {
@@ -190,7 +190,7 @@ async function lineByLine(request: ImportRequest, asked: AskedImport, exchange: 
         if (lines !== '') yield lines;
       }
     } catch (error) {
-      yield stopOf(error, exchange);
+      yield stopOf(error, ctx);
       return;
     }
     yield report.end(request.position?.line ?? 0);
@@ -228,10 +228,10 @@ function problemOf(error: unknown): unknown {
 }
 
 /** What a reply that has begun says of an import that cannot go on. */
-function stopOf(error: unknown, exchange: Exchange): string {
+function stopOf(error: unknown, ctx: RequestContext): string {
   if (error instanceof ImportError) return stopLine(error.code, error.message, error.line);
   if (error instanceof HttpProblem) return stopLine(error.code as ErrorCode, error.message);
   if (!(error instanceof StoreUnavailableError)) throw error;
-  exchange.log.error({ ...requestFields(exchange), err: error }, 'import stopped');
+  ctx.log.error({ ...requestFields(ctx), err: error }, 'import stopped');
   return stopLine(error.code, reasonPhrase(503));
 }

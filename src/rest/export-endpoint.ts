@@ -1,4 +1,4 @@
-import { type Exchange, preferences, preferred, type Reply } from '@portico/transport';
+import { preferences, preferred, type Reply, type RequestContext } from '@portico/transport';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import type { Validators } from '../http/entity-tags.ts';
 import type { ImportFormat, ImportOutcome } from '../relations/import.ts';
@@ -19,7 +19,7 @@ const CONTENT_TYPES: Readonly<Record<ExportFormat, string>> = {
 };
 
 /** What a list is to be written in; undefined for JSON, which is what `text/*` and `*\/*` get. */
-export function askedExport({ headers }: Pick<Exchange, 'headers'>): ExportFormat | undefined {
+export function askedExport({ headers }: Pick<RequestContext, 'headers'>): ExportFormat | undefined {
   const { accept } = headers;
   if (accept === undefined || !/ndjson|csv/i.test(accept)) return undefined;
   const type = preferred(accept, CHOICES, ({ name }) => !/^text\/\*$/.test(name));
@@ -29,9 +29,9 @@ export function askedExport({ headers }: Pick<Exchange, 'headers'>): ExportForma
 /** Answers with all users that there are, a line each. */
 export function exporter(
   users: DatabaseUserStore,
-): (format: ExportFormat, exchange: Exchange) => MaybePromise<Reply> {
+): (format: ExportFormat, ctx: RequestContext) => MaybePromise<Reply> {
   const lists = { ndjson: userLister(users, 'ndjson'), csv: userLister(users, 'csv') };
-  return (format, exchange) => {
+  return (format, ctx) => {
     const type = CONTENT_TYPES[format];
     const headersOf = (validators: Validators) => ({ ...validatorHeaders(validators), vary: 'accept' });
     const whole = () =>
@@ -41,10 +41,10 @@ export function exporter(
         body,
         headers: headersOf(exportValidators(format, state)),
       }));
-    if (!isConditional(exchange)) return whole();
+    if (!isConditional(ctx)) return whole();
     return whenReady(users.state(), (state) => {
       const validators = exportValidators(format, state);
-      const known = notModified(exchange, validators);
+      const known = notModified(ctx, validators);
       return known === undefined ? whole() : { ...known, type, headers: headersOf(validators) };
     });
   };
@@ -112,7 +112,9 @@ const JSON_TYPES: ReadonlySet<string> = new Set(['', 'application/json']);
  * Reads whether a create is an import: by its media type, or as a JSON array by `Prefer: transaction=`. Undefined for all
  * other creates, those with an array too: by the contract they fail.
  */
-export function askedImport(request: Pick<Exchange, 'headers' | 'contentType'>): AskedImport | undefined {
+export function askedImport(
+  request: Pick<RequestContext, 'headers' | 'contentType'>,
+): AskedImport | undefined {
   const { headers, contentType } = request;
   // Most creates have neither.
   const mayBe = headers.prefer !== undefined || /ndjson|csv/i.test(contentType ?? '');

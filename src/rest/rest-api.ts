@@ -1,6 +1,6 @@
 import { PROBLEM_TYPE } from '@portico/transport';
-import type { ApiGate } from '../access/gate.ts';
-import { gateApi } from '../access/guarded.ts';
+import { accessApi } from '../access/guarded.ts';
+import type { AccessPolicy } from '../access/policy.ts';
 import type { ErrorCode } from '../core/error-codes.ts';
 import {
   type ApiParameter,
@@ -106,7 +106,7 @@ const withContent = (reply: ApiReply, content: ApiReply['content']): ApiReply =>
 });
 
 /** The REST door as OpenAPI describes it (CONTRACT.md#rest-routes). `bodyLimit` is not part of it: 413 says so. */
-export function restApi(prefix = '', gate?: ApiGate): DoorApi {
+export function restApi(prefix = '', policy?: AccessPolicy): DoorApi {
   const create = json(
     'The user is stored; or the report of an import.',
     withData('User created successfully'),
@@ -119,7 +119,7 @@ export function restApi(prefix = '', gate?: ApiGate): DoorApi {
     door: 'rest',
     about: 'Users as JSON over HTTP, many of them as NDJSON or CSV too.',
     refusal: { type: JSON_TYPE, schema: named('RestError') },
-    ...(gate !== undefined && gateApi(gate)),
+    ...(policy !== undefined && accessApi(policy)),
     schemas: {
       User: userSchema,
       NewUser: newUserSchema,

@@ -6,21 +6,21 @@ import {
   EVENT_STREAM_HEADERS,
   type EventFormat,
   EventStreams,
-  exchangeOf,
-  FastifyExchange,
+  FastifyRequestContext,
   HttpProblem,
   isPieces,
   prefersEventStream,
   readRawBodies,
   replyBudgetOf,
+  requestContextOf,
   send,
   sendProblem,
 } from '@portico/transport';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest, preHandlerHookHandler } from 'fastify';
 import { addPreflights, type CorsOptions, type CorsPolicy, corsPolicy } from '../access/cors.ts';
-import type { ApiGate } from '../access/gate.ts';
-import { guardHook, pluginGate, whileValid } from '../access/guarded.ts';
-import type { ApiOptions } from '../access/open-gate.ts';
+import { guardHook, pluginPolicy, whileValid } from '../access/guarded.ts';
+import type { ApiOptions } from '../access/open-policy.ts';
+import type { AccessPolicy } from '../access/policy.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { quote } from '../core/text.ts';
 import { refuseFromOtherSite } from '../http/cross-site.ts';
@@ -52,7 +52,7 @@ export interface RestOptions {
   /** Maximum event streams at the same time; default 1,000. */
   readonly maxStreams?: number;
   /** Which operations need credentials, and which there are; default none. */
-  readonly api?: ApiOptions | ApiGate | undefined;
+  readonly api?: ApiOptions | AccessPolicy | undefined;
   /** Which pages of other origins may use the door; default none. */
   readonly cors?: CorsOptions | undefined;
 }
@@ -74,7 +74,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     cors: pages,
   },
 ) => {
-  const gate = await pluginGate(app, api);
+  const policy = await pluginPolicy(app, api);
   const cors = corsPolicy(pages);
   const bodyBudget = bodyBudgetOf(app);
   const { list, read, create, update, remove } = userEndpoints({
@@ -85,16 +85,16 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
     idempotencyHours,
     maxImportBytes,
     bodyBudget,
-    gate,
+    policy,
     cors,
   });
-  const admitHead = guardHook({ gate, cors }, (each, exchange) => each.admit(exchange, 'read'));
+  const authorizeHead = guardHook({ policy, cors }, (each, ctx) => each.authorize(ctx, 'read'));
   const streams = new EventStreams(replyBudgetOf(app));
   app.addHook('preClose', (done) => {
     streams.end();
     done();
   });
-  const changes = feed && { streams: streamChanges({ feed, streams, maxStreams, gate, cors }) };
+  const changes = feed && { streams: streamChanges({ feed, streams, maxStreams, policy, cors }) };
   readRawBodies(app, bodyBudget);
   app.setNotFoundHandler(notFound);
   addPreflights(app, cors);
@@ -105,7 +105,7 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
   // An empty second segment is none.
   for (const slash of ['', '/']) {
     addEndpoint(app, 'GET', `/users${slash}`, list, { exposeHeadRoute: false, ...changes });
-    app.head(`/users${slash}`, { onRequest: admitHead }, headOfList);
+    app.head(`/users${slash}`, { onRequest: authorizeHead }, headOfList);
     addEndpoint(app, 'POST', `/users${slash}`, create);
     addEndpoint(app, 'GET', `/users/:id${slash}`, read);
     addEndpoint(app, 'PUT', `/update/:id${slash}`, update);
@@ -123,8 +123,8 @@ export const rest: FastifyPluginAsync<RestOptions> = async (
           .send(),
       );
     }
-    const exchange = new FastifyExchange(request, reply, undefined);
-    return whenReady(list.handle(exchange), (answer) => {
+    const ctx = new FastifyRequestContext(request, reply, undefined);
+    return whenReady(list.handle(ctx), (answer) => {
       if (!isPieces(answer.body)) return send(reply, answer);
       dropPieces(answer.body);
       return addFields(reply, answer.headers ?? {})
@@ -155,7 +155,7 @@ interface ChangeFeedOptions {
   /** Maximum streams at the same time. */
   readonly maxStreams: number;
   /** What has let the requests in; a stream ends with the credentials of its caller. */
-  readonly gate: ApiGate | undefined;
+  readonly policy: AccessPolicy | undefined;
   /** Whose pages may follow the changes; undefined where that is nobody's. */
   readonly cors: CorsPolicy | undefined;
 }
@@ -166,7 +166,13 @@ function asksForChanges({ headers }: FastifyRequest): boolean {
 }
 
 /** GET /users as an event stream: what is done to users from now on, or behind the event that the client names. */
-function streamChanges({ feed, streams, maxStreams, gate, cors }: ChangeFeedOptions): preHandlerHookHandler {
+function streamChanges({
+  feed,
+  streams,
+  maxStreams,
+  policy,
+  cors,
+}: ChangeFeedOptions): preHandlerHookHandler {
   let open = 0;
   return (request, reply, done) => {
     if (!asksForChanges(request)) return done();
@@ -183,7 +189,7 @@ function streamChanges({ feed, streams, maxStreams, gate, cors }: ChangeFeedOpti
         throw error instanceof EventsGoneError ? new HttpProblem(410, error.code, error.message) : error;
       });
       addFields(reply, CHANGES_HEADERS);
-      const allowed = whileValid(events, gate, exchangeOf(request));
+      const allowed = whileValid(events, policy, requestContextOf(request));
       await streams.send(reply, allowed, formatFrom(events.start));
     } finally {
       open--;

@@ -1,17 +1,17 @@
 import {
   type BodyBudget,
   type Endpoint,
-  type Exchange,
   HttpProblem,
   handlesStrictly,
   parseJsonBody,
   preferences,
   type Reply,
+  type RequestContext,
   STRICT_APPLIED,
 } from '@portico/transport';
-import type { ApiGate } from '../access/gate.ts';
 import { type Guards, guarded } from '../access/guarded.ts';
-import type { Need } from '../access/need.ts';
+import type { Permission } from '../access/permission.ts';
+import type { AccessPolicy } from '../access/policy.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { quote } from '../core/text.ts';
 import { refuseCrossSite } from '../http/cross-site.ts';
@@ -67,9 +67,9 @@ export function userEndpoints(options: UserEndpointOptions) {
   const { bodyLimit, cors } = options;
   const reading = (handle: Endpoint['handle']) => behind('read', { bodyLimit: 0, handle });
   const writing = (operation: Pick<Endpoint, 'handle' | 'streamed'>) =>
-    behind('write', { bodyLimit, admit: (exchange) => refuseCrossSite(exchange, cors), ...operation });
-  const behind = (need: Need, endpoint: Endpoint) =>
-    guarded(endpoint, options, (each, exchange) => each.admit(exchange, need));
+    behind('write', { bodyLimit, authorize: (ctx) => refuseCrossSite(ctx, cors), ...operation });
+  const behind = (need: Permission, endpoint: Endpoint) =>
+    guarded(endpoint, options, (each, ctx) => each.authorize(ctx, need));
   return {
     list: reading(readList(options)),
     read: reading(readUser(options)),
@@ -102,10 +102,10 @@ function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
     );
 
   /** All users as lines: pages and filters are those of JSON. */
-  function exportAsked(exchange: Exchange, format: ExportFormat): MaybePromise<Reply> {
-    const isLenient = preferences(exchange).get('handling') === 'lenient';
-    if (readListParameters(exchange.query, isLenient) === undefined) return exportUsers(format, exchange);
-    const [name = ''] = Object.keys(exchange.query);
+  function exportAsked(ctx: RequestContext, format: ExportFormat): MaybePromise<Reply> {
+    const isLenient = preferences(ctx).get('handling') === 'lenient';
+    if (readListParameters(ctx.query, isLenient) === undefined) return exportUsers(format, ctx);
+    const [name = ''] = Object.keys(ctx.query);
     throw new HttpProblem(
       400,
       'INVALID_PARAMETER',
@@ -114,42 +114,42 @@ function readList({ users, prefix }: UserEndpointOptions): Endpoint['handle'] {
   }
 
   /** Judges what is asked for; the list is read when the result is called. */
-  function prepare(exchange: Exchange): () => MaybePromise<Reply> {
-    if (exchange.headers.prefer === undefined && isEmpty(exchange.query)) return whole;
-    const prefers = preferences(exchange);
-    const asked = readListParameters(exchange.query, prefers.get('handling') === 'lenient');
+  function prepare(ctx: RequestContext): () => MaybePromise<Reply> {
+    if (ctx.headers.prefer === undefined && isEmpty(ctx.query)) return whole;
+    const prefers = preferences(ctx);
+    const asked = readListParameters(ctx.query, prefers.get('handling') === 'lenient');
     const counts = prefers.get('count') === 'exact';
     if (asked !== undefined) return () => listPage(users.lists, asked, { path, counts });
     return counts ? () => users.lists.count([]).then((total) => whole(totalHeaders(total))) : whole;
   }
 
-  return (exchange) => {
-    const format = askedExport(exchange);
-    if (format !== undefined) return exportAsked(exchange, format);
-    const read = prepare(exchange);
-    if (!isConditional(exchange)) return read();
+  return (ctx) => {
+    const format = askedExport(ctx);
+    if (format !== undefined) return exportAsked(ctx, format);
+    const read = prepare(ctx);
+    if (!isConditional(ctx)) return read();
     // The users are read only where they have changed.
-    return whenReady(users.state(), (state) => notModified(exchange, listValidators(state)) ?? read());
+    return whenReady(users.state(), (state) => notModified(ctx, listValidators(state)) ?? read());
   };
 }
 
-function isEmpty(query: Exchange['query']): boolean {
+function isEmpty(query: RequestContext['query']): boolean {
   for (const _ in query) return false;
   return true;
 }
 
 /** GET /users/<id>. */
 function readUser({ users }: UserEndpointOptions): Endpoint['handle'] {
-  return (exchange) => {
-    const id = readUserId(exchange.param);
+  return (ctx) => {
+    const id = readUserId(ctx.param);
     if (id === undefined) throw NO_SUCH_USER;
-    const { fields } = exchange.query;
+    const { fields } = ctx.query;
     const shown = fields === undefined ? undefined : readFields(String(fields));
     return whenReady(users.read(id), (user) => {
       if (user === undefined) throw NO_SUCH_USER;
       const validators = userValidators(user.version);
-      if (isConditional(exchange)) {
-        const known = notModified(exchange, validators);
+      if (isConditional(ctx)) {
+        const known = notModified(ctx, validators);
         if (known !== undefined) return known;
       }
       const body = data(shown === undefined ? user.json : onlyFields(user.json, shown));
@@ -159,26 +159,26 @@ function readUser({ users }: UserEndpointOptions): Endpoint['handle'] {
 }
 
 /** POST /users. */
-function createUser({ users, prefix, idempotencyHours, gate }: UserEndpointOptions): Endpoint['handle'] {
-  const created = (exchange: Exchange, user: NewUser, id: number, version: number): Reply => {
+function createUser({ users, prefix, idempotencyHours, policy }: UserEndpointOptions): Endpoint['handle'] {
+  const created = (ctx: RequestContext, user: NewUser, id: number, version: number): Reply => {
     const headers = { location: `${prefix}/users/${id}`, etag: userValidators(version).etag };
-    const reply = handlesStrictly(exchange)
+    const reply = handlesStrictly(ctx)
       ? json(CREATED, 201, { ...headers, ...STRICT_APPLIED })
       : json(CREATED, 200, headers);
-    return showsUser(exchange, gate) ? withData(reply, JSON.stringify({ id, ...user })) : reply;
+    return showsUser(ctx, policy) ? withData(reply, JSON.stringify({ id, ...user })) : reply;
   };
 
-  return (exchange): MaybePromise<Reply> => {
-    const key = createKey(exchange, idempotencyHours);
-    const user = readUserBody(exchange);
+  return (ctx): MaybePromise<Reply> => {
+    const key = createKey(ctx, idempotencyHours);
+    const user = readUserBody(ctx);
     if (key !== undefined) {
       return accepted(users.createOnce(user, key)).then((outcome) => {
         const { id, version } = createdOf(outcome);
-        return created(exchange, user, id, version);
+        return created(ctx, user, id, version);
       });
     }
     const version = Date.now();
-    return accepted(users.create(user, version)).then((id) => created(exchange, user, id, version));
+    return accepted(users.create(user, version)).then((id) => created(ctx, user, id, version));
   };
 }
 
@@ -186,10 +186,10 @@ function createUser({ users, prefix, idempotencyHours, gate }: UserEndpointOptio
  * Whether the reply of a write has the user: the client prefers that, and its caller may read. A preference that cannot
  * be followed is no error (RFC 7240 2).
  */
-function showsUser(exchange: Exchange, gate: ApiGate | undefined): boolean {
-  if (exchange.headers.prefer === undefined) return false;
-  if (preferences(exchange).get('return') !== 'representation') return false;
-  return gate === undefined || gate.allows(exchange, 'read');
+function showsUser(ctx: RequestContext, policy: AccessPolicy | undefined): boolean {
+  if (ctx.headers.prefer === undefined) return false;
+  if (preferences(ctx).get('return') !== 'representation') return false;
+  return policy === undefined || policy.allows(ctx, 'read');
 }
 
 const UPDATED = json(done('User updated successfully'));
@@ -199,17 +199,17 @@ const DELETED = json(done('User deleted successfully'));
 const ANY: WriteCondition = { versions: undefined, before: undefined };
 
 /** PUT /update/<id>: a whole user, or as a merge patch some of its fields. */
-function updateUser({ users, requireIfMatch, gate }: UserEndpointOptions): Endpoint['handle'] {
-  return (exchange) =>
-    written(exchange, () => {
-      const isPatch = isMergePatch(exchange);
-      const shows = showsUser(exchange, gate);
-      const condition = conditionOf(exchange, requireIfMatch);
+function updateUser({ users, requireIfMatch, policy }: UserEndpointOptions): Endpoint['handle'] {
+  return (ctx) =>
+    written(ctx, () => {
+      const isPatch = isMergePatch(ctx);
+      const shows = showsUser(ctx, policy);
+      const condition = conditionOf(ctx, requireIfMatch);
       if (!isPatch && !shows && condition === undefined) {
-        const user = readUserBody(exchange);
+        const user = readUserBody(ctx);
         return (id) => accepted(users.update(id, user)).then(found(UPDATED));
       }
-      const fields = isPatch ? readUserPatch(exchange) : readUserBody(exchange);
+      const fields = isPatch ? readUserPatch(ctx) : readUserBody(ctx);
       return async (id) => {
         const outcome = await accepted(users.change(id, { ...fields, condition: condition ?? ANY }));
         const reply = changed(outcome);
@@ -220,18 +220,21 @@ function updateUser({ users, requireIfMatch, gate }: UserEndpointOptions): Endpo
 
 /** DELETE /delete/<id>. */
 function removeUser({ users, requireIfMatch }: UserEndpointOptions): Endpoint['handle'] {
-  return (exchange) =>
-    written(exchange, () => {
+  return (ctx) =>
+    written(ctx, () => {
       // CONTRACT.md#rest-routes: no body is asked for; one that comes is JSON like all others
-      if (exchange.body.length > 0) parseJsonBody(exchange.body);
-      const condition = conditionOf(exchange, requireIfMatch);
+      if (ctx.body.length > 0) parseJsonBody(ctx.body);
+      const condition = conditionOf(ctx, requireIfMatch);
       if (condition === undefined) return (id) => whenReady(users.remove(id), found(DELETED));
       return (id) => whenReady(users.removeIf(id, condition), changed);
     });
 }
 
 /** Reads what to write, then writes it to the user that the path names. */
-function written({ param }: Exchange, read: () => (id: number) => MaybePromise<Reply>): MaybePromise<Reply> {
+function written(
+  { param }: RequestContext,
+  read: () => (id: number) => MaybePromise<Reply>,
+): MaybePromise<Reply> {
   // CONTRACT.md#rest-routes: no id where one is needed
   if (param === '') throw methodNotAllowed('OPTIONS');
   const write = read();
@@ -240,8 +243,8 @@ function written({ param }: Exchange, read: () => (id: number) => MaybePromise<R
   return write(id);
 }
 
-function conditionOf(exchange: Exchange, isRequired: boolean): WriteCondition | undefined {
-  const condition = writeCondition(exchange);
+function conditionOf(ctx: RequestContext, isRequired: boolean): WriteCondition | undefined {
+  const condition = writeCondition(ctx);
   if (condition === undefined && isRequired) throw NEEDS_IF_MATCH;
   return condition;
 }

@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type Exchange, HttpProblem, type KnownCaller, parseJsonBody, type Reply } from '@portico/transport';
+import {
+  HttpProblem,
+  type KnownCaller,
+  parseJsonBody,
+  type Reply,
+  type RequestContext,
+} from '@portico/transport';
 import { isNotModified, lastModified, readEntityTags, type Validators } from '../http/entity-tags.ts';
 import {
   type IdempotencyKey,
@@ -13,13 +19,13 @@ import {
 import { JSON_TYPE } from './rest-errors.ts';
 
 /** Whether a body is a JSON merge patch (RFC 7396). */
-export function isMergePatch({ contentType }: Pick<Exchange, 'contentType'>): boolean {
+export function isMergePatch({ contentType }: Pick<RequestContext, 'contentType'>): boolean {
   const [type = ''] = (contentType ?? '').split(';', 1);
   return type.trim().toLowerCase() === 'application/merge-patch+json';
 }
 
 /** Reads the fields of a user that a merge patch has. Throws HttpProblem: no field can be removed. */
-export function readUserPatch({ body }: Pick<Exchange, 'body'>): Partial<NewUser> {
+export function readUserPatch({ body }: Pick<RequestContext, 'body'>): Partial<NewUser> {
   const given = parseJsonBody(body);
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw invalid(given);
@@ -34,7 +40,7 @@ export function readUserPatch({ body }: Pick<Exchange, 'body'>): Partial<NewUser
 }
 
 /** Reads the user in a body. Throws HttpProblem. */
-export function readUserBody({ body }: Pick<Exchange, 'body'>): NewUser {
+export function readUserBody({ body }: Pick<RequestContext, 'body'>): NewUser {
   const given = parseJsonBody(body);
   const user = readNewUser(given);
   if (user === undefined) throw invalid(given);
@@ -64,13 +70,13 @@ export function validatorHeaders({ etag, changed }: Validators): Readonly<Record
 }
 
 /** Whether a read has a condition that can make it a 304. */
-export function isConditional({ headers }: Pick<Exchange, 'headers'>): boolean {
+export function isConditional({ headers }: Pick<RequestContext, 'headers'>): boolean {
   return headers['if-none-match'] !== undefined || headers['if-modified-since'] !== undefined;
 }
 
 /** The 304 that a client gets for what it has already; undefined when it has not. */
 export function notModified(
-  { headers }: Pick<Exchange, 'headers'>,
+  { headers }: Pick<RequestContext, 'headers'>,
   validators: Validators,
 ): Reply | undefined {
   if (!isNotModified(headers, validators)) return undefined;
@@ -78,7 +84,7 @@ export function notModified(
 }
 
 /** The condition of a write; undefined without one. */
-export function writeCondition({ headers }: Pick<Exchange, 'headers'>): WriteCondition | undefined {
+export function writeCondition({ headers }: Pick<RequestContext, 'headers'>): WriteCondition | undefined {
   const { 'if-match': match, 'if-unmodified-since': since } = headers;
   if (match !== undefined) {
     const tags = readEntityTags(match);
@@ -113,10 +119,10 @@ const HOUR = 3_600_000;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** Reads the key of a create and what was sent with it; undefined when there is none. Throws HttpProblem. */
-export function createKey(exchange: Exchange, hours: number): IdempotencyKey | undefined {
-  const key = idempotencyKey(exchange);
+export function createKey(ctx: RequestContext, hours: number): IdempotencyKey | undefined {
+  const key = idempotencyKey(ctx);
   if (key === undefined) return undefined;
-  const fingerprint = createHash('sha256').update(exchange.body).digest('hex');
+  const fingerprint = createHash('sha256').update(ctx.body).digest('hex');
   return { key, fingerprint, keptFor: hours * HOUR };
 }
 
@@ -125,7 +131,7 @@ export function createKey(exchange: Exchange, hours: number): IdempotencyKey | u
  * nobody gets what another has stored. Callers without credentials are one. Undefined when there is none. Throws
  * HttpProblem.
  */
-export function idempotencyKey({ headers, caller }: Exchange): string | undefined {
+export function idempotencyKey({ headers, caller }: RequestContext): string | undefined {
   const header = headers['idempotency-key'];
   if (header === undefined) return undefined;
   const [, quoted] = /^"(.*)"$/.exec(String(header)) ?? [];

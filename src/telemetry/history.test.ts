@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { HISTORY_INTERVAL, HISTORY_WINDOWS, History, type HistorySource, RequestTail } from './history.ts';
+import { HISTORY_INTERVAL, HISTORY_WINDOWS, History, RequestTail, type Series } from './history.ts';
 import { LatencyHistogram } from './meters.ts';
 
 describe('history', () => {
   /** A history whose clock goes by hand. */
-  function historyOf(sources: readonly HistorySource[]) {
+  function historyOf(sources: readonly Series[]) {
     let now = 1_000_000;
     const history = new History(sources, () => now);
     const tick = () => {
@@ -68,7 +68,7 @@ describe('history', () => {
     let at = 0;
     const sources = Array.from(
       { length: 60 },
-      (_, i): HistorySource => ({ kind: 'mean', name: `column${i}`, unit: '', read: () => at }),
+      (_, i): Series => ({ kind: 'mean', name: `column${i}`, unit: '', read: () => at }),
     );
     using made = historyOf(sources);
     const { bytes } = made.history;

@@ -32,13 +32,13 @@ export interface HistoryReading {
  * keep the process alive.
  */
 export class History implements Disposable {
-  readonly #sources: readonly HistorySource[];
+  readonly #sources: readonly Series[];
   readonly #rings: ReadonlyMap<HistoryWindow, HistoryRing>;
   readonly #listeners = new Set<() => void>();
   readonly #now: () => number;
   readonly #timer: NodeJS.Timeout;
 
-  constructor(sources: readonly HistorySource[], now: () => number = Date.now) {
+  constructor(sources: readonly Series[], now: () => number = Date.now) {
     this.#sources = sources;
     this.#now = now;
     this.#rings = new Map(
@@ -94,7 +94,7 @@ interface HistoryColumn {
   take(seconds: number): number;
 }
 
-function historyColumn(source: HistorySource): HistoryColumn {
+function historyColumn(source: Series): HistoryColumn {
   switch (source.kind) {
     case 'rate':
       return rateColumn(safely(source.read), () => undefined);
@@ -179,7 +179,7 @@ class HistoryRing {
   #length = 0;
   #since: number;
 
-  constructor(sources: readonly HistorySource[], every: number, capacity: number, now: number) {
+  constructor(sources: readonly Series[], every: number, capacity: number, now: number) {
     this.capacity = capacity;
     this.#every = every;
     this.#columns = sources.map(historyColumn);
@@ -243,26 +243,26 @@ interface Described {
 }
 
 /** The growth of a count per second. */
-interface RateSource extends Described {
+interface RateSeries extends Described {
   readonly kind: 'rate';
   read(): number;
 }
 
 /** The growth of one count by that of another: a mean, or a share. */
-interface RatioSource extends Described {
+interface RatioSeries extends Described {
   readonly kind: 'ratio';
   read(): number;
   per(): number;
 }
 
 /** A value: the mean of a span, or its highest one. */
-interface ValueSource extends Described {
+interface ValueSeries extends Described {
   readonly kind: 'mean' | 'peak';
   read(): number;
 }
 
 /** A percentile of durations, in milliseconds. */
-interface PercentileSource extends Described {
+interface PercentileSeries extends Described {
   readonly kind: 'percentile';
   readonly histogram: LatencyHistogram;
   /** From 0 to 1. */
@@ -270,7 +270,7 @@ interface PercentileSource extends Described {
 }
 
 /** Where a column of the history has its values from. A reading that fails or is NaN leaves a gap. */
-export type HistorySource = RateSource | RatioSource | ValueSource | PercentileSource;
+export type Series = RateSeries | RatioSeries | ValueSeries | PercentileSeries;
 
 /** What is kept of one reply. */
 export interface TailedRequest {

@@ -3,11 +3,11 @@ import {
   addEndpoint,
   bodyBudgetOf,
   type Endpoint,
-  type Exchange,
   HttpProblem,
   LARGE_SHARE,
   parseJsonBody,
   type Reply,
+  type RequestContext,
   readRawBodies,
   refuseUnrouted,
 } from '@portico/transport';
@@ -76,7 +76,7 @@ interface ReceiverParts {
   /** Largest body in bytes. */
   readonly bodyLimit: number;
   /** Where a request stands in a trace, as it is stored; null without one. */
-  traceOf(exchange: Pick<Exchange, 'headers'>): string | null;
+  traceOf(ctx: Pick<RequestContext, 'headers'>): string | null;
   /** Which jobs a delivery gets. */
   readonly plan: JobPlan;
   /** Called with each delivery once it is durable, or known already. */
@@ -102,13 +102,13 @@ const accepted = (id: string | undefined): Reply => ({
  */
 function acceptDelivery(
   parts: ReceiverParts,
-  exchange: Pick<Exchange, 'headers'>,
+  ctx: Pick<RequestContext, 'headers'>,
   received: Received,
   parsed: unknown,
 ): Promise<Reply> {
   const receivedAt = Date.now();
   const id = parts.ids.next(receivedAt);
-  const facts = { ...received, id, receivedAt, trace: parts.traceOf(exchange) };
+  const facts = { ...received, id, receivedAt, trace: parts.traceOf(ctx) };
   const delivery = { ...facts, jobs: parts.plan(facts, parsed) };
   return parts.inbox.append(delivery).then((appended) => {
     parts.onAppended(delivery, appended);
@@ -122,12 +122,12 @@ function acceptDelivery(
 function deliveryEndpoint(guard: TokenGuard, parts: ReceiverParts, names: readonly string[] = []): Endpoint {
   return {
     bodyLimit: parts.bodyLimit,
-    admit(exchange) {
+    authorize(ctx) {
       // A form cannot send the token.
-      if (!guard(exchange.headers)) refuseCrossSiteForm(exchange);
+      if (!guard(ctx.headers)) refuseCrossSiteForm(ctx);
     },
-    handle(exchange) {
-      const { headers, contentType, body } = exchange;
+    handle(ctx) {
+      const { headers, contentType, body } = ctx;
       const parsed = parseJsonBody(body);
       const event = eventOf(parsed);
       const dedupKey = dedupKeyOf(headers);
@@ -141,7 +141,7 @@ function deliveryEndpoint(guard: TokenGuard, parts: ReceiverParts, names: readon
         headers: kept,
         body,
       };
-      return acceptDelivery(parts, exchange, received, parsed);
+      return acceptDelivery(parts, ctx, received, parsed);
     },
   };
 }
@@ -181,18 +181,18 @@ function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): Endpoint 
   };
 
   /** What checks the body of a request whose headers are in order. */
-  const checks = new WeakMap<Exchange, BodyCheck>();
+  const checks = new WeakMap<RequestContext, BodyCheck>();
 
   return {
     bodyLimit: parts.bodyLimit,
-    admit(exchange) {
-      const step = verifier(exchange.headers, Date.now());
+    authorize(ctx) {
+      const step = verifier(ctx.headers, Date.now());
       if (typeof step !== 'function') throw refused(step);
-      checks.set(exchange, step);
+      checks.set(ctx, step);
     },
-    handle(exchange) {
-      const { headers, contentType, body } = exchange;
-      const check = checks.get(exchange);
+    handle(ctx) {
+      const { headers, contentType, body } = ctx;
+      const check = checks.get(ctx);
       const refusal = check === undefined ? 'no-signature' : check(body);
       if (refusal !== undefined) throw refused(refusal);
       const parsed = parseDeliveryBody({ source: name, contentType, body });
@@ -203,7 +203,7 @@ function sourceEndpoint(source: SourceSettings, parts: ReceiverParts): Endpoint 
       const kept = keptHeaders(source.headers, headers);
       const names = { source: name, event, senderEvent };
       const received = { ...names, dataPointer, dedupKey, contentType, headers: kept, body };
-      return acceptDelivery(parts, exchange, received, parsed);
+      return acceptDelivery(parts, ctx, received, parsed);
     },
   };
 }

@@ -28,7 +28,7 @@ import {
   type WebhookOptions,
   type WebhookSettings,
 } from './options.ts';
-import { createOwnWork } from './own-work.ts';
+import { createOwnWork } from './producers.ts';
 import { RECEIVER_PATH, type ReceiverOptions, receiver } from './receiver.ts';
 
 /**
@@ -180,7 +180,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
     const filtered = jobs.length === 0 && hasTarget(delivery, handlers, forwards);
     events.appended(delivery, appended, filtered);
   };
-  const ownWork = createOwnWork({
+  const producers = createOwnWork({
     ...options,
     plan,
     onAppended(delivery, appended) {
@@ -213,7 +213,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       dispatcher.start();
       heartbeat.start();
       removal.start();
-      return ownWork.start();
+      return producers.start();
     },
     running: () => dispatcher.running,
     share: () => dispatcher.share,
@@ -222,7 +222,7 @@ export function createWebhookDoor(options: WebhookDoorOptions): WebhookDoor {
       using _ = posters;
       // What has no connection yet is released at once, so that no dead host delays the stop.
       network[Symbol.dispose]();
-      await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop(), ownWork.stop()]);
+      await Promise.all([dispatcher.stop(deadline), heartbeat.stop(), removal.stop(), producers.stop()]);
       await threads?.[Symbol.asyncDispose]();
     },
   };

@@ -79,7 +79,7 @@ const OPERATIONS: readonly Operation[] = [
     method: 'HEAD',
     headers: { accept: 'application/x-ndjson' },
   },
-  // Refused as a stream only behind the gate.
+  // Refused as a stream only behind the access policy.
   { door: 'rest', path: '/users?other=1', writes: false, headers: { accept: 'text/event-stream' } },
   { door: 'rest', path: '/users', writes: false, method: 'HEAD', headers: { accept: 'text/event-stream' } },
   { door: 'rest', path: '/users/', writes: false, method: 'HEAD' },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ClaimGate } from '../../src/inbox/dispatch/prefetch.ts';
+import { ClaimRateLimit } from '../../src/inbox/dispatch/claim-rate.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
 import { engines } from '../support/databases.ts';
 import { startDispatcher } from '../support/dispatch.ts';
@@ -14,10 +14,10 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       let now = 0;
-      const gate = new ClaimGate({ perMs: 0.001, burst: 2 }, () => now);
+      const gate = new ClaimRateLimit({ perMs: 0.001, burst: 2 }, () => now);
       const all = Array.from({ length: 6 }, () => newDelivery());
       for (const each of all) await inbox.append(each);
-      await using running = startDispatcher(inbox, async () => {}, { target: { gate } });
+      await using running = startDispatcher(inbox, async () => {}, { target: { rateLimit: gate } });
       const { settled } = running;
       await waitFor('the burst', () => settled.length === 2);
       // Some polls later nothing else was claimed.
@@ -43,7 +43,7 @@ for (const [engine, open] of Object.entries(engines)) {
     test('a claim that was under way when a pause began gives its jobs back', async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
-      const gate = new ClaimGate(undefined);
+      const gate = new ClaimRateLimit(undefined);
       const slow: Inbox = {
         ...inbox,
         async claim(...given) {
@@ -54,7 +54,9 @@ for (const [engine, open] of Object.entries(engines)) {
       };
       const delivery = newDelivery();
       await inbox.append(delivery);
-      await using running = startDispatcher(slow, () => assert.fail('it ran'), { target: { gate } });
+      await using running = startDispatcher(slow, () => assert.fail('it ran'), {
+        target: { rateLimit: gate },
+      });
       await waitFor('it to be given back', () => running.settled.length > 0);
       assert.deepEqual(running.settled, [{ id: delivery.id, outcome: 'released' }]);
       const job = (await deliveries.find(delivery.id))?.jobs[0];
@@ -64,7 +66,7 @@ for (const [engine, open] of Object.entries(engines)) {
     test('a suspect behind a gate that stays closed holds up no other target', async () => {
       await using database = await open();
       const { inbox } = database.current;
-      const gate = new ClaimGate(undefined);
+      const gate = new ClaimRateLimit(undefined);
       gate.pause(3_600_000);
       for (const target of ['t', 'u']) {
         await inbox.append(newDelivery({ jobs: [{ target, orderKey: null }] }));
@@ -78,7 +80,7 @@ for (const [engine, open] of Object.entries(engines)) {
       const limits = { concurrency: 1, timeout: 60_000, maxAttempts: 10, backoff: { base: 0, cap: 0 } };
       await using _ = startDispatcher(inbox, run, {
         targets: [
-          { name: 't', run, ...limits, gate },
+          { name: 't', run, ...limits, rateLimit: gate },
           { name: 'u', run, ...limits },
         ],
       });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ClaimedJob, NewDelivery, NewJob, StoredDelivery } from '../../src/inbox/delivery.ts';
-import { ClaimGate } from '../../src/inbox/dispatch/prefetch.ts';
+import { ClaimRateLimit } from '../../src/inbox/dispatch/claim-rate.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
 import { ids } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';
@@ -202,12 +202,12 @@ for (const [engine, open] of Object.entries(engines)) {
     test('behind jobs that wait for a gate nothing is handed over', SOON, async () => {
       await using database = await open();
       let now = 0;
-      const gate = new ClaimGate({ perMs: 1, burst: 1 }, () => now);
+      const gate = new ClaimRateLimit({ perMs: 1, burst: 1 }, () => now);
       const done: string[] = [];
       await using running = startDispatcher(
         database.current.inbox,
         ({ delivery: { id } }) => void done.push(id),
-        { target: { gate }, interval: HOUR },
+        { target: { rateLimit: gate }, interval: HOUR },
       );
       const given: string[] = [];
       const add = async () => {

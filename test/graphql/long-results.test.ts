@@ -11,7 +11,7 @@ import {
   type ResultLimits,
   resultText,
 } from '../../packages/graphql-plans/results.ts';
-import { Turns } from '../../src/core/turns.ts';
+import { CooperativeScheduler } from '../../src/core/scheduler.ts';
 
 const schema = buildSchema(`
   type Query { all: [Thing], strict: [Thing!]!, words: [String!], grid: [[Int]] }
@@ -95,7 +95,7 @@ async function run(query: string, rootValue: unknown, limits: Partial<ResultLimi
   const document = parse(query);
   const [definition] = document.definitions;
   assert.ok(definition?.kind === Kind.OPERATION_DEFINITION);
-  const turns = new Turns(1_000, 0);
+  const turns = new CooperativeScheduler(1_000, 0);
   const budget = new ResultBudget({ ...DEFAULT_RESULT_LIMITS, ...limits }, turns);
   const plans = new Plans({ schema, document, definition, hideSuggestions: false, onPlanned() {} });
   const variables = { sources: {}, coerced: {} };

@@ -14,7 +14,7 @@ import {
   specifiedRules,
   validate,
 } from 'graphql';
-import { Turns } from '../../src/core/turns.ts';
+import { CooperativeScheduler } from '../../src/core/scheduler.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../src/relations/events.ts';
 import { MemoryUserStore } from '../../src/relations/memory-user-store.ts';
@@ -48,7 +48,7 @@ function operationsOf(document: DocumentNode, schema: GraphQLSchema): Map<string
         suggestions: true,
         limits: DEFAULT_RESULT_LIMITS,
         // However slow the machine is, nothing goes on in turns.
-        turns: new Turns(0, Number.POSITIVE_INFINITY),
+        turns: new CooperativeScheduler(0, Number.POSITIVE_INFINITY),
         onPlanned() {},
         meter: undefined,
       }),

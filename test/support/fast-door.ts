@@ -2,12 +2,12 @@ import {
   addEndpoint,
   createListener,
   type Endpoint,
-  type Exchange,
   type Reply,
+  type RequestContext,
   readRawBodies,
 } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
-import { FastExchange } from '../../packages/transport/fast-path/fast-exchange.ts';
+import { FastRequestContext } from '../../packages/transport/fast-path/fast-context.ts';
 import { StoreUnavailableError } from '../../src/core/errors.ts';
 import { type MaybePromise, whenReady } from '../../src/core/maybe-promise.ts';
 import { openLog } from '../../src/telemetry/log.ts';
@@ -18,11 +18,11 @@ import { captureLog } from './log-capture.ts';
 export const LIMIT = 20;
 
 /** What POST /echo answers. */
-export type Echo = (exchange: Exchange) => MaybePromise<Reply['body']>;
+export type Echo = (exchange: RequestContext) => MaybePromise<Reply['body']>;
 
 /** The transport of an exchange, and what came by it. */
-export function told(exchange: Exchange, what: unknown): string {
-  return `${exchange instanceof FastExchange ? 'fast' : 'fastify'}: ${what}`;
+export function told(exchange: RequestContext, what: unknown): string {
+  return `${exchange instanceof FastRequestContext ? 'fast' : 'fastify'}: ${what}`;
 }
 
 export const echoBody: Echo = (exchange) => told(exchange, exchange.body);

@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { clientKey } from '../caller.ts';
-import type { Exchange } from '../endpoint.ts';
+import type { RequestContext } from '../endpoint.ts';
 import { HttpProblem, reasonPhrase } from '../problem.ts';
 
 /** Whose share of a budget something takes. */
-type Client = Pick<Exchange, 'caller' | 'client'>;
+type Client = Pick<RequestContext, 'caller' | 'client'>;
 
 /** Who sends something that arrives in pieces. */
 export interface BodySender extends Client {

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import type { Exchange } from '../endpoint.ts';
-import { findExchange } from '../fastify.ts';
-import type { FastifyExchange } from '../fastify-exchange.ts';
+import type { RequestContext } from '../endpoint.ts';
+import { findRequestContext } from '../fastify.ts';
+import type { FastifyRequestContext } from '../fastify-context.ts';
 import { bodyTooLarge, HttpProblem, reasonPhrase } from '../problem.ts';
 import { type Arrival, type BodyBudget, type BodySender, bodyBudgetOf, busy } from './body-budget.ts';
 import { GrowingBuffer } from './request-message.ts';
@@ -16,9 +16,9 @@ type Done = (error: Error | null, body?: Buffer) => void;
 export function readRawBodies(app: FastifyInstance, budget = bodyBudgetOf(app)): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (request, payload, done: Done) => {
-    const exchange = findExchange(request);
-    if (exchange === undefined) done(null);
-    else new BodyReader(exchange, payload, budget, done).read();
+    const ctx = findRequestContext(request);
+    if (ctx === undefined) done(null);
+    else new BodyReader(ctx, payload, budget, done).read();
   });
 }
 
@@ -33,7 +33,7 @@ interface Begun {
 
 /** Reads the body of one request. */
 class BodyReader implements BodySender {
-  readonly #exchange: FastifyExchange;
+  readonly #ctx: FastifyRequestContext;
   readonly #payload: Payload;
   readonly #budget: BodyBudget;
   readonly #done: Done;
@@ -47,22 +47,22 @@ class BodyReader implements BodySender {
   #begun: Begun | undefined;
   #received = 0;
 
-  constructor(exchange: FastifyExchange, payload: Payload, budget: BodyBudget, done: Done) {
-    this.#exchange = exchange;
+  constructor(ctx: FastifyRequestContext, payload: Payload, budget: BodyBudget, done: Done) {
+    this.#ctx = ctx;
     this.#payload = payload;
     this.#budget = budget;
     this.#done = done;
-    this.#limit = exchange.request.routeOptions.bodyLimit;
-    this.#announced = Number(exchange.headers['content-length']);
-    this.#isRaw = payload === exchange.request.raw;
+    this.#limit = ctx.request.routeOptions.bodyLimit;
+    this.#announced = Number(ctx.headers['content-length']);
+    this.#isRaw = payload === ctx.request.raw;
   }
 
-  get caller(): Exchange['caller'] {
-    return this.#exchange.caller;
+  get caller(): RequestContext['caller'] {
+    return this.#ctx.caller;
   }
 
   get client(): string {
-    return this.#exchange.client;
+    return this.#ctx.client;
   }
 
   read(): void {
@@ -98,7 +98,7 @@ class BodyReader implements BodySender {
 
   #takeWhole(body: Buffer): void {
     if (!this.#budget.take(body.length, this)) throw busy();
-    this.#exchange.holdBody(() => this.#budget.release(body.length));
+    this.#ctx.holdBody(() => this.#budget.release(body.length));
     this.#whole = body;
   }
 
@@ -112,7 +112,7 @@ class BodyReader implements BodySender {
     const arrival = this.#budget.open(this);
     const length = this.#isRaw && this.#announced > 0 ? this.#announced : this.#limit;
     this.#begun = { arrival, pieces: new GrowingBuffer(length) };
-    this.#exchange.holdBody(() => this.#budget.close(arrival));
+    this.#ctx.holdBody(() => this.#budget.close(arrival));
     return this.#begun;
   }
 

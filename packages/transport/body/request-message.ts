@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Exchange } from '../endpoint.ts';
+import type { RequestContext } from '../endpoint.ts';
 import type { Forwarding } from '../hosts.ts';
 import type { Arrival, BodyBudget, BodySender } from './body-budget.ts';
 
@@ -120,7 +120,7 @@ class Sender implements BodySender {
     this.#clientOf = clientOf;
   }
 
-  get caller(): Exchange['caller'] {
+  get caller(): RequestContext['caller'] {
     return undefined;
   }
 

@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { openFastDoor as open, openFastDoor, told } from '../../../test/support/fast-door.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { warmUp } from '../../../test/support/warm-up.ts';
-import type { Exchange } from '../endpoint.ts';
+import type { RequestContext } from '../endpoint.ts';
 import { LIMITS } from '../server/limits.ts';
 
 describe('fast connection', () => {
@@ -60,8 +60,8 @@ describe('fast connection', () => {
     const waiting: (() => void)[] = [];
     return {
       waiting,
-      echo: (exchange: Exchange) =>
-        new Promise<string>((resolve) => waiting.push(() => resolve(told(exchange, exchange.body)))),
+      echo: (ctx: RequestContext) =>
+        new Promise<string>((resolve) => waiting.push(() => resolve(told(ctx, ctx.body)))),
     };
   }
 

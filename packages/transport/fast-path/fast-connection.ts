@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
 import type { BodyBudget } from '../body/body-budget.ts';
 import { LARGE_REPLY } from '../reply/reply-budget.ts';
-import type { Connection, Leased } from '../server/connections.ts';
+import type { Connection, InFlight } from '../server/connections.ts';
 import { type PlainRequest, PlainRequestReader } from './plain-request.ts';
 
 /** What answers the plain requests of connections. */
@@ -75,7 +75,7 @@ export class FastConnection<Route> {
   }
 
   /** Begins to answer a request. */
-  lease(leased: Leased): void {
+  lease(leased: InFlight): void {
     this.#connection.lease(leased);
   }
 

@@ -49,11 +49,11 @@ test("a body without a length is Fastify's, and one beyond the limit is refused"
 test('a reply in pieces runs its endpoint once, and the connection goes on', async () => {
   let [begun, closed] = [0, 0];
   await using door = await open({
-    async *echo(exchange) {
+    async *echo(ctx) {
       begun++;
-      exchange.onClose(() => closed++);
-      yield told(exchange, '');
-      yield* exchange.body.toString();
+      ctx.onClose(() => closed++);
+      yield told(ctx, '');
+      yield* ctx.body.toString();
     },
   });
   for (const body of ['abcd', 'efgh']) assert.equal(await door.post('/echo', body), `fast: ${body}`);
@@ -80,14 +80,14 @@ test('a reply in pieces whose source fails is refused before its first piece, an
   }
 });
 
-test('a stream for a client that is gone closes its exchange once', async () => {
+test('a stream for a client that is gone closes its request once', async () => {
   let closed = 0;
   const stream = Promise.withResolvers<Readable>();
   let asked = false;
   await using door = await open({
-    echo(exchange) {
+    echo(ctx) {
       asked = true;
-      exchange.onClose(() => closed++);
+      ctx.onClose(() => closed++);
       return stream.promise;
     },
   });
@@ -96,7 +96,7 @@ test('a stream for a client that is gone closes its exchange once', async () => 
   client.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx');
   await waitFor('the request', () => asked);
   client.resetAndDestroy();
-  await waitFor('the exchange to be closed', () => closed === 1);
+  await waitFor('the request to be closed', () => closed === 1);
   stream.resolve(Readable.from(['late']));
   assert.equal(await door.get('/things/a'), 'fast: a');
   assert.equal(closed, 1);
@@ -222,7 +222,7 @@ test('routes, hooks of the start and the stop, and what other plugins have, leav
 test('a hook of a plugin closes the fast path for the routes of that plugin, and of those inside it', async () => {
   const hello: Endpoint = {
     bodyLimit: 0,
-    handle: (exchange) => ({ status: 200, type: 'text/plain', body: told(exchange, 'hello') }),
+    handle: (ctx) => ({ status: 200, type: 'text/plain', body: told(ctx, 'hello') }),
   };
   await using door = await open({
     change: (app) =>
@@ -281,8 +281,8 @@ test('clients that go away in the middle of a body, or before the reply, leave n
   const waiting: (() => void)[] = [];
   let closed = 0;
   await using door = await open({
-    echo: (exchange) => {
-      exchange.onClose(() => closed++);
+    echo: (ctx) => {
+      ctx.onClose(() => closed++);
       return new Promise<string>((resolve) => waiting.push(() => resolve('late')));
     },
   });

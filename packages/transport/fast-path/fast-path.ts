@@ -7,7 +7,7 @@ import type { BodyBudget } from '../body/body-budget.ts';
 import { takesEventStream } from '../negotiation.ts';
 import { connectionEvent } from '../server/listen.ts';
 import { FastConnection, type FastRouter, nodeReader } from './fast-connection.ts';
-import { FastExchange, type FastExchangeOptions, type FastRoute } from './fast-exchange.ts';
+import { FastRequestContext, type FastRequestOptions, type FastRoute } from './fast-context.ts';
 import type { PlainRequest } from './plain-request.ts';
 import { ReplyHeads } from './reply-heads.ts';
 
@@ -24,7 +24,7 @@ const FORWARDED = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'];
  * for byte as they would. Everything else goes to them as it came.
  */
 export class FastPath implements FastRouter<FastRoute> {
-  readonly #options: FastExchangeOptions;
+  readonly #options: FastRequestOptions;
   readonly #routes = new RouteTable();
   readonly #hooks = new HookWatch();
   #isInstalled = false;
@@ -32,7 +32,7 @@ export class FastPath implements FastRouter<FastRoute> {
   #isClosed = false;
 
   /** Call it before any route is added to the instance. */
-  constructor(app: FastifyInstance, options: Omit<FastExchangeOptions, 'heads'>) {
+  constructor(app: FastifyInstance, options: Omit<FastRequestOptions, 'heads'>) {
     this.#options = { ...options, heads: new ReplyHeads() };
     this.#routes.watch(app);
   }
@@ -97,7 +97,7 @@ export class FastPath implements FastRouter<FastRoute> {
     route: FastRoute,
     chunk: Buffer,
   ): void {
-    new FastExchange(connection, request, route, chunk, this.#options).run();
+    new FastRequestContext(connection, request, route, chunk, this.#options).run();
   }
 
   #attach(socket: Socket): void {

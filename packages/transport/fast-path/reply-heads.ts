@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { withVary } from '../fastify-exchange.ts';
+import { withVary } from '../fastify-context.ts';
 import { LIMITS } from '../server/limits.ts';
 
 /** What a head says. */

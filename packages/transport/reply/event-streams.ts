@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import { findExchange } from '../fastify.ts';
+import { findRequestContext } from '../fastify.ts';
 import { requestFields } from '../request-events.ts';
 import { MAX_BEHIND, type ReplyBudget, takenBy, type Unread } from './reply-budget.ts';
 
@@ -67,7 +67,7 @@ export class EventStreams {
   open(reply: FastifyReply, { headers, onEnd, ...options }: EventStreamOptions): EventStream {
     reply.hijack();
     // A stream may last for hours.
-    findExchange(reply.request)?.dropBody();
+    findRequestContext(reply.request)?.dropBody();
     const { raw } = reply;
     const { socket } = raw;
     const unread = this.#budget.open({

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
-import { Turns } from '../../../src/core/turns.ts';
+import { CooperativeScheduler } from '../../../src/core/scheduler.ts';
 import { HttpProblem, reasonPhrase } from '../problem.ts';
 
 /** What bytes are sent to: a reply, an event stream or a WebSocket. */
@@ -42,7 +42,7 @@ interface Waiting {
  */
 export class ReplyBudget {
   /** The turns in which the pieces of all replies are made. */
-  readonly turns = new Turns(Number.POSITIVE_INFINITY);
+  readonly turns = new CooperativeScheduler(Number.POSITIVE_INFINITY);
   readonly #maxBytes: number;
   /** Those with unread bytes, the oldest first. */
   readonly #held = new Set<Unread>();
@@ -75,7 +75,7 @@ export class ReplyBudget {
   /** Counts a whole reply. Throws HttpProblem, 503 with Retry-After, when there is no room for it. */
   take(bytes: number, reply: SentReply): void {
     if (bytes < LARGE_REPLY) return;
-    this.admit(bytes);
+    this.reserve(bytes);
     this.open(reply).add(bytes);
   }
 
@@ -88,7 +88,7 @@ export class ReplyBudget {
   }
 
   /** The same. Throws HttpProblem, 503 with Retry-After, where there is no room. */
-  admit(bytes: number): void {
+  reserve(bytes: number): void {
     if (this.makeRoom(bytes)) return;
     throw new HttpProblem(503, 'BUSY', reasonPhrase(503), { headers: { 'retry-after': '1' } });
   }
@@ -98,7 +98,7 @@ export class ReplyBudget {
     if (this.#waiting.length === 0 && this.#fits(bytes, PIECES_SHARE)) return undefined;
     return new Promise((go) => {
       this.#waiting.push({ unread, bytes, go });
-      this.#admitWaiting();
+      this.#grantWaiting();
     });
   }
 
@@ -108,7 +108,7 @@ export class ReplyBudget {
     if (left.length === 0) return;
     this.#waiting = this.#waiting.filter((each) => each.unread !== unread);
     for (const { go } of left) go();
-    this.#admitWaiting();
+    this.#grantWaiting();
   }
 
   /** Counts a change in what is unread of a reply. */
@@ -117,7 +117,7 @@ export class ReplyBudget {
     if (before === 0) this.#held.add(unread);
     if (after === 0) this.#held.delete(unread);
     if (after > before && this.isOver) this.#evict(0);
-    if (this.#waiting.length > 0) this.#admitWaiting();
+    if (this.#waiting.length > 0) this.#grantWaiting();
   }
 
   #fits(bytes: number, share = 1): boolean {
@@ -133,7 +133,7 @@ export class ReplyBudget {
   }
 
   /** Lets those go on for which there is room. */
-  #admitWaiting(): void {
+  #grantWaiting(): void {
     if (this.#isMakingRoom) return;
     for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
       this.#evict(first.bytes, PIECES_SHARE);
@@ -148,7 +148,7 @@ export class ReplyBudget {
       // Clients become stalled without a sign.
       this.#search ??= setTimeout(() => {
         this.#search = undefined;
-        this.#admitWaiting();
+        this.#grantWaiting();
       }, SEARCH_INTERVAL).unref();
     }
   }
@@ -197,7 +197,7 @@ export class Unread {
 
   /** Reserves room for the first piece of a reply. Throws HttpProblem, 503 with Retry-After, when there is none. */
   reserve(bytes: number): void {
-    this.#budget.admit(bytes);
+    this.#budget.reserve(bytes);
     this.grant(bytes);
   }
 

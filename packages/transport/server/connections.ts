@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { LIMITS } from './limits.ts';
 
 /** A request that is being answered by the fast path. */
-export interface Leased {
+export interface InFlight {
   /** Called when the client is gone before the reply. */
   cancel(): void;
 }
@@ -20,7 +20,7 @@ export class Connection {
   #requests = 0;
   /** The replies of Node's own transport that have not ended, oldest first. */
   readonly #replies: ServerResponse[] = [];
-  #leased: Leased | undefined;
+  #leased: InFlight | undefined;
   #isClosing = false;
   #whenFree: (() => void)[] = [];
   /** The socket's own timeout, while a longer one is set. */
@@ -65,7 +65,7 @@ export class Connection {
     this.#isClosing = true;
   }
 
-  get leased(): Leased | undefined {
+  get leased(): InFlight | undefined {
     return this.#leased;
   }
 
@@ -85,7 +85,7 @@ export class Connection {
   }
 
   /** Notes a request that the fast path answers, until `release`. */
-  lease(leased: Leased): void {
+  lease(leased: InFlight): void {
     this.#requests++;
     this.#leased = leased;
   }

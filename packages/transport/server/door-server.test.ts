@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as tick } from 'node:timers/promises';
-import { untilQuiet } from './door-server.ts';
+import { drainAccepts } from './door-server.ts';
 
 /** Holds the thread, as a busy machine would, in milliseconds. */
 function stall(milliseconds: number): void {
@@ -22,7 +22,7 @@ test('it waits until clients no longer connect', async () => {
       }
     })();
     const began = performance.now();
-    await untilQuiet(() => accepted);
+    await drainAccepts(() => accepted);
     const [found, took] = [accepted, performance.now() - began];
     await clients;
     // A machine that is too busy for all of them within the limit shows nothing.
@@ -42,13 +42,13 @@ test('a stall proves nothing: those who came meanwhile are accepted in the next 
       accepted++;
     }
   })();
-  await untilQuiet(() => accepted);
+  await drainAccepts(() => accepted);
   assert.equal(accepted, 5);
   await clients;
 });
 
 test('it ends although somebody connects in every tick', { timeout: 300_000 }, async () => {
   let accepted = 0;
-  await untilQuiet(() => accepted++);
+  await drainAccepts(() => accepted++);
   assert.ok(accepted > 0);
 });

@@ -166,7 +166,7 @@ const doorServer = (Base: ServerClass) =>
       if (!this.listening) return;
       const held: (() => void)[] = [];
       this.#held = held;
-      await untilQuiet(() => this.#connections.accepted);
+      await drainAccepts(() => this.#connections.accepted);
       this.close();
       this.#held = undefined;
       for (const answer of held) answer();
@@ -219,7 +219,7 @@ const MAX_WAIT = 2_000;
  *
  * @param accepted How many connections were accepted so far.
  */
-export async function untilQuiet(accepted: () => number): Promise<void> {
+export async function drainAccepts(accepted: () => number): Promise<void> {
   const started = performance.now();
   let count = accepted();
   let quiet = 0;

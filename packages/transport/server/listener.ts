@@ -76,7 +76,7 @@ export interface Listener extends AsyncDisposable {
   readonly app: FastifyInstance;
   /** From now on a hook that is added to `app`, or to a scope of it, sees all of their requests: the fast path leaves them to Fastify. */
   watchHooks(): void;
-  /** From now on a recorder gets each exchange, after those that were given before. */
+  /** From now on a recorder gets each request, after those that were given before. */
   recordExchanges(recorder: ExchangeRecorder): void;
   /** Starts to listen and resolves to the base URL, or `unix:` and a path; fails with ListenError, or with what keeps the door from being built. */
   listen(): Promise<string>;
@@ -255,9 +255,9 @@ export function createListener(options: ListenerOptions): Listener {
         before === undefined
           ? next
           : {
-              record(exchange) {
-                before.record(exchange);
-                next.record(exchange);
+              record(ctx) {
+                before.record(ctx);
+                next.record(ctx);
               },
             };
     },

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { newDelivery } from '../../../test/support/new-delivery.ts';
 import { Attempt } from './attempt.ts';
-import { ClaimedBytes, HeldAttempts, Pace } from './held-attempts.ts';
+import { ClaimedBytes, HeldAttempts, Prefetch } from './held-attempts.ts';
 
 describe('claimed bytes', () => {
   test('what is left again goes to the one with the highest priority first', () => {
@@ -92,7 +92,7 @@ describe('held attempts', () => {
 
 describe('pace', () => {
   test('as many jobs are claimed ahead as ended in the last 200 ms, at most 256', () => {
-    const pace = new Pace();
+    const pace = new Prefetch();
     assert.equal(pace.ahead(1_000), 0);
     for (let i = 0; i < 30; i++) pace.note(1_000 + i);
     assert.equal(pace.ahead(1_190), 30);
@@ -102,7 +102,7 @@ describe('pace', () => {
   });
 
   test('nothing is claimed ahead once the handlers have become slow', () => {
-    const pace = new Pace();
+    const pace = new Prefetch();
     for (let i = 0; i < 100; i++) pace.note(1_000);
     assert.equal(pace.ahead(1_500), 0);
     pace.note(1_600);

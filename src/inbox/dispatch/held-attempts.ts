@@ -144,7 +144,7 @@ const MAX_AHEAD = 256;
  * How many jobs a worker claims ahead, so that its handlers run while it claims others and records how they ended: as many
  * as ended in the last 200 ms. So next to nothing is claimed ahead for slow handlers, which other processes could run.
  */
-export class Pace {
+export class Prefetch {
   #since = 0;
   #ended = 0;
   #before = 0;

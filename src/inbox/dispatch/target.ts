@@ -1,6 +1,6 @@
 import type { ClaimedJob } from '../delivery.ts';
 import type { Answer } from '../prune.ts';
-import type { ClaimGate } from './prefetch.ts';
+import type { ClaimRateLimit } from './claim-rate.ts';
 
 /** Thrown by a target that knows better than the backoff when, or whether, to retry. */
 export class AttemptError extends Error {
@@ -45,7 +45,7 @@ export interface Target {
   /** What targets share goes to those with a higher one first; default 0. */
   readonly priority?: number;
   /** Says how many attempts may begin; default as many as there are slots. What has one is not claimed ahead. */
-  readonly gate?: ClaimGate;
+  readonly rateLimit?: ClaimRateLimit;
 }
 
 interface BackoffOptions {

@@ -3,7 +3,7 @@ import { type ClaimedJob, MAX_DEATHS } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
 import { Attempt, type Ended, RELEASED } from './attempt.ts';
 import type { HandlingShare } from './handling-share.ts';
-import { type ClaimedBytes, HeldAttempts, Pace } from './held-attempts.ts';
+import { type ClaimedBytes, HeldAttempts, Prefetch } from './held-attempts.ts';
 import type { Leases } from './leases.ts';
 import type { Target } from './target.ts';
 
@@ -49,7 +49,7 @@ interface EndedAttempt extends Ended {
 
 /** When a claim leaves less than this of its share, in bytes, the next body may not have fit. */
 const LARGE_BODY = 25 * 1024 * 1024;
-/** Suspects of other targets wait at most this long for the gate of a target, in milliseconds. */
+/** Suspects of other targets wait at most this long for the rate limit of a target, in milliseconds. */
 const LONG_WAIT = 1_000;
 /** The next body in a run may have this many bytes, or as many as the one before. */
 const NEXT_BODY = 1024 * 1024;
@@ -57,14 +57,14 @@ const NEXT_BODY = 1024 * 1024;
 const MAX_RUN = 32;
 
 /**
- * Runs the jobs of one target: those that it claims, some of them ahead (see `Pace`), so that the handlers need not wait for
+ * Runs the jobs of one target: those that it claims, some of them ahead (see `Prefetch`), so that the handlers need not wait for
  * the database, and those that are handed over to it when they are stored. Attempts begin in the turns of `HandlingShare`.
  * States of the claim: idle -> claiming (on wake) -> idle. A wake that comes while the worker claims, or has no room, takes
  * effect afterwards. After `stop` it claims nothing.
  */
 export class Worker {
   readonly #options: WorkerOptions;
-  readonly #pace = new Pace();
+  readonly #prefetch = new Prefetch();
   /** Its attempts, until their end is recorded. */
   readonly #held = new HeldAttempts((attempt) => this.#start(attempt, RELEASED));
   /** The number of those that have begun and not ended. */
@@ -80,7 +80,7 @@ export class Worker {
   #claiming: Promise<void> | undefined;
   /** Whether there may be a job to claim. */
   #pending = false;
-  /** Whether the last look has found nothing to claim; not while that waits for a gate or for bytes. */
+  /** Whether the last look has found nothing to claim; not while that waits for a rate limit or for bytes. */
   #isCaughtUp = false;
   /** The suspect that this worker runs, or will claim once there is room. */
   #suspect: 'none' | 'wanted' | Attempt = 'none';
@@ -131,7 +131,7 @@ export class Worker {
     if (this.#stopped || !this.#isCaughtUp || this.#pending || this.#claiming !== undefined) return undefined;
     // Where it is unknown whether a job was stored, its first claim counts as the second attempt, and there has to be one.
     if (target.maxAttempts < 2) return undefined;
-    if (this.#free() <= 0 || (target.gate?.free ?? Number.POSITIVE_INFINITY) <= this.#storing)
+    if (this.#free() <= 0 || (target.rateLimit?.free ?? Number.POSITIVE_INFINITY) <= this.#storing)
       return undefined;
     const share = bytes.reserve(size);
     if (share === undefined) return undefined;
@@ -218,8 +218,10 @@ export class Worker {
   /** How many jobs it may have beyond its slots. */
   #ahead(): number {
     const { share, target } = this.#options;
-    // A gate counts attempts that begin at once.
-    return target.gate === undefined ? Math.floor(this.#pace.ahead(performance.now()) * share.share) : 0;
+    // A rate limit counts attempts that begin at once.
+    return target.rateLimit === undefined
+      ? Math.floor(this.#prefetch.ahead(performance.now()) * share.share)
+      : 0;
   }
 
   async #claim(): Promise<void> {
@@ -233,9 +235,9 @@ export class Worker {
         bytes.onRoom(this.#wake, target.priority);
         return;
       }
-      const slots = Math.min(room, target.gate?.free ?? room);
+      const slots = Math.min(room, target.rateLimit?.free ?? room);
       this.#pending = false;
-      if (slots === 0) return this.#awaitGate();
+      if (slots === 0) return this.#awaitRateLimit();
       const share = bytes.share();
       let taken = 0;
       try {
@@ -273,15 +275,15 @@ export class Worker {
 
   readonly #wake = (): void => this.wake();
 
-  #awaitGate(): void {
-    const wait = this.#options.target.gate?.onFree(this.#wake) ?? 0;
+  #awaitRateLimit(): void {
+    const wait = this.#options.target.rateLimit?.onFree(this.#wake) ?? 0;
     // One that has to wait for long holds up no other target.
     if (wait > LONG_WAIT && this.#suspect === 'wanted') this.#suspect = 'none';
   }
 
   /** Takes over claimed jobs; after a stop releases them. */
   #add(attempts: readonly Attempt[]): void {
-    this.#options.target.gate?.take(attempts.length);
+    this.#options.target.rateLimit?.take(attempts.length);
     for (const attempt of attempts) this.#held.add(attempt);
     this.#options.leases.watch();
     if (this.#stopped) this.#releaseReady();
@@ -314,7 +316,7 @@ export class Worker {
     const end = ({ outcome, error }: Ended) => {
       attempt.settling = true;
       this.#running--;
-      if (given === undefined) this.#pace.note(performance.now());
+      if (given === undefined) this.#prefetch.note(performance.now());
       this.#record({ attempt, outcome, error });
       this.#requestTurn();
     };
@@ -400,7 +402,7 @@ export class Worker {
    */
   async #finish({ job, nth }: Attempt, outcome: Extract<Outcome, { readonly kind: 'done' | 'dead' }>) {
     const { inbox, target, owner, lease, bytes } = this.#options;
-    const mayGoOn = nth < MAX_RUN && !this.#stopped && target.gate?.free !== 0;
+    const mayGoOn = nth < MAX_RUN && !this.#stopped && target.rateLimit?.free !== 0;
     const share = mayGoOn ? bytes.reserve(Math.max(NEXT_BODY, sizeOf(job))) : undefined;
     let next: ClaimedJob | undefined;
     try {
@@ -423,12 +425,12 @@ export class Worker {
   }
 
   #endOf(attempt: Attempt): MaybePromise<Ended> {
-    const { maxAttempts, gate } = this.#options.target;
+    const { maxAttempts, rateLimit } = this.#options.target;
     const { attempt: number, deaths } = attempt.job;
     // The answer to the claim came so late that the lease may have ended.
     const isLate = attempt.leaseLost || performance.now() >= attempt.leaseUntil;
     // A pause may have begun while it was claimed.
-    if (isLate || this.#stopped || gate?.isPaused) return RELEASED;
+    if (isLate || this.#stopped || rateLimit?.isPaused) return RELEASED;
     if (deaths >= MAX_DEATHS) {
       const error = `the process ended, or stood still, during each of ${deaths} attempts`;
       return { outcome: { kind: 'dead', error } };

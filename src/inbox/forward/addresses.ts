@@ -304,7 +304,7 @@ export class Network implements Disposable {
   }
 
   /** Throws AttemptError while a host is left alone, and NotSentError after the end. */
-  admit(host: string): void {
+  allow(host: string): void {
     if (this.#closed) throw new NotSentError(host);
     const left = (this.#silentUntil.get(host) ?? 0) - performance.now();
     if (left > 0) throw new AttemptError(`${host} took no connection a moment ago`, Math.ceil(left));

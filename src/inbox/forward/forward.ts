@@ -8,7 +8,7 @@ import { headersOfTrace } from '../../core/trace.ts';
 import type { Signer } from '../../signatures/schemes.ts';
 import { readSecrets } from '../../signatures/sources.ts';
 import { type DeliveryHeaders, headersOf, type StoredDelivery } from '../delivery.ts';
-import { ClaimGate } from '../dispatch/prefetch.ts';
+import { ClaimRateLimit } from '../dispatch/claim-rate.ts';
 import { AttemptError, type Target } from '../dispatch/target.ts';
 import { limitsOf, type TargetDefaults } from '../event-names.ts';
 import { MAX_ANSWER } from '../prune.ts';
@@ -46,12 +46,12 @@ export function forwardTarget(
   { maxBodyBytes, onPause = () => {} }: ForwardOptions,
 ): Target {
   const { name, rate, transform } = settings;
-  const gate = new ClaimGate(rate);
+  const gate = new ClaimRateLimit(rate);
   const change = transform === undefined ? undefined : transformer(transform, maxBodyBytes);
   return {
     name: forwardTargetName(name),
     ...limitsOf(settings, defaults),
-    gate,
+    rateLimit: gate,
     async run(job, signal, answered) {
       const { delivery, attempt } = job;
       const { id } = delivery;
@@ -173,7 +173,7 @@ export function createPoster({ network, allowPrivate, replyTime = MAX_REPLY_TIME
   return {
     async post({ url, headers, body, signal }) {
       if (!allowPrivate && isPrivateHost(url.hostname)) throw new PrivateAddressError(url.hostname);
-      network.admit(url.host);
+      network.allow(url.host);
       const secure = url.protocol === 'https:';
       if (secure) https ??= new (loadHttps().Agent)({ keepAlive: true });
       const { promise, resolve, reject } = Promise.withResolvers<PostReply>();

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
 import {
   EventStreams,
-  type Exchange,
-  type FastifyExchange,
+  type FastifyRequestContext,
   HttpProblem,
   type Reply,
+  type RequestContext,
   replyBudgetOf,
 } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
@@ -128,8 +128,8 @@ function aboutOperations(options: AboutOptions): Operations {
   ];
   const startedAt = new Date(performance.timeOrigin).toISOString();
 
-  function about(exchange: Exchange, others: readonly ConsoleProcess[]) {
-    const { request } = exchange as FastifyExchange;
+  function about(ctx: RequestContext, others: readonly ConsoleProcess[]) {
+    const { request } = ctx as FastifyRequestContext;
     const user = principalOf(request)?.name;
     return {
       name: build.name,
@@ -149,9 +149,9 @@ function aboutOperations(options: AboutOptions): Operations {
 
   return {
     fast: false,
-    get: (exchange) => {
+    get: (ctx) => {
       const others: MaybePromise<readonly ConsoleProcess[]> = processes?.() ?? [];
-      return whenReady(others, (known) => jsonReply(exchange, about(exchange, known)));
+      return whenReady(others, (known) => jsonReply(ctx, about(ctx, known)));
     },
   };
 }
@@ -181,12 +181,12 @@ function refusalPage(why: string, status = 403): Reply {
 function testDeliveries(sender: TestSender, readOnly: boolean): Routes {
   return {
     '/test-deliveries': {
-      get: (exchange) => jsonReply(exchange, { sources: sender.sources() }),
+      get: (ctx) => jsonReply(ctx, { sources: sender.sources() }),
       post: readOnly
         ? undefined
-        : async (exchange, body) => {
+        : async (ctx, body) => {
             const { source, event, data } = readTest(body);
-            return jsonReply(exchange, await sender.send(source, event, data));
+            return jsonReply(ctx, await sender.send(source, event, data));
           },
     },
   };

@@ -1,4 +1,4 @@
-import { type Exchange, HttpProblem, requestFields } from '@portico/transport';
+import { HttpProblem, type RequestContext, requestFields } from '@portico/transport';
 import { readListParameters, readUserPage } from '../../relations/lists.ts';
 import { accepted, type NewUser, readNewUser, readUserId, userProblem } from '../../relations/user.ts';
 import type { DatabaseUserStore } from '../../relations/user-stores.ts';
@@ -13,35 +13,35 @@ export function userRoutes(users: DatabaseUserStore, readOnly: boolean): Routes 
   const whenMayWrite = <T>(operation: T): T | undefined => (readOnly ? undefined : operation);
   return {
     '/users': {
-      get: async (exchange) => {
-        const { json, next, prev } = await readPage(users, exchange.query);
+      get: async (ctx) => {
+        const { json, next, prev } = await readPage(users, ctx.query);
         const cursors = JSON.stringify({ next: next ?? null, prev: prev ?? null }).slice(1);
         const body = Buffer.concat([Buffer.from('{"items":['), json, Buffer.from(`],${cursors}`)]);
-        return jsonTextReply(exchange, body);
+        return jsonTextReply(ctx, body);
       },
-      post: whenMayWrite(async (exchange, body) => {
+      post: whenMayWrite(async (ctx, body) => {
         const id = await accepted(users.create(readUser(body)));
-        exchange.log.info({ ...requestFields(exchange), user: id }, 'user created on request');
-        return jsonReply(exchange, { id });
+        ctx.log.info({ ...requestFields(ctx), user: id }, 'user created on request');
+        return jsonReply(ctx, { id });
       }),
     },
     '/users/{id}': {
-      get: async (exchange) => {
-        const json = await users.readJson(readId(exchange.param));
+      get: async (ctx) => {
+        const json = await users.readJson(readId(ctx.param));
         if (json === undefined) throw NO_USER;
-        return jsonTextReply(exchange, json);
+        return jsonTextReply(ctx, json);
       },
       // This door knows GET, POST and DELETE.
-      post: whenMayWrite(async (exchange, body) => {
-        const id = readId(exchange.param);
+      post: whenMayWrite(async (ctx, body) => {
+        const id = readId(ctx.param);
         if (!(await accepted(users.update(id, readUser(body))))) throw NO_USER;
-        exchange.log.info({ ...requestFields(exchange), user: id }, 'user changed on request');
+        ctx.log.info({ ...requestFields(ctx), user: id }, 'user changed on request');
         return NO_CONTENT;
       }),
-      delete: whenMayWrite(async (exchange) => {
-        const id = readId(exchange.param);
+      delete: whenMayWrite(async (ctx) => {
+        const id = readId(ctx.param);
         if (!(await users.remove(id))) throw NO_USER;
-        exchange.log.info({ ...requestFields(exchange), user: id }, 'user removed on request');
+        ctx.log.info({ ...requestFields(ctx), user: id }, 'user removed on request');
         return NO_CONTENT;
       }),
     },
@@ -63,7 +63,7 @@ function readUser(body: unknown): NewUser {
 }
 
 /** A page as REST would list it, newest first unless it is sorted or filtered. */
-function readPage(users: DatabaseUserStore, query: Exchange['query']) {
+function readPage(users: DatabaseUserStore, query: RequestContext['query']) {
   const { limit = String(LIMIT), ...others } = query;
   const newestFirst = Object.keys(others).every((name) => name === 'cursor') ? { sort: '-id' } : {};
   const asked = readListParameters({ limit, ...newestFirst, ...others }, false);

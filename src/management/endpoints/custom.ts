@@ -1,4 +1,4 @@
-import { type Exchange, HttpProblem, type Reply } from '@portico/transport';
+import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
 import {
   type CustomEndpoint,
   type EndpointParameter,
@@ -29,14 +29,14 @@ export function customEndpoint(endpoint: CustomEndpoint, timeoutMs = 10_000): Ma
   function operationsAt(last: EndpointParameter | undefined): Operations {
     const answers = (call: typeof read, missing: 404 | 204): WriteOperation | undefined =>
       call &&
-      ((exchange, body) => {
-        const request = { path: pathOf(exchange, last), query: queryOf(exchange, declared) };
+      ((ctx, body) => {
+        const request = { path: pathOf(ctx, last), query: queryOf(ctx, declared) };
         const answer = call(missing === 404 ? (request as EndpointWrite) : { ...request, body });
-        return whenReady(answer, (settled) => replyOf(exchange, settled, missing, id));
+        return whenReady(answer, (settled) => replyOf(ctx, settled, missing, id));
       });
     const get = answers(read, 404);
     return {
-      get: get && ((exchange) => get(exchange, undefined)),
+      get: get && ((ctx) => get(ctx, undefined)),
       post: answers(write, 204),
       delete: answers(remove, 204),
     };
@@ -52,7 +52,7 @@ export function customEndpoint(endpoint: CustomEndpoint, timeoutMs = 10_000): Ma
   };
 }
 
-function pathOf({ param }: Exchange, last: EndpointParameter | undefined): Record<string, string> {
+function pathOf({ param }: RequestContext, last: EndpointParameter | undefined): Record<string, string> {
   if (last === undefined) return {};
   // The router takes an empty segment for one; a slash at the end makes it another path.
   if (param === '') throw NOT_FOUND;
@@ -60,7 +60,7 @@ function pathOf({ param }: Exchange, last: EndpointParameter | undefined): Recor
 }
 
 /** The declared parameters of the query. Throws HttpProblem. */
-function queryOf({ query }: Exchange, declared: readonly EndpointParameter[]): Record<string, string> {
+function queryOf({ query }: RequestContext, declared: readonly EndpointParameter[]): Record<string, string> {
   const found: Record<string, string> = {};
   for (const { name, optional } of declared) {
     const value = query[name];
@@ -76,12 +76,12 @@ function badRequest(message: string): HttpProblem {
 }
 
 // CONTRACT.md#management-endpoints: a string that the read operation returns is the reply.
-function replyOf(exchange: Exchange, answer: unknown, missing: 404 | 204, id: string): Reply {
+function replyOf(ctx: RequestContext, answer: unknown, missing: 404 | 204, id: string): Reply {
   if (typeof answer === 'string') return { status: 200, type: TEXT, body: answer, headers: COMMON_HEADERS };
   if (answer instanceof Uint8Array) {
     return { status: 200, type: BYTES, body: Buffer.from(answer), headers: COMMON_HEADERS };
   }
-  if (answer !== undefined && answer !== null) return jsonTextReply(exchange, json(answer, id));
+  if (answer !== undefined && answer !== null) return jsonTextReply(ctx, json(answer, id));
   if (missing === 404) throw NOT_FOUND;
   return NO_CONTENT;
 }

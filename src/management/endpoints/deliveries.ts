@@ -1,4 +1,4 @@
-import { type Exchange, HttpProblem, type Reply, requestFields } from '@portico/transport';
+import { HttpProblem, type Reply, type RequestContext, requestFields } from '@portico/transport';
 import { didYouMean } from '../../core/text.ts';
 import {
   type DeliveryLog,
@@ -40,8 +40,8 @@ export function deliveriesEndpoint(
   const mask = (text: string) => maskText(text, secrets);
   const view = { shown: showDetails !== 'never', maxBodyBytes: MAX_BODY, mask };
 
-  async function list(exchange: Exchange): Promise<Reply> {
-    const { filter, limit, before } = readDeliveriesQuery(exchange.query);
+  async function list(ctx: RequestContext): Promise<Reply> {
+    const { filter, limit, before } = readDeliveriesQuery(ctx.query);
     const cursor = before === undefined ? {} : { cursor: { before } };
     const items: DeliverySummary[] = [];
     let next: number | undefined;
@@ -52,19 +52,19 @@ export function deliveriesEndpoint(
       length += page.items.reduce((sum, { event }) => sum + (event?.length ?? 0), 0);
       if (length >= MAX_NAMES) break;
     }
-    return jsonReply(exchange, { items: items.map(summaryJson), next: next ?? null });
+    return jsonReply(ctx, { items: items.map(summaryJson), next: next ?? null });
   }
 
-  async function show(exchange: Exchange): Promise<Reply> {
-    const found = await log.find(exchange.param);
+  async function show(ctx: RequestContext): Promise<Reply> {
+    const found = await log.find(ctx.param);
     if (found === undefined) throw NO_DELIVERY;
     // Base64 keeps what JSON would not: the spelling of numbers, the order, white space.
-    const raw = exchange.query.body === 'base64';
-    return jsonTextReply(exchange, detailJson(found, { ...view, raw }));
+    const raw = ctx.query.body === 'base64';
+    return jsonTextReply(ctx, detailJson(found, { ...view, raw }));
   }
 
-  async function act(exchange: Exchange, body: unknown): Promise<Reply> {
-    const { param: id } = exchange;
+  async function act(ctx: RequestContext, body: unknown): Promise<Reply> {
+    const { param: id } = ctx;
     const action = readAction(body);
     const result =
       action === 'replay'
@@ -72,7 +72,7 @@ export function deliveriesEndpoint(
         : await discardDelivery(log, id, Date.now());
     if (result === 'not-found') throw NO_DELIVERY;
     if (result !== 'replayed' && result !== 'discarded') throw CONFLICTS[result];
-    exchange.log.info({ ...requestFields(exchange), delivery: id }, `delivery ${result} on request`);
+    ctx.log.info({ ...requestFields(ctx), delivery: id }, `delivery ${result} on request`);
     return NO_CONTENT;
   }
 

@@ -3,11 +3,11 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapSnapshot, getHeapStatistics } from 'node:v8';
 import {
-  type Exchange,
-  type FastifyExchange,
+  type FastifyRequestContext,
   HttpProblem,
   preferred,
   type Reply,
+  type RequestContext,
   requestFields,
 } from '@portico/transport';
 import { refuseFromOtherSite } from '../../http/cross-site.ts';
@@ -34,16 +34,16 @@ export function cpuProfileEndpoint(record = recordCpuProfile): ManagementEndpoin
   let busy = false;
   const stopped = new AbortController();
 
-  async function profile(exchange: Exchange): Promise<Reply> {
-    refuseFromOtherSite('Profiles', exchange);
-    const { seconds = DEFAULT_SECONDS } = exchange.query;
+  async function profile(ctx: RequestContext): Promise<Reply> {
+    refuseFromOtherSite('Profiles', ctx);
+    const { seconds = DEFAULT_SECONDS } = ctx.query;
     const duration = typeof seconds === 'string' && /^[1-9]\d?$/.test(seconds) ? Number(seconds) : undefined;
     if (duration === undefined || duration > MAX_SECONDS) throw BAD_SECONDS;
     if (busy) throw PROFILE_BUSY;
-    neverIdle(exchange);
+    neverIdle(ctx);
     busy = true;
     const gone = new AbortController();
-    exchange.onClose(() => gone.abort());
+    ctx.onClose(() => gone.abort());
     try {
       const recorded = await record(duration * 1_000, AbortSignal.any([gone.signal, stopped.signal]));
       return fileReply('cpuprofile', recorded);
@@ -96,8 +96,8 @@ const HEAP_DUMP_BUSY = new HttpProblem(429, 'HEAP_DUMP_BUSY', 'A heap dump is un
 export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP): ManagementEndpoint {
   let busy = false;
 
-  function dump(exchange: Exchange): Reply {
-    refuseFromOtherSite('Dumps', exchange);
+  function dump(ctx: RequestContext): Reply {
+    refuseFromOtherSite('Dumps', ctx);
     if (busy) throw HEAP_DUMP_BUSY;
     const needed = used() * COST;
     const free = available();
@@ -106,9 +106,9 @@ export function heapDumpEndpoint({ used, available, snapshot }: Heap = OWN_HEAP)
       const message = `A heap dump may take ${inMebibytes(needed)} of memory, and ${inMebibytes(free)} are free`;
       throw new HttpProblem(503, 'HEAP_DUMP_MEMORY', message);
     }
-    exchange.log.warn(requestFields(exchange), 'heap dump started');
+    ctx.log.warn(requestFields(ctx), 'heap dump started');
     // The socket's timer runs on while the snapshot stops the process.
-    neverIdle(exchange);
+    neverIdle(ctx);
     const stream = snapshot();
     busy = true;
     stream.once('close', () => {
@@ -134,12 +134,12 @@ export function threadDumpEndpoint(read: () => readonly ThreadState[] = readThre
     about: 'The stacks of the main thread and every worker.',
     routes: () => ({
       '/threaddump': {
-        get(exchange) {
+        get(ctx) {
           const threads = read();
-          if (preferred(exchange.headers.accept, [...MEDIA_TYPES, 'text/plain']) === 'text/plain') {
+          if (preferred(ctx.headers.accept, [...MEDIA_TYPES, 'text/plain']) === 'text/plain') {
             return { status: 200, type: TEXT, body: asText(threads), headers: NEGOTIATED_HEADERS };
           }
-          return { ...jsonReply(exchange, { threads: threads.map(describe) }), headers: NEGOTIATED_HEADERS };
+          return { ...jsonReply(ctx, { threads: threads.map(describe) }), headers: NEGOTIATED_HEADERS };
         },
       },
     }),
@@ -203,8 +203,8 @@ function fileReply(extension: string, body: Reply['body']): Reply {
  * Lets a request wait while nothing moves on its connection, which would otherwise be cut; the reply has to close it.
  * Only for requests that Fastify brought.
  */
-function neverIdle(exchange: Exchange): void {
-  const { socket } = (exchange as FastifyExchange).request.raw;
+function neverIdle(ctx: RequestContext): void {
+  const { socket } = (ctx as FastifyRequestContext).request.raw;
   // An injected request has no real socket.
   if (socket instanceof Socket) socket.setTimeout(0);
 }

@@ -65,7 +65,7 @@ export interface HealthGroup {
 }
 
 /** The states of the process; in groups only, since CONTRACT.md#management-bodies has no other whole than UP and DOWN. */
-const [LIVENESS_STATE, READINESS_STATE] = processStates;
+export const [LIVENESS_STATE, READINESS_STATE] = processStates;
 
 /**
  * All groups by name, sorted: those that are configured, `liveness` and `readiness`; `checks` are those of /health.

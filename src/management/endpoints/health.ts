@@ -1,4 +1,4 @@
-import type { Exchange, Reply } from '@portico/transport';
+import type { Reply, RequestContext } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
 import { type MaybePromise, whenReady } from '../../core/maybe-promise.ts';
 import type { SecretTexts } from '../../core/redaction.ts';
@@ -44,7 +44,7 @@ export function healthEndpoint(view: HealthView): ManagementEndpoint {
     return detailsShown(target) ? target : undefined;
   }
 
-  function part({ param, headers }: Exchange): MaybePromise<Reply> {
+  function part({ param, headers }: RequestContext): MaybePromise<Reply> {
     const target = targetOf(param);
     if (target === undefined) throw NOT_FOUND;
     const { members, path } = target;

@@ -54,9 +54,9 @@ export function infoEndpoint({ build, git, info = ['build', 'git'] }: InfoOption
     about: 'Name, version and commit of this service.',
     routes: () => ({
       '/info': {
-        get: (exchange) =>
+        get: (ctx) =>
           whenReady(constant === undefined ? findGit() : undefined, (commit) =>
-            jsonTextReply(exchange, bodyWith(commit)),
+            jsonTextReply(ctx, bodyWith(commit)),
           ),
       },
     }),

@@ -1,4 +1,4 @@
-import { type Exchange, HttpProblem, type Reply } from '@portico/transport';
+import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
 import { LOG_LEVELS, type LogLevel } from '../../telemetry/log-level.ts';
 import type { LoggerState, Loggers } from '../../telemetry/loggers.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
@@ -25,7 +25,7 @@ export function loggersEndpoint(loggers: Loggers): ManagementEndpoint {
     return { levels: [...LEVELS.keys()], loggers: Object.fromEntries(described), groups: {} };
   }
 
-  function change({ param: name, query }: Exchange, body: unknown): Reply {
+  function change({ param: name, query }: RequestContext, body: unknown): Reply {
     stateOf(name);
     const { level, forMs } = readChange(body, query);
     loggers.setLevel(name, level, forMs);
@@ -36,9 +36,9 @@ export function loggersEndpoint(loggers: Loggers): ManagementEndpoint {
     id: 'loggers',
     about: 'What each part of the service logs. A POST of {"configuredLevel":"debug"} changes it.',
     routes: () => ({
-      '/loggers': { get: (exchange) => jsonReply(exchange, describeAll()) },
+      '/loggers': { get: (ctx) => jsonReply(ctx, describeAll()) },
       '/loggers/{name}': {
-        get: (exchange) => jsonReply(exchange, describe(stateOf(exchange.param))),
+        get: (ctx) => jsonReply(ctx, describe(stateOf(ctx.param))),
         post: change,
       },
     }),
@@ -54,7 +54,7 @@ function describe({ configured, effective, until }: LoggerState) {
 }
 
 /** What a POST asks for: a level, or none of its own; `for` is in the body or the query. Throws HttpProblem. */
-function readChange(body: unknown, query: Exchange['query']) {
+function readChange(body: unknown, query: RequestContext['query']) {
   const { configuredLevel = null, for: inBody = null } = asObject(body);
   const duration = inBody ?? query.for ?? null;
   const level = configuredLevel === null ? undefined : LEVELS.get(String(configuredLevel).toUpperCase());

@@ -1,4 +1,4 @@
-import { type Exchange, HttpProblem } from '@portico/transport';
+import { HttpProblem, type RequestContext } from '@portico/transport';
 import type { Meter, Series, Statistic, Tag } from '../../telemetry/meter.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
@@ -13,12 +13,12 @@ export function metricsEndpoint(metrics: Metrics): ManagementEndpoint {
     routes: () => ({
       '/metrics': { get: listNames(metrics) },
       '/metrics/{requiredMetricName}': {
-        get(exchange) {
-          const tags = readTags(exchange.query);
-          const meter = metrics.meter(exchange.param);
+        get(ctx) {
+          const tags = readTags(ctx.query);
+          const meter = metrics.meter(ctx.param);
           const described = meter === undefined ? undefined : describeMetric(meter, tags);
           if (described === undefined) throw NO_METER;
-          return jsonReply(exchange, described);
+          return jsonReply(ctx, described);
         },
       },
     }),
@@ -31,18 +31,18 @@ const WRONG_TAG = new HttpProblem(400, 'WRONG_TAG', 'Each tag parameter must be 
 function listNames(metrics: Metrics): Operation {
   let names: readonly string[] | undefined;
   let body = '';
-  return (exchange) => {
+  return (ctx) => {
     const current = metrics.names();
     if (current !== names) {
       names = current;
       body = JSON.stringify({ names });
     }
-    return jsonTextReply(exchange, body);
+    return jsonTextReply(ctx, body);
   };
 }
 
 /** The `tag` parameters; empty ones are ignored. Throws HttpProblem for one that is no `key:value`. */
-function readTags(query: Exchange['query']): readonly Tag[] {
+function readTags(query: RequestContext['query']): readonly Tag[] {
   const { tag: given = [] } = query as { readonly tag?: string | readonly string[] };
   const texts = [given].flat().filter((text) => text !== '');
   if (!texts.every((text) => text.includes(':'))) throw WRONG_TAG;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Exchange, parameterOf, preferred, type Weighted } from '@portico/transport';
+import { parameterOf, preferred, type RequestContext, type Weighted } from '@portico/transport';
 import type { Measurement, Meter, Series, Statistic, Tag } from '../../telemetry/meter.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
@@ -35,7 +35,7 @@ async function* piecesOf(chunks: Iterable<string>): AsyncGenerator<string> {
 }
 
 /** Given several times, or once with commas; undefined when it is not given at all. */
-function includedNames(query: Exchange['query']): ReadonlySet<string> | undefined {
+function includedNames(query: RequestContext['query']): ReadonlySet<string> | undefined {
   const { includedNames: given } = query as { readonly includedNames?: string | readonly string[] };
   if (given === undefined) return undefined;
   return new Set([given].flat().flatMap((names) => names.split(',')));

@@ -1,4 +1,4 @@
-import { type Exchange, HttpProblem, type Reply } from '@portico/transport';
+import { HttpProblem, type Reply, type RequestContext } from '@portico/transport';
 import type { EffectiveOption } from '../../config/options-table.ts';
 import { describeEnvironment, describeProperty, type Environment } from '../environment.ts';
 import type { ManagementEndpoint } from '../management-endpoint.ts';
@@ -26,18 +26,18 @@ export function configPropsEndpoint(
     JSON.stringify({ contexts: { [application]: { beans: Object.fromEntries(shown) } } });
   const whole = bodyOf(beans);
 
-  function part(exchange: Exchange): Reply {
-    const { param: prefix } = exchange;
+  function part(ctx: RequestContext): Reply {
+    const { param: prefix } = ctx;
     const found = Array.from(beans).filter(([, bean]) => prefix !== '' && bean.prefix.startsWith(prefix));
     if (found.length === 0) throw NOT_FOUND;
-    return jsonTextReply(exchange, bodyOf(new Map(found)));
+    return jsonTextReply(ctx, bodyOf(new Map(found)));
   }
 
   return {
     id: 'configprops',
     about: 'Every option with its value, and where it was set.',
     routes: () => ({
-      '/configprops': { get: (exchange) => jsonTextReply(exchange, whole) },
+      '/configprops': { get: (ctx) => jsonTextReply(ctx, whole) },
       '/configprops/{prefix}': { get: part },
     }),
   };
@@ -75,12 +75,12 @@ export function envEndpoint(environment: Environment, show: ShowValue): Manageme
     id: 'env',
     about: 'Where every setting comes from, the strongest source first.',
     routes: () => ({
-      '/env': { get: (exchange) => jsonTextReply(exchange, bodyFor(exchange.query.pattern)) },
+      '/env': { get: (ctx) => jsonTextReply(ctx, bodyFor(ctx.query.pattern)) },
       '/env/{toMatch}': {
-        get(exchange) {
-          const found = describeProperty(environment, exchange.param, show);
+        get(ctx) {
+          const found = describeProperty(environment, ctx.param, show);
           if (found === undefined) throw NOT_FOUND;
-          return jsonReply(exchange, found);
+          return jsonReply(ctx, found);
         },
       },
     }),

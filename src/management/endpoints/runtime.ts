@@ -14,7 +14,7 @@ export function eventLoopEndpoint(): ManagementEndpoint {
     routes(scope) {
       const windows = new EventLoopWindows();
       scope.addHook('onClose', async () => windows[Symbol.dispose]());
-      return { '/eventloop': { get: (exchange) => jsonReply(exchange, describe(windows.read())) } };
+      return { '/eventloop': { get: (ctx) => jsonReply(ctx, describe(windows.read())) } };
     },
   };
 }
@@ -40,7 +40,7 @@ export function mappingsEndpoint(application: string, mappings: Mappings): Manag
   return {
     id: 'mappings',
     about: 'Every path that each door serves.',
-    routes: () => ({ '/mappings': { get: (exchange) => jsonReply(exchange, describe()) } }),
+    routes: () => ({ '/mappings': { get: (ctx) => jsonReply(ctx, describe()) } }),
   };
 }
 
@@ -70,11 +70,11 @@ export function shutdownEndpoint(shutDown: () => void): ManagementEndpoint {
     ownAccess: 'none',
     routes: () => ({
       '/shutdown': {
-        post(exchange) {
-          exchange.log.warn(requestFields(exchange), 'shutdown requested');
+        post(ctx) {
+          ctx.log.warn(requestFields(ctx), 'shutdown requested');
           // A client that is gone before its reply wanted the stop too.
-          exchange.onClose(shutDown);
-          const reply = jsonReply(exchange, { message: 'Shutting down, bye...' });
+          ctx.onClose(shutDown);
+          const reply = jsonReply(ctx, { message: 'Shutting down, bye...' });
           return { ...reply, headers: { ...reply.headers, connection: 'close' } };
         },
       },

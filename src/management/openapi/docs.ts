@@ -1,4 +1,4 @@
-import type { Exchange, FastifyExchange, Reply } from '@portico/transport';
+import type { FastifyRequestContext, Reply, RequestContext } from '@portico/transport';
 import {
   assetReplies,
   builtPage,
@@ -52,10 +52,10 @@ export function docsEndpoint(documents: ApiDocuments, directory = builtPage('doc
       const manifest = readManifest(directory);
       const page = manifest === undefined ? notBuiltPage() : docsPage(manifest);
       const asset = manifest && assetReplies(manifest, directory);
-      async function file(exchange: Exchange): Promise<Reply> {
-        if (exchange.param === 'openapi') return documentReply(documents, exchange);
+      async function file(ctx: RequestContext): Promise<Reply> {
+        if (ctx.param === 'openapi') return documentReply(documents, ctx);
         // For HEAD Fastify would take the length of an empty body.
-        const found = await asset?.(exchange.param, { method: 'GET', headers: exchange.headers });
+        const found = await asset?.(ctx.param, { method: 'GET', headers: ctx.headers });
         if (found === undefined) throw NOT_FOUND;
         return found;
       }
@@ -69,29 +69,29 @@ export function docsEndpoint(documents: ApiDocuments, directory = builtPage('doc
 
 /** The openapi endpoint: what the doors take and answer, as OpenAPI 3.1; the schema of GraphQL in its own language. */
 export function openApiEndpoint(documents: ApiDocuments): ManagementEndpoint {
-  async function part(exchange: Exchange): Promise<Reply> {
-    const { param: door } = exchange;
+  async function part(ctx: RequestContext): Promise<Reply> {
+    const { param: door } = ctx;
     const sdl = door === 'graphql' ? documents.sdl() : undefined;
     if (sdl !== undefined) {
       return { status: 200, type: 'text/plain; charset=utf-8', body: sdl, headers: COMMON_HEADERS };
     }
     if (!documents.doors().includes(door)) throw NOT_FOUND;
-    return documentReply(documents, exchange, door);
+    return documentReply(documents, ctx, door);
   }
 
   return {
     id: 'openapi',
     about: 'What each door takes and answers: OpenAPI 3.1, and the schema of GraphQL.',
     routes: () => ({
-      '/openapi': { get: (exchange) => documentReply(documents, exchange), fast: false },
+      '/openapi': { get: (ctx) => documentReply(documents, ctx), fast: false },
       '/openapi/{door}': { get: part, fast: false },
     }),
   };
 }
 
 /** The document of all doors, or of one. */
-async function documentReply(documents: ApiDocuments, exchange: Exchange, door?: string): Promise<Reply> {
-  const body = JSON.stringify(await documents.document(exchange, door));
+async function documentReply(documents: ApiDocuments, ctx: RequestContext, door?: string): Promise<Reply> {
+  const body = JSON.stringify(await documents.document(ctx, door));
   return { status: 200, type: 'application/json', body, headers: COMMON_HEADERS };
 }
 
@@ -118,14 +118,14 @@ export class ApiDocuments {
     return this.#options.apis?.sdl();
   }
 
-  /** The document of one door, or of all. The exchange has to be one that Fastify brought. */
-  async document(exchange: Exchange, only?: string): Promise<object> {
+  /** The document of one door, or of all. The request has to be one that Fastify brought. */
+  async document(ctx: RequestContext, only?: string): Promise<object> {
     const { apis, endpoints, users, build } = this.#options;
     const { openApiDocument } = await import('../../http/openapi.ts');
     const { managementApi } = await import('./openapi.ts');
     const own = managementApi({ endpoints, users, prefix: this.#prefix, exposed: this.exposed });
     const others = await Promise.all(Array.from(apis?.doors.values() ?? [], ({ api }) => api()));
-    const origin = originOf((exchange as FastifyExchange).request);
+    const origin = originOf((ctx as FastifyRequestContext).request);
     const servers = Array.from(apis?.doors ?? [], ([door, { port }]) => [door, withPort(origin, port())]);
     return openApiDocument(
       [...others, own].filter(({ door }) => only === undefined || door === only),

@@ -18,7 +18,7 @@ import {
   type OperationDefinitionNode,
   parse,
 } from 'graphql';
-import { Turns } from '../../../src/core/turns.ts';
+import { CooperativeScheduler } from '../../../src/core/scheduler.ts';
 
 /** What resolvers get: they note here what was called. */
 export interface Context {
@@ -91,7 +91,7 @@ export function operationOf(
     suggestions: true,
     limits: { ...DEFAULT_RESULT_LIMITS, ...limits },
     // However slow the machine is, nothing goes on in turns.
-    turns: new Turns(0, Number.POSITIVE_INFINITY),
+    turns: new CooperativeScheduler(0, Number.POSITIVE_INFINITY),
     onPlanned() {},
     meter: undefined,
   });

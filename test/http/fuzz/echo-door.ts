@@ -3,13 +3,13 @@ import {
   addEndpoint,
   createListener,
   type Endpoint,
-  type Exchange,
   HttpProblem,
   type Reply,
+  type RequestContext,
   readRawBodies,
 } from '@portico/transport';
 import type { FastifyInstance } from 'fastify';
-import { FastExchange } from '../../../packages/transport/fast-path/fast-exchange.ts';
+import { FastRequestContext } from '../../../packages/transport/fast-path/fast-context.ts';
 import { openLog } from '../../../src/telemetry/log.ts';
 import { captureLog, type LogCapture } from '../../support/log-capture.ts';
 import { idsIn } from './corpus.ts';
@@ -26,7 +26,7 @@ export interface EchoDoor extends FuzzedDoor, AsyncDisposable {
 const LARGEST_BODY = 64 * 1024;
 const LARGE = 'x'.repeat(40 * 1024);
 
-function textOf({ method, param, contentType, headers, body }: Exchange): string {
+function textOf({ method, param, contentType, headers, body }: RequestContext): string {
   const fields = Object.entries(headers).filter(([, value]) => value !== undefined);
   fields.sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify({ method, param, contentType, body: body.toString('latin1'), fields });
@@ -78,7 +78,7 @@ export async function openEchoDoor(fastPath: boolean): Promise<EchoDoor> {
     bodyLimit,
     handle(exchange) {
       const text = textOf(exchange);
-      if (exchange instanceof FastExchange) fast++;
+      if (exchange instanceof FastRequestContext) fast++;
       note(arrivals, text);
       return answer(text);
     },
@@ -116,7 +116,7 @@ export async function openEchoDoor(fastPath: boolean): Promise<EchoDoor> {
     );
     addEndpoint(room, 'POST', '/refused', {
       ...endpoint((text) => reply(text), LARGEST_BODY),
-      admit() {
+      authorize() {
         throw new HttpProblem(401, 'UNAUTHORIZED', 'no');
       },
     });

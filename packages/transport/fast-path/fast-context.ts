@@ -3,9 +3,9 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
 import { type BodyBudget, busy } from '../body/body-budget.ts';
 import type { KnownCaller } from '../caller.ts';
-import type { Endpoint, Exchange, Reply } from '../endpoint.ts';
+import type { Endpoint, Reply, RequestContext } from '../endpoint.ts';
 import { type ErrorFormat, refusal } from '../error-format.ts';
-import { onDeparture, withVary } from '../fastify-exchange.ts';
+import { onClientAbort, withVary } from '../fastify-context.ts';
 import type { Forwarding, OwnHosts } from '../hosts.ts';
 import { bodyTooLarge } from '../problem.ts';
 import type { ExchangeRecorder } from '../records.ts';
@@ -27,13 +27,13 @@ import {
   requestFields,
   type TracedRequest,
 } from '../request-events.ts';
-import type { Connections, Leased } from '../server/connections.ts';
+import type { Connections, InFlight } from '../server/connections.ts';
 import type { FastConnection } from './fast-connection.ts';
 import type { PlainRequest } from './plain-request.ts';
 import { isChunked, type ReplyHeads } from './reply-heads.ts';
 
 /** What all exchanges of a door share. */
-export interface FastExchangeOptions {
+export interface FastRequestOptions {
   /** The format of refusals. */
   readonly errors: ErrorFormat;
   /** Fastify's own logger, whose level can be changed. */
@@ -72,7 +72,7 @@ const NO_BODY = Buffer.alloc(0);
 const NO_QUERY = Object.freeze({});
 
 /** A request that the fast path answers. */
-export class FastExchange implements Exchange, Leased, PiecewiseReply, TracedRequest {
+export class FastRequestContext implements RequestContext, InFlight, PiecewiseReply, TracedRequest {
   readonly id: string;
   readonly param: string;
   readonly #connection: FastConnection<FastRoute>;
@@ -82,7 +82,7 @@ export class FastExchange implements Exchange, Leased, PiecewiseReply, TracedReq
   /** What of them counts as a body now. */
   #bodyHeld = 0;
   readonly #route: FastRoute;
-  readonly #options: FastExchangeOptions;
+  readonly #options: FastRequestOptions;
   readonly #began = performance.now();
   caller: KnownCaller | undefined;
   #onClose: (() => void) | undefined;
@@ -97,7 +97,7 @@ export class FastExchange implements Exchange, Leased, PiecewiseReply, TracedReq
     request: PlainRequest,
     route: FastRoute,
     chunk: Buffer,
-    options: FastExchangeOptions,
+    options: FastRequestOptions,
   ) {
     this.id = options.nextId();
     this.param = route.hasParam ? request.url.slice(request.url.lastIndexOf('/') + 1) : '';
@@ -140,7 +140,7 @@ export class FastExchange implements Exchange, Leased, PiecewiseReply, TracedReq
     return this.#request.contentType;
   }
 
-  get query(): Exchange['query'] {
+  get query(): RequestContext['query'] {
     return NO_QUERY;
   }
 
@@ -172,8 +172,8 @@ export class FastExchange implements Exchange, Leased, PiecewiseReply, TracedReq
           };
   }
 
-  onLeave(listener: () => void): () => void {
-    return onDeparture(this.#connection.socket, (close) => this.onClose(close), listener);
+  onAbort(listener: () => void): () => void {
+    return onClientAbort(this.#connection.socket, (close) => this.onClose(close), listener);
   }
 
   taken(): number {
@@ -213,9 +213,9 @@ export class FastExchange implements Exchange, Leased, PiecewiseReply, TracedReq
     try {
       // It is there already, but credentials are judged first.
       if (bodyLength > 0 && this.#options.bodyBudget.take(bodyLength, this)) this.#bodyHeld = bodyLength;
-      const admitted = endpoint.admit?.(this, Math.min(bodyLength, bodyLimit));
-      if (admitted instanceof Promise) {
-        admitted.then(
+      const authorized = endpoint.authorize?.(this, Math.min(bodyLength, bodyLimit));
+      if (authorized instanceof Promise) {
+        authorized.then(
           () => this.#handle(bodyLength),
           (error: unknown) => this.#fail(error),
         );
@@ -226,7 +226,7 @@ export class FastExchange implements Exchange, Leased, PiecewiseReply, TracedReq
   }
 
   #handle(bodyLength: number): void {
-    // The client has left while it was admitted.
+    // The client has left while it was authorized.
     if (this.#isCancelled) {
       this.#dropBody();
       return;

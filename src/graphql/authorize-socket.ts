@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { GRAPHQL_TRANSPORT_WS_PROTOCOL, handleProtocols } from 'graphql-ws';
 import type { WebSocket } from 'ws';
 import type { CorsPolicy } from '../access/cors.ts';
-import type { ApiGate } from '../access/gate.ts';
+import type { AccessPolicy } from '../access/policy.ts';
 import { refuseFromOtherSite } from '../http/cross-site.ts';
 import type { GraphqlSocket } from './graphql-socket.ts';
 
@@ -14,19 +14,19 @@ const TRY_AGAIN = 1013;
  * Judges the credentials of a WebSocket: those of the payload of `connection_init`, or else of the request that opened it.
  * Resolves to false for one that is to be refused.
  */
-export async function admitSocket(
-  gate: ApiGate,
-  socket: Pick<GraphqlSocket, 'exchange' | 'close'>,
+export async function authorizeSocket(
+  policy: AccessPolicy,
+  socket: Pick<GraphqlSocket, 'ctx' | 'close'>,
   params: Readonly<Record<string, unknown>> | undefined,
 ): Promise<boolean> {
-  const { exchange } = socket;
+  const { ctx } = socket;
   try {
-    await gate.admitLate(exchange, authorizationOf(params));
+    await policy.authenticateLate(ctx, authorizationOf(params));
     return true;
   } catch (error) {
-    gate.noteRefusal(exchange, error);
+    policy.noteRefusal(ctx, error);
     const { status, code } = toProblem(error);
-    exchange.log.debug({ ...requestFields(exchange), status, code }, 'WebSocket refused');
+    ctx.log.debug({ ...requestFields(ctx), status, code }, 'WebSocket refused');
     if (status >= 500) socket.close(TRY_AGAIN, 'Try again later');
     return false;
   }

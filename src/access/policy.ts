@@ -1,20 +1,20 @@
 import {
   clientKey,
-  type Exchange,
   HttpProblem,
   isAudited,
   type OnRefused,
+  type RequestContext,
   toProblem,
 } from '@portico/transport';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import { Authentication, Challenges, type TokenSource } from './authentication.ts';
+import { Authentication, Challenges, type TokenProvider } from './authentication.ts';
 import { authenticator, type BasicUser, FailureLimit, type FailureLimitOptions } from './basic.ts';
-import { isRequired, type Need, type NeededScopes, type Required } from './need.ts';
+import { isRequired, type Permission, type PermissionScopes, type Required } from './permission.ts';
 import { ClientRate, type Load, type RateRule, rateFields, seconds } from './rates.ts';
 
-interface ApiGateOptions {
+interface AccessPolicyOptions {
   readonly required: Required;
-  readonly scopes: NeededScopes;
+  readonly scopes: PermissionScopes;
   readonly authentication: Authentication;
   readonly challenges: Challenges;
   /** How many requests a client may make; default any number. */
@@ -25,18 +25,18 @@ interface ApiGateOptions {
   readonly onRefused?: OnRefused | undefined;
 }
 
-/** Lets requests into REST and GraphQL, or refuses them. One gate serves both doors. */
-export class ApiGate implements AsyncDisposable {
-  readonly #options: ApiGateOptions;
+/** Lets requests into REST and GraphQL, or refuses them. One access policy serves both doors. */
+export class AccessPolicy implements AsyncDisposable {
+  readonly #options: AccessPolicyOptions;
   readonly #rateFields: ReturnType<typeof rateFields> | undefined;
   readonly #resources = new AsyncDisposableStack();
 
-  constructor(options: ApiGateOptions) {
+  constructor(options: AccessPolicyOptions) {
     this.#options = options;
     this.#rateFields = options.rate && rateFields(options.rate.rule);
   }
 
-  /** Disposes of a resource with the gate; returns it. */
+  /** Disposes of a resource with the access policy; returns it. */
   use<T extends Disposable | AsyncDisposable>(resource: T): T {
     return this.#resources.use(resource);
   }
@@ -61,105 +61,105 @@ export class ApiGate implements AsyncDisposable {
    * Admits a request that does one thing, before its body is read, and notes its caller. Throws or rejects with
    * HttpProblem.
    */
-  admit(exchange: Exchange, need: Need): MaybePromise<void> {
-    return whenReady(this.admitEarly(exchange), () => this.authorize(exchange, need));
+  authorize(ctx: RequestContext, need: Permission): MaybePromise<void> {
+    return whenReady(this.authenticate(ctx), () => this.authorizeOperation(ctx, need));
   }
 
   /** Admits a request whose operations are still to be read; `authorize` judges each. Throws or rejects with HttpProblem. */
-  admitAny(exchange: Exchange): MaybePromise<void> {
-    return whenReady(this.admitEarly(exchange), () => this.#requireCaller(exchange));
+  authorizeAny(ctx: RequestContext): MaybePromise<void> {
+    return whenReady(this.authenticate(ctx), () => this.#requireCaller(ctx));
   }
 
   /** Admits a request whose client may still send its credentials, to `admitLate`. Throws or rejects with HttpProblem. */
-  admitEarly(exchange: Exchange): MaybePromise<void> {
+  authenticate(ctx: RequestContext): MaybePromise<void> {
     this.#refuseLate(undefined);
-    const identified = this.#identify(exchange, exchange.headers.authorization);
+    const identified = this.#identify(ctx, ctx.headers.authorization);
     if (this.#options.rate === undefined) return identified;
-    return whenReady(identified, () => this.#countRequest(exchange));
+    return whenReady(identified, () => this.#countRequest(ctx));
   }
 
   /** Admits a request with credentials that came behind its head, if they did. Throws or rejects with HttpProblem. */
-  admitLate(exchange: Exchange, authorization: string | undefined): MaybePromise<void> {
-    return whenReady(this.#identify(exchange, authorization), () => this.#requireCaller(exchange));
+  authenticateLate(ctx: RequestContext, authorization: string | undefined): MaybePromise<void> {
+    return whenReady(this.#identify(ctx, authorization), () => this.#requireCaller(ctx));
   }
 
   /** Counts an operation beside that which its request was counted for. Throws HttpProblem. */
-  countOperation(exchange: Exchange): void {
-    const quota = this.#options.rate?.take(clientKey(exchange), performance.now());
+  countOperation(ctx: RequestContext): void {
+    const quota = this.#options.rate?.take(clientKey(ctx), performance.now());
     if (quota?.isWithin === false) throw beyondRate(quota.wait);
   }
 
-  /** Judges one operation of a request that was admitted. Throws HttpProblem. */
-  authorize(exchange: Exchange, need: Need): void {
+  /** Judges one operation of a request that was authorized. Throws HttpProblem. */
+  authorizeOperation(ctx: RequestContext, need: Permission): void {
     this.#refuseLate(need);
     const { required, scopes, challenges } = this.#options;
     if (!isRequired(required, need)) return;
-    const { caller } = exchange;
+    const { caller } = ctx;
     if (caller === undefined) throw challenges.missing;
     if (!this.#options.authentication.isValid(caller)) throw challenges.invalid;
     const scope = scopes[need];
     if (!caller.scopes.has(scope)) throw challenges.lacksScope(scope);
   }
 
-  /** Whether the caller of a request that was admitted may also do this; unlike `authorize` it refuses nothing. */
-  allows({ caller }: Pick<Exchange, 'caller'>, need: Need): boolean {
+  /** Whether the caller of a request that was authorized may also do this; unlike `authorize` it refuses nothing. */
+  allows({ caller }: Pick<RequestContext, 'caller'>, need: Permission): boolean {
     const { required, scopes, authentication } = this.#options;
     if (!isRequired(required, need)) return true;
     return caller !== undefined && authentication.isValid(caller) && caller.scopes.has(scopes[need]);
   }
 
   /** Whether what a request has opened may go on: its credentials may have expired or been revoked since. */
-  mayGoOn({ caller }: Pick<Exchange, 'caller'>): boolean {
+  mayGoOn({ caller }: Pick<RequestContext, 'caller'>): boolean {
     return caller === undefined || this.#options.authentication.isValid(caller);
   }
 
   /** Notes a refusal of which the status of the reply tells nothing: of an operation in a batch or on a WebSocket. */
-  noteRefusal(exchange: Exchange, error: unknown): void {
+  noteRefusal(ctx: RequestContext, error: unknown): void {
     const { onRefused } = this.#options;
     const { status, code } = toProblem(error);
     if (onRefused === undefined || !isAudited(status)) return;
-    const { id, client, method, target, headers, caller } = exchange;
+    const { id, client, method, target, headers, caller } = ctx;
     onRefused({ id, client, method, target, headers, status, code, caller: caller?.name });
   }
 
-  #refuseLate(need: Need | undefined): void {
+  #refuseLate(need: Permission | undefined): void {
     const refusal = this.#options.load?.refusal(need);
     if (refusal !== undefined) throw refusal;
   }
 
-  #countRequest(exchange: Exchange): void {
+  #countRequest(ctx: RequestContext): void {
     const { rate } = this.#options;
     if (rate === undefined || this.#rateFields === undefined) return;
-    const quota = rate.take(clientKey(exchange), performance.now());
-    exchange.addHeaders(this.#rateFields(quota));
+    const quota = rate.take(clientKey(ctx), performance.now());
+    ctx.addHeaders(this.#rateFields(quota));
     if (!quota.isWithin) throw beyondRate(quota.wait);
   }
 
-  #requireCaller(exchange: Exchange): void {
-    if (exchange.caller !== undefined || this.#options.required !== 'all') return;
+  #requireCaller(ctx: RequestContext): void {
+    if (ctx.caller !== undefined || this.#options.required !== 'all') return;
     throw this.#options.challenges.missing;
   }
 
-  #identify(exchange: Exchange, authorization: string | undefined): MaybePromise<void> {
+  #identify(ctx: RequestContext, authorization: string | undefined): MaybePromise<void> {
     if (authorization === undefined || this.#options.required === 'none') return;
     try {
-      const caller = this.#options.authentication.callerOf(authorization, exchange);
+      const caller = this.#options.authentication.callerOf(authorization, ctx);
       if (!(caller instanceof Promise)) {
-        exchange.caller = caller;
+        ctx.caller = caller;
         return;
       }
       return caller.then(
         (late) => {
-          exchange.caller = late;
+          ctx.caller = late;
         },
         (error: unknown) => {
-          this.#countRequest(exchange);
+          this.#countRequest(ctx);
           throw error;
         },
       );
     } catch (error) {
       // Wrong credentials are requests as well.
-      this.#countRequest(exchange);
+      this.#countRequest(ctx);
       throw error;
     }
   }
@@ -171,12 +171,12 @@ function beyondRate(wait: number): HttpProblem {
   });
 }
 
-/** What a gate is made of. */
-interface GateParts extends Pick<FailureLimitOptions, 'maxFailures' | 'onLimit'> {
+/** What an access policy is made of. */
+interface PolicyParts extends Pick<FailureLimitOptions, 'maxFailures' | 'onLimit'> {
   readonly required: Required;
-  readonly scopes: NeededScopes;
+  readonly scopes: PermissionScopes;
   /** Where tokens are known from; each is asked for what those before do not know. */
-  readonly sources: readonly TokenSource[];
+  readonly sources: readonly TokenProvider[];
   readonly users: readonly BasicUser[];
   /** Scopes of each user beside the roles; without any there is no Basic. */
   readonly basicScopes: readonly string[];
@@ -185,8 +185,8 @@ interface GateParts extends Pick<FailureLimitOptions, 'maxFailures' | 'onLimit'>
   readonly onRefused?: OnRefused | undefined;
 }
 
-/** Makes the gate of REST and GraphQL. Throws UserNameError, EmptySecretError or PasswordHashError. */
-export function createGate(parts: GateParts): ApiGate {
+/** Makes the access policy of REST and GraphQL. Throws UserNameError, EmptySecretError or PasswordHashError. */
+export function createAccessPolicy(parts: PolicyParts): AccessPolicy {
   const { required, scopes, sources, users, basicScopes, onRefused } = parts;
   const takesPasswords = basicScopes.length > 0;
   const challenges = new Challenges(takesPasswords);
@@ -201,5 +201,13 @@ export function createGate(parts: GateParts): ApiGate {
     now: Date.now,
   });
   const rate = parts.rate && new ClientRate(parts.rate);
-  return new ApiGate({ required, scopes, authentication, challenges, rate, load: parts.load, onRefused });
+  return new AccessPolicy({
+    required,
+    scopes,
+    authentication,
+    challenges,
+    rate,
+    load: parts.load,
+    onRefused,
+  });
 }

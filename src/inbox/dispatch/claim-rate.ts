@@ -13,7 +13,7 @@ interface ClaimRate {
  * Says how many attempts of a target may begin now in this process: by a rate, a token bucket, and while a pause lasts
  * none. Jobs that have to wait are not claimed, so they hold no lease and use no attempt.
  */
-export class ClaimGate {
+export class ClaimRateLimit {
   readonly #rate: ClaimRate | undefined;
   readonly #now: () => number;
   #tokens: number;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { heapInUse } from '../../test/support/collect-garbage.ts';
-import { onDeparture } from './fastify-exchange.ts';
+import { onClientAbort } from './fastify-context.ts';
 
 /** Both ends of a connection, whose halves end one by one. */
 async function pair() {
@@ -24,12 +24,12 @@ async function pair() {
   };
 }
 
-/** A listener that counts its calls, and what stands for the end of the exchange. */
+/** A listener that counts its calls, and what stands for the end of the request. */
 function waiting(socket: Socket) {
   let calls = 0;
   let close = () => {};
   const called = Promise.withResolvers<void>();
-  const stay = onDeparture(
+  const stay = onClientAbort(
     socket,
     (listener) => {
       close = listener;
@@ -78,7 +78,7 @@ test('the sockets of long connections keep one listener and nothing of requests 
   for (let i = 0; i < 100; i++) {
     const listener = () => {};
     ended.add(new WeakRef(listener));
-    onDeparture(served, (close) => close(), listener);
+    onClientAbort(served, (close) => close(), listener);
   }
   assert.ok(served.listenerCount('end') <= 2);
   // What is weakly held stays until the tick is over.

@@ -2,13 +2,13 @@ import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import type { MaybePromise } from '../../src/core/maybe-promise.ts';
 import type { KnownCaller } from './caller.ts';
-import type { Endpoint, Exchange, Reply } from './endpoint.ts';
+import type { Endpoint, Reply, RequestContext } from './endpoint.ts';
 import { isPieces, readablePieces } from './reply/reply-pieces.ts';
 
 const NO_BODY = Buffer.alloc(0);
 
 /** A request that Fastify brought. */
-export class FastifyExchange implements Exchange {
+export class FastifyRequestContext implements RequestContext {
   readonly request: FastifyRequest;
   readonly contentType: string | null;
   caller: KnownCaller | undefined;
@@ -45,7 +45,7 @@ export class FastifyExchange implements Exchange {
     return this.request.host;
   }
 
-  get headers(): Exchange['headers'] {
+  get headers(): RequestContext['headers'] {
     return this.request.headers;
   }
 
@@ -54,8 +54,8 @@ export class FastifyExchange implements Exchange {
     return (this.request.params as Readonly<Record<string, string>>)[this.#param] ?? '';
   }
 
-  get query(): Exchange['query'] {
-    return this.request.query as Exchange['query'];
+  get query(): RequestContext['query'] {
+    return this.request.query as RequestContext['query'];
   }
 
   get body(): Buffer {
@@ -117,8 +117,8 @@ export class FastifyExchange implements Exchange {
     else raw.once('close', listener);
   }
 
-  onLeave(listener: () => void): () => void {
-    return onDeparture(this.request.raw.socket, (close) => this.onClose(close), listener);
+  onAbort(listener: () => void): () => void {
+    return onClientAbort(this.request.raw.socket, (close) => this.onClose(close), listener);
   }
 }
 
@@ -177,7 +177,7 @@ const waiting = new WeakMap<Socket, Set<() => void>>();
  * Calls a listener once a client has left: when `onClose` tells that its reply is sent or its connection is closed, or
  * some time after it has closed its half. Returns what takes that back.
  */
-export function onDeparture(
+export function onClientAbort(
   socket: Socket,
   onClose: (listener: () => void) => void,
   listener: () => void,

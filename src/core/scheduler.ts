@@ -10,7 +10,7 @@ interface Waiting {
  * The turns that long operations of a door take. In each turn of the event loop one of them goes on, so however many
  * there are, others wait for one slice. When their text has reached the bound, only the eldest goes on until it is done.
  */
-export class Turns {
+export class CooperativeScheduler {
   readonly #maxHeld: number;
   readonly #waiting: Waiting[] = [];
   #held = 0;

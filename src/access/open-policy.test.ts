@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { SecretResolver } from '../config/secrets.ts';
-import { readApiTokens } from './open-gate.ts';
+import { readApiTokens } from './open-policy.ts';
 
 const SECRET = 'a-secret-of-the-tests';
 const resolve: SecretResolver = {

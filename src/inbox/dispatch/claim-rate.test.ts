@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { ClaimGate } from './prefetch.ts';
+import { ClaimRateLimit } from './claim-rate.ts';
 
 test('without a rate there is no limit but a pause', () => {
   let now = 0;
-  const gate = new ClaimGate(undefined, () => now);
-  gate.take(1_000_000);
-  assert.equal(gate.free, Number.POSITIVE_INFINITY);
-  gate.pause(500);
-  gate.pause(100);
+  const limit = new ClaimRateLimit(undefined, () => now);
+  limit.take(1_000_000);
+  assert.equal(limit.free, Number.POSITIVE_INFINITY);
+  limit.pause(500);
+  limit.pause(100);
   now = 499;
-  assert.equal(gate.free, 0, 'a shorter pause ends no longer one');
+  assert.equal(limit.free, 0, 'a shorter pause ends no longer one');
   now = 500;
-  assert.equal(gate.free, Number.POSITIVE_INFINITY);
+  assert.equal(limit.free, Number.POSITIVE_INFINITY);
 });
 
 test('a burst may begin at once, then as many as the rate gives', () => {
   let now = 0;
-  const gate = new ClaimGate({ perMs: 0.01, burst: 3 }, () => now);
+  const limit = new ClaimRateLimit({ perMs: 0.01, burst: 3 }, () => now);
   const takeAll = () => {
-    const { free } = gate;
-    gate.take(free);
+    const { free } = limit;
+    limit.take(free);
     return free;
   };
   assert.equal(takeAll(), 3);
@@ -43,12 +43,12 @@ test('in no window begin more than the burst and what the rate gives', () => {
       (moves, per, burst) => {
         let now = 0;
         const rate = { perMs: per / 1_000, burst };
-        const gate = new ClaimGate(rate, () => now);
+        const limit = new ClaimRateLimit(rate, () => now);
         const begun: number[] = [];
         for (const [wait, wanted] of moves) {
           now += wait;
-          const count = Math.min(wanted, gate.free);
-          gate.take(count);
+          const count = Math.min(wanted, limit.free);
+          limit.take(count);
           begun.push(...Array.from({ length: count }, () => now));
         }
         for (const [i, from] of begun.entries()) {
@@ -70,35 +70,35 @@ test('it calls back once attempts may begin, after a pause as well', (t) => {
     now += ms;
     t.mock.timers.tick(ms);
   };
-  const gate = new ClaimGate({ perMs: 0.01, burst: 1 }, () => now);
-  gate.take(1);
+  const limit = new ClaimRateLimit({ perMs: 0.01, burst: 1 }, () => now);
+  limit.take(1);
   assert.equal(
-    gate.onFree(() => calls++),
+    limit.onFree(() => calls++),
     100,
   );
   pass(99);
   assert.equal(calls, 0);
   pass(1);
-  assert.deepEqual([calls, gate.free], [1, 1]);
-  gate.pause(5_000);
-  gate.onFree(() => calls++);
+  assert.deepEqual([calls, limit.free], [1, 1]);
+  limit.pause(5_000);
+  limit.onFree(() => calls++);
   assert.equal(
-    gate.onFree(() => calls++),
+    limit.onFree(() => calls++),
     5_000,
     'the later one replaces the earlier one',
   );
   pass(5_000);
-  assert.deepEqual([calls, gate.free], [2, 1]);
+  assert.deepEqual([calls, limit.free], [2, 1]);
 });
 
 test('at a high rate it waits for several, so that each claim takes some', () => {
   let now = 0;
-  const gate = new ClaimGate({ perMs: 1, burst: 100 }, () => now);
-  gate.take(100);
+  const limit = new ClaimRateLimit({ perMs: 1, burst: 100 }, () => now);
+  limit.take(100);
   assert.equal(
-    gate.onFree(() => {}),
+    limit.onFree(() => {}),
     50,
   );
   now = 50;
-  assert.equal(gate.free, 50);
+  assert.equal(limit.free, 50);
 });

@@ -6,10 +6,10 @@ import { type ApiTokensConfig, apiTokenSchema } from '../config/schema/code.ts';
 import { readObject, sluggedOf } from '../config/schema/fields.ts';
 import { watchedFile } from '../config/secret-file.ts';
 import { resolveSecret, type SecretResolver } from '../config/secrets.ts';
-import { isToken, type TokenSource } from './authentication.ts';
+import { isToken, type TokenProvider } from './authentication.ts';
 import type { BasicUser } from './basic.ts';
-import { type ApiGate, createGate } from './gate.ts';
-import type { Required } from './need.ts';
+import type { Required } from './permission.ts';
+import { type AccessPolicy, createAccessPolicy } from './policy.ts';
 import { Load, type RateRule } from './rates.ts';
 import { type FixedToken, FixedTokens, StoredTokens, type TokenStore } from './tokens.ts';
 
@@ -59,8 +59,8 @@ export interface JwtOptions {
   readonly clockSkew?: number;
 }
 
-/** What a gate is opened with. */
-export interface GateSetting {
+/** What an access policy is opened with. */
+export interface PolicySetting {
   readonly resolve: SecretResolver;
   /** The name of the configuration in messages. */
   readonly name: string;
@@ -75,8 +75,11 @@ export interface GateSetting {
   readonly onRefused?: OnRefused | undefined;
 }
 
-/** Opens the gate that the options ask for; undefined when they ask for none. Rejects with ConfigError. */
-export async function openGate(options: ApiOptions, setting: GateSetting): Promise<ApiGate | undefined> {
+/** Opens the access policy that the options ask for; undefined when they ask for none. Rejects with ConfigError. */
+export async function openAccessPolicy(
+  options: ApiOptions,
+  setting: PolicySetting,
+): Promise<AccessPolicy | undefined> {
   const { required = apiOptions['api.required'].default, rate, burst = 0 } = options;
   const load = loadOf(options);
   if (required === 'none' && rate === undefined && load === undefined) return undefined;
@@ -89,7 +92,7 @@ export async function openGate(options: ApiOptions, setting: GateSetting): Promi
   await using opening = new AsyncDisposableStack();
   if (load !== undefined) opening.use(load);
   const sources = required === 'none' ? [] : await openSources(options, setting, opening);
-  const gate = createGate({
+  const policy = createAccessPolicy({
     required,
     scopes: {
       read: options.readScope ?? apiOptions['api.readScope'].default,
@@ -104,18 +107,18 @@ export async function openGate(options: ApiOptions, setting: GateSetting): Promi
     rate: rate === undefined ? undefined : rateRule(rate, burst),
     onRefused,
   });
-  gate.use(opening.move());
-  return gate;
+  policy.use(opening.move());
+  return policy;
 }
 
 /** Opens where tokens are known from, as resources of `opening`. */
 async function openSources(
   options: ApiOptions,
-  setting: GateSetting,
+  setting: PolicySetting,
   opening: AsyncDisposableStack,
-): Promise<readonly TokenSource[]> {
+): Promise<readonly TokenProvider[]> {
   const { tokens, stored, jwt = {} } = options;
-  const sources: TokenSource[] = [opening.use(liveTokens(tokens, setting, knownScopes(options))).source];
+  const sources: TokenProvider[] = [opening.use(liveTokens(tokens, setting, knownScopes(options))).source];
   if (stored !== undefined) sources.push(opening.use(new StoredTokens(stored, setting)));
   if (hasProvider(jwt)) {
     // Loaded only where it is used.
@@ -144,7 +147,7 @@ interface LiveTokens extends Disposable {
 /** Reads `api.tokens`; when a file changes they are read again, and stay as they are where that fails. Throws ConfigError. */
 function liveTokens(
   value: unknown,
-  { resolve, name, log, onSecrets }: Pick<GateSetting, 'resolve' | 'name' | 'log' | 'onSecrets'>,
+  { resolve, name, log, onSecrets }: Pick<PolicySetting, 'resolve' | 'name' | 'log' | 'onSecrets'>,
   scopes: readonly string[],
 ): LiveTokens {
   const read = (): ReadTokens => {

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { documents, ROOT } from './documents.ts';
+
+const DECISIONS = 'docs/decisions/';
+const INDEX = `${DECISIONS}README.md`;
+
+/** The pages that name files of the sources. */
+const pages = documents().filter(
+  ({ path }) => path === 'ARCHITECTURE.md' || path === 'CONTRIBUTING.md' || path.startsWith(DECISIONS),
+);
+
+const files = ['bin', 'src', 'packages', 'test', 'bench', 'scripts', 'deploy'].flatMap((folder) =>
+  globSync(`${folder}/**/*.*`, { cwd: ROOT, exclude: ['**/node_modules/**'] }).map(
+    (file) => `/${file.replaceAll('\\', '/')}`,
+  ),
+);
+
+/** The files that a text names and the project does not have. A name may leave out the folders before it. */
+function missingFiles(text: string): readonly string[] {
+  const named = [...text.matchAll(/`([\w./-]+\.(?:ts|js|tsx|yml))`/g)].map(([, name = '']) => name);
+  return named.filter((name) => !files.some((file) => file.endsWith(`/${name}`)));
+}
+
+test('every file that the architecture and the decisions name exists', () => {
+  assert.ok(pages.length > 60, `${pages.length} pages were found`);
+  const missing = pages.flatMap(({ path, text }) => missingFiles(text).map((name) => `${path}: ${name}`));
+  assert.deepEqual(missing, []);
+});
+
+test('a file that does not exist is seen', () => {
+  assert.deepEqual(missingFiles('`rest/users.ts`, `users.ts` and `rest/nobody.ts`'), ['rest/nobody.ts']);
+});
+
+test('the index of the decisions has a line for each page, with its title', () => {
+  const index = readFileSync(join(ROOT, INDEX), 'utf8');
+  const listed = [...index.matchAll(/^- \[(.+)\]\((.+)\)$/gm)].map(([, title, file]) => `${file}: ${title}`);
+  const found = pages
+    .filter(({ path }) => path.startsWith(DECISIONS) && path !== INDEX)
+    .map(({ path, text }) => `${path.slice(DECISIONS.length)}: ${/^# (.+)$/m.exec(text)?.[1]}`);
+  assert.deepEqual(listed.toSorted(), found.toSorted());
+});
+
+test('the architecture has 1,500 words at most', () => {
+  for (const path of ['ARCHITECTURE.md']) {
+    const words = readFileSync(join(ROOT, path), 'utf8').split(/\s+/).length;
+    assert.ok(words <= 1_500, `${path} has ${words} words`);
+  }
+});

@@ -19,7 +19,7 @@ const USAGE = `npm run bench -- [--quick] [--only <row>,...] [--node <path>] [--
   --quick  short rounds and fewer of them, for developing; the figures are rough
   --only   only these rows: ${rows.map(({ name }) => name).join(', ')}
   --node   the path of another Node.js that the servers run on; default the one of this process
-  --write  puts the report of a whole run into docs/PERFORMANCE.md
+  --write  writes the report of a whole run to docs/performance, and its summary into docs/PERFORMANCE.md
 `;
 
 /** Exit codes: 0 all rows ran, 1 a row failed, 2 called wrongly. */

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Machine } from '../machine/machine.ts';
-import type { Finding, Plot } from '../row.ts';
+import type { Finding, Plot, Target, Unit } from '../row.ts';
 import type { RowOutcome } from '../run-row.ts';
 import { drawBars } from './bars.ts';
 import { drawLines } from './lines.ts';
@@ -9,7 +9,8 @@ import { amount, findingLine, isReached, tableLines } from './markdown.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 const PAGE = join(DOCS, 'PERFORMANCE.md');
-const PLOTS = 'performance';
+const FOLDER = join(DOCS, 'performance');
+const REPORT = 'performance/report.md';
 const BEGIN = '<!-- bench: begin (written by npm run bench -- --write) -->';
 const END = '<!-- bench: end -->';
 
@@ -24,16 +25,21 @@ export interface Conditions {
   readonly date: string;
 }
 
-/** Writes the report of a run between the marks in docs/PERFORMANCE.md, and its plots beside it. */
+/** Writes the whole report of a run with its plots to docs/performance, and its summary into docs/PERFORMANCE.md. */
 export function writePage(outcomes: readonly RowOutcome[], conditions: Conditions): void {
-  const folder = join(DOCS, PLOTS);
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+  rmSync(FOLDER, { recursive: true, force: true });
+  mkdirSync(FOLDER, { recursive: true });
   for (const outcome of outcomes) {
     if (!('result' in outcome)) continue;
-    for (const plot of outcome.result.plots) writeFileSync(join(folder, `${plot.file}.svg`), draw(plot));
+    for (const plot of outcome.result.plots) writeFileSync(join(FOLDER, `${plot.file}.svg`), draw(plot));
   }
-  writeFileSync(PAGE, withSection(readFileSync(PAGE, 'utf8'), section(outcomes, conditions)));
+  writeFileSync(join(DOCS, REPORT), report(outcomes, conditions));
+  const measured = outcomes.map((outcome) => ({
+    title: outcome.row.title,
+    findings: 'result' in outcome ? outcome.result.findings : undefined,
+  }));
+  const summary = `${conditionLine(conditions)}\n\n${summaryOf(measured)}`;
+  writeFileSync(PAGE, withSection(readFileSync(PAGE, 'utf8'), summary));
 }
 
 /** The page with another text between the marks. Throws when the page has no marks. */
@@ -48,15 +54,78 @@ function draw(plot: Plot): string {
   return plot.kind === 'bars' ? drawBars(plot) : drawLines(plot);
 }
 
-function section(outcomes: readonly RowOutcome[], conditions: Conditions): string {
-  return [conditionLines(conditions), goals(outcomes), ...outcomes.map(rowSection)].join('\n\n');
+/** What a summary says of a row; without findings the row failed. */
+export interface Measured {
+  readonly title: string;
+  readonly findings: readonly Finding[] | undefined;
 }
 
-function conditionLines({ machine, versions, tool, sqlite, pace, date }: Conditions): string {
-  const { cpu, cores, memory, system, sync } = machine;
-  return `${date}. ${cpu}, ${cores} cores, ${memory.toFixed(0)} GB of memory, ${system}. A write of 4 KiB and its sync take ${sync.toFixed(2)} ms on its disk. ${pace} Load: ${tool}. SQLite in the peers: ${sqlite}.
+/** The ratios to peers in one table, and the targets that were missed in another one. */
+export function summaryOf(rows: readonly Measured[]): string {
+  const missed = rows.flatMap(({ title, findings }) =>
+    (findings ?? []).flatMap((finding) => missedLines(title, finding)),
+  );
+  return [
+    ...['### Ratios', ''],
+    '| Path | Portico / peer | p99 / best peer | paced p99 / best peer |',
+    '| --- | --- | --- | --- |',
+    ...rows.map(ratioLine).filter((line) => line !== undefined),
+    ...['', '### Missed targets', ''],
+    '| Path | What | Measured | Rounds | Target |',
+    '| --- | --- | --- | --- | --- |',
+    ...missed,
+  ].join('\n');
+}
 
-Versions: ${versions.join(', ')}.`;
+/** Not a ratio between two variants of Portico. */
+const WITH_A_PEER = /\bPortico\b.* \/ /;
+const PACED = /\bpaced p99 of .* best peer/;
+const TAIL = /\bp99 of .* best peer/;
+
+function ratioLine({ title, findings }: Measured): string | undefined {
+  const link = `[${title}](${REPORT}#${anchorOf(title)})`;
+  if (findings === undefined) return `| ${link} | the row failed | | |`;
+  const ratios = findings.filter(({ unit }) => unit === 'x');
+  const valuesOf = (chosen: readonly Finding[]) => chosen.map(({ value }) => amount(value, 'x')).join(', ');
+  const paced = ratios.filter(({ what }) => PACED.test(what));
+  const tails = ratios.filter(({ what }) => TAIL.test(what) && !PACED.test(what));
+  const rest = ratios.filter(({ what }) => WITH_A_PEER.test(what) && !TAIL.test(what));
+  if (rest.length === 0) return undefined;
+  const peers = rest.map(
+    ({ what, value }) => `${what.replace(/(^|: )Portico \/ /, '$1')} ${amount(value, 'x')}`,
+  );
+  return `| ${link} | ${peers.join('; ')} | ${valuesOf(tails)} | ${valuesOf(paced)} |`;
+}
+
+function missedLines(title: string, { what, value, unit, spread, target }: Finding): readonly string[] {
+  if (target === undefined || isReached(value, target)) return [];
+  const rounds = spread === undefined ? '' : spread.map((end) => amount(end, unit)).join('-');
+  return [`| ${title} | ${what} | ${amount(value, unit)} | ${rounds} | ${limitOf(target, unit)} |`];
+}
+
+/** The anchor of a heading, as GitHub makes it. */
+function anchorOf(title: string): string {
+  return title
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(/\s/g, '-');
+}
+
+function limitOf(target: Target, unit: Unit): string {
+  return 'atLeast' in target ? `>= ${amount(target.atLeast, unit)}` : `<= ${amount(target.atMost, unit)}`;
+}
+
+function report(outcomes: readonly RowOutcome[], conditions: Conditions): string {
+  const about =
+    'Written by `npm run bench -- --write`; [PERFORMANCE.md](../PERFORMANCE.md) says how to read it.';
+  const versions = `Versions: ${conditions.versions.join(', ')}.`;
+  const head = ['# Benchmark report', about, conditionLine(conditions), versions, goals(outcomes)];
+  return `${[...head, ...outcomes.map(rowSection)].join('\n\n')}\n`;
+}
+
+function conditionLine({ machine, tool, sqlite, pace, date }: Conditions): string {
+  const { cpu, cores, memory, system, sync } = machine;
+  return `${date}. ${cpu}, ${cores} cores, ${memory.toFixed(0)} GB of memory, ${system}. A write of 4 KiB and its sync take ${sync.toFixed(2)} ms on its disk. ${pace} Load: ${tool}. SQLite in the peers: ${sqlite}.`;
 }
 
 /** All targets in one table. */
@@ -71,19 +140,18 @@ function goals(outcomes: readonly RowOutcome[]): string {
 
 function goalLines(title: string, { what, value, unit, target }: Finding): readonly (readonly string[])[] {
   if (target === undefined) return [];
-  const wish =
-    'atLeast' in target ? `>= ${amount(target.atLeast, unit)}` : `<= ${amount(target.atMost, unit)}`;
-  return [[title, what, amount(value, unit), wish, isReached(value, target) ? 'yes' : 'no']];
+  const reached = isReached(value, target) ? 'yes' : 'no';
+  return [[title, what, amount(value, unit), limitOf(target, unit), reached]];
 }
 
 function rowSection(outcome: RowOutcome): string {
   const { row } = outcome;
-  const head = `### ${row.title}\n\n${row.about} (\`--only ${row.name}\`)`;
+  const head = `## ${row.title}\n\n${row.about} (\`--only ${row.name}\`)`;
   if ('error' in outcome) return `${head}\n\n**This row failed:** ${outcome.error.split('\n', 1)[0]}`;
   const { tables, findings, plots, notes } = outcome.result;
   return [
     head,
-    ...plots.map(({ file, title }) => `![${title}](${PLOTS}/${file}.svg)`),
+    ...plots.map(({ file, title }) => `![${title}](${file}.svg)`),
     ...tables.map((table) => tableLines(table).join('\n')),
     findings.map(findingLine).join('\n'),
     ...notes,

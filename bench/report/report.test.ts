@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { drawBars } from './bars.ts';
 import { drawLines } from './lines.ts';
 import { findingLine, isReached, tableLines } from './markdown.ts';
-import { withSection } from './page.ts';
+import { summaryOf, withSection } from './page.ts';
 
 const BEGIN = '<!-- bench: begin (written by npm run bench -- --write) -->';
 const END = '<!-- bench: end -->';
@@ -33,6 +33,32 @@ test('a target says whether it was reached', () => {
     target: { atLeast: 2 },
   });
   assert.equal(line, '- us / them: 1.50x (1.00x to 2.00x), at least 2.00x: **NOT reached**');
+});
+
+test('a summary has every ratio to a peer once, and each target that was missed', () => {
+  const target = { atMost: 1 };
+  const summary = summaryOf([
+    {
+      title: 'REST: a page (x)',
+      findings: [
+        { what: 'Portico / Express', value: 2, unit: 'x', spread: [1, 3], target: { atLeast: 3 } },
+        { what: 'CPU per message of Portico / Yoga', value: 0.5, unit: 'x' },
+        { what: 'p99 of Portico / of the best peer, Express', value: 1.1, unit: 'x', target },
+        { what: 'creates: paced p99 of Portico / of the best peer, Express', value: 0.9, unit: 'x', target },
+        { what: 'Portico: p99 of concurrent requests', value: 12, unit: 'ms', target: { atMost: 20 } },
+      ],
+    },
+    { title: 'Itself', findings: [{ what: 'a token / nothing', value: 1, unit: 'x' }] },
+    { title: 'Broken', findings: undefined },
+  ]);
+  const ratios =
+    '| [REST: a page (x)](performance/report.md#rest-a-page-x) | Express 2.00x; CPU per message of Portico / Yoga 0.50x | 1.10x | 0.90x |';
+  assert.ok(summary.includes(`${ratios}\n| [Broken](performance/report.md#broken) | the row failed | | |`));
+  const missed = summary.split('### Missed targets')[1]?.match(/^\| REST.*$/gm);
+  assert.deepEqual(missed, [
+    '| REST: a page (x) | Portico / Express | 2.00x | 1.00x-3.00x | >= 3.00x |',
+    '| REST: a page (x) | p99 of Portico / of the best peer, Express | 1.10x |  | <= 1.00x |',
+  ]);
 });
 
 test('the columns of a table stand under each other', () => {

@@ -21,7 +21,10 @@ export interface Block {
 
 /** Every document but those that others wrote. */
 export function documents(): readonly Document[] {
-  return globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md', 'deploy/**/*.md'], { cwd: ROOT })
+  return globSync(
+    ['*.md', 'docs/**/*.md', 'examples/**/*.md', 'deploy/**/*.md', 'packages/*/*.md', 'bench/peers/*.md'],
+    { cwd: ROOT },
+  )
     .map((path) => path.replaceAll('\\', '/'))
     .toSorted()
     .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));

@@ -241,7 +241,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Replies show users only to callers with the read scope',
     change: 'the write scope allows reading',
-    file: 'src/access/gate.ts',
+    file: 'src/access/policy.ts',
     from: 'return caller !== undefined && authentication.isValid(caller) && caller.scopes.has(scopes[need]);',
     to: 'return caller !== undefined && authentication.isValid(caller);',
     test: 'test/access/representations.test.ts',
@@ -793,7 +793,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   {
     promise: 'Long replies take turns: none starves',
     change: 'the newest reply goes first',
-    file: 'src/core/turns.ts',
+    file: 'src/core/scheduler.ts',
     from: 'const index = this.isFull ? this.#eldest() : 0;',
     to: 'const index = this.isFull ? this.#eldest() : this.#waiting.length - 1;',
     test: 'test/http/unread-replies.test.ts',

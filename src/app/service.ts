@@ -96,7 +96,6 @@ export async function createService(config: Config, { logStream }: ServiceOption
           replica: replicaOf(settings),
           mayMigrate: settings['database.migrate'],
           forService: true,
-          partitions: settings['webhook.partitions'],
           userIndexes: { search: settings['rest.search'], uniqueEmail: settings['users.uniqueEmail'] },
           userEvents: { max: settings['users.maxEvents'], maxAge: settings['users.eventHours'] * 3_600_000 },
           onHeldWal: ({ heldMs, bytes }) => {

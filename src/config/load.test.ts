@@ -340,10 +340,4 @@ describe('cross checks', () => {
     assert.match(every('sqlite::memory:').join(), /in memory only/);
     assert.deepEqual(check({ 'database.url': 'postgres://h/d' }), []);
   });
-
-  test('partitions are for PostgreSQL only', () => {
-    const on = (url: string) => check({ 'webhook.partitions': true, 'database.url': url });
-    assert.match(on('sqlite:x').join(), /webhook\.partitions is set .* SQLite has no partitions/);
-    assert.deepEqual(on('postgres://h/d'), []);
-  });
 });

@@ -131,7 +131,6 @@ export function crossCheck(input: CrossCheckInput): readonly string[] {
     ...adminUrl(input),
     ...clientCertificates(input),
     ...replica(input),
-    ...partitions(input),
     ...backups(input),
     ...origins(input),
     ...basicScopes(input),
@@ -268,12 +267,6 @@ function origins({ settings, broken }: CrossCheckInput): readonly string[] {
     if (!settings[`${door}.cors.origins`].includes('*')) return [];
     return [`${door}.cors.origins has * and ${door}.cors.credentials is true; name the origins`];
   });
-}
-
-function partitions({ settings, broken }: CrossCheckInput): readonly string[] {
-  if (broken.has('database.url') || !settings['webhook.partitions']) return [];
-  if (settings['database.url'].startsWith('postgres')) return [];
-  return ['webhook.partitions is set but database.url is no postgres:// URL; SQLite has no partitions'];
 }
 
 function backups({ settings, broken }: CrossCheckInput): readonly string[] {

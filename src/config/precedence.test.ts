@@ -136,7 +136,6 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'webhook.maxBytesInFlight': count,
   'webhook.retention': count,
   'webhook.retentionBytes': count,
-  'webhook.partitions': fc.boolean(),
   'webhook.dedupDays': count,
   'webhook.timeout': fc.integer({ min: 1, max: 86_400_000 }),
   'webhook.concurrency': count,
@@ -158,15 +157,9 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
 
 type Values = Readonly<Record<string, unknown>>;
 
-// A replica and partitions make sense only where the database is not a file and backups where it is one, whichever source names that;
+// A replica makes sense only where the database is not a file and backups where it is one, whichever source names that;
 // and Basic has only scopes that exist.
-const {
-  'database.readUrl': _replica,
-  'backup.every': _every,
-  'webhook.partitions': _partitions,
-  'api.basic': _basic,
-  ...mixable
-} = values;
+const { 'database.readUrl': _replica, 'backup.every': _every, 'api.basic': _basic, ...mixable } = values;
 const some = fc.record(mixable, { requiredKeys: [] }) as fc.Arbitrary<Values>;
 /** In the weakest source, so that neither is ever there without the other. */
 const credentials = fc.record({
@@ -183,7 +176,6 @@ const credentials = fc.record({
 
 const needs: { readonly [K in OptionKey]?: Values } = {
   'database.readUrl': { 'database.url': 'postgres://u@h/d' },
-  'webhook.partitions': { 'database.url': 'postgres://u@h/d' },
   'backup.every': { 'database.url': 'sqlite:x' },
   'management.user': { 'management.password': 'p' },
   'management.password': { 'management.user': 'u' },

@@ -38,21 +38,8 @@ export interface AttemptEntry {
   readonly error: string | null;
 }
 
-/** What a step of retention does: it removes deliveries, or frees what those have left. */
-export type PruneRule = RemovalRule | BodiesRule;
-
-/**
- * Where a store keeps bodies apart from their deliveries, in slots that it empties at once: a slot takes new bodies for
- * `age`, in milliseconds, and until it has `bytes`; null: no limit.
- */
-export interface BodiesRule {
-  readonly kind: 'bodies';
-  readonly age: number;
-  readonly bytes: number | null;
-}
-
 /** Which deliveries a step removes; never one with an open job. Times are in milliseconds since the epoch. */
-export type RemovalRule =
+export type PruneRule =
   /** Those whose jobs have all ended before `before`. */
   | { readonly kind: 'ended'; readonly before: number; readonly remember?: number | undefined }
   /** Those without jobs that were received before `before`. */
@@ -69,7 +56,7 @@ export type RemovalRule =
  * The `remember` of a rule: of the removed deliveries that were received at or after it, the dedup keys are remembered,
  * unless one of their jobs was dead, since a repeat may still handle that one. None for a rule without it.
  */
-export function rememberedFrom(rule: RemovalRule): number | null {
+export function rememberedFrom(rule: PruneRule): number | null {
   return 'remember' in rule ? (rule.remember ?? null) : null;
 }
 

@@ -72,8 +72,6 @@ export interface OpenOptions {
    * file only. The thread begins with the first of them. Default true.
    */
   readonly readThread?: boolean;
-  /** Whether the bodies of new deliveries go to slots that are emptied at once; PostgreSQL only. Default false. */
-  readonly partitions?: boolean;
   /** What the users are indexed for; when absent the indexes stay, and lists find users by their ids only. */
   readonly userIndexes?: UserIndexOptions | undefined;
   /** Which events of users are kept; when absent nothing is removed. */

@@ -54,7 +54,6 @@ describe('opening a PostgreSQL database', { skip: withoutPostgres ?? false }, ()
       '016-vacuum.sql',
       '017-imports.sql',
       '018-user-events.sql',
-      '019-body-slots.sql',
       '020-api-tokens.sql',
       '021-audit.sql',
       '022-trace.sql',

@@ -9,8 +9,6 @@ import { withoutPostgres } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { proofCount } from '../support/proof-settings.ts';
 import { BULK_SETTINGS, fill } from './large-inbox/fill.ts';
-import { plain } from './large-inbox/layouts.ts';
-import { timesOf } from './large-inbox/times.ts';
 
 const ROWS = proofCount('PORTICO_LARGE_INBOX', 20_000);
 const SMALL = 2_000;
@@ -39,7 +37,7 @@ describe('retention in a large inbox', { skip: withoutPostgres ?? false, timeout
     const client = new pg.Client({ connectionString: url });
     await client.connect();
     const now = Date.now();
-    await fill(client, plain, { rows, body: 96, since: now - DAYS * DAY, days: DAYS, openEvery: OPEN_EVERY });
+    await fill(client, { rows, body: 96, since: now - DAYS * DAY, days: DAYS, openEvery: OPEN_EVERY });
     return { url, client, now, [Symbol.asyncDispose]: () => client.end() };
   }
 
@@ -107,3 +105,11 @@ describe('retention in a large inbox', { skip: withoutPostgres ?? false, timeout
     assertNoMore(behind, few);
   });
 });
+
+/** Median, 99th percentile and maximum of times in milliseconds, as text. */
+function timesOf(times: readonly number[]): string {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (part: number) =>
+    (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0).toFixed(1);
+  return `${at(0.5)} ms (p99 ${at(0.99)}, at most ${at(1)})`;
+}

@@ -165,12 +165,6 @@ export const options = {
     description:
       'Size of the inbox above which the deliveries are removed that were handled first, in bytes; 0 for no limit.',
   }),
-  'webhook.partitions': toggle({
-    env: 'WEBHOOK_PARTITIONS',
-    default: false,
-    description:
-      'Bodies of new deliveries in partitions of PostgreSQL, each of which is emptied at once. For inboxes of many millions; it can be changed at any time.',
-  }),
   'webhook.dedupDays': count({
     env: 'WEBHOOK_DEDUP_DAYS',
     default: 7,

@@ -101,5 +101,5 @@ test('what nobody handles is looked through before anything is removed', async (
   };
   const inbox = { prune: prunes, forgetKeys: async () => step };
   await prune({ inbox, maxAge: 1, maxBytes: 1, dedupAge: 0 }, NOW);
-  assert.deepEqual(kinds, ['unhandled', 'ended', 'excess', 'bodies']);
+  assert.deepEqual(kinds, ['unhandled', 'ended', 'excess']);
 });

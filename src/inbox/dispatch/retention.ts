@@ -25,9 +25,6 @@ interface RetentionOptions {
 export const SETTLING = 60_000;
 /** Maximum number of remembered dedup keys: some 200 MB. */
 const MAX_KEYS = 1_000_000;
-const DAY = 24 * 60 * 60 * 1_000;
-/** Of the 32 slots of a store half are for what is kept: the others are left to those that a late delivery holds up. */
-const SLOTS_KEPT = 16;
 /** Pause between two steps, in milliseconds: other writes come first. */
 const PAUSE = 4;
 
@@ -54,11 +51,6 @@ export async function prune(
   // In this order: behind what another rule has removed, a step would pass over as many entries of an index.
   if (maxAge > 0) rules.push({ kind: 'unhandled', before, now }, { kind: 'ended', before, remember });
   if (maxBytes > 0) rules.push({ kind: 'excess', before: now - SETTLING, maxBytes, remember });
-  rules.push({
-    kind: 'bodies',
-    age: Math.max(DAY, maxAge / SLOTS_KEPT),
-    bytes: maxBytes > 0 ? Math.ceil(maxBytes / SLOTS_KEPT) : null,
-  });
   let removed = 0;
   for (const rule of rules) removed += await takeSteps(() => inbox.prune(rule), stopped);
   await takeSteps(() => inbox.forgetKeys(remember ?? Number.MAX_SAFE_INTEGER, MAX_KEYS), stopped);

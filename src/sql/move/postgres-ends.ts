@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { MOVING, requireNothingPending } from '../migration-files.ts';
 import { migrate, pendingMigrations } from '../postgres/migrate.ts';
 import { storable, stored } from '../postgres/text.ts';
-import { packBodies, resize } from '../postgres-inbox/append.ts';
-import { bodyLength, bodyOf, DELIVERY_BYTES } from '../postgres-inbox/bodies.ts';
+import { DELIVERY_BYTES, packBodies, resize } from '../postgres-inbox/append.ts';
 import type { Connection, Row } from '../postgres-pool/connection.ts';
 import { openFailure, openFirst } from '../postgres-pool/connector.ts';
 import { sqlState } from '../postgres-pool/faults.ts';
@@ -104,13 +103,10 @@ export async function moveReads(
 
 /** Selects one batch: the inner query reads only the lengths of bodies to find where the batch ends. */
 function readStatement({ name: table, key, columns }: MovedTable): string {
-  const mayBeInSlot = (column: string) => table === 'deliveries' && column === 'body';
-  const values = columns.map(({ name }) => (mayBeInSlot(name) ? bodyOf('sized') : name)).join(', ');
+  const values = columns.map(({ name }) => name).join(', ');
   const lengths = columns
     .filter(({ kind }) => kind !== 'integer')
-    .map(({ name }) =>
-      mayBeInSlot(name) ? bodyLength('window_of_rows') : `coalesce(octet_length(${name}), 0)`,
-    )
+    .map(({ name }) => `coalesce(octet_length(${name}), 0)`)
     .join(' + ');
   return `
     SELECT ${values} FROM (
@@ -167,7 +163,7 @@ async function targetOn(connection: Connection): Promise<Omit<MoveTarget, keyof 
     },
     async clear() {
       await connection.transaction([
-        [{ text: `TRUNCATE ${tables}, inbox_size, delivery_bodies RESTART IDENTITY` }, []],
+        [{ text: `TRUNCATE ${tables}, inbox_size RESTART IDENTITY` }, []],
         [{ text: UNMARK }, []],
       ]);
     },

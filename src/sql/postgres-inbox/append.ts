@@ -4,11 +4,13 @@ import { DELIVERY_OVERHEAD, HEAD_START } from '../inbox-sql.ts';
 import { storable, storableKey, stored } from '../postgres/text.ts';
 import type { Row } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { DELIVERY_BYTES } from './bodies.ts';
 import { notAhead, SERVER_NOW } from './server-clock.ts';
 
 /** Rows of the table of sizes; several, so that processes do not contend for one. */
 const SIZE_PARTS = 64;
+
+/** What a delivery holds in body and headers, in bytes. */
+export const DELIVERY_BYTES = 'octet_length(body) + coalesce(octet_length(headers), 0)';
 
 /** Moves the mark $19 from $20 to $21. */
 const MOVE_MARK = `
@@ -25,24 +27,6 @@ export const resize = (sign: '+' | '-', from: string) => `
 const unknownIn = (table: string) => `
   (SELECT known.seq FROM ${table} AS known
     WHERE known.source = given.source AND known.dedup_key = given.dedup_key LIMIT 1) IS NULL`;
-
-/** Where the bodies of new deliveries go: into their rows, or into the slot that is open, if one is. */
-export type Bodies = 'rows' | 'slots';
-
-const SUBSTRING = 'substring($10::bytea FROM starts FOR length)';
-const OPEN_SLOT = '(SELECT slot FROM body_slots WHERE opened_at IS NOT NULL)';
-const BODY = {
-  rows: { columns: 'body', values: SUBSTRING, returned: DELIVERY_BYTES, step: '' },
-  slots: {
-    columns: 'slot, body_length, body',
-    values: `${OPEN_SLOT}, CASE WHEN ${OPEN_SLOT} IS NOT NULL THEN length END, CASE WHEN ${OPEN_SLOT} IS NULL THEN ${SUBSTRING} END`,
-    returned: `slot, ${DELIVERY_BYTES}`,
-    step: `
-    filed AS (
-      INSERT INTO delivery_bodies (slot, seq, body)
-      SELECT stored.slot, stored.seq, ${SUBSTRING} FROM stored JOIN given USING (seq) WHERE stored.slot IS NOT NULL),`,
-  },
-} as const;
 
 /** What has to hold for a delivery to be stored. */
 interface Condition {
@@ -81,8 +65,8 @@ interface Variant {
  * With a condition only those deliveries are stored for which it holds once its step was taken. A row tells the result for
  * a delivery, or the target and the number of a job that was stored as claimed.
  */
-const append = (name: string, bodies: Bodies, { condition, jobs = JOBS.open }: Variant = {}) => ({
-  name: `${name}-${bodies}`,
+const append = (name: string, { condition, jobs = JOBS.open }: Variant = {}) => ({
+  name,
   text: `
     WITH ${condition === undefined ? '' : `${condition.step}, `}given AS MATERIALIZED (
       SELECT given.*, nextval((SELECT pg_get_serial_sequence('deliveries', 'seq'))::regclass) AS seq
@@ -91,15 +75,15 @@ const append = (name: string, bodies: Bodies, { condition, jobs = JOBS.open }: V
         AS given (id, source, event, data_pointer, content_type, starts, length, received_at, dedup_key, headers, trace, sender_event, nth)
       WHERE ${condition === undefined ? 'true' : condition.holds}),
     stored AS (
-      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event, ${BODY[bodies].columns})
+      INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event, body)
       OVERRIDING SYSTEM VALUE
-      SELECT seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event, ${BODY[bodies].values}
+      SELECT seq, id, source, event, data_pointer, content_type, received_at, dedup_key, headers, trace, sender_event,
+        substring($10::bytea FROM starts FOR length)
       FROM given
       WHERE ${unknownIn('deliveries')} AND ${unknownIn('remembered_keys')}
       ORDER BY source, dedup_key, seq
       ON CONFLICT (source, dedup_key) WHERE dedup_key IS NOT NULL DO NOTHING
-      RETURNING seq, id, received_at, ${BODY[bodies].returned} AS bytes),
-    ${BODY[bodies].step}
+      RETURNING seq, id, received_at, ${DELIVERY_BYTES} AS bytes),
     added AS (
       INSERT INTO jobs (delivery, due_at, target, order_key, run_at, priority${jobs.columns})
       SELECT stored.seq, coalesce(${jobs.lease}jobs.run_at, ${notAhead('stored.received_at')} - ${HEAD_START}),
@@ -122,19 +106,19 @@ const append = (name: string, bodies: Bodies, { condition, jobs = JOBS.open }: V
     ${condition === undefined ? '' : `UNION ALL SELECT id, NULL, NULL FROM given`}${jobs.results}`,
 });
 
-const statements = (bodies: Bodies) => ({
-  plain: append('append', bodies),
-  claiming: append('append-and-claim', bodies, { jobs: JOBS.claimed }),
-  atMark: append('append-at-mark', bodies, {
+const APPEND = {
+  plain: append('append'),
+  claiming: append('append-and-claim', { jobs: JOBS.claimed }),
+  atMark: append('append-at-mark', {
     condition: { step: `moved AS (${MOVE_MARK})`, holds: 'EXISTS (SELECT 1 FROM moved)' },
   }),
-  enqueued: append('append-enqueued', bodies, {
+  enqueued: append('append-enqueued', {
     condition: {
       step: 'taken AS (DELETE FROM enqueued WHERE seq = ANY ($19::bigint[]) RETURNING id)',
       holds: 'given.id IN (SELECT id FROM taken)',
     },
   }),
-  relayed: append('append-relayed', bodies, {
+  relayed: append('append-relayed', {
     condition: {
       step: `moved AS (
       UPDATE user_relay SET position = $21::bigint, at = $22::bigint, moved_at = $23::bigint
@@ -142,8 +126,7 @@ const statements = (bodies: Bodies) => ({
       holds: 'EXISTS (SELECT 1 FROM moved)',
     },
   }),
-});
-const APPEND = { rows: statements('rows'), slots: statements('slots') };
+};
 
 /** A delivery to store, some of whose jobs may be handed over. */
 export interface GivenDelivery {
@@ -155,12 +138,11 @@ export interface GivenDelivery {
 export async function appendAll(
   server: Server,
   given: readonly GivenDelivery[],
-  bodies: Bodies = 'rows',
 ): Promise<readonly AppendedAndClaimed[]> {
   const values = valuesOf(given.map(({ delivery }) => delivery));
   const rows = await (given.some(({ handOver }) => handOver !== undefined)
-    ? server.write(APPEND[bodies].claiming, [...values, ...leasesOf(given)])
-    : server.write(APPEND[bodies].plain, values));
+    ? server.write(APPEND.claiming, [...values, ...leasesOf(given)])
+    : server.write(APPEND.plain, values));
   const results = new Map<string, Appended>();
   const claimed = new Map<string, Map<string, number>>();
   for (const [id, text, job] of rows as readonly (readonly [string, string, number | null])[]) {
@@ -188,20 +170,18 @@ export async function appendAtMark(
   server: Server,
   { name, from, to }: MarkMove,
   delivery: NewDelivery,
-  bodies: Bodies,
 ): Promise<Appended | undefined> {
   const values = [...valuesOf([delivery]), storable(name), from, to];
-  return resultsOf(await server.write(APPEND[bodies].atMark, values)).get(delivery.id);
+  return resultsOf(await server.write(APPEND.atMark, values)).get(delivery.id);
 }
 
 /** Makes deliveries of what was enqueued; undefined for each that another process has taken. */
 export async function appendEnqueued(
   server: Server,
   taken: readonly TakenDelivery[],
-  bodies: Bodies,
 ): Promise<readonly (Appended | undefined)[]> {
   const values = [...valuesOf(taken.map(({ delivery }) => delivery)), taken.map(({ seq }) => seq)];
-  const results = resultsOf(await server.write(APPEND[bodies].enqueued, values));
+  const results = resultsOf(await server.write(APPEND.enqueued, values));
   return taken.map(({ delivery: { id } }) => results.get(id));
 }
 
@@ -210,9 +190,8 @@ export async function appendRelayed(
   server: Server,
   move: readonly unknown[],
   deliveries: readonly NewDelivery[],
-  bodies: Bodies,
 ): Promise<boolean> {
-  return (await server.write(APPEND[bodies].relayed, [...valuesOf(deliveries), ...move])).length > 0;
+  return (await server.write(APPEND.relayed, [...valuesOf(deliveries), ...move])).length > 0;
 }
 
 /** The results of an append with a condition, of those for which it held. */

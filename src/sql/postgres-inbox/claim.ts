@@ -3,12 +3,11 @@ import { storable, stored } from '../postgres/text.ts';
 import type { Row, Statement } from '../postgres-pool/connection.ts';
 import { sqlState } from '../postgres-pool/faults.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { bodiesOf, bodyLength } from './bodies.ts';
 import { timeOr } from './server-clock.ts';
 
 /** The columns of a claimed job that come from its delivery, the row `d`. */
 export const CLAIMED =
-  'd.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.received_at, d.seq, d.slot, d.body, d.trace, d.sender_event';
+  'd.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.received_at, d.body, d.trace, d.sender_event';
 
 /** The columns of a claimed job: its number, attempts, deaths, whether it has an order key, and `CLAIMED`. */
 type Columns = readonly [
@@ -23,41 +22,20 @@ type Columns = readonly [
   string | null,
   string | null,
   number,
-  number,
-  number | null,
-  Uint8Array | null,
+  Uint8Array,
   string | null,
   string | null,
 ];
 
-/** Reads jobs from their rows, and the bodies that are in slots. Rejects as `Server.write` does. */
-export async function claimedJobs(
-  server: Server,
-  claimed: readonly (readonly [target: string, Row])[],
-): Promise<readonly ClaimedJob[]> {
-  const inSlots = claimed.flatMap(([, row]) => {
-    const [, , , , , , , , , , , seq, slot] = row as unknown as Columns;
-    return slot === null ? [] : [{ seq, slot }];
-  });
-  const bodies = inSlots.length === 0 ? undefined : await bodiesOf(server, inSlots);
-  return claimed.map(([target, row]) => {
-    const columns = row as unknown as Columns;
-    const [job, attempt, deaths, ordered, id, source, event, dataPointer, contentType, headers] = columns;
-    const [receivedAt, seq, , inRow, trace, senderEvent] = columns.slice(10) as [
-      number,
-      number,
-      number | null,
-      Uint8Array | null,
-      string | null,
-      string | null,
-    ];
-    const body = inRow ?? bodies?.get(seq);
-    if (!body) throw new Error(`The body of delivery ${id} is missing`);
-    const names = { source: stored(source), event: stored(event), senderEvent: stored(senderEvent) };
-    const texts = { ...names, dataPointer: stored(dataPointer) };
-    const delivery = { id, ...texts, contentType: stored(contentType), headers, trace, body, receivedAt };
-    return { job, target, attempt, deaths, ordered, delivery };
-  });
+/** Reads a job of `target` from its row. */
+export function claimedJob(target: string, row: Row): ClaimedJob {
+  const [job, attempt, deaths, ordered, id, source, event, dataPointer, contentType, ...rest] =
+    row as unknown as Columns;
+  const [headers, receivedAt, body, trace, senderEvent] = rest;
+  const names = { source: stored(source), event: stored(event), senderEvent: stored(senderEvent) };
+  const texts = { ...names, dataPointer: stored(dataPointer) };
+  const delivery = { id, ...texts, contentType: stored(contentType), headers, trace, body, receivedAt };
+  return { job, target, attempt, deaths, ordered, delivery };
 }
 
 /** Which jobs of a target may be claimed, and for how long. */
@@ -110,7 +88,7 @@ const headOf = (key: string) => `
  */
 const claimDue = (looked: string) => `
   sized AS (
-    SELECT due.seq AS job, row_number() OVER oldest AS nth, sum(${bodyLength('d')}) OVER oldest AS total, ${CLAIMED}
+    SELECT due.seq AS job, row_number() OVER oldest AS nth, sum(octet_length(d.body)) OVER oldest AS total, ${CLAIMED}
     FROM due, LATERAL (SELECT * FROM deliveries WHERE deliveries.seq = due.delivery OFFSET 0) AS d
     WINDOW oldest AS (ORDER BY due.due_at, due.seq ROWS UNBOUNDED PRECEDING)),
   claimed AS (
@@ -199,10 +177,7 @@ async function claimBy(
       return {
         isFull: isFull === true,
         waiting: Number(waiting),
-        jobs: await claimedJobs(
-          server,
-          jobs.map((row) => [target, row]),
-        ),
+        jobs: jobs.map((row) => claimedJob(target, row)),
       };
     } catch (error) {
       // Another process has claimed a job with the same order key meanwhile.

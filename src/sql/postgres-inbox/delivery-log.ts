@@ -7,7 +7,6 @@ import { storable, storableKey, stored } from '../postgres/text.ts';
 import { singleWrite } from '../postgres/write-queue.ts';
 import type { Row } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { bodyLength, bodyOf } from './bodies.ts';
 import { awaitEarlierWriters } from './inbox.ts';
 import { notAhead } from './server-clock.ts';
 import { KEEP_SUCCESSES } from './settle.ts';
@@ -58,9 +57,9 @@ export class PostgresDeliveryLog extends DatabaseDeliveryLog {
     super({
       exact: 'd.id = $1',
       range: 'SELECT id FROM deliveries WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3',
-      body: bodyOf('d'),
-      size: bodyLength('d'),
-      contains: `position(convert_to(CAST($9 AS text), 'UTF8') IN ${bodyOf('d')}) > 0`,
+      body: 'd.body',
+      size: 'octet_length(d.body)',
+      contains: `position(convert_to(CAST($9 AS text), 'UTF8') IN d.body) > 0`,
     });
     this.#server = server;
     this.#notifier = notifier;

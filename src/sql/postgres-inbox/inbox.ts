@@ -9,8 +9,7 @@ import { storable, storableKey, stored } from '../postgres/text.ts';
 import { singleWrite, writeQueue } from '../postgres/write-queue.ts';
 import { STATEMENT_TIMEOUT, type Statement } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { appendAll, type Bodies, type GivenDelivery } from './append.ts';
-import { emptySlots } from './bodies.ts';
+import { appendAll, type GivenDelivery } from './append.ts';
 import { claimJobs } from './claim.ts';
 import { postgresDeadLetters, postgresEnqueued, postgresMarks, postgresRelay } from './producers.ts';
 import { forgetKeys, pruneStep, SIZE } from './prune.ts';
@@ -95,10 +94,9 @@ export function postgresInbox(
   server: Server,
   notifier: Notifier,
   observer: DatabaseObserver,
-  bodies: Bodies,
 ): Inbox & AsyncDisposable {
   const appends = writeQueue<GivenDelivery, AppendedAndClaimed>(
-    (deliveries) => appendAll(server, deliveries, bodies),
+    (deliveries) => appendAll(server, deliveries),
     {
       concurrency: APPEND_CONCURRENCY,
       observer,
@@ -198,18 +196,13 @@ export function postgresInbox(
       return readBacklog({ open, dead, planned, receivedAt, runAt });
     },
 
-    prune: (rule) =>
-      singleWrite(observer, () =>
-        rule.kind === 'bodies'
-          ? emptySlots(server, { ...rule, opens: bodies === 'slots' })
-          : pruneStep(server, rule),
-      ),
+    prune: (rule) => singleWrite(observer, () => pruneStep(server, rule)),
 
     forgetKeys: (before, max) => singleWrite(observer, () => forgetKeys(server, before, max)),
 
-    marks: postgresMarks(server, notifier, observer, bodies),
-    enqueued: postgresEnqueued(server, notifier, observer, bodies),
-    relay: postgresRelay(server, notifier, observer, bodies),
+    marks: postgresMarks(server, notifier, observer),
+    enqueued: postgresEnqueued(server, notifier, observer),
+    relay: postgresRelay(server, notifier, observer),
     deadLetters: (until, interval) => postgresDeadLetters(server, until, interval),
 
     async clock() {

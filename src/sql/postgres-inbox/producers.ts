@@ -7,7 +7,7 @@ import { storable, stored } from '../postgres/text.ts';
 import { singleWrite } from '../postgres/write-queue.ts';
 import type { Row } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { appendAtMark, appendEnqueued, appendRelayed, type Bodies } from './append.ts';
+import { appendAtMark, appendEnqueued, appendRelayed } from './append.ts';
 import { SERVER_NOW } from './server-clock.ts';
 
 const OLDEST = { name: 'oldest-enqueued', text: OLDEST_ENQUEUED };
@@ -17,14 +17,13 @@ export function postgresEnqueued(
   server: Server,
   notifier: Notifier,
   observer: DatabaseObserver,
-  bodies: Bodies,
 ): EnqueuedDeliveries {
   return {
     async oldest() {
       return (await server.readAlone(OLDEST, [])).map(enqueued);
     },
     async take(taken) {
-      const results = await singleWrite(observer, () => appendEnqueued(server, taken, bodies));
+      const results = await singleWrite(observer, () => appendEnqueued(server, taken));
       if (results.some((result) => result === 'stored' || result === 'revived')) notifier.notify('work');
       return results;
     },
@@ -49,12 +48,7 @@ const MOVE_MARK = {
 const CLOCK = { name: 'clock', text: `SELECT ${SERVER_NOW}` };
 
 /** The marks in PostgreSQL. */
-export function postgresMarks(
-  server: Server,
-  notifier: Notifier,
-  observer: DatabaseObserver,
-  bodies: Bodies,
-): Marks {
+export function postgresMarks(server: Server, notifier: Notifier, observer: DatabaseObserver): Marks {
   return {
     async read(names) {
       const rows = await server.read(READ, [names.map((name) => storable(name))]);
@@ -65,7 +59,7 @@ export function postgresMarks(
       return (await singleWrite(observer, () => server.write(MOVE_MARK, values))).length > 0;
     },
     async append(move, delivery) {
-      const appended = await singleWrite(observer, () => appendAtMark(server, move, delivery, bodies));
+      const appended = await singleWrite(observer, () => appendAtMark(server, move, delivery));
       if (appended !== undefined && appended !== 'duplicate') notifier.notify('work');
       return appended;
     },
@@ -91,12 +85,7 @@ const MOVE_RELAY = {
 const END = { name: 'relay-end', text: 'DELETE FROM user_relay' };
 
 /** How far deliveries were made of users' events, in PostgreSQL. */
-export function postgresRelay(
-  server: Server,
-  notifier: Notifier,
-  observer: DatabaseObserver,
-  bodies: Bodies,
-): RelayStore {
+export function postgresRelay(server: Server, notifier: Notifier, observer: DatabaseObserver): RelayStore {
   return {
     async begin({ position, at }) {
       const [row] = await singleWrite(observer, () => server.write(BEGIN, [position, at, Date.now()]));
@@ -107,7 +96,7 @@ export function postgresRelay(
       if (deliveries.length === 0) {
         return (await singleWrite(observer, () => server.write(MOVE_RELAY, move))).length > 0;
       }
-      const moved = await singleWrite(observer, () => appendRelayed(server, move, deliveries, bodies));
+      const moved = await singleWrite(observer, () => appendRelayed(server, move, deliveries));
       if (moved) notifier.notify('work');
       return moved;
     },

@@ -1,9 +1,8 @@
-import { type PruneStep, type RemovalRule, rememberedFrom } from '../../inbox/prune.ts';
+import { type PruneRule, type PruneStep, rememberedFrom } from '../../inbox/prune.ts';
 import type { Statement } from '../postgres-pool/connection.ts';
 import { sqlState } from '../postgres-pool/faults.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { resize } from './append.ts';
-import { bodyLength, DELIVERY_BYTES } from './bodies.ts';
+import { DELIVERY_BYTES, resize } from './append.ts';
 import { REMOVE_ATTEMPTS } from './settle.ts';
 
 const FOREIGN_KEY_VIOLATION = '23503';
@@ -18,7 +17,7 @@ export const SIZE = { text: 'SELECT coalesce(sum(bytes), 0)::bigint FROM inbox_s
 interface RuleSql {
   readonly due: string;
   /** The rule whose cursor holds for it too: behind that nothing is left for it. */
-  readonly behind?: RemovalRule['kind'];
+  readonly behind?: PruneRule['kind'];
   readonly looked: string;
   readonly goes: string;
 }
@@ -31,7 +30,7 @@ const ENDED = `
     ORDER BY finished_at, seq LIMIT ${WINDOW})`;
 
 /** `$2` is `before`, `$3` what else the rule has, `$4` what `rememberedFrom` gives. */
-const RULES: Readonly<Record<RemovalRule['kind'], RuleSql>> = {
+const RULES: Readonly<Record<PruneRule['kind'], RuleSql>> = {
   ended: {
     due: '$3::bigint IS NULL',
     looked: ENDED,
@@ -75,7 +74,7 @@ const prune = ({ due, behind, looked, goes }: RuleSql, byTime: boolean) => `
   weighed AS MATERIALIZED (
     SELECT looked.*, row_number() OVER byAge AS nth, sum(body.bytes) OVER byAge AS total
     FROM looked, LATERAL (
-      SELECT ${bodyLength('deliveries')} AS bytes FROM deliveries WHERE seq = looked.delivery OFFSET 0) AS body
+      SELECT octet_length(body) AS bytes FROM deliveries WHERE seq = looked.delivery OFFSET 0) AS body
     WINDOW byAge AS (ORDER BY ${byTime ? 'at, seq' : 'seq'})),
   taken AS MATERIALIZED (SELECT * FROM weighed WHERE nth = 1 OR total <= ${MAX_BYTES}),
   old AS MATERIALIZED (
@@ -105,14 +104,14 @@ const prune = ({ due, behind, looked, goes }: RuleSql, byTime: boolean) => `
   SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM looked), (SELECT count(*) FROM taken)`;
 
 /** The statement of each rule. */
-export const PRUNE: Readonly<Record<RemovalRule['kind'], Statement>> = {
+export const PRUNE: Readonly<Record<PruneRule['kind'], Statement>> = {
   ended: { name: 'prune-ended', text: prune(RULES.ended, true) },
   excess: { name: 'prune-excess', text: prune(RULES.excess, true) },
   unhandled: { name: 'prune-unhandled', text: prune(RULES.unhandled, false) },
 };
 
 /** Takes a step of a rule. Rejects as `Server.write` does. */
-export async function pruneStep(server: Server, rule: RemovalRule): Promise<PruneStep> {
+export async function pruneStep(server: Server, rule: PruneRule): Promise<PruneStep> {
   const more = rule.kind === 'excess' ? rule.maxBytes : rule.kind === 'unhandled' ? rule.now : null;
   const step = async () => {
     const [row = []] = await server.write(PRUNE[rule.kind], [

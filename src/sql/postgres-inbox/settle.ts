@@ -4,8 +4,7 @@ import { HEAD_START } from '../inbox-sql.ts';
 import { storable } from '../postgres/text.ts';
 import type { Statement } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { bodyLength } from './bodies.ts';
-import { CLAIMED, claimedJobs } from './claim.ts';
+import { CLAIMED, claimedJob } from './claim.ts';
 import { timeOr } from './server-clock.ts';
 
 /** How an attempt ended. The job, its owner, its attempt and its deaths together are the fence. */
@@ -63,7 +62,7 @@ const NEXT = `
         attempts = jobs.attempts + 1, waits = false
       FROM first JOIN free ON free.seq = first.next
       WHERE jobs.seq = free.seq
-        AND (SELECT ${bodyLength('deliveries')} FROM deliveries WHERE deliveries.seq = jobs.delivery) <= first.max_bytes
+        AND (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = jobs.delivery) <= first.max_bytes
       RETURNING first.nth, jobs.seq, jobs.attempts, jobs.deaths, true AS ordered, jobs.delivery)`;
 
 /** A statement that settles jobs. It may record entries in their histories, and claim the next ones with their keys. */
@@ -113,12 +112,11 @@ export async function settleAll(
     ? server.write(claims ? FINISH : SETTLE, values)
     : server.write(claims ? FINISH_AND_RECORD : SETTLE_AND_RECORD, [...values, ...entries]));
   const recorded = new Set(rows.map(([nth]) => nth));
-  const claimed = rows.filter((row) => typeof row[1] === 'number');
-  const jobs = await claimedJobs(
-    server,
-    claimed.map(([nth, ...row]) => [settlements[Number(nth) - 1]?.job.target ?? '', row]),
+  const next = new Map(
+    rows
+      .filter((row) => typeof row[1] === 'number')
+      .map(([nth, ...row]) => [nth, claimedJob(settlements[Number(nth) - 1]?.job.target ?? '', row)]),
   );
-  const next = new Map(claimed.map(([nth], i) => [nth, jobs[i]]));
   return settlements.map((_, i) =>
     recorded.has(i + 1) ? { recorded: true, next: next.get(i + 1) } : { recorded: false },
   );

@@ -19,13 +19,13 @@ const INT8 = 20;
 /**
  * Session settings. `synchronous_commit` is `on`, so the server fsyncs a commit before it answers; the stronger
  * `remote_apply` stays. Sequential scans are off because every statement has an index, and without fresh statistics the
- * planner would scan a table that was empty a minute ago. `portico.bodies` tells triggers that we know of slots. What
- * a statement finds behind a lock has to be as new as the lock, hence the isolation.
+ * planner would scan a table that was empty a minute ago. What a statement finds
+ * behind a lock has to be as new as the lock, hence the isolation.
  */
 const SETTINGS = `
   SET statement_timeout = ${STATEMENT_TIMEOUT}; SET lock_timeout = ${LOCK_TIMEOUT};
   SET idle_in_transaction_session_timeout = ${STATEMENT_TIMEOUT}; SET client_min_messages = warning;
-  SET enable_seqscan = off; SET jit = off; SET portico.bodies = 'slots';
+  SET enable_seqscan = off; SET jit = off;
   SET default_transaction_isolation = 'read committed';
   SELECT set_config('synchronous_commit', 'on', false)
   WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`;

@@ -55,7 +55,7 @@ export async function openPostgres(url: string, options: OpenOptions): Promise<D
       notifier.notify('users');
     },
   });
-  const inbox = postgresInbox(server, notifier, observer, options.partitions ? 'slots' : 'rows');
+  const inbox = postgresInbox(server, notifier, observer);
   return {
     users,
     userFeed,

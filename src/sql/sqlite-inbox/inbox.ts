@@ -174,8 +174,6 @@ export function sqliteInbox(
     },
 
     async prune(rule) {
-      // A file has no slots.
-      if (rule.kind === 'bodies') return { removed: 0, looked: 0, isLast: true };
       const [row = []] = await background.write('prune', ...pruneValues(rule));
       const [removed = 0, looked = 0, isLast = 1] = row.map(Number);
       return { removed, looked, isLast: isLast === 1 };

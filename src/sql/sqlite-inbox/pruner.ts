@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { type RemovalRule, rememberedFrom } from '../../inbox/prune.ts';
+import { type PruneRule, rememberedFrom } from '../../inbox/prune.ts';
 import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../inbox-sql.ts';
 import { HIGHEST } from '../sqlite-writer/write-statements.ts';
 import { REMOVE_ATTEMPTS } from './attempt-statements.ts';
@@ -54,7 +54,7 @@ interface Jobs {
 }
 
 /** The values of the write `prune` for a rule. */
-export function pruneValues(rule: RemovalRule): readonly SQLInputValue[] {
+export function pruneValues(rule: PruneRule): readonly SQLInputValue[] {
   const limit = rule.kind === 'excess' ? rule.maxBytes : rule.kind === 'unhandled' ? rule.now : 0;
   return [rule.kind, rule.before, limit, rememberedFrom(rule)];
 }
@@ -73,7 +73,7 @@ export function createPruner(
     (prepared.get(name)?.all(...values) ?? []) as unknown as readonly Entry[];
 
   /** The next entries of a rule, and whether they are the last ones. */
-  function next(kind: RemovalRule['kind'], before: number, now: number): readonly Entry[] {
+  function next(kind: PruneRule['kind'], before: number, now: number): readonly Entry[] {
     const { at, seq } = row<Entry>('cursor', kind) ?? { at: 0, seq: 0 };
     if (kind !== 'unhandled') {
       if (at < before)
@@ -88,7 +88,7 @@ export function createPruner(
     return young === -1 ? entries : entries.slice(0, young);
   }
 
-  function isRemovable(kind: RemovalRule['kind'], before: number, { at, delivery }: Entry): boolean {
+  function isRemovable(kind: PruneRule['kind'], before: number, { at, delivery }: Entry): boolean {
     const has = row<Jobs>('jobs', delivery);
     if (has === undefined || has.open > 0) return false;
     if (kind === 'unhandled') return has.jobs === 0 && at < before;
@@ -96,7 +96,7 @@ export function createPruner(
   }
 
   return ([kind, before, limit, remember = null]) => {
-    const rule = String(kind) as RemovalRule['kind'];
+    const rule = String(kind) as PruneRule['kind'];
     const edge = Number(before);
     let excess = Number.POSITIVE_INFINITY;
     if (rule === 'excess') excess = (row<{ size: number }>('size')?.size ?? 0) - Number(limit);

@@ -1,5 +1,4 @@
 import type pg from 'pg';
-import type { Layout } from './layouts.ts';
 
 /** Settings of a server that is filled: what is stored in bulk goes into no log, and no vacuum runs beside the measuring. */
 export const BULK_SETTINGS = {
@@ -34,39 +33,37 @@ const PARTS = `
     CASE contype WHEN 'f' THEN 2 ELSE 1 END
   FROM pg_constraint WHERE conrelid IN ('deliveries'::regclass, 'jobs'::regclass) AND contype IN ('p', 'u', 'f')
   UNION ALL
-  SELECT format('DROP INDEX %s', indexrelid::regclass), replace(pg_get_indexdef(indexrelid), ' ON ONLY ', ' ON '), 1 FROM pg_index
+  SELECT format('DROP INDEX %s', indexrelid::regclass), pg_get_indexdef(indexrelid), 1 FROM pg_index
   WHERE indrelid IN ('deliveries'::regclass, 'jobs'::regclass)
     AND indexrelid NOT IN (SELECT conindid FROM pg_constraint WHERE conindid IS NOT NULL)
   ORDER BY 3`;
 
 /** Fills the empty inbox of a database in one go. Resolves once it is vacuumed and on the disk. */
-export async function fill(client: pg.Client, layout: Layout, extent: Extent): Promise<void> {
+export async function fill(client: pg.Client, extent: Extent): Promise<void> {
   const { rows, body, since, days, openEvery } = extent;
   const parts = (await client.query<string[]>({ text: PARTS, rowMode: 'array' })).rows;
-  const bodyOf = `decode(repeat(md5(n::text), ${body / 16}), 'hex')`;
   const source = `
     SELECT n, ${since} + n * ${days * DAY}::bigint / ${rows} AS at FROM generate_series(1, ${rows}) AS n`;
   await client.query('BEGIN; SET LOCAL session_replication_role = replica; TRUNCATE deliveries, jobs');
   for (const [drop = ''] of parts.toReversed()) await client.query(drop);
   await client.query(`
-    INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, received_at, dedup_key, ${layout.filled(bodyOf).columns})
+    INSERT INTO deliveries (seq, id, source, event, data_pointer, content_type, received_at, dedup_key, body)
     OVERRIDING SYSTEM VALUE
     SELECT n, lpad(n::text, 20, '0') || left(md5(n::text), 16), 'source', 'event', '/data', 'application/json', at,
-      md5(n::text), ${layout.filled(bodyOf).values}
+      md5(n::text), decode(repeat(md5(n::text), ${body / 16}), 'hex')
     FROM (${source}) AS each`);
-  for (const text of layout.fillBodies(source, bodyOf)) await client.query(text);
   await client.query(`
-    INSERT INTO jobs (seq, delivery, target, status, attempts, due_at, finished_at, duration, ended_by${layout.job ? `, ${layout.job.column}` : ''})
+    INSERT INTO jobs (seq, delivery, target, status, attempts, due_at, finished_at, duration, ended_by)
     OVERRIDING SYSTEM VALUE
     SELECT n, n, 't', CASE n % ${openEvery} WHEN 0 THEN 'open' WHEN 1 THEN 'dead' ELSE 'done' END,
       CASE n % ${openEvery} WHEN 0 THEN 0 ELSE 1 END, at, CASE WHEN n % ${openEvery} > 0 THEN at + 50 END,
-      CASE WHEN n % ${openEvery} > 1 THEN 5 END, CASE WHEN n % ${openEvery} > 1 THEN 'process' END${layout.job ? `, ${layout.job.value}` : ''}
+      CASE WHEN n % ${openEvery} > 1 THEN 5 END, CASE WHEN n % ${openEvery} > 1 THEN 'process' END
     FROM (${source}) AS each`);
   for (const [, make = ''] of parts) await client.query(make);
   await client.query(`
     INSERT INTO inbox_size VALUES (0, ${rows} * ${body + 500}::bigint);
     SELECT setval(pg_get_serial_sequence('deliveries', 'seq'), ${rows}), setval(pg_get_serial_sequence('jobs', 'seq'), ${rows});
     COMMIT`);
-  await client.query(`VACUUM (ANALYZE) deliveries, jobs${layout.bodies ? ', delivery_bodies' : ''}`);
+  await client.query('VACUUM (ANALYZE) deliveries, jobs');
   await client.query('CHECKPOINT');
 }

@@ -1,2 +1,0 @@
--- Only PostgreSQL keeps bodies in slots: a file has no partitions.
-SELECT 1;

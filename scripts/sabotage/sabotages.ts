@@ -30,6 +30,22 @@ export const SABOTAGES: readonly Sabotage[] = [
     test: 'test/faults/lost-file.test.ts',
   },
   {
+    promise: 'A migration that fails leaves the database as it was',
+    change: 'each migration is a commit of its own',
+    file: 'src/sql/postgres/migrate.ts',
+    from: "if (indexes.length > 0) await command('COMMIT');",
+    to: "await command('COMMIT; BEGIN'); if (indexes.length > 0) await command('COMMIT');",
+    test: 'test/database/migrations.test.ts',
+  },
+  {
+    promise: 'Of processes that start together one runs each migration',
+    change: 'no lock is taken',
+    file: 'src/sql/postgres/migrate.ts',
+    from: '  await takeLock(connection);',
+    to: '',
+    test: 'test/database/migrations.test.ts',
+  },
+  {
     promise: 'A failed write fails alone in its batch',
     change: 'a failed write rolls back its batch',
     file: 'src/sql/sqlite-writer/batch.ts',

@@ -7,7 +7,15 @@ import { DatabaseOpenError } from '../core/errors.ts';
  */
 export const MOVING = 'moving-from-';
 
-/** The names of the migration files in an engine's folder, in order. */
+/** What a migration runner applies. */
+export interface MigrationOptions {
+  /** The folder of the files; default that of the engine. */
+  readonly folder?: URL | undefined;
+  /** Whether a database with an unfinished move is refused; default `refused`. */
+  readonly moving?: 'refused' | 'expected' | undefined;
+}
+
+/** The names of the migration files in a folder, in order. */
 export function migrationFiles(folder: URL): readonly string[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
@@ -26,7 +34,7 @@ export function readMigration(folder: URL, name: string): string {
 export function pendingFiles(
   files: readonly string[],
   applied: readonly string[],
-  moving: 'refused' | 'expected' = 'refused',
+  moving: MigrationOptions['moving'] = 'refused',
 ): readonly string[] {
   const isMove = (name: string) => name.startsWith(MOVING);
   if (moving === 'refused' && applied.some(isMove)) {

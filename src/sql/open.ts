@@ -86,20 +86,23 @@ export function addWalGauge(metrics: Metrics, { walBytes }: Pick<Database, 'walB
   metrics.gauge('database.wal.size', { unit: 'bytes', description }, walBytes);
 }
 
-/** Brings the schema of a database up to date; resolves to the applied migrations. Fails with DatabaseOpenError. */
-export async function migrateDatabase(url: string): Promise<readonly string[]> {
+/**
+ * Brings the schema of a database up to date, by the migrations of its engine or those of `folder`; resolves to the
+ * applied migrations. Fails with DatabaseOpenError.
+ */
+export async function migrateDatabase(url: string, folder?: URL): Promise<readonly string[]> {
   const { engine, place } = databaseAt(url);
-  if (engine === 'sqlite') return opening(place, () => migrateFile(place));
+  if (engine === 'sqlite') return opening(place, () => migrateFile(place, folder));
   const [{ onFirst }, { migrate }] = await postgres();
-  return onFirst(place, (connection) => migrate(connection));
+  return onFirst(place, (connection) => migrate(connection, { folder }));
 }
 
 /** The migrations that were not applied yet; changes nothing. Fails with DatabaseOpenError. */
-export async function pendingMigrations(url: string): Promise<readonly string[]> {
+export async function pendingMigrations(url: string, folder?: URL): Promise<readonly string[]> {
   const { engine, place } = databaseAt(url);
-  if (engine === 'sqlite') return opening(place, () => pendingInFile(place));
+  if (engine === 'sqlite') return opening(place, () => pendingInFile(place, folder));
   const [{ onFirst }, { pendingMigrations }] = await postgres();
-  return onFirst(place, (connection) => pendingMigrations(connection));
+  return onFirst(place, (connection) => pendingMigrations(connection, { folder }));
 }
 
 /** Imported on demand, so that only users of PostgreSQL load its driver. */

@@ -130,7 +130,7 @@ const UNMARK = `DELETE FROM migrations WHERE starts_with(name, '${MOVING}')`;
 /** Opens a database as the target of a move, locked against other moves. */
 export function openPostgresTarget(url: string): Promise<MoveTarget> {
   return openEnd(url, 'target', async (connection) => {
-    await migrate(connection, 'expected');
+    await migrate(connection, { moving: 'expected' });
     // The server may still be executing the last batch of a killed move.
     await connection.run(
       { text: `SELECT pg_advisory_lock(${LOCK} + 'migrations'::regclass::oid::bigint)` },

@@ -110,7 +110,7 @@ const CHECKPOINT_INTERVAL = 8;
 export function openSqliteTarget(file: string): MoveTarget {
   return openEnd(file, 'target', (db) => {
     rewriteWal(db);
-    migrate(db, 'expected');
+    migrate(db, { moving: 'expected' });
     return targetOn(db);
   });
 }

@@ -1,23 +1,27 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PACKAGE_ROOT } from '../../core/package-root.ts';
-import { migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
+import { type MigrationOptions, migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
 import type { Connection } from '../postgres-pool/connection.ts';
 import { sqlState } from '../postgres-pool/faults.ts';
 
 const FOLDER = new URL('src/sql/postgres/migrations/', PACKAGE_ROOT);
+
 /**
- * Applies the pending files of `migrations/` in order, under a lock and in one transaction, so that a failure changes
- * nothing. Only an index on a table that was there before is built first, while others write: what came before it is then
- * committed. Resolves to the applied files. Throws DatabaseOpenError for a database that a newer version has migrated, or
+ * Applies the pending files in order, under a lock and in one transaction, so that a failure changes nothing. Only an
+ * index on a table that was there before is built first, while others write: what came before it is then committed.
+ * Resolves to the applied files. Throws DatabaseOpenError for a database that a newer version has migrated, or
  * with an unfinished move unless `moving` is `expected`.
  */
-export async function migrate(connection: Connection, moving?: 'expected'): Promise<readonly string[]> {
+export async function migrate(
+  connection: Connection,
+  options: MigrationOptions = {},
+): Promise<readonly string[]> {
   // Most starts find nothing to do and need no lock.
-  if ((await pendingMigrations(connection, moving)).length === 0) return [];
+  if ((await pendingMigrations(connection, options)).length === 0) return [];
   return withMigrationLock(connection, async () => {
-    const pending = await pendingMigrations(connection, moving);
+    const pending = await pendingMigrations(connection, options);
     try {
-      await applyFiles(connection, pending);
+      await applyFiles(connection, pending, options.folder);
       return pending;
     } catch (error) {
       if (!connection.lost) await connection.run({ text: 'ROLLBACK' }, undefined);
@@ -26,13 +30,13 @@ export async function migrate(connection: Connection, moving?: 'expected'): Prom
   });
 }
 
-async function applyFiles(connection: Connection, names: readonly string[]): Promise<void> {
+async function applyFiles(connection: Connection, names: readonly string[], folder = FOLDER): Promise<void> {
   const command = (text: string) => connection.run({ text }, undefined);
   const tables = await tablesOf(connection);
   await command('BEGIN');
   await command('CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)');
   for (const name of names) {
-    const sql = readMigration(FOLDER, name);
+    const sql = readMigration(folder, name);
     // In a database without any migration everything is new.
     const indexes = tables.has('migrations') ? indexesOf(sql).filter(({ table }) => tables.has(table)) : [];
     if (indexes.length > 0) await command('COMMIT');
@@ -54,9 +58,9 @@ async function tablesOf(connection: Connection): Promise<ReadonlySet<string>> {
 /** The files that were not applied yet; changes nothing. Throws as `migrate` does. */
 export async function pendingMigrations(
   connection: Connection,
-  moving?: 'expected',
+  { folder = FOLDER, moving }: MigrationOptions = {},
 ): Promise<readonly string[]> {
-  const files = migrationFiles(FOLDER);
+  const files = migrationFiles(folder);
   const [exists] = await connection.run({ text: `SELECT to_regclass('migrations') IS NOT NULL` }, []);
   if (exists?.[0] !== true) return files;
   const rows = await connection.run({ text: 'SELECT name FROM migrations' }, []);

@@ -4,18 +4,21 @@ import type { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { DatabaseOpenError } from '../../core/errors.ts';
 import { PACKAGE_ROOT } from '../../core/package-root.ts';
-import { migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
+import { type MigrationOptions, migrationFiles, pendingFiles, readMigration } from '../migration-files.ts';
 import { serviceFiles } from './service-lock.ts';
 
 const FOLDER = new URL('src/sql/sqlite/migrations/', PACKAGE_ROOT);
 
 /**
- * Applies the pending files of `migrations/` in order, in one transaction under the write lock, so that processes that
- * start together are serialised and a failure changes nothing. Returns the applied files. Throws DatabaseOpenError for a
- * database that a newer version has migrated, or with an unfinished move unless `moving` is `expected`.
+ * Applies the pending files in order, in one transaction under the write lock, so that processes that start together are
+ * serialised and a failure changes nothing. Returns the applied files. Throws DatabaseOpenError for a database that a
+ * newer version has migrated, or with an unfinished move unless `moving` is `expected`.
  */
-export function migrate(db: DatabaseSync, moving?: 'expected'): readonly string[] {
-  const files = migrationFiles(FOLDER);
+export function migrate(
+  db: DatabaseSync,
+  { folder = FOLDER, moving }: MigrationOptions = {},
+): readonly string[] {
+  const files = migrationFiles(folder);
   db.exec('BEGIN IMMEDIATE');
   try {
     db.exec(
@@ -24,7 +27,7 @@ export function migrate(db: DatabaseSync, moving?: 'expected'): readonly string[
     const pending = pendingFiles(files, appliedTo(db), moving);
     const record = db.prepare('INSERT INTO migrations (name, applied_at) VALUES (?, ?)');
     for (const name of pending) {
-      db.exec(readMigration(FOLDER, name));
+      db.exec(readMigration(folder, name));
       record.run(name, Date.now());
     }
     db.exec('COMMIT');
@@ -36,8 +39,8 @@ export function migrate(db: DatabaseSync, moving?: 'expected'): readonly string[
 }
 
 /** The files that were not applied yet; changes nothing. Throws as `migrate` does. */
-export function pendingMigrations(db: DatabaseSync): readonly string[] {
-  return pendingFiles(migrationFiles(FOLDER), appliedTo(db));
+export function pendingMigrations(db: DatabaseSync, folder = FOLDER): readonly string[] {
+  return pendingFiles(migrationFiles(folder), appliedTo(db));
 }
 
 /** The migrations that were applied to a database. */

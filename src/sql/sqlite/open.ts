@@ -121,15 +121,15 @@ export function openSqlite(file: string, options: OpenOptions = {}): Database {
 }
 
 /** Migrates a file; returns the applied migrations. */
-export function migrateFile(file: string): readonly string[] {
+export function migrateFile(file: string, folder?: URL): readonly string[] {
   using db = openWriteConnection(file);
   rewriteWal(db);
-  return migrate(db);
+  return migrate(db, { folder });
 }
 
 /** The migrations that a file lacks; does not create the file. */
-export function pendingInFile(file: string): readonly string[] {
+export function pendingInFile(file: string, folder?: URL): readonly string[] {
   const exists = file.startsWith('file:') || existsSync(file);
   using db = exists ? openReadConnection(file) : new DatabaseSync(':memory:');
-  return pendingMigrations(db);
+  return pendingMigrations(db, folder);
 }

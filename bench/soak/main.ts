@@ -33,7 +33,7 @@ async function main(): Promise<number> {
     if (!LOOPBACK.test(new URL(values.url).hostname))
       return say('--url: only a database of this machine\n', 2);
     const [first] = await pendingMigrations(values.url);
-    if (first !== '001-users.sql') return say('--url: the database is not empty\n', 2);
+    if (first !== '001-schema.sql') return say('--url: the database is not empty\n', 2);
   }
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());

@@ -8,7 +8,7 @@ import { readNewUser, userProblem } from './user.ts';
 export interface ImportPosition {
   /** The line up to which it was stored; 0 for a new one. */
   readonly line: number;
-  /** A digest of what stood up to there; undefined for a new one, and where the line was recorded without it. */
+  /** A digest of what stood up to there; undefined for a new one. */
   readonly digest: string | undefined;
 }
 
@@ -21,17 +21,6 @@ export interface ImportMark {
   readonly to: number;
   /** A digest of what stands up to `to`. */
   readonly digest: string;
-}
-
-/** What is stored of a mark's digest. A process of an earlier version moves the line alone, so it names its line. */
-export function writtenDigest({ to, digest }: ImportMark): string {
-  return `${to}:${digest}`;
-}
-
-/** The position that a database has recorded. */
-export function recordedPosition(line: number, written: string | null): ImportPosition {
-  const [at, digest] = (written ?? '').split(':', 2);
-  return { line, digest: Number(at) === line ? digest : undefined };
 }
 
 /**

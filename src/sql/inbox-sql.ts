@@ -179,7 +179,7 @@ export const OLDEST_ENQUEUED = `
   WHERE bytes_before < ${BYTES} ORDER BY seq`;
 
 /** Longer keys are stored as a digest, because an index entry takes only a few kilobytes; in characters. */
-export const MAX_KEY = 200;
+const MAX_KEY = 200;
 const DIGEST = 'sha256:';
 
 /** A text of any length as an indexable key: equal keys for equal texts only. */

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import pg from 'pg';
 import type { ClaimedJob } from '../../src/inbox/delivery.ts';
+import { openDatabase } from '../../src/sql/open.ts';
 import { claim, ids, LATER, LEASE_END } from '../support/claim-jobs.ts';
-import { engines } from '../support/databases.ts';
+import { engines, postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
 
 for (const [engine, open] of Object.entries(engines)) {
@@ -83,3 +85,22 @@ for (const [engine, open] of Object.entries(engines)) {
     });
   });
 }
+
+test('a job that a person ends in PostgreSQL lets the next one of its key begin', {
+  skip: withoutPostgres ?? false,
+}, async () => {
+  const url = await postgresUrl();
+  await using database = await openDatabase(url);
+  const { inbox } = database;
+  const jobs = [{ target: 't', orderKey: 'k' }];
+  for (let i = 0; i < 2; i++) await inbox.append(newDelivery({ jobs }));
+  const [head] = await claim(inbox);
+  assert.ok(head);
+  assert.deepEqual(await claim(inbox), []);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(`UPDATE jobs SET status = 'done', owner = NULL WHERE seq = $1`, [head.job]);
+  await client.end();
+  const [next, ...others] = await claim(inbox);
+  assert.deepEqual([next?.job, others.length], [head.job + 1, 0]);
+});

@@ -73,13 +73,16 @@ describe('moves that are refused', { skip: withoutPostgres ?? false }, () => {
       using db = new DatabaseSync(file);
       db.exec(sql);
     };
-    change(`UPDATE migrations SET name = '999-later.sql' WHERE name = '002-inbox.sql'`);
+    change(`UPDATE migrations SET name = '999-later.sql' WHERE name = '001-schema.sql'`);
     await assert.rejects(move(url, to), /newer version \(999-later\.sql\)/);
     change(`DELETE FROM migrations WHERE name = '999-later.sql'`);
-    await assert.rejects(move(url, to), /not up to date \(002-inbox\.sql.*Run "portico migrate" on it first/);
+    await assert.rejects(
+      move(url, to),
+      /not up to date \(001-schema\.sql\)\. Run "portico migrate" on it first/,
+    );
     await migrateDatabase(to);
     await assert.rejects(move(to, to), refused(/source itself/));
-    await assert.rejects(move(await server.createDatabase(), to), /not up to date \(001-users\.sql/);
+    await assert.rejects(move(await server.createDatabase(), to), /not up to date \(001-schema\.sql/);
     await assert.rejects(move(url, url), /in use|not up to date/);
   });
 });

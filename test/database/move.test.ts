@@ -8,10 +8,13 @@ import { movedTables } from '../../src/sql/move/tables.ts';
 import { migrateDatabase, openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { move, refused } from '../support/move.ts';
+import { NOW, newDelivery } from '../support/new-delivery.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { makeRandomRows, rowsOf } from '../support/random-rows.ts';
 import { settleAll, storeDeliveries } from '../support/stored-deliveries.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
+
+const FAR = NOW + 1_000_000;
 
 /** Gives two users each other's name. */
 const SWAP = `UPDATE users SET name = CASE id WHEN 1 THEN (SELECT name FROM users WHERE id = 7)
@@ -284,5 +287,39 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     const left = ['jobs.owner', 'jobs.claimed_at', 'jobs.waits'];
     assert.deepEqual(inSqlite.sort(), [...moved, ...left].sort());
     assert.deepEqual(inPostgres.flat().map(String).sort(), [...moved, ...left].sort());
+  });
+
+  test('open jobs with order keys go on in order in the target, there and back', async () => {
+    await using folder = await temporaryFolder();
+    const [first, between, last] = [
+      `sqlite:${join(folder.path, 'first.db')}`,
+      await server.createDatabase(),
+      `sqlite:${join(folder.path, 'last.db')}`,
+    ];
+    const jobs = [{ target: 't', orderKey: 'k' }];
+    const sent = Array.from({ length: 6 }, () => newDelivery({ jobs }));
+    {
+      await using database = await openDatabase(first);
+      for (const each of sent) await database.inbox.append(each);
+    }
+    await move(first, between);
+    {
+      await using database = await openDatabase(between);
+      const [head, ...others] = await database.inbox.claim('t', 10, 'me', 5_000, { now: FAR });
+      assert.ok(head && others.length === 0);
+      assert.ok(await database.inbox.settle(head, 'me', { kind: 'done' }, FAR));
+    }
+    await move(between, last);
+    await using database = await openDatabase(last);
+    const [, ...left] = sent.map(({ id }) => id);
+    const order: string[] = [];
+    for (;;) {
+      const [job, ...others] = await database.inbox.claim('t', 10, 'me', 5_000, { now: FAR });
+      if (job === undefined) break;
+      assert.equal(others.length, 0, 'one of a key at a time');
+      assert.ok(await database.inbox.settle(job, 'me', { kind: 'done' }, FAR));
+      order.push(job.delivery.id);
+    }
+    assert.deepEqual(order, left);
   });
 });

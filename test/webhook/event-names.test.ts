@@ -196,7 +196,7 @@ for (const [engine, url] of Object.entries(engineUrls)) {
       assert.equal(hooks.logged('commit notification processed').length, 1);
       assert.deepEqual(await targetsOf(hooks, before[0] ?? ''), ['handler:new_commit done']);
     }
-    // Such as an earlier version has stored: without the sender's own name.
+    // Without the sender's own name of the event, which only its headers tell.
     const old = newDelivery({
       source: 'github',
       event: 'new_commit',

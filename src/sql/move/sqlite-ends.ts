@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { DatabaseOpenError } from '../../core/errors.ts';
-import { MAX_KEY, storedKey } from '../inbox-sql.ts';
 import { MOVING, requireNothingPending } from '../migration-files.ts';
 import { isBusy } from '../sqlite/busy.ts';
 import { openExclusiveConnection } from '../sqlite/connection.ts';
@@ -10,7 +9,6 @@ import { ADD_ZONES, COUNT_TAIL } from '../sqlite-inbox/delivery-zones.ts';
 import { rewriteWal } from '../sqlite-writer/checkpointer.ts';
 import {
   BATCH,
-  type Column,
   inUse,
   type MovedRow,
   type MovedTable,
@@ -77,18 +75,12 @@ function readBatch(db: DatabaseSync, { name, key, columns }: MovedTable, after: 
   const batch: MovedRow[] = [];
   let bytes = 0;
   for (const row of statement.iterate(after) as Iterable<unknown>) {
-    const values = (row as readonly Value[]).map((value, i) => moved(value, columns[i]));
+    const values = row as readonly Value[];
     batch.push(values);
     bytes += values.reduce<number>((sum, value) => sum + sizeOf(value), ROW_BYTES);
     if (bytes >= BATCH.bytes || batch.length === BATCH.rows) break;
   }
   return batch;
-}
-
-/** Older versions stored long keys in full; they are moved as digests. */
-function moved(value: Value, column: Column | undefined): Value {
-  const isLong = column?.kind === 'key' && typeof value === 'string' && value.length > MAX_KEY;
-  return isLong ? storedKey(value) : value;
 }
 
 function sizeOf(value: Value): number {

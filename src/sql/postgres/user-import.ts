@@ -1,10 +1,5 @@
 import { earlier, firstDuplicate, IMPORT_KEPT } from '../../relations/import.ts';
-import {
-  type ImportMark,
-  type ImportPosition,
-  recordedPosition,
-  writtenDigest,
-} from '../../relations/import-position.ts';
+import type { ImportMark, ImportPosition } from '../../relations/import-position.ts';
 import { importInProgress } from '../../relations/import-readers.ts';
 import type { NewUser } from '../../relations/user.ts';
 import type { WholeImport } from '../../relations/user-stores.ts';
@@ -67,7 +62,7 @@ export class PostgresUserImport {
       [BEGIN_IMPORT, [storedKey(key), now]],
     ]);
     const [line = 0, digest = null] = row ?? [];
-    return recordedPosition(Number(line), digest === null ? null : String(digest));
+    return { line: Number(line), digest: digest === null ? undefined : String(digest) };
   }
 
   /** Runs statements in one transaction; resolves to the rows of the last one. */
@@ -90,7 +85,7 @@ export class PostgresUserImport {
 
 function movedBy(mark: ImportMark | undefined): Steps {
   if (mark === undefined) return [];
-  return [[MOVE_IMPORT, [storedKey(mark.key), mark.from, mark.to, Date.now(), writtenDigest(mark)]]];
+  return [[MOVE_IMPORT, [storedKey(mark.key), mark.from, mark.to, Date.now(), mark.digest]]];
 }
 
 function constraintOf(error: unknown): unknown {

@@ -1,11 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { earlier, firstDuplicate, IMPORT_KEPT } from '../../relations/import.ts';
-import {
-  type ImportMark,
-  type ImportPosition,
-  recordedPosition,
-  writtenDigest,
-} from '../../relations/import-position.ts';
+import type { ImportMark, ImportPosition } from '../../relations/import-position.ts';
 import { importInProgress } from '../../relations/import-readers.ts';
 import type { NewUser } from '../../relations/user.ts';
 import type { WholeImport } from '../../relations/user-stores.ts';
@@ -59,7 +54,7 @@ export class SqliteUserImport {
     ]);
     const statement = reads.prepare('SELECT line, digest FROM imports WHERE key = ?');
     const row = readRow<{ line: number; digest: string | null }>(statement, storedKey(key));
-    return recordedPosition(row?.line ?? 0, row?.digest ?? null);
+    return { line: row?.line ?? 0, digest: row?.digest ?? undefined };
   }
 
   /** Writes users in one commit; resolves to the rows of each. */
@@ -71,7 +66,7 @@ export class SqliteUserImport {
     const version = Date.now();
     const steps: Step[] = users.map(({ name, email }) => ({ statement, values: [name, email, version] }));
     if (mark === undefined) return this.#inTurn(steps);
-    const values = [storedKey(mark.key), mark.from, mark.to, version, writtenDigest(mark)];
+    const values = [storedKey(mark.key), mark.from, mark.to, version, mark.digest];
     const [, ...rows] = await this.#inTurn([{ statement: 'moveImport', values }, ...steps]);
     return rows;
   }

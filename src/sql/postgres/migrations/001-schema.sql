@@ -1,0 +1,338 @@
+-- Times are in milliseconds since 1970 unless a comment says otherwise. Numbers of rows stay below 2^53, as numbers in
+-- JSON must. Tables whose rows are removed all the time are vacuumed after a fiftieth of them, not after a fifth: of a
+-- large table that would be days of space that nothing can use.
+
+-- Users.
+
+-- An identity, so that the id of a deleted user is never used again.
+CREATE TABLE users (
+  id BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
+  name TEXT NOT NULL,
+  email TEXT NOT NULL,
+  -- When the user was last changed, or one more than before if the clock says less.
+  version BIGINT NOT NULL DEFAULT (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+);
+
+CREATE FUNCTION raise_user_version() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  NEW.version := greatest(OLD.version + 1, (extract(epoch FROM clock_timestamp()) * 1000)::bigint);
+  RETURN NEW;
+END $$;
+CREATE TRIGGER users_version BEFORE UPDATE ON users FOR EACH ROW EXECUTE FUNCTION raise_user_version();
+
+-- Counts changes of users, in parts so that concurrent writes seldom wait for each other. The sum grows with every commit
+-- that changes users, whoever writes, so it identifies a state of all users.
+CREATE TABLE user_changes (
+  part INTEGER PRIMARY KEY,
+  n BIGINT NOT NULL,
+  changed_at BIGINT NOT NULL
+) WITH (fillfactor = 50);
+INSERT INTO user_changes (part, n, changed_at) SELECT part, 0, 0 FROM generate_series(0, 63) AS part;
+
+-- Changes of users, whoever makes them. Sequences do not follow the order of commits, so `seq` only orders events that
+-- became visible together; the first reader gives them their `position` under the lock of `user_feed`. The newest event
+-- is never removed: a reader resumes at the last event that it has seen, and `at` tells that event from another one of
+-- the same number, such as in an older copy.
+CREATE TABLE user_events (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991),
+  position BIGINT,
+  -- created, updated or deleted; start for the first event, which is about no user.
+  type TEXT NOT NULL,
+  -- The version that the user got, or the time of the deletion.
+  at BIGINT NOT NULL,
+  -- The user after the change, or as it was when it was deleted.
+  user_id BIGINT NOT NULL,
+  name TEXT NOT NULL,
+  email TEXT NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.1);
+CREATE UNIQUE INDEX user_events_position ON user_events (position) WHERE position IS NOT NULL;
+CREATE INDEX user_events_waiting ON user_events (seq) WHERE position IS NULL;
+INSERT INTO user_events (position, type, at, user_id, name, email)
+VALUES (1, 'start', (extract(epoch FROM clock_timestamp()) * 1000)::bigint, 0, '', '');
+
+-- One row: the highest position. Whoever gives positions or removes events holds its lock.
+CREATE TABLE user_feed (
+  last BIGINT NOT NULL
+) WITH (fillfactor = 10);
+INSERT INTO user_feed (last) VALUES (1);
+
+-- Counts a change and stores its events. The changed rows are locked by now, so `seq` orders the events of each user.
+-- After TRUNCATE the events start again, and readers find that theirs is gone.
+CREATE FUNCTION count_user_change() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  moment BIGINT := (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
+BEGIN
+  IF TG_OP = 'TRUNCATE' THEN
+    DELETE FROM user_events;
+    INSERT INTO user_events (type, at, user_id, name, email) VALUES ('start', moment, 0, '', '');
+  ELSIF TG_OP = 'DELETE' THEN
+    INSERT INTO user_events (type, at, user_id, name, email)
+    SELECT 'deleted', moment, id, name, email FROM changed ORDER BY id;
+  ELSE
+    INSERT INTO user_events (type, at, user_id, name, email)
+    SELECT CASE TG_OP WHEN 'INSERT' THEN 'created' ELSE 'updated' END, version, id, name, email
+    FROM changed ORDER BY id;
+  END IF;
+  -- A statement that changes no row counts for nothing: health checks run one.
+  IF NOT FOUND THEN RETURN NULL; END IF;
+  UPDATE user_changes SET n = n + 1, changed_at = moment WHERE part = pg_backend_pid() % 64;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER users_inserted AFTER INSERT ON users REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_user_change();
+CREATE TRIGGER users_updated AFTER UPDATE ON users REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_user_change();
+CREATE TRIGGER users_removed AFTER DELETE ON users REFERENCING OLD TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_user_change();
+CREATE TRIGGER users_truncated AFTER TRUNCATE ON users
+  FOR EACH STATEMENT EXECUTE FUNCTION count_user_change();
+
+-- The event up to which changes of users became deliveries: one row, or none if no forward address wants them. Retention
+-- keeps the events above it while `moved_at` is recent.
+CREATE TABLE user_relay (
+  id SMALLINT PRIMARY KEY CHECK (id = 1),
+  position BIGINT NOT NULL,
+  at BIGINT NOT NULL,
+  -- The time of the last move, including one to the same position.
+  moved_at BIGINT NOT NULL
+) WITH (fillfactor = 10);
+
+-- The results of creates with an Idempotency-Key, stored in the commit that creates the user.
+CREATE TABLE idempotency_keys (
+  -- The key, or its digest if the key is long.
+  key TEXT COLLATE "C" PRIMARY KEY,
+  -- A digest of the request's content.
+  fingerprint TEXT NOT NULL,
+  user_id BIGINT NOT NULL,
+  version BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL
+);
+
+CREATE INDEX idempotency_keys_expiry ON idempotency_keys (expires_at);
+
+-- The progress of imports with a key, moved in the commits that store their users.
+CREATE TABLE imports (
+  -- The key, or its digest if the key is long.
+  key TEXT COLLATE "C" PRIMARY KEY,
+  line BIGINT NOT NULL,
+  moved_at BIGINT NOT NULL,
+  -- A digest of everything up to that line: an import that resumes must start the same.
+  digest TEXT
+);
+
+-- Deliveries.
+
+-- Deliveries with their bodies byte for byte; never changed, only removed by retention. `seq` is the order of arrival,
+-- `id` the public id.
+CREATE TABLE deliveries (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL UNIQUE,
+  -- The name of the signed source; empty for /webhook itself.
+  source TEXT COLLATE "C" NOT NULL,
+  event TEXT COLLATE "C",
+  -- Where the handler's data is in the body (RFC 6901).
+  data_pointer TEXT NOT NULL,
+  content_type TEXT,
+  body BYTEA NOT NULL,
+  received_at BIGINT NOT NULL,
+  -- The sender's own id of the delivery, or its digest if the id is long.
+  dedup_key TEXT COLLATE "C",
+  -- The kept headers of the request as a JSON object, names in lower case; null for most deliveries.
+  headers TEXT,
+  -- The traceparent of the request, followed by a space and the tracestate if there is one.
+  trace TEXT COLLATE "C",
+  -- The sender's name of an event that its source renames, as GitHub's push is new_commit; null if `event` is that name.
+  sender_event TEXT COLLATE "C"
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+-- Storing a repeat fails here, whichever process got the first one.
+CREATE UNIQUE INDEX deliveries_dedup ON deliveries (source, dedup_key) WHERE dedup_key IS NOT NULL;
+
+-- The bytes of all deliveries, in parts so that concurrent writes do not wait for each other.
+CREATE TABLE inbox_size (
+  part INTEGER PRIMARY KEY,
+  bytes BIGINT NOT NULL
+) WITH (fillfactor = 50);
+
+-- The work for a delivery: one job for each target, a handler or a forward address. An open job may be claimed from
+-- `due_at` on; a claim moves `due_at` to the end of its lease.
+CREATE TABLE jobs (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
+  delivery BIGINT NOT NULL REFERENCES deliveries (seq),
+  target TEXT COLLATE "C" NOT NULL,
+  status TEXT NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'done', 'dead', 'discarded')),
+  attempts INTEGER NOT NULL DEFAULT 0,
+  due_at BIGINT NOT NULL,
+  -- The process that holds the lease.
+  owner TEXT COLLATE "C",
+  -- Jobs of one target with the same key run one after the other.
+  order_key TEXT COLLATE "C",
+  error TEXT,
+  finished_at BIGINT,
+  -- How often the process that ran the job crashed, or stalled beyond its lease. That counts as no attempt. Jobs with
+  -- several deaths run one at a time.
+  deaths INTEGER NOT NULL DEFAULT 0,
+  -- Whether an open job is behind another one with its order key. The head of a key does not wait: the leased job of the
+  -- key, or else the first open one. A new job does not wait either until a claim has looked at it, because the statement
+  -- that stores it cannot see what others are storing. So claims look once at each job that waits.
+  waits BOOLEAN NOT NULL DEFAULT false,
+  -- When the lease of an open job began.
+  claimed_at BIGINT,
+  -- How long the successful attempt took and which process made it, so that a success needs no row in `attempts`.
+  duration BIGINT,
+  ended_by TEXT COLLATE "C",
+  -- The time before which the job is not due, if its target has a rule for that; a replay clears it.
+  run_at BIGINT,
+  -- A job that is due at once gets an earlier `due_at` by its priority, so that jobs_due is in the order of claims.
+  priority BIGINT NOT NULL DEFAULT 0
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+CREATE INDEX jobs_delivery ON jobs (delivery);
+-- The partial indexes hold only open or dead jobs, so they stay as small as the backlog.
+CREATE INDEX jobs_due ON jobs (target, due_at, seq) WHERE status = 'open' AND NOT waits;
+CREATE INDEX jobs_suspect ON jobs (target, due_at, seq) WHERE status = 'open' AND NOT waits AND deaths > 0;
+CREATE INDEX jobs_order ON jobs (target, order_key, seq) WHERE status = 'open' AND order_key IS NOT NULL;
+-- Two claims that do not see each other cannot both lease a job of the same order key.
+CREATE UNIQUE INDEX jobs_held ON jobs (target, order_key)
+  WHERE status = 'open' AND owner IS NOT NULL AND order_key IS NOT NULL;
+CREATE INDEX jobs_dead ON jobs (seq) WHERE status = 'dead';
+-- For alerts about dead jobs: those of a target since the last alert.
+CREATE INDEX jobs_dead_target ON jobs (target, finished_at) WHERE status = 'dead';
+-- For retention, which removes deliveries in the order in which their jobs ended.
+CREATE INDEX jobs_ended ON jobs (finished_at, seq) WHERE finished_at IS NOT NULL;
+
+-- Ends the wait of the first open job of a key when a job of the key is reopened, released or ended, by Portico or by
+-- hand. A trigger sees what was committed while its statement waited for locks; the statement itself does not.
+CREATE FUNCTION jobs_order() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE jobs SET waits = false
+  WHERE waits AND seq = (
+    SELECT seq FROM jobs WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open'
+    ORDER BY seq LIMIT 1 FOR UPDATE);
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER jobs_order AFTER UPDATE OF status, owner ON jobs
+FOR EACH ROW
+WHEN (NEW.order_key IS NOT NULL AND (OLD.status <> NEW.status OR (OLD.owner IS NOT NULL AND NEW.owner IS NULL)))
+EXECUTE FUNCTION jobs_order();
+
+-- Ended attempts: all that failed, were released or died, and successes with an answer or before a replay.
+CREATE TABLE attempts (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
+  job BIGINT NOT NULL,
+  attempt INTEGER NOT NULL,
+  outcome TEXT NOT NULL CHECK (outcome IN ('done', 'retry', 'dead', 'released', 'died')),
+  started_at BIGINT NOT NULL,
+  -- Null if nobody saw the end.
+  duration BIGINT,
+  process TEXT COLLATE "C" NOT NULL,
+  -- The answer to a forwarded delivery: its status and its first kilobyte.
+  status INTEGER,
+  answer TEXT,
+  error TEXT
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+CREATE INDEX attempts_job ON attempts (job, seq);
+
+-- A trigger, because the statement that counts a death has overwritten the owner when it is done.
+CREATE FUNCTION record_death() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO attempts (job, attempt, outcome, started_at, process)
+  VALUES (OLD.seq, OLD.attempts, 'died', coalesce(OLD.claimed_at, OLD.due_at), coalesce(OLD.owner, ''));
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER jobs_death AFTER UPDATE OF deaths ON jobs
+  FOR EACH ROW WHEN (NEW.deaths > OLD.deaths) EXECUTE FUNCTION record_death();
+
+-- The last heartbeat of each target. A target with open jobs gets its first one when it is found. Jobs of targets
+-- without a recent heartbeat expire.
+CREATE TABLE targets (
+  name TEXT COLLATE "C" PRIMARY KEY,
+  seen_at BIGINT NOT NULL
+);
+
+-- Where each rule of retention continues, in whichever process: the time and the key of the last entry that it looked
+-- at. Behind that entry an index holds rows that were removed and not yet vacuumed, which a step must not read again.
+CREATE TABLE retention_cursors (
+  rule TEXT COLLATE "C" PRIMARY KEY,
+  at BIGINT NOT NULL,
+  seq BIGINT NOT NULL
+) WITH (fillfactor = 50);
+INSERT INTO retention_cursors (rule, at, seq) VALUES ('ended', 0, 0), ('unhandled', 0, 0), ('excess', 0, 0);
+
+-- The dedup keys of handled deliveries that retention removed, so that a late repeat is still recognised. A key is
+-- removed by its age, or when there are too many.
+CREATE TABLE remembered_keys (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
+  source TEXT COLLATE "C" NOT NULL,
+  dedup_key TEXT COLLATE "C" NOT NULL,
+  -- The id of the removed delivery, and when it was received.
+  id TEXT COLLATE "C" NOT NULL,
+  received_at BIGINT NOT NULL,
+  UNIQUE (source, dedup_key)
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+CREATE INDEX remembered_keys_age ON remembered_keys (received_at);
+
+-- Checkpoints of work that exactly one process may do: the planned time of a schedule's last delivery, and the end of
+-- the last alert's period. A mark moves in the commit that stores the delivery.
+CREATE TABLE marks (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
+  name TEXT COLLATE "C" NOT NULL UNIQUE,
+  at BIGINT NOT NULL
+) WITH (fillfactor = 50);
+
+-- Deliveries that a program stored in its own transaction. A service turns them into deliveries with jobs, because only
+-- the service knows the handlers.
+CREATE TABLE enqueued (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
+  id TEXT COLLATE "C" NOT NULL,
+  source TEXT COLLATE "C" NOT NULL,
+  event TEXT COLLATE "C" NOT NULL,
+  body BYTEA NOT NULL,
+  received_at BIGINT NOT NULL,
+  dedup_key TEXT COLLATE "C"
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+-- Access.
+
+-- Tokens for REST and GraphQL. A token has 256 random bits, so its plain digest cannot be reversed; the token itself is
+-- shown once. `scopes` are separated by spaces.
+CREATE TABLE api_tokens (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
+  name TEXT COLLATE "C" NOT NULL,
+  digest TEXT COLLATE "C" NOT NULL UNIQUE,
+  scopes TEXT COLLATE "C" NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT,
+  revoked_at BIGINT,
+  used_at BIGINT
+);
+
+-- The name of a revoked token may be used again.
+CREATE UNIQUE INDEX api_tokens_name ON api_tokens (name) WHERE revoked_at IS NULL;
+
+-- Refusals (`action` 0) and what people did (`action` 1), for the auditevents endpoint. `data` is a JSON object.
+CREATE TABLE audit_events (
+  seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
+  at BIGINT NOT NULL,
+  action BIGINT NOT NULL,
+  principal TEXT COLLATE "C" NOT NULL,
+  type TEXT COLLATE "C" NOT NULL,
+  data TEXT COLLATE "C" NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+CREATE INDEX audit_events_age ON audit_events (at);
+CREATE INDEX audit_events_kind ON audit_events (action, seq);
+
+-- Secrets that all processes on this database share. `cursor` signs the cursors of lists.
+CREATE TABLE secrets (
+  name TEXT PRIMARY KEY,
+  bytes BYTEA NOT NULL
+);
+
+-- A random UUID has 122 bits of the server's strong randomness; the hash makes 32 bytes of two.
+INSERT INTO secrets (name, bytes)
+VALUES ('cursor', sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));

@@ -1,5 +1,0 @@
--- The time before which a job is not due, where its target has a rule for that; a replay takes it away. By the clock of
--- the system, where `due_at` follows the clock of the process.
-ALTER TABLE jobs ADD COLUMN run_at INTEGER;
--- A job that is due at once gets an earlier `due_at` by its priority: so jobs_due has the order of the claims.
-ALTER TABLE jobs ADD COLUMN priority INTEGER NOT NULL DEFAULT 0;

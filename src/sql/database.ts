@@ -7,7 +7,7 @@ import type { UserEventFeed, UserEventLog } from '../relations/events.ts';
 import type { DatabaseUserStore } from '../relations/user-stores.ts';
 import type { ApiTokens } from './access-rows.ts';
 import type { EventLimits } from './event-retention.ts';
-import type { UserIndexOptions } from './list-plan.ts';
+import type { UserIndexOptions } from './list-sql.ts';
 import type { DatabaseObserver } from './observer.ts';
 import type { HeldWal } from './sqlite-writer/checkpointer.ts';
 

@@ -10,8 +10,15 @@ import {
   type UserPageRequest,
 } from '../relations/lists.ts';
 import type { SearchLevel } from '../relations/user.ts';
-import { type ListDialect, MAX_MATCHES, type PackedRows, planList } from './list-plan.ts';
-import { type BoundStatement, ListSql, sortKeys } from './list-sql.ts';
+import {
+  type BoundStatement,
+  type ListDialect,
+  ListSql,
+  MAX_MATCHES,
+  type PackedRows,
+  planList,
+  sortKeys,
+} from './list-sql.ts';
 
 /** How an engine runs the statements of lists. */
 interface ListEngine {

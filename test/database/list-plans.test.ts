@@ -3,9 +3,13 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { readListParameters } from '../../src/relations/lists.ts';
-import type { Bound, ListDialect } from '../../src/sql/list-plan.ts';
-import { planList } from '../../src/sql/list-plan.ts';
-import { type BoundStatement, ListSql } from '../../src/sql/list-sql.ts';
+import {
+  type Bound,
+  type BoundStatement,
+  type ListDialect,
+  ListSql,
+  planList,
+} from '../../src/sql/list-sql.ts';
 import { openDatabase } from '../../src/sql/open.ts';
 import { postgresLists } from '../../src/sql/postgres/user-lists.ts';
 import { sqliteLists } from '../../src/sql/sqlite/user-lists.ts';

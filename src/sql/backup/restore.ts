@@ -11,7 +11,6 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
-import { isBusy } from '../sqlite/busy.ts';
 import {
   createPrivate,
   modeOfCopy,
@@ -19,7 +18,7 @@ import {
   openReadConnection,
 } from '../sqlite/connection.ts';
 import { accessProblem, appliedTo, opening, pendingMigrations } from '../sqlite/migrate.ts';
-import { isServed, lockForService, runningService } from '../sqlite/service-lock.ts';
+import { isBusy, isServed, lockForService, runningService } from '../sqlite/service-lock.ts';
 import { syncFolder } from './backup.ts';
 import { BackupError } from './backup-error.ts';
 import { type CopiedFile, type OnCopy, runCopy } from './copy.ts';

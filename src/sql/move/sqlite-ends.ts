@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { DatabaseOpenError } from '../../core/errors.ts';
 import { MOVING, requireNothingPending } from '../migration-files.ts';
-import { isBusy } from '../sqlite/busy.ts';
 import { openExclusiveConnection } from '../sqlite/connection.ts';
 import { migrate, openFailure, pendingMigrations } from '../sqlite/migrate.ts';
+import { isBusy } from '../sqlite/service-lock.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../sqlite-inbox/delivery-zones.ts';
 import { rewriteWal } from '../sqlite-writer/checkpointer.ts';
 import {

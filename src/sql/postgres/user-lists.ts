@@ -11,7 +11,7 @@ import {
   USER_INDEXES,
   type UserIndex,
   type UserIndexOptions,
-} from '../list-plan.ts';
+} from '../list-sql.ts';
 import type { Connection } from '../postgres-pool/connection.ts';
 import { userLists } from '../user-lists.ts';
 import type { UserReads } from './user-reads.ts';

@@ -2,9 +2,9 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { type PruneRule, rememberedFrom } from '../../inbox/prune.ts';
 import { DELIVERY_BYTES, DELIVERY_OVERHEAD } from '../inbox-sql.ts';
 import { HIGHEST } from '../sqlite-writer/write-statements.ts';
-import { REMOVE_ATTEMPTS } from './attempt-statements.ts';
 import { PRUNE_ZONE, SIZE, ZONE_OF } from './delivery-zones.ts';
 import { REMEMBER_KEY } from './prune.ts';
+import { REMOVE_ATTEMPTS } from './settle.ts';
 
 /** A step ends after this time, in milliseconds, once it has looked at one entry. */
 const STEP_TIME = 2;

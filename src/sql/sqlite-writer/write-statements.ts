@@ -1,13 +1,12 @@
 import { SUSPECT_DEATHS } from '../../inbox/delivery.ts';
 import { HEAD_START, WAITING_TARGETS } from '../inbox-sql.ts';
-import { TOKEN_WRITES } from '../sqlite/access-stores.ts';
-import { ADD_AUDIT_EVENTS, PRUNE_AUDIT_EVENTS } from '../sqlite/audit-store.ts';
+import { AUDIT_WRITES, TOKEN_WRITES } from '../sqlite/access-stores.ts';
 import { EVENT_WRITES } from '../sqlite/user-event-log.ts';
-import { KEEP_SUCCESSES, RECORD_ATTEMPT, TRIM_ATTEMPTS } from '../sqlite-inbox/attempt-statements.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../sqlite-inbox/delivery-zones.ts';
 import { MOVE_MARK } from '../sqlite-inbox/marks.ts';
 import { FORGET_KEYS } from '../sqlite-inbox/prune.ts';
 import { RELAY_WRITES } from '../sqlite-inbox/relay.ts';
+import { KEEP_SUCCESSES, RECORD_ATTEMPT, TRIM_ATTEMPTS } from '../sqlite-inbox/settle.ts';
 
 /** The highest `seq` ever used. */
 export const HIGHEST = `max(coalesce((SELECT max(seq) FROM deliveries), 0),
@@ -197,8 +196,7 @@ export const WRITES = {
     UPDATE jobs SET status = 'discarded', finished_at = ?, owner = NULL
     WHERE delivery = ? AND status IN ('open', 'dead') RETURNING seq`,
 
-  addAuditEvents: ADD_AUDIT_EVENTS,
-  pruneAuditEvents: PRUNE_AUDIT_EVENTS,
+  ...AUDIT_WRITES,
 
   countTail: COUNT_TAIL,
   addZones: ADD_ZONES,

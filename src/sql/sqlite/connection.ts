@@ -2,8 +2,8 @@ import { closeSync, existsSync, openSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { StoreUnavailableError } from '../../core/errors.ts';
-import { retryWhileBusy } from './busy.ts';
 import { pathOf } from './migrate.ts';
+import { retryWhileBusy } from './service-lock.ts';
 
 /** How long a connection waits for the lock of another process, in milliseconds. */
 const BUSY_TIMEOUT = 5_000;

@@ -1,7 +1,7 @@
 import type { StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import { describeError } from '../../core/errors.ts';
-import { packRows } from '../list-plan.ts';
+import { packRows } from '../list-sql.ts';
 import { openReadConnection } from './connection.ts';
 import type { ReadAnswer, ReadRequest } from './reader.ts';
 

@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { StoreUnavailableError } from '../../core/errors.ts';
 import { PACKAGE_ROOT, threadEnvironment } from '../../core/package-root.ts';
-import type { PackedRows } from '../list-plan.ts';
+import type { PackedRows } from '../list-sql.ts';
 
 /** A statement with its values. */
 export interface Read {

@@ -14,7 +14,6 @@ import { hostname } from 'node:os';
 import { DatabaseSync } from 'node:sqlite';
 import { DatabaseOpenError } from '../../core/errors.ts';
 import { oneLine } from '../../core/text.ts';
-import { isBusy } from './busy.ts';
 
 /** The files beside a database that belong to its service: the lock, and a note about who holds it. */
 export function serviceFiles(file: string): readonly [lock: string, holder: string] {
@@ -119,5 +118,28 @@ function holder(note: string): string {
     return `: process ${Number(pid)} on ${oneLine(String(host))}, started at ${new Date(startedAt).toISOString()}`;
   } catch {
     return '';
+  }
+}
+
+/** sqlite.org/rescode.html */
+const SQLITE_BUSY = 5;
+/** Delay before a lock is requested again, in milliseconds. */
+const PAUSE = 10;
+
+/** Whether another connection holds the lock. */
+export function isBusy(error: unknown): boolean {
+  return (error as { readonly errcode?: unknown }).errcode === SQLITE_BUSY;
+}
+
+/** Retries `work` while it is busy, for statements that ignore SQLite's own busy timeout. Rethrows its last error. */
+export function retryWhileBusy<T>(timeoutMs: number, work: () => T): T {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE);
+    }
   }
 }

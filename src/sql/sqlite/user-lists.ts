@@ -3,6 +3,7 @@ import { StoreUnavailableError } from '../../core/errors.ts';
 import type { UserLists } from '../../relations/lists.ts';
 import type { SearchLevel } from '../../relations/user.ts';
 import {
+  type BoundStatement,
   duplicateEmails,
   type ListDialect,
   MAX_DUPLICATES,
@@ -11,8 +12,7 @@ import {
   USER_INDEXES,
   type UserIndex,
   type UserIndexOptions,
-} from '../list-plan.ts';
-import type { BoundStatement } from '../list-sql.ts';
+} from '../list-sql.ts';
 import { userLists } from '../user-lists.ts';
 import { readRow, readRows } from './connection.ts';
 import type { Reader } from './reader.ts';

@@ -74,7 +74,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     change: 'an outcome on PostgreSQL is recorded for any owner',
     file: 'src/sql/postgres-inbox/settle.ts',
     from: `AND jobs.owner = given.owner AND jobs.attempts = given.attempt
-        AND jobs.deaths = given.deaths`,
+        AND jobs.crashes = given.crashes`,
     to: '',
     test: 'test/proof/stopped-replica.test.ts',
   },
@@ -730,9 +730,9 @@ export const SABOTAGES: readonly Sabotage[] = [
     promise: 'Exactly one process stores a scheduled delivery',
     change: 'each process moves the mark',
     file: 'src/sql/postgres-inbox/producers.ts',
-    from: ' WHERE marks.at = $2::bigint RETURNING name`',
-    to: ' WHERE marks.at >= $2::bigint RETURNING name`',
-    test: 'test/database/marks.test.ts',
+    from: ' WHERE checkpoints.at = $2::bigint RETURNING name`',
+    to: ' WHERE checkpoints.at >= $2::bigint RETURNING name`',
+    test: 'test/database/checkpoints.test.ts',
   },
   {
     promise: 'Alerts about dead deliveries keep their interval',

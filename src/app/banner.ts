@@ -8,6 +8,7 @@ import type { Config } from '../config/load.ts';
 import type { Door } from '../config/options/options.ts';
 import { socketPathOf } from '../core/addresses.ts';
 import { PACKAGE_ROOT } from '../core/package-root.ts';
+
 import { type Paint, plainly } from '../core/text.ts';
 import type { GitInfo, GitSource } from '../management/endpoints/info.ts';
 
@@ -163,9 +164,4 @@ async function git(folder: string, args: readonly string[]): Promise<string | un
   } catch {
     return undefined;
   }
-}
-
-/** Reads package.json, of which name and version of this program are used. */
-export function readPackageInfo(): { readonly name: string; readonly version: string } {
-  return JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8'));
 }

@@ -10,6 +10,7 @@ import { type Door, type Settings, settingsOf } from '../config/options/options.
 import { effectiveOptions } from '../config/options-table.ts';
 import type { ApiTokensConfig } from '../config/schema/code.ts';
 import type { ContextDetails, GraphqlContext } from '../config/schema/graphql.ts';
+import { readPackageInfo } from '../core/package-root.ts';
 import type { KnownSecrets } from '../core/redaction.ts';
 import { graphql } from '../graphql/graphql.ts';
 import { ownSchema, usersForCode } from '../graphql/own-schema.ts';
@@ -30,7 +31,7 @@ import type { Database } from '../sql/database.ts';
 import { HealthRegistry } from '../telemetry/health.ts';
 import type { Loggers } from '../telemetry/loggers.ts';
 import { auditRefusals } from './audit.ts';
-import { readBuildInfo, readPackageInfo } from './banner.ts';
+import { readBuildInfo } from './banner.ts';
 import { consoleView, openHistory } from './console.ts';
 import type { AppContext } from './context.ts';
 import { accessOf, includeList } from './door-security.ts';

@@ -1,6 +1,6 @@
-import { readPackageInfo } from '../app/banner.ts';
 import { flagOf, formatDefault } from '../config/options/option.ts';
 import { doors, moduleOption, type OptionKey, optionKeys, optionOf } from '../config/options/options.ts';
+import { readPackageInfo } from '../core/package-root.ts';
 import { type Paint, paintFor, plainly } from '../core/text.ts';
 import { renamedEvents } from '../signatures/sources.ts';
 import { commands, parseCommandLine } from './command-line.ts';

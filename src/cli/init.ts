@@ -1,9 +1,8 @@
 import { mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readPackageInfo } from '../app/banner.ts';
 import { moduleFiles } from '../config/module.ts';
-import { PACKAGE_ROOT } from '../core/package-root.ts';
+import { PACKAGE_ROOT, readPackageInfo } from '../core/package-root.ts';
 import { shellWord } from '../core/text.ts';
 import { readArguments } from './arguments.ts';
 import { confirmed, note, print } from './terminal.ts';

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { findPackageJSON, getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -16,4 +17,9 @@ function fail(): never {
 export function threadEnvironment(): NodeJS.ProcessEnv {
   const cache = getCompileCacheDir();
   return cache === undefined ? process.env : { ...process.env, NODE_COMPILE_CACHE: dirname(cache) };
+}
+
+/** The name and version of this program, from its package.json. */
+export function readPackageInfo(): { readonly name: string; readonly version: string } {
+  return JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8'));
 }

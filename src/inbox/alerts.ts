@@ -6,7 +6,7 @@ import { ALERT_SOURCE, DeliveryIds, type NewDelivery } from './delivery.ts';
 import { PeriodicTask } from './dispatch/periodic-task.ts';
 import { type ForwardSettings, readForwards } from './forward/forward.ts';
 import type { Inbox } from './inbox.ts';
-import { ALERT_MARK, ALERT_PREFIX, type DeadLetters, MAX_COUNTED } from './prune.ts';
+import { ALERT_CHECKPOINT, ALERT_PREFIX, type DeadLetters, MAX_COUNTED } from './prune.ts';
 
 /** The target of alerts about dead letters. */
 export const ALERT_TARGET = `${ALERT_PREFIX}dead`;
@@ -42,7 +42,7 @@ function alertDelivery(
 }
 
 interface DeadLetterAlertsOptions {
-  readonly inbox: Pick<Inbox, 'clock' | 'deadLetters' | 'marks'>;
+  readonly inbox: Pick<Inbox, 'clock' | 'deadLetters' | 'checkpoints'>;
   /** Minimum time between two alerts about one target, in milliseconds. */
   readonly interval: number;
   /** Called with each alert that this process has stored. */
@@ -69,9 +69,9 @@ export async function storeAlerts(
   const now = await inbox.clock();
   const until = now - SETTLING;
   for (const letters of await inbox.deadLetters(until, interval)) {
-    const move = { name: `${ALERT_MARK}${letters.target}`, from: letters.since, to: until };
+    const move = { name: `${ALERT_CHECKPOINT}${letters.target}`, from: letters.since, to: until };
     const alert = alertDelivery(letters, until, { id: ids.next(now), receivedAt: now });
-    if ((await inbox.marks.append(move, alert)) === 'stored') onStored(alert);
+    if ((await inbox.checkpoints.append(move, alert)) === 'stored') onStored(alert);
   }
 }
 

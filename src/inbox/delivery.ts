@@ -104,7 +104,7 @@ export interface ClaimedJob {
   /** 1 for the first attempt. */
   readonly attempt: number;
   /** How often its process has died; with the attempt and the owner it fences off a claim whose lease has ended. */
-  readonly deaths: number;
+  readonly crashes: number;
   /** Whether it has an order key. */
   readonly ordered: boolean;
   readonly delivery: StoredDelivery;
@@ -211,12 +211,12 @@ function startsLikeJson(body: Uint8Array): boolean {
   return first === 0x7b || first === 0x5b;
 }
 
-// A death: the process of a running attempt ended, or stood still until its lease had ended. It is no attempt.
+// A crash: the process of a running attempt ended, or stopped until its lease ran out. It does not count as an attempt.
 
-/** A job with so many deaths is a suspect: a process runs one suspect at a time, so that only the culprit dies on. */
-export const SUSPECT_DEATHS = 2;
-/** A job is dead after so many deaths. */
-export const MAX_DEATHS = 5;
+/** Jobs with this many crashes are quarantined: a process runs one of them at a time, so a fatal job takes no other with it. */
+export const QUARANTINE_CRASHES = 2;
+/** A job with this many crashes is dead. */
+export const MAX_CRASHES = 5;
 
 /** The highest priority of a delivery. */
 export const MAX_PRIORITY = 100;

@@ -28,7 +28,7 @@ describe('handler target', () => {
       receivedAt: 1_700_000_000_000,
       ...changes,
     };
-    return { job: 1, target: 'handler:paid', attempt: 3, deaths: 0, ordered: false, delivery };
+    return { job: 1, target: 'handler:paid', attempt: 3, crashes: 0, ordered: false, delivery };
   }
 
   /** What the handler of a job is given. */

@@ -46,7 +46,7 @@ const job = (event: string | null, target = 'handler:paid'): ClaimedJob => ({
   job: 1,
   target,
   attempt: 2,
-  deaths: 0,
+  crashes: 0,
   ordered: false,
   delivery: delivery(event),
 });

@@ -76,7 +76,7 @@ export function createEvents(
     retry: attempts.with('outcome', 'retry'),
     dead: attempts.with('outcome', 'dead'),
     released: attempts.with('outcome', 'released'),
-    died: attempts.with('outcome', 'died'),
+    crashed: attempts.with('outcome', 'crashed'),
   };
   const about = ({ delivery, target, attempt }: ClaimedJob) => ({
     delivery: delivery.id,

@@ -36,8 +36,8 @@ export type Outcome = { readonly trace?: AttemptTrace } & (
   | { readonly kind: 'dead'; readonly error: string }
   /** Released unfinished; the attempt does not count. */
   | { readonly kind: 'released' }
-  /** Released because its process ends unexpectedly: counts as a death, not as an attempt. */
-  | { readonly kind: 'died' }
+  /** Released because its process ends unexpectedly: counts as a crash, not as an attempt. */
+  | { readonly kind: 'crashed' }
 );
 
 /** Options of a claim. */
@@ -46,8 +46,8 @@ interface ClaimOptions {
   readonly held?: readonly number[];
   /** Maximum size of the bodies together, in bytes; the first job is claimed whatever its size. Default: no limit. */
   readonly maxBytes?: number;
-  /** Claims suspects (see deaths.ts), and nothing else; otherwise none is claimed. */
-  readonly suspects?: boolean;
+  /** Claims quarantined jobs (see `QUARANTINE_CRASHES`), and nothing else; otherwise none is claimed. */
+  readonly quarantined?: boolean;
   /** Replaces the clock of the store. */
   readonly now?: number;
 }
@@ -96,11 +96,11 @@ export interface Inbox {
   idOf(source: string, dedupKey: string): MaybePromise<string | undefined>;
   /** Those of `targets` that have a due job. */
   due(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
-  /** Those of `targets` that have a due suspect. */
-  dueSuspects(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
+  /** Those of `targets` that have a due quarantined job. */
+  dueQuarantined(targets: readonly string[], now?: number): MaybePromise<readonly string[]>;
   /**
    * Claims up to `limit` due jobs of a target, oldest first, for `lease`: fewer, but one at least, where jobs that wait for
-   * their order hide others. That a job has an owner whose lease has ended counts as a death; its last attempt does not
+   * their order hide others. That a job has an owner whose lease has ended counts as a crash; its last attempt does not
    * count then.
    */
   claim(
@@ -124,7 +124,7 @@ export interface Inbox {
   settleDone?(successes: readonly Success[], owner: string): Promise<readonly boolean[]>;
   /**
    * Records as `settle` does that a job is done or dead, and claims the next one with its order key in the same commit, if
-   * there is one that is due, has a body of at most `maxBytes`, and is no suspect.
+   * there is one that is due, has a body of at most `maxBytes`, and is no quarantined job.
    */
   finish(
     job: ClaimedJob,
@@ -155,7 +155,7 @@ export interface Inbox {
    */
   forgetKeys(before: number, max: number): Promise<PruneStep>;
   /** What happens once for all processes. */
-  readonly marks: Marks;
+  readonly checkpoints: Checkpoints;
   readonly enqueued: EnqueuedDeliveries;
   /** Up to which change of users there are deliveries. */
   readonly relay: RelayStore;
@@ -172,26 +172,26 @@ export interface Inbox {
   onWork?(listener: () => void): Disposable;
 }
 
-/** From where to where a mark moves, in milliseconds since the epoch. */
-export interface MarkMove {
+/** A step of a checkpoint, in milliseconds since the epoch. */
+export interface CheckpointMove {
   readonly name: string;
-  /** Where it is; 0 for one that was never set. */
+  /** Its present value; 0 before its first move. */
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * Marks say how far something has come that happens once for all processes, such as the deliveries of a schedule. Of
- * several processes that move a mark from the same place, one succeeds. Fails with StoreUnavailableError.
+ * Checkpoints of work that exactly one process may do, such as storing a scheduled delivery. If several processes move a
+ * checkpoint from the same value, one succeeds. Fails with StoreUnavailableError.
  */
-export interface Marks {
-  /** Where the marks with these names are; those that were never set are missing. */
+export interface Checkpoints {
+  /** The values of the checkpoints with these names; a name that was never set is missing. */
   read(names: readonly string[]): MaybePromise<ReadonlyMap<string, number>>;
-  /** Moves a mark; resolves to false when it is not at `from`. */
-  move(move: MarkMove): Promise<boolean>;
-  /** Moves a mark and stores a delivery in the same commit; undefined when the mark is not at `from`: nothing is stored. */
-  append(move: MarkMove, delivery: NewDelivery): Promise<Appended | undefined>;
-  /** The wall clock that marks follow: that of the server where there is one. It may be set back. */
+  /** Moves a checkpoint; resolves to false if its value is not `from`. */
+  move(move: CheckpointMove): Promise<boolean>;
+  /** Moves a checkpoint and stores a delivery in one commit; undefined, and nothing stored, if its value is not `from`. */
+  append(move: CheckpointMove, delivery: NewDelivery): Promise<Appended | undefined>;
+  /** The wall clock that checkpoints follow: the server's if there is one. It may be set back. */
   clock(): MaybePromise<number>;
 }
 

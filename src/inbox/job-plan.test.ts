@@ -99,7 +99,7 @@ describe('guarded target', () => {
     job: 1,
     target: 't',
     attempt: 1,
-    deaths: 0,
+    crashes: 0,
     ordered: false,
     delivery: newDelivery(),
   };

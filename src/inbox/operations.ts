@@ -50,8 +50,8 @@ export interface JobDetail {
   readonly plannedAt: number | null;
   readonly error: string | null;
   readonly finishedAt: number | null;
-  /** See deaths.ts. */
-  readonly deaths: number;
+  /** See `MAX_CRASHES`. */
+  readonly crashes: number;
   /** The attempts that are kept, the oldest first. */
   readonly history: readonly AttemptEntry[];
 }
@@ -241,12 +241,12 @@ export function detailJson(detail: DeliveryDetail, view: DetailView): string {
 }
 
 function jobJson(job: JobDetail, view: DetailView) {
-  const { target, status, attempts, deaths, dueAt, plannedAt, error, finishedAt, history } = job;
+  const { target, status, attempts, crashes, dueAt, plannedAt, error, finishedAt, history } = job;
   return {
     target,
     status,
     attempts,
-    deaths,
+    crashes,
     nextAttemptAt: status === 'pending' ? iso(dueAt) : null,
     plannedAt: isoOrNull(plannedAt),
     finishedAt: isoOrNull(finishedAt),

@@ -27,10 +27,10 @@ export const MAX_ANSWER = 1_024;
 export interface AttemptEntry {
   /** 1 for the first one since the job was added or replayed; what did not count has the number of its next try. */
   readonly attempt: number;
-  /** `died`: its process ended, or stood still until its lease had ended. */
-  readonly outcome: 'done' | 'retry' | 'dead' | 'released' | 'died';
+  /** `crashed`: its process ended, or stopped until its lease ran out. */
+  readonly outcome: 'done' | 'retry' | 'dead' | 'released' | 'crashed';
   readonly startedAt: number;
-  /** In milliseconds; null for `died`, which nobody has seen end. */
+  /** In milliseconds; null for `crashed`, whose end nobody recorded. */
   readonly duration: number | null;
   /** The process that made it: its host, its number there, and a random part. */
   readonly process: string;
@@ -107,4 +107,4 @@ export const MAX_COUNTED = 100_000;
 export const ALERT_PREFIX = 'alert:';
 
 /** The name of the mark of the alerts about a target begins with this. */
-export const ALERT_MARK = 'alert:dead:';
+export const ALERT_CHECKPOINT = 'alert:dead:';

@@ -58,7 +58,7 @@ function scheduledDelivery(
 }
 
 interface SchedulerOptions {
-  readonly inbox: Pick<Inbox, 'marks'>;
+  readonly inbox: Pick<Inbox, 'checkpoints'>;
   readonly schedules: readonly Schedule[];
   /** Decides which jobs a delivery gets. */
   plan(delivery: DeliveryFacts, body: unknown): readonly NewJob[];
@@ -104,11 +104,11 @@ export class Scheduler {
   /** Stores what is due; resolves to the time until the next planned one, in milliseconds. Rejects as the store does. */
   async run(): Promise<number> {
     const { inbox, schedules } = this.#options;
-    const now = await inbox.marks.clock();
-    const marks = await inbox.marks.read(schedules.map(markOf));
+    const now = await inbox.checkpoints.clock();
+    const checkpoints = await inbox.checkpoints.read(schedules.map(checkpointOf));
     let wait = MAX_WAIT;
     for (const schedule of schedules) {
-      await this.#runOne(schedule, marks.get(markOf(schedule)) ?? 0, now);
+      await this.#runOne(schedule, checkpoints.get(checkpointOf(schedule)) ?? 0, now);
       const next = schedule.timetable.next(now);
       if (next !== undefined) wait = Math.min(wait, next - now);
     }
@@ -117,21 +117,21 @@ export class Scheduler {
 
   async #runOne(schedule: Schedule, from: number, now: number): Promise<void> {
     const { inbox, plan, onAppended, onMissed } = this.#options;
-    const name = markOf(schedule);
+    const name = checkpointOf(schedule);
     // New, or the clock was set back: what was stored already is known by its dedup key.
     if (from === 0 || from > now) {
-      await inbox.marks.move({ name, from, to: now });
+      await inbox.checkpoints.move({ name, from, to: now });
       return;
     }
     const planned = schedule.timetable.last(now);
     if (planned === undefined || planned <= from) return;
     const move = { name, from, to: planned };
     if (now - planned > schedule.grace) {
-      if (await inbox.marks.move(move)) onMissed(schedule.name, planned);
+      if (await inbox.checkpoints.move(move)) onMissed(schedule.name, planned);
       return;
     }
     const delivery = scheduledDelivery(schedule, planned, plan, { id: this.#ids.next(now), receivedAt: now });
-    const appended = await inbox.marks.append(move, delivery);
+    const appended = await inbox.checkpoints.append(move, delivery);
     if (appended !== undefined && appended !== 'duplicate') onAppended(delivery, appended);
   }
 
@@ -147,7 +147,7 @@ export class Scheduler {
   }
 }
 
-function markOf({ name, plan }: Schedule): string {
+function checkpointOf({ name, plan }: Schedule): string {
   return `schedule:${name}:${plan}`;
 }
 

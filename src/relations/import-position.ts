@@ -13,7 +13,7 @@ export interface ImportPosition {
 }
 
 /** Moves the recorded position of an import, in the commit that stores its users. */
-export interface ImportMark {
+export interface ImportCheckpoint {
   /** The key of the import. */
   readonly key: string;
   /** The line up to which it was recorded; a move from another one stores nothing and fails with ImportError. */

@@ -1,7 +1,7 @@
 import { GrowingBuffer } from '@portico/transport';
 import { ArrayReader, LinesReader } from './array-reader.ts';
 import { CsvReader } from './import-csv.ts';
-import { ImportBeginning, type ImportMark, type ImportPosition } from './import-position.ts';
+import { ImportBeginning, type ImportCheckpoint, type ImportPosition } from './import-position.ts';
 import {
   type BadLine,
   type EntryReader,
@@ -53,9 +53,10 @@ export async function* importUsers(request: ImportRequest): AsyncGenerator<reado
     const batch = waiting.slice(0, IMPORT_BATCH);
     waiting = waiting.slice(IMPORT_BATCH);
     const to = batch.at(-1)?.line ?? from;
-    const mark = position && beginning && { key: position.key, from, to, digest: beginning.extend(batch) };
+    const checkpoint = position &&
+      beginning && { key: position.key, from, to, digest: beginning.extend(batch) };
     from = to;
-    return handled(storeBatch(users, batch, mark));
+    return handled(storeBatch(users, batch, checkpoint));
   }
 
   /** Reads one chunk; resolves to whether there was one. */
@@ -105,15 +106,15 @@ function handled<T>(promise: Promise<T>): Promise<T> {
 async function storeBatch(
   users: ImportRequest['users'],
   batch: readonly ImportEntry[],
-  mark: ImportMark | undefined,
+  checkpoint: ImportCheckpoint | undefined,
 ): Promise<readonly ImportOutcome[]> {
   const good = batch.filter(isGood);
-  const isNothing = good.length === 0 && mark === undefined;
+  const isNothing = good.length === 0 && checkpoint === undefined;
   const ids = isNothing
     ? []
     : await users.importUsers(
         good.map(({ user }) => user),
-        mark,
+        checkpoint,
       );
   let nth = 0;
   return batch.map((entry) => {
@@ -145,11 +146,11 @@ export async function importTransaction(request: ImportRequest): Promise<readonl
   const good = entries.filter(isGood);
   const last = entries.at(-1)?.line;
   if (last === undefined) return [];
-  const mark = position &&
+  const checkpoint = position &&
     beginning && { key: position.key, from: position.line, to: last, digest: beginning.extend(entries) };
   const stored = await users.importAll(
     good.map(({ user }) => user),
-    mark,
+    checkpoint,
   );
   if ('taken' in stored) return [emailTakenOn(good[stored.taken]?.line ?? last)];
   return good.map(({ line }, i) => ({ line, id: stored.ids[i] ?? 0 }));

@@ -1,5 +1,5 @@
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
-import type { ImportMark, ImportPosition } from './import-position.ts';
+import type { ImportCheckpoint, ImportPosition } from './import-position.ts';
 import type { UserLists } from './lists.ts';
 import { type UserFormat, type UserPage, userPages } from './pages.ts';
 import {
@@ -47,10 +47,10 @@ export abstract class DatabaseUserStore implements UserStore {
    */
   abstract importUsers(
     users: readonly NewUser[],
-    mark?: ImportMark,
+    checkpoint?: ImportCheckpoint,
   ): Promise<readonly (number | undefined)[]>;
   /** The same, but all of them or none: `taken` is the first one whose email another user has. */
-  abstract importAll(users: readonly NewUser[], mark?: ImportMark): Promise<WholeImport>;
+  abstract importAll(users: readonly NewUser[], checkpoint?: ImportCheckpoint): Promise<WholeImport>;
   /** Begins an import with a key, or goes on with it; resolves to its position. */
   abstract beginImport(key: string): Promise<ImportPosition>;
   /** Replaces name and email durably; resolves to false when no user has that id. */

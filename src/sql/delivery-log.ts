@@ -70,7 +70,7 @@ function listing(forward: boolean, window: number, { size, contains }: LogSql) {
 }
 
 const JOBS = `
-  SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, deaths, ${PLANNED_AT}, ${SUCCESS}
+  SELECT seq, target, ${JOB_STATUS}, attempts, due_at, error, finished_at, crashes, ${PLANNED_AT}, ${SUCCESS}
   FROM jobs WHERE delivery = $1 ORDER BY seq`;
 
 /** The ids of the deliveries with the dedup key $1: one index lookup per source, of which there are few. */
@@ -241,11 +241,11 @@ export abstract class DatabaseDeliveryLog implements DeliveryLog {
       number,
       number | null,
     ];
-    const [seq, target, status, attempts, due, error, finishedAt, deaths, plannedAt] = row as Columns & Row;
+    const [seq, target, status, attempts, due, error, finishedAt, crashes, plannedAt] = row as Columns & Row;
     const texts = { target: this.decode(target), error: this.decode(error) };
     const history = [...(entries.get(seq) ?? []), ...successEntry(row.slice(9))];
     // A priority counts as waiting.
     const dueAt = Math.max(due, receivedAt);
-    return { ...texts, status, attempts, dueAt, plannedAt, finishedAt, deaths, history };
+    return { ...texts, status, attempts, dueAt, plannedAt, finishedAt, crashes, history };
   }
 }

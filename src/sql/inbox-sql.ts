@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { PRIORITY_LEVEL } from '../inbox/delivery.ts';
 import type { Backlog } from '../inbox/inbox.ts';
 import type { DeliveryStatus } from '../inbox/operations.ts';
-import { ALERT_MARK, ALERT_PREFIX, type AttemptEntry, MAX_COUNTED } from '../inbox/prune.ts';
+import { ALERT_CHECKPOINT, ALERT_PREFIX, type AttemptEntry, MAX_COUNTED } from '../inbox/prune.ts';
 
 // SQL of the inbox that both engines share.
 
@@ -36,9 +36,9 @@ export const PLANNED_AT = `CASE WHEN status = 'open' AND owner IS NULL AND attem
  */
 export const WAITING_TARGETS = `
   WITH RECURSIVE waiting (target) AS (
-    SELECT min(target) FROM jobs WHERE status = 'open' AND NOT waits
+    SELECT min(target) FROM jobs WHERE status = 'open' AND NOT blocked
     UNION ALL
-    SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'open' AND NOT waits AND jobs.target > waiting.target)
+    SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'open' AND NOT blocked AND jobs.target > waiting.target)
     FROM waiting WHERE waiting.target IS NOT NULL)`;
 
 /** How much earlier a job that is due at once counts as due, by its priority, in milliseconds. */
@@ -52,8 +52,8 @@ export const DELIVERY_OVERHEAD = 500;
 
 /** A column of all open jobs: of those that wait for their order, and of the others, each by an index. */
 export const openJobs = (column: string) => `
-  SELECT ${column} FROM jobs WHERE status = 'open' AND NOT waits UNION ALL
-  SELECT ${column} FROM jobs WHERE status = 'open' AND order_key IS NOT NULL AND waits`;
+  SELECT ${column} FROM jobs WHERE status = 'open' AND NOT blocked UNION ALL
+  SELECT ${column} FROM jobs WHERE status = 'open' AND order_key IS NOT NULL AND blocked`;
 
 /**
  * The counts of open and dead jobs, and of those that wait for their time. When the oldest delivery was received that has
@@ -64,7 +64,7 @@ export const backlogAt = (now: string) => `
   ${WAITING_TARGETS},
   held_keys AS (
     SELECT jobs.target, jobs.order_key FROM waiting JOIN jobs ON jobs.target = waiting.target
-    WHERE status = 'open' AND NOT waits AND due_at > ${now} AND run_at > ${now} AND order_key IS NOT NULL),
+    WHERE status = 'open' AND NOT blocked AND due_at > ${now} AND run_at > ${now} AND order_key IS NOT NULL),
   open_jobs AS (
     SELECT delivery, run_at,
       order_key IS NULL OR (target, order_key) NOT IN (SELECT target, order_key FROM held_keys) AS counts
@@ -153,17 +153,17 @@ export const DEAD_LETTERS = `
     UNION ALL
     SELECT (SELECT min(jobs.target) FROM jobs WHERE status = 'dead' AND jobs.target > dying.target)
     FROM dying WHERE dying.target IS NOT NULL),
-  marked AS (
-    SELECT dying.target, coalesce(marks.at, 0) AS since
-    FROM dying LEFT JOIN marks ON marks.name = '${ALERT_MARK}' || dying.target
+  alerted AS (
+    SELECT dying.target, coalesce(checkpoints.at, 0) AS since
+    FROM dying LEFT JOIN checkpoints ON checkpoints.name = '${ALERT_CHECKPOINT}' || dying.target
     WHERE dying.target IS NOT NULL AND substr(dying.target, 1, ${ALERT_PREFIX.length}) <> '${ALERT_PREFIX}'),
   counted AS (
     SELECT target, since, (
       SELECT count(*) FROM (
         SELECT 1 FROM jobs
-        WHERE status = 'dead' AND jobs.target = marked.target AND finished_at > since
+        WHERE status = 'dead' AND jobs.target = alerted.target AND finished_at > since
           AND finished_at <= CAST($1 AS bigint) LIMIT ${MAX_COUNTED}) AS dead) AS count
-    FROM marked WHERE since <= CAST($1 AS bigint) - CAST($2 AS bigint))
+    FROM alerted WHERE since <= CAST($1 AS bigint) - CAST($2 AS bigint))
   SELECT target, count, since FROM counted WHERE count > 0`;
 
 /** Maximum number of deliveries that are taken in at a time. */

@@ -51,11 +51,15 @@ export function packRows(
  * wherever it is; or the best of the filters finds at most `MAX_MATCHES` users, which are then looked at one by one.
  */
 type ListPlan =
-  | { readonly kind: 'walk'; readonly filter: UserFilter | undefined; readonly order: readonly OrderField[] }
-  /** Without a driver all users are looked at. */
   | {
-      readonly kind: 'narrow';
-      readonly driver: UserFilter | undefined;
+      readonly kind: 'index-scan';
+      readonly filter: UserFilter | undefined;
+      readonly order: readonly OrderField[];
+    }
+  /** Without a seek all users are looked at. */
+  | {
+      readonly kind: 'filter-scan';
+      readonly seek: UserFilter | undefined;
       readonly others: readonly UserFilter[];
     };
 
@@ -67,16 +71,14 @@ const PART = 3;
 /** Plans a selection for users that are indexed for `search`. */
 export function planList({ filters, order }: UserSelection, search: SearchLevel): ListPlan {
   const [only] = filters;
-  const walked = filters.length > 1 ? undefined : walkedOrder(only, order, search);
-  if (walked !== undefined) return { kind: 'walk', filter: only, order: walked };
-  const [driver] = filters
-    .filter((filter) => isIndexed(filter, search))
-    .toSorted((a, b) => rank(a) - rank(b));
-  return { kind: 'narrow', driver, others: filters.filter((filter) => filter !== driver) };
+  const scanned = filters.length > 1 ? undefined : scanOrder(only, order, search);
+  if (scanned !== undefined) return { kind: 'index-scan', filter: only, order: scanned };
+  const [seek] = filters.filter((filter) => isIndexed(filter, search)).toSorted((a, b) => rank(a) - rank(b));
+  return { kind: 'filter-scan', seek, others: filters.filter((filter) => filter !== seek) };
 }
 
 /** The order in which an index gives the matches of a filter, if it is the one that is asked for. */
-function walkedOrder(
+function scanOrder(
   filter: UserFilter | undefined,
   order: readonly OrderField[],
   search: SearchLevel,
@@ -179,12 +181,12 @@ export interface BoundStatement {
   readonly isLong: boolean;
 }
 
-type Walk = Extract<ListPlan, { readonly kind: 'walk' }>;
-type Narrow = Extract<ListPlan, { readonly kind: 'narrow' }>;
+type IndexScan = Extract<ListPlan, { readonly kind: 'index-scan' }>;
+type FilterScan = Extract<ListPlan, { readonly kind: 'filter-scan' }>;
 
-/** Which users of a walk are read. */
+/** Which users of a scan are read. */
 interface Reach extends Pick<UserPageRequest, 'next' | 'backwards' | 'limit'> {
-  /** The order that `next` has the keys of; default that of the walk. */
+  /** The order that `next` has the keys of; default that of the scan. */
   readonly whole?: readonly OrderField[];
 }
 
@@ -216,13 +218,13 @@ export class ListSql {
     const { fields, limit, backwards, next, order } = request;
     const key = (text: TextField) => (order.some(({ field }) => field === text) ? text : 'NULL');
     const columns = `id, ${key('name')}, ${key('email')}, ${this.#dialect.json(fields)}, ${this.#dialect.state}`;
-    if (plan.kind === 'walk') {
-      const walk = this.#walk(columns, plan, { next, backwards, limit: limit + 1, whole: order });
-      return { ...walk, isLong: walk.isLong || !isOrderOfIndex(plan.order) };
+    if (plan.kind === 'index-scan') {
+      const scan = this.#indexScan(columns, plan, { next, backwards, limit: limit + 1, whole: order });
+      return { ...scan, isLong: scan.isLong || !isOrderOfIndex(plan.order) };
     }
-    const { driver, others } = plan;
+    const { seek, others } = plan;
     return this.#statement(true, (bind) => {
-      const found = this.#found(driver, bind);
+      const found = this.#found(seek, bind);
       const where = others.map((filter) => this.#condition(filter, bind));
       if (next !== undefined) where.push(this.#behind(this.#terms(order, next, backwards), bind));
       const orderBy = this.#orderBy(order, backwards);
@@ -230,37 +232,37 @@ export class ListSql {
     });
   }
 
-  /** The number of users that the driver of a plan matches, at most one more than `MAX_MATCHES`. */
-  matches({ driver }: Narrow): BoundStatement {
+  /** The number of users that the seek of a plan matches, at most one more than `MAX_MATCHES`. */
+  matches({ seek }: FilterScan): BoundStatement {
     return this.#statement(
       true,
-      (bind) => `SELECT count(*) FROM ${this.#found(driver, bind, MAX_MATCHES + 1)}`,
+      (bind) => `SELECT count(*) FROM ${this.#found(seek, bind, MAX_MATCHES + 1)}`,
     );
   }
 
   /** The number of users that all filters match. */
-  narrowCount({ driver, others }: Narrow): BoundStatement {
+  filterScanCount({ seek, others }: FilterScan): BoundStatement {
     return this.#statement(true, (bind) => {
-      const found = this.#found(driver, bind);
+      const found = this.#found(seek, bind);
       return `SELECT count(*) FROM ${found} ${allOf(others.map((filter) => this.#condition(filter, bind)))}`;
     });
   }
 
-  /** The `nth` user of a walk behind `next`: id, name, email. */
-  step(plan: Walk, next: SortKeys | undefined, nth: number): BoundStatement {
-    const walk = this.#walk('id, name, email', plan, { next, backwards: false, limit: nth });
-    return { ...walk, text: `${walk.text} OFFSET ${nth - 1}`, isLong: true };
+  /** The `nth` user of a scan behind `next`: id, name, email. */
+  step(plan: IndexScan, next: SortKeys | undefined, nth: number): BoundStatement {
+    const scan = this.#indexScan('id, name, email', plan, { next, backwards: false, limit: nth });
+    return { ...scan, text: `${scan.text} OFFSET ${nth - 1}`, isLong: true };
   }
 
-  /** The number of users of a walk behind `next`, at most `limit`. */
-  rest(plan: Walk, next: SortKeys | undefined, limit: number): BoundStatement {
-    const walk = this.#walk('1', plan, { next, backwards: false, limit });
-    return { ...walk, text: `SELECT count(*) FROM (${walk.text}) AS rest`, isLong: true };
+  /** The number of users of a scan behind `next`, at most `limit`. */
+  rest(plan: IndexScan, next: SortKeys | undefined, limit: number): BoundStatement {
+    const scan = this.#indexScan('1', plan, { next, backwards: false, limit });
+    return { ...scan, text: `SELECT count(*) FROM (${scan.text}) AS rest`, isLong: true };
   }
 
-  #walk(
+  #indexScan(
     columns: string,
-    { filter, order }: Walk,
+    { filter, order }: IndexScan,
     { next, backwards, limit, whole = order }: Reach,
   ): BoundStatement {
     const keys =
@@ -269,7 +271,7 @@ export class ListSql {
     return this.#statement(filter?.match === 'contains', (bind) => {
       const part = (selected: string, behind: readonly string[], equal: number) => {
         const where = [
-          ...this.#walked(filter, { limit, order, next: keys, backwards }, equal, bind),
+          ...this.#scanned(filter, { limit, order, next: keys, backwards }, equal, bind),
           ...behind,
         ];
         return `SELECT ${selected} FROM users ${allOf(where)} ${orderBy} LIMIT ${bind(limit)} + 0`;
@@ -287,8 +289,8 @@ export class ListSql {
     });
   }
 
-  /** The filter of a walk, in a part where the first `equal` fields are those of the user before it. */
-  #walked(filter: UserFilter | undefined, window: Window, equal: number, bind: Bind): readonly string[] {
+  /** The filter of a scan, in a part where the first `equal` fields are those of the user before it. */
+  #scanned(filter: UserFilter | undefined, window: Window, equal: number, bind: Bind): readonly string[] {
     if (filter === undefined) return [];
     if (filter.match !== 'prefix' || window.next === undefined)
       return [this.#condition(filter, bind, window)];
@@ -311,8 +313,8 @@ export class ListSql {
     return { text, values, isLong };
   }
 
-  #found(driver: UserFilter | undefined, bind: Bind, limit = MAX_MATCHES): string {
-    const where = driver === undefined ? [] : [this.#condition(driver, bind, { limit })];
+  #found(seek: UserFilter | undefined, bind: Bind, limit = MAX_MATCHES): string {
+    const where = seek === undefined ? [] : [this.#condition(seek, bind, { limit })];
     return `(SELECT id, name, email FROM users ${allOf(where)} LIMIT ${limit}) AS found`;
   }
 

@@ -57,19 +57,19 @@ export function userLists({
         last: keysOf(last),
       }));
     // The ids are few, and each is one user.
-    if (plan.kind === 'walk' || plan.driver?.field === 'id') return page();
+    if (plan.kind === 'index-scan' || plan.seek?.field === 'id') return page();
     return whenReady(rows(sql.matches(plan)), (found) => {
-      if (countIn(found) > MAX_MATCHES) throw new TooManyMatchesError(plan.driver !== undefined);
+      if (countIn(found) > MAX_MATCHES) throw new TooManyMatchesError(plan.seek !== undefined);
       return page();
     });
   }
 
   async function count(filters: readonly UserFilter[]): Promise<number> {
     const plan = planList({ filters, order: defaultOrder(filters) }, search);
-    if (plan.kind === 'narrow') {
+    if (plan.kind === 'filter-scan') {
       if (countIn(await rows(sql.matches(plan))) > MAX_MATCHES)
-        throw new TooManyMatchesError(plan.driver !== undefined);
-      return countIn(await rows(sql.narrowCount(plan)));
+        throw new TooManyMatchesError(plan.seek !== undefined);
+      return countIn(await rows(sql.filterScanCount(plan)));
     }
     let counted = 0;
     let next: SortKeys | undefined;

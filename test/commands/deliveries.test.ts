@@ -166,7 +166,7 @@ test('show: when the next attempt is, and how often a process has ended during o
     const now = Date.now() + 1_000;
     const [job] = await database.inbox.claim('handler:paid', 1, 'test', 1_000, { now });
     assert.ok(job);
-    await database.inbox.settle(job, 'test', { kind: 'died' }, now);
+    await database.inbox.settle(job, 'test', { kind: 'crashed' }, now);
     const [again] = await database.inbox.claim('handler:paid', 1, 'test', 1_000, { now });
     assert.ok(again);
     const outcome = { kind: 'retry', wait: 7_200_000, error: 'Error: later' } as const;
@@ -175,7 +175,7 @@ test('show: when the next attempt is, and how often a process has ended during o
   const { stdout } = await folder.portico('deliveries', 'show', id);
   assert.match(
     stdout,
-    /handler:paid: pending, 1 attempt, 1 death, next try in (?:1h|2h) \(2\S+\)\n {4}last error: Error: later/,
+    /handler:paid: pending, 1 attempt, 1 crash, next try in (?:1h|2h) \(2\S+\)\n {4}last error: Error: later/,
   );
 });
 

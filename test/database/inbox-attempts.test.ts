@@ -84,18 +84,18 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.deepEqual((await deliveries.find(id))?.jobs[0]?.history, []);
     });
 
-    test('the deaths of processes are among them, found by a claim or told', async () => {
+    test('the crashes of processes are among them, found by a claim or told', async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       const { id } = await append(inbox);
       await claimOne(inbox, 'gone');
       const told = await claimOne(inbox, 'crashed', LEASE_END + 1);
-      assert.equal(told.deaths, 1);
-      await inbox.settle(told, 'crashed', { kind: 'died', trace: trace() }, LEASE_END + 2);
-      const [job] = await inbox.claim('t', 1, 'me', 9_000, { now: LEASE_END + 3, suspects: true });
+      assert.equal(told.crashes, 1);
+      await inbox.settle(told, 'crashed', { kind: 'crashed', trace: trace() }, LEASE_END + 2);
+      const [job] = await inbox.claim('t', 1, 'me', 9_000, { now: LEASE_END + 3, quarantined: true });
       assert.ok(job);
       await inbox.settle(job, 'me', { kind: 'done', trace: trace({ duration: 0 }) }, LEASE_END + 4);
-      const died = { attempt: 1, outcome: 'died', duration: null, ...none };
+      const died = { attempt: 1, outcome: 'crashed', duration: null, ...none };
       assert.deepEqual((await deliveries.find(id))?.jobs[0]?.history, [
         { ...died, startedAt: LATER, process: 'gone' },
         { ...died, startedAt: LEASE_END + 1, process: 'crashed' },
@@ -103,14 +103,14 @@ for (const [engine, open] of Object.entries(engines)) {
       ]);
     });
 
-    test('the death of a process in an order is among them too', async () => {
+    test('the crash of a process in an order is among them too', async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       const { id } = await append(inbox, { jobs: [{ target: 't', orderKey: 'k' }] });
       await claimOne(inbox, 'gone');
       await claimOne(inbox, 'me', LEASE_END + 1);
       const [entry, ...rest] = (await deliveries.find(id))?.jobs[0]?.history ?? [];
-      assert.deepEqual([entry?.outcome, entry?.process, entry?.startedAt], ['died', 'gone', LATER]);
+      assert.deepEqual([entry?.outcome, entry?.process, entry?.startedAt], ['crashed', 'gone', LATER]);
       assert.deepEqual(rest, []);
     });
 

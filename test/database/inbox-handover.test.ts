@@ -61,7 +61,7 @@ for (const [engine, open] of Object.entries(engines)) {
       const { appended, jobs } = await inbox.appendAndClaim(delivery, handOver('t', 'v'));
       assert.equal(appended, 'stored');
       assert.deepEqual(
-        jobs.map(({ target, attempt, deaths, ordered }) => [target, attempt, deaths, ordered]),
+        jobs.map(({ target, attempt, crashes, ordered }) => [target, attempt, crashes, ordered]),
         [
           ['t', 1, 0, false],
           ['v', 1, 0, false],
@@ -75,7 +75,7 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.equal(await inbox.settle(first, 'me', { kind: 'done' }), true);
       const now = Date.now() + 2 * LEASE;
       const [taken] = await inbox.claim('v', 9, 'other', LEASE, { now });
-      assert.deepEqual([taken?.job, taken?.attempt, taken?.deaths], [second.job, 1, 1]);
+      assert.deepEqual([taken?.job, taken?.attempt, taken?.crashes], [second.job, 1, 1]);
       assert.equal(await inbox.settle(second, 'me', { kind: 'done' }, now), false, 'it is fenced off');
       assert.ok(taken && (await inbox.settle(taken, 'other', { kind: 'dead', error: 'x' }, now)));
       const found = await deliveries.find(delivery.id);
@@ -259,7 +259,7 @@ for (const [engine, open] of Object.entries(engines)) {
       await Promise.all([appending, stopping]);
       assert.equal(begun, before);
       const [job] = await inbox.claim('t', 9, 'other', LEASE);
-      assert.deepEqual([job?.attempt, job?.deaths], [1, 0]);
+      assert.deepEqual([job?.attempt, job?.crashes], [1, 0]);
     });
 
     test('successes that are recorded together are each fenced off for themselves', async () => {

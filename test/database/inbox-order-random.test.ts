@@ -57,9 +57,9 @@ class Processes {
   }
 
   /** Claims jobs, none of which has the order key of one that runs. */
-  async claim(owner: string, limit: number, suspects = false): Promise<readonly ClaimedJob[]> {
+  async claim(owner: string, limit: number, quarantined = false): Promise<readonly ClaimedJob[]> {
     const { now } = this;
-    const jobs = await this.#database.inbox.claim('t', limit, owner, LEASE, { now, suspects });
+    const jobs = await this.#database.inbox.claim('t', limit, owner, LEASE, { now, quarantined });
     for (const job of jobs) this.#begin(job, owner, now + LEASE);
     return jobs;
   }
@@ -115,7 +115,7 @@ class Processes {
       { kind: 'dead', error },
       { kind: 'retry', wait, error },
       { kind: 'released' },
-      { kind: 'died' },
+      { kind: 'crashed' },
     ];
     return this.#random.pick(all);
   }

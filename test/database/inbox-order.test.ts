@@ -78,7 +78,7 @@ for (const [engine, open] of Object.entries(engines)) {
         const [job, ...others] = await inbox.claim('t', 10, 'other', 5_000, { now: LEASE_END });
         assert.ok(job && others.length === 0);
         assert.ok(await inbox.settle(job, 'other', { kind: 'done' }, LEASE_END));
-        return [job.job, job.attempt, job.deaths];
+        return [job.job, job.attempt, job.crashes];
       };
       assert.deepEqual(await next(), [second?.job, 1, 1]);
       assert.deepEqual(await next(), [first.job, 1, 0]);

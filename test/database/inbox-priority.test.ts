@@ -51,7 +51,7 @@ for (const [engine, open] of Object.entries(engines)) {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       const [high = ''] = await stored(inbox, prior(1), newDelivery());
-      const settle = async (kind: 'released' | 'died' | 'retry' | 'dead') => {
+      const settle = async (kind: 'released' | 'crashed' | 'retry' | 'dead') => {
         const [job] = await claim(inbox, 1);
         assert.ok(job);
         const outcome = kind === 'retry' ? { kind, wait: 0, error: 'x' } : { kind, error: 'x' };
@@ -59,7 +59,7 @@ for (const [engine, open] of Object.entries(engines)) {
         return job.delivery.id;
       };
       assert.equal(await settle('released'), high);
-      assert.equal(await settle('died'), high);
+      assert.equal(await settle('crashed'), high);
       assert.equal(await settle('dead'), high);
       const jobs = [{ target: 't', orderKey: null }];
       assert.equal(await deliveries.replay(high, jobs, LATER), true);

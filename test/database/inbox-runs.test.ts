@@ -83,22 +83,22 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.equal((await inbox.finish(taken, 'other', DONE, NEXT, LATER)).next?.job, head.job + 1);
     });
 
-    test('a run ends before a suspect, a job that is not due yet, and a large body', async () => {
+    test('a run ends before a quarantined, a job that is not due yet, and a large body', async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       const [first = ''] = await append(inbox, 2);
       const [dead] = await claim(inbox);
       assert.ok(dead && (await inbox.settle(dead, 'me', { kind: 'dead', error: 'x' }, LATER)));
-      for (let death = 0; death < 2; death++) {
+      for (let crash = 0; crash < 2; crash++) {
         const [died] = await claim(inbox);
-        assert.ok(died && (await inbox.settle(died, 'me', { kind: 'died' }, LATER)));
+        assert.ok(died && (await inbox.settle(died, 'me', { kind: 'crashed' }, LATER)));
       }
       assert.ok(await deliveries.replay(first, jobs, LATER));
       await append(inbox, 1, LATER + 9_000);
       await inbox.append(newDelivery({ receivedAt: LATER, jobs, body: Buffer.alloc(1_001) }));
       const now = LATER + 9_000;
-      const endOfRun = async (at: number, suspects: boolean) => {
-        const [head, ...others] = await inbox.claim('t', 9, 'me', 4_000, { now: at, suspects });
+      const endOfRun = async (at: number, quarantined: boolean) => {
+        const [head, ...others] = await inbox.claim('t', 9, 'me', 4_000, { now: at, quarantined });
         assert.ok(head && others.length === 0);
         const { recorded, next } = await inbox.finish(head, 'me', DONE, NEXT, at);
         assert.deepEqual([recorded, next], [true, undefined]);

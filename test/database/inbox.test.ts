@@ -79,7 +79,7 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.ok(mine);
       assert.deepEqual(await claim(inbox, 10, 'second', LEASE_END - 1), []);
       const [theirs] = await inbox.claim('t', 10, 'second', 5_000, { now: LEASE_END });
-      assert.deepEqual([theirs?.attempt, theirs?.deaths], [1, 1]);
+      assert.deepEqual([theirs?.attempt, theirs?.crashes], [1, 1]);
       assert.equal(await inbox.settle(mine, 'first', { kind: 'done' }, LEASE_END), false);
       assert.ok(theirs && (await inbox.settle(theirs, 'second', { kind: 'done' }, LEASE_END)));
       assert.deepEqual(await claim(inbox, 10, 'third', LEASE_END + 60_000), []);

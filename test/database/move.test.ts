@@ -284,7 +284,7 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
        WHERE table_schema = 'public' AND table_name NOT IN (${own})`,
       url,
     );
-    const left = ['jobs.owner', 'jobs.claimed_at', 'jobs.waits'];
+    const left = ['jobs.owner', 'jobs.claimed_at', 'jobs.blocked'];
     assert.deepEqual(inSqlite.sort(), [...moved, ...left].sort());
     assert.deepEqual(inPostgres.flat().map(String).sort(), [...moved, ...left].sort());
   });

@@ -14,7 +14,7 @@ const CLAIM = {
   lease: 60_000,
   held: [],
   maxBytes: 1e6,
-  suspects: false,
+  quarantined: false,
   now: null,
 };
 

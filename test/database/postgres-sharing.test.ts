@@ -129,12 +129,12 @@ describe('processes on one PostgreSQL database', { skip: withoutPostgres ?? fals
       rest.map(({ delivery: { id } }) => id),
       [0, 1].map((i) => given[i]?.id),
     );
-    // The same of suspects.
-    await hand.query('UPDATE jobs SET owner = NULL, deaths = 2, due_at = 0');
+    // The same of quarantined jobs.
+    await hand.query('UPDATE jobs SET owner = NULL, crashes = 2, due_at = 0');
     await hand.query(`BEGIN; SELECT 1 FROM jobs WHERE seq = ${first} FOR UPDATE`);
-    const suspects = await a.inbox.claim('t', 10, 'a', 5_000, { now: NOW, suspects: true });
+    const quarantined = await a.inbox.claim('t', 10, 'a', 5_000, { now: NOW, quarantined: true });
     assert.deepEqual(
-      suspects.map(({ delivery: { id } }) => id),
+      quarantined.map(({ delivery: { id } }) => id),
       [1, 3, 4, 5].map((i) => given[i]?.id),
     );
     await hand.query('COMMIT');

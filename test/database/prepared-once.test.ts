@@ -50,7 +50,7 @@ test('SQLite prepares no statement anew for other values', async (t) => {
     const jobs = await inbox.claim('t', limit, 'me', 5_000, { held: [limit] });
     assert.ok(jobs.length > 0);
     for (const job of jobs) await inbox.settle(job, 'me', { kind: 'retry', wait: limit, error: 'x' });
-    await inbox.claim('t', limit, 'me', 5_000, { suspects: true });
+    await inbox.claim('t', limit, 'me', 5_000, { quarantined: true });
     await inbox.renew('me', [limit], 5_000);
     await inbox.expireOrphans(limit, limit, 'x', limit);
     await inbox.forgetKeys(limit, limit);

@@ -27,7 +27,7 @@ function documented(): readonly (readonly string[])[] {
 
 test('the table of members has those that handlers, rules and transformations get', async () => {
   const delivery = newDelivery();
-  const job: ClaimedJob = { job: 1, target: 'handler:e', attempt: 1, deaths: 0, ordered: false, delivery };
+  const job: ClaimedJob = { job: 1, target: 'handler:e', attempt: 1, crashes: 0, ordered: false, delivery };
   const got: object[] = [deliveryOf(job, 'e')];
   const when = (received: ReceivedDelivery) => got.push(received) > 0;
   createJobPlan(new Map([['e', { handler: () => {}, when }]]))(delivery, {});

@@ -45,7 +45,7 @@ test('problem details have each reason with its place, and the code of the heade
   assert.match(String(entry?.reason), /"name" is no string; "email" needs/);
 });
 
-test('the reply is the one that the guide shows, which leaves out what it marks', async () => {
+test('the reply is the one that the guide shows, which leaves out what it checkpoints', async () => {
   const { stdout } = await runShown(SHOWN, { cwd: service.folder, urls: service.urls });
   const [head = '', body = ''] = stdout.replaceAll('\r', '').split('\n\n');
   const [shownHead = '', shownBody = ''] = (SHOWN.output ?? '').split('\n\n');

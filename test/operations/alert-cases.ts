@@ -82,7 +82,7 @@ export const CASES: Readonly<Record<string, AlertCase>> = {
     400,
   ),
   PorticoHandlersEndProcesses: one(
-    'webhook_attempts_total{job="portico",outcome="died"}',
+    'webhook_attempts_total{job="portico",outcome="crashed"}',
     '0x40 1 2 3 4x70',
     '0x40 1x80',
   ),

@@ -99,7 +99,7 @@ async function stopUnderLoad(main?: string): Promise<Outcome> {
   });
 
   const owner = `%:${first.child.pid}:%`;
-  const died = `SELECT job FROM attempts WHERE outcome = 'died' AND process LIKE '${owner}'`;
+  const died = `SELECT job FROM attempts WHERE outcome = 'crashed' AND process LIKE '${owner}'`;
   const count = async (text: string) => Number((await sql(text))[0]?.[0]);
   await waitFor('the other one to have taken all of its jobs', async () => {
     const held = await count(`SELECT count(*) FROM jobs WHERE status = 'open' AND owner LIKE '${owner}'`);
@@ -159,7 +159,7 @@ test('control: without the fence of outcomes it does not', SKIP, async () => {
     {
       file: 'src/sql/postgres-inbox/settle.ts',
       from: `AND jobs.owner = given.owner AND jobs.attempts = given.attempt
-        AND jobs.deaths = given.deaths`,
+        AND jobs.crashes = given.crashes`,
       to: '',
     },
   ]);

@@ -105,7 +105,7 @@ function fillDeliveries(db: DatabaseSync, random: Random, count: number): void {
         random.below(3),
       );
       for (let left = random.below(3); left > 0; left--) {
-        const outcome = random.pick(['retry', 'dead', 'released', 'died']);
+        const outcome = random.pick(['retry', 'dead', 'released', 'crashed']);
         const status = maybe(() => 500);
         const duration = maybe(() => random.below(1_000));
         const values = [moment(), duration, 'host:2:cd', status, maybe(odd), maybe(odd)];
@@ -115,13 +115,13 @@ function fillDeliveries(db: DatabaseSync, random: Random, count: number): void {
   }
 }
 
-/** Remembered keys, marks, what was enqueued and tokens, without the first ones. */
+/** Remembered keys, checkpoints, what was enqueued and tokens, without the first ones. */
 function fillOthers(db: DatabaseSync, random: Random, count: number): void {
   const odd = () => textOf(random, ODD_PIECES, 8);
   const key = db.prepare(
     'INSERT INTO remembered_keys (source, dedup_key, id, received_at) VALUES (?, ?, ?, ?)',
   );
-  const mark = db.prepare('INSERT INTO marks (name, at) VALUES (?, ?)');
+  const mark = db.prepare('INSERT INTO checkpoints (name, at) VALUES (?, ?)');
   const enqueued = db.prepare(
     'INSERT INTO enqueued (id, source, event, body, received_at, dedup_key) VALUES (?, ?, ?, ?, ?, ?)',
   );
@@ -135,7 +135,7 @@ function fillOthers(db: DatabaseSync, random: Random, count: number): void {
     mark.run(`${odd()}${i}`, i);
     enqueued.run(`0190-x${i}`, odd(), odd(), new Uint8Array(i % 99), i, random.chance(0.5) ? odd() : null);
   }
-  for (const table of ['remembered_keys', 'marks', 'enqueued', 'api_tokens']) {
+  for (const table of ['remembered_keys', 'checkpoints', 'enqueued', 'api_tokens']) {
     db.exec(`DELETE FROM ${table} WHERE seq <= 3 OR seq > ${count} - 2`);
   }
 }
@@ -161,7 +161,7 @@ export function rowsOf(file: string): Readonly<Record<string, readonly unknown[]
     deliveries: all('SELECT * FROM deliveries ORDER BY seq'),
     jobs: all(`SELECT seq, delivery, target, status, attempts, due_at, order_key, error, finished_at, duration, ended_by
       FROM jobs ORDER BY seq`),
-    others: ['remembered_keys', 'marks', 'enqueued', 'api_tokens'].flatMap((name) =>
+    others: ['remembered_keys', 'checkpoints', 'enqueued', 'api_tokens'].flatMap((name) =>
       all(`SELECT * FROM ${name} ORDER BY seq`),
     ),
     attempts: all('SELECT * FROM attempts ORDER BY seq'),

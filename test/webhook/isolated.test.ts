@@ -55,7 +55,7 @@ export default {
 
 interface Shown {
   readonly items: readonly { readonly id: string; readonly status: string; readonly attempts: number }[];
-  readonly jobs: readonly { readonly error: string; readonly deaths: number }[];
+  readonly jobs: readonly { readonly error: string; readonly crashes: number }[];
 }
 
 const urls: Readonly<Record<string, () => Promise<string>>> = {
@@ -97,7 +97,7 @@ for (const [engine, url] of Object.entries(urls)) {
       assert.ok(all.every(({ attempts }) => attempts === 1));
       const [bad] = await ended(event, 'dead');
       const [job] = (await get(`/deliveries/${bad?.id}`)).jobs;
-      assert.equal(job?.deaths, 0, 'it is known who is to blame');
+      assert.equal(job?.crashes, 0, 'it is known who is to blame');
       return [job.error, bad?.attempts] as const;
     }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Marks } from '../../src/inbox/inbox.ts';
+import type { Checkpoints } from '../../src/inbox/inbox.ts';
 import type { DeliverySummary } from '../../src/inbox/operations.ts';
 import { readSchedules, Scheduler } from '../../src/inbox/schedules.ts';
 import type { Database } from '../../src/sql/database.ts';
@@ -10,13 +10,13 @@ import { engines } from '../support/databases.ts';
 function group({ inbox, deliveries }: Database, config: unknown, start: string) {
   let now = Date.parse(start);
   const missed: string[] = [];
-  const marks: Marks = { ...inbox.marks, clock: () => now };
+  const checkpoints: Checkpoints = { ...inbox.checkpoints, clock: () => now };
   const process = (given: unknown = config) => {
     const problems: string[] = [];
     const schedules = readSchedules(given, 'schedules', problems);
     assert.deepEqual(problems, []);
     return new Scheduler({
-      inbox: { marks },
+      inbox: { checkpoints },
       schedules,
       plan: (event) => [{ target: `handler:${event}`, orderKey: null }],
       onAppended() {},

@@ -26,7 +26,7 @@ export interface Job {
   readonly status: string;
   readonly attempts: number;
   /** Attempts whose process died. */
-  readonly deaths: number;
+  readonly crashes: number;
   readonly nextAttemptAt: string | null;
   /** When it is due at the earliest, if it was received for later. */
   readonly plannedAt: string | null;

@@ -55,9 +55,9 @@ function describe(found: DeliveryDetail, now: number): readonly string[] {
 }
 
 function describeJob(job: JobDetail, now: number): readonly string[] {
-  const { target, status, attempts, deaths, error, history } = job;
-  const died = deaths === 0 ? '' : `, ${counted(deaths, 'death', 'deaths')}`;
-  const line = `  ${printable(target)}: ${status}, ${counted(attempts, 'attempt', 'attempts')}${died}${timeOf(job, now)}`;
+  const { target, status, attempts, crashes, error, history } = job;
+  const crashed = crashes === 0 ? '' : `, ${counted(crashes, 'crash', 'crashes')}`;
+  const line = `  ${printable(target)}: ${status}, ${counted(attempts, 'attempt', 'attempts')}${crashed}${timeOf(job, now)}`;
   const hasError = history.some((entry) => entry.error === error);
   const last = error === null || hasError ? [] : [`    last error: ${printable(error)}`];
   return [line, ...last, ...describeAttempts(history)];
@@ -85,7 +85,7 @@ const OUTCOMES: Readonly<Record<AttemptEntry['outcome'], string>> = {
   retry: 'failed',
   dead: 'failed, dead',
   released: 'released',
-  died: 'died',
+  crashed: 'crashed',
 };
 const OUTCOME_WIDTH = Math.max(...Object.values(OUTCOMES).map(({ length }) => length));
 

@@ -91,16 +91,16 @@ async function positionOf(
 function considerate(users: DatabaseUserStore): Pick<DatabaseUserStore, 'importUsers' | 'importAll'> {
   let free = Promise.resolve();
   return {
-    async importUsers(batch, mark) {
+    async importUsers(batch, checkpoint) {
       await free;
       const began = performance.now();
       try {
-        return await users.importUsers(batch, mark);
+        return await users.importUsers(batch, checkpoint);
       } finally {
         free = delay(performance.now() - began);
       }
     },
-    importAll: (all, mark) => users.importAll(all, mark),
+    importAll: (all, checkpoint) => users.importAll(all, checkpoint),
   };
 }
 

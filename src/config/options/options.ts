@@ -118,7 +118,7 @@ export const options = {
     default: 5_000,
     min: 500,
     max: 600_000,
-    description: 'Time after the death of a process until another one claims its jobs, in milliseconds.',
+    description: 'Time after the crash of a process until another one claims its jobs, in milliseconds.',
   }),
   'webhook.isolate': toggle({
     env: 'WEBHOOK_ISOLATE',

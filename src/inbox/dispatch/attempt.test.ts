@@ -9,7 +9,7 @@ const job: ClaimedJob = {
   job: 1,
   target: 't',
   attempt: 1,
-  deaths: 0,
+  crashes: 0,
   ordered: false,
   delivery: {
     id: 'id',

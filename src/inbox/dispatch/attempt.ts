@@ -131,7 +131,7 @@ export class Attempt {
 
   /** Ends the attempt because its process ends; without an error it is one of those that may have caused that. */
   crash(error?: unknown): void {
-    if (error === undefined) this.#abortWith({ outcome: { kind: 'died' } }, new Error('the process ends'));
+    if (error === undefined) this.#abortWith({ outcome: { kind: 'crashed' } }, new Error('the process ends'));
     else this.#abortWith(this.#failure(error), error);
   }
 

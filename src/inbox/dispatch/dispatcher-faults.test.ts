@@ -58,7 +58,7 @@ function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
     appendAndClaim: (...args) => current().appendAndClaim(...args),
     idOf: (...args) => current().idOf(...args),
     due: (...args) => current().due(...args),
-    dueSuspects: (...args) => current().dueSuspects(...args),
+    dueQuarantined: (...args) => current().dueQuarantined(...args),
     claim: (...args) => current().claim(...args),
     renew: (...args) => current().renew(...args),
     settle: (...args) => current().settle(...args),
@@ -70,7 +70,7 @@ function inboxOf(current: () => Inbox, own: Partial<Inbox> = {}): Inbox {
     prune: (...args) => current().prune(...args),
     forgetKeys: (...args) => current().forgetKeys(...args),
     deadLetters: (...args) => current().deadLetters(...args),
-    marks: current().marks,
+    checkpoints: current().checkpoints,
     enqueued: current().enqueued,
     relay: current().relay,
     clock: () => current().clock(),
@@ -303,7 +303,7 @@ test(
     const later = Date.now() + 3_600_000;
     const [stolen] = await database.inbox.claim('t', 1, 'other', 60_000, { now: later });
     assert.ok(stolen);
-    assert.deepEqual([stolen.attempt, stolen.deaths], [1, 1]);
+    assert.deepEqual([stolen.attempt, stolen.crashes], [1, 1]);
     work.resolve();
     await dispatcher.stop(never);
     assert.deepEqual([settled, lost], [[], [id]]);

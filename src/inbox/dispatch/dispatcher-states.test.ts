@@ -8,7 +8,7 @@ import { openDatabase } from '../../sql/open.ts';
 import type { ClaimedJob } from '../delivery.ts';
 import { Dispatcher } from './dispatcher.ts';
 
-// Any order of deliveries, wakes, ends of attempts, stops and deaths of processes: each job is tried until it is
+// Any order of deliveries, wakes, ends of attempts, stops and crashes of processes: each job is tried until it is
 // settled, and never again.
 
 const never = new AbortController().signal;
@@ -131,8 +131,8 @@ class World {
     const jobs = await this.#database.inbox.claim('t', count, owner, 0, { now });
     for (const job of jobs) {
       this.#attempts.set(job.delivery.id, job.attempt - 1);
-      // It would be a suspect after another death, which only a poll finds.
-      if (job.deaths > 0) await this.#database.inbox.settle(job, owner, { kind: 'released' });
+      // It would be a quarantined job after another crash, which only a poll finds.
+      if (job.crashes > 0) await this.#database.inbox.settle(job, owner, { kind: 'released' });
     }
   }
 

@@ -62,7 +62,7 @@ export class Dispatcher {
           bytes,
           share: this.#share,
           events,
-          onSuspectEnded: () => this.#polls.request(),
+          onQuarantinedEnded: () => this.#polls.request(),
         }),
       ]),
     );
@@ -162,18 +162,18 @@ export class Dispatcher {
       const targets = [...this.#workers.keys()];
       const due = new Set(await this.#inbox.due(targets));
       for (const [target, worker] of this.#workers) due.has(target) ? worker.wake() : worker.rest();
-      await this.#wakeForSuspect(targets);
+      await this.#wakeForQuarantined(targets);
     } catch (error) {
       this.#events.storeFailed(error);
     }
   }
 
-  /** Has one suspect run at a time in this process, so that the one that ends it takes no other one with it. */
-  async #wakeForSuspect(targets: readonly string[]): Promise<void> {
-    if ([...this.#workers.values()].some(({ hasSuspect }) => hasSuspect)) return;
-    const due = await this.#inbox.dueSuspects(targets);
+  /** Has one quarantined job run at a time in this process, so that the one that ends it takes no other one with it. */
+  async #wakeForQuarantined(targets: readonly string[]): Promise<void> {
+    if ([...this.#workers.values()].some(({ hasQuarantined }) => hasQuarantined)) return;
+    const due = await this.#inbox.dueQuarantined(targets);
     // One that cannot be claimed yet holds up no other target.
     const target = due[Math.floor(Math.random() * due.length)];
-    if (target !== undefined) this.#workers.get(target)?.wakeForSuspect();
+    if (target !== undefined) this.#workers.get(target)?.wakeForQuarantined();
   }
 }

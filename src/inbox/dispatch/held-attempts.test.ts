@@ -28,7 +28,7 @@ describe('held attempts', () => {
     ...{ concurrency: 1, timeout: 1_000, maxAttempts: 3, backoff: { base: 0, cap: 0 } },
   };
   const attemptOf = (job: number) => {
-    const claimed = { job, target: 't', attempt: 1, deaths: 0, ordered: false, delivery: newDelivery() };
+    const claimed = { job, target: 't', attempt: 1, crashes: 0, ordered: false, delivery: newDelivery() };
     return new Attempt(claimed, target, Number.POSITIVE_INFINITY, () => {});
   };
 

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../../core/maybe-promise.ts';
-import { type ClaimedJob, MAX_DEATHS } from '../delivery.ts';
+import { type ClaimedJob, MAX_CRASHES } from '../delivery.ts';
 import type { Inbox, Outcome } from '../inbox.ts';
 import { Attempt, type Ended, RELEASED } from './attempt.ts';
 import type { HandlingShare } from './handling-share.ts';
@@ -30,8 +30,8 @@ interface WorkerOptions {
   readonly bytes: ClaimedBytes;
   readonly share: HandlingShare;
   readonly events: WorkerEvents;
-  /** Called when the suspect that this worker ran has ended. */
-  onSuspectEnded(): void;
+  /** Called when the quarantined job that this worker ran has ended. */
+  onQuarantinedEnded(): void;
 }
 
 /** A slot for a job that is about to be stored. One of its methods has to be called, once. */
@@ -49,7 +49,7 @@ interface EndedAttempt extends Ended {
 
 /** When a claim leaves less than this of its share, in bytes, the next body may not have fit. */
 const LARGE_BODY = 25 * 1024 * 1024;
-/** Suspects of other targets wait at most this long for the rate limit of a target, in milliseconds. */
+/** Quarantined jobs of other targets wait at most this long for the rate limit of a target, in milliseconds. */
 const LONG_WAIT = 1_000;
 /** The next body in a run may have this many bytes, or as many as the one before. */
 const NEXT_BODY = 1024 * 1024;
@@ -82,8 +82,8 @@ export class Worker {
   #pending = false;
   /** Whether the last look has found nothing to claim; not while that waits for a rate limit or for bytes. */
   #isCaughtUp = false;
-  /** The suspect that this worker runs, or will claim once there is room. */
-  #suspect: 'none' | 'wanted' | Attempt = 'none';
+  /** The quarantined job that this worker runs, or will claim once there is room. */
+  #quarantined: 'none' | 'wanted' | Attempt = 'none';
   #stopped = false;
 
   constructor(options: WorkerOptions) {
@@ -96,13 +96,13 @@ export class Worker {
     return this.#running;
   }
 
-  get hasSuspect(): boolean {
-    return this.#suspect !== 'none';
+  get hasQuarantined(): boolean {
+    return this.#quarantined !== 'none';
   }
 
-  /** Claims one suspect as soon as there is room. */
-  wakeForSuspect(): void {
-    this.#suspect = 'wanted';
+  /** Claims one quarantined job as soon as there is room. */
+  wakeForQuarantined(): void {
+    this.#quarantined = 'wanted';
     this.wake();
   }
 
@@ -165,7 +165,7 @@ export class Worker {
 
   /**
    * Ends all attempts because the process ends unexpectedly. `culprit` has failed with `error`, and all others are
-   * released; when it is not known, each of them counts a death.
+   * released; when it is not known, each of them counts a crash.
    */
   async crash(error: unknown, culprit: Attempt | undefined): Promise<void> {
     this.#stopped = true;
@@ -244,28 +244,28 @@ export class Worker {
         const renewal = leases.beforeClaim();
         if (renewal !== undefined) await renewal;
         if (this.#stopped) return;
-        const suspects = this.#suspect === 'wanted';
-        const limit = suspects ? 1 : slots;
+        const quarantined = this.#quarantined === 'wanted';
+        const limit = quarantined ? 1 : slots;
         const held = Array.from(this.#held, ({ job }) => job.job);
         const leaseUntil = performance.now() + lease;
         const jobs = await inbox.claim(target.name, limit, owner, lease, {
           held,
-          suspects,
+          quarantined,
           maxBytes: share.bytes,
         });
         taken = jobs.reduce((sum, job) => sum + sizeOf(job), 0);
         const mayBeCut = jobs.length > 0 && share.bytes - taken < LARGE_BODY;
         // Jobs that wait for their order may have hidden others.
         const mayHide = jobs.some(({ ordered }) => ordered);
-        // A suspect comes before the others, and they after it.
-        if (suspects || jobs.length === slots || mayBeCut || mayHide) this.#pending = true;
+        // A quarantined job comes before the others, and they after it.
+        if (quarantined || jobs.length === slots || mayBeCut || mayHide) this.#pending = true;
         this.#isCaughtUp = !this.#pending;
         const attempts = jobs.map((job) => this.#attempt(job, leaseUntil));
-        if (suspects) this.#suspect = attempts[0] ?? 'none';
+        if (quarantined) this.#quarantined = attempts[0] ?? 'none';
         this.#add(attempts);
       } catch (error) {
         // The next poll retries.
-        if (this.#suspect === 'wanted') this.#suspect = 'none';
+        if (this.#quarantined === 'wanted') this.#quarantined = 'none';
         events.storeFailed(error);
       } finally {
         share.settle(taken);
@@ -278,7 +278,7 @@ export class Worker {
   #awaitRateLimit(): void {
     const wait = this.#options.target.rateLimit?.onFree(this.#wake) ?? 0;
     // One that has to wait for long holds up no other target.
-    if (wait > LONG_WAIT && this.#suspect === 'wanted') this.#suspect = 'none';
+    if (wait > LONG_WAIT && this.#quarantined === 'wanted') this.#quarantined = 'none';
   }
 
   /** Takes over claimed jobs; after a stop releases them. */
@@ -385,12 +385,12 @@ export class Worker {
   }
 
   #forget(attempt: Attempt): void {
-    const { bytes, onSuspectEnded } = this.#options;
+    const { bytes, onQuarantinedEnded } = this.#options;
     this.#held.delete(attempt);
     bytes.release(sizeOf(attempt.job));
-    if (this.#suspect === attempt) {
-      this.#suspect = 'none';
-      onSuspectEnded();
+    if (this.#quarantined === attempt) {
+      this.#quarantined = 'none';
+      onQuarantinedEnded();
     }
     if (this.#held.size === 0) this.#allRecorded?.resolve();
     if (this.#pending) this.wake();
@@ -426,13 +426,13 @@ export class Worker {
 
   #endOf(attempt: Attempt): MaybePromise<Ended> {
     const { maxAttempts, rateLimit } = this.#options.target;
-    const { attempt: number, deaths } = attempt.job;
+    const { attempt: number, crashes } = attempt.job;
     // The answer to the claim came so late that the lease may have ended.
     const isLate = attempt.leaseLost || performance.now() >= attempt.leaseUntil;
     // A pause may have begun while it was claimed.
     if (isLate || this.#stopped || rateLimit?.isPaused) return RELEASED;
-    if (deaths >= MAX_DEATHS) {
-      const error = `the process ended, or stood still, during each of ${deaths} attempts`;
+    if (crashes >= MAX_CRASHES) {
+      const error = `the process ended, or stood still, during each of ${crashes} attempts`;
       return { outcome: { kind: 'dead', error } };
     }
     // Its target allows fewer attempts than before.

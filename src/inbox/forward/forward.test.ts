@@ -51,7 +51,7 @@ describe('forward target', () => {
     job: 1,
     target: 'forward:billing',
     attempt: 2,
-    deaths: 0,
+    crashes: 0,
     ordered: false,
     delivery: {
       id: '019a-id',

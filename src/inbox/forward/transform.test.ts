@@ -12,7 +12,7 @@ describe('transform', () => {
     job: 1,
     target: 't',
     attempt: 3,
-    deaths: 0,
+    crashes: 0,
     ordered: false,
     delivery: newDelivery({ source: 'shop' }),
   };
@@ -122,7 +122,7 @@ describe('transform', () => {
 describe('transform data', () => {
   const body = '{"event":"paid","data":{"id":7,"name":"Zoë","tags":["a"],"none":null},"a/b":"c"}';
   const delivery = newDelivery({ id: 'id-1', event: 'paid', source: 'shop', body: Buffer.from(body) });
-  const job: ClaimedJob = { job: 1, target: 't', attempt: 1, deaths: 0, ordered: false, delivery };
+  const job: ClaimedJob = { job: 1, target: 't', attempt: 1, crashes: 0, ordered: false, delivery };
   const unchanged = {
     url: new URL('https://example.com'),
     headers: { 'content-type': 'text/x' },

@@ -92,7 +92,7 @@ describe('isolated target', () => {
       body,
       receivedAt: 7,
     };
-    return { job: 1, target: 't', attempt: 3, deaths: 0, ordered: false, delivery };
+    return { job: 1, target: 't', attempt: 3, crashes: 0, ordered: false, delivery };
   }
 
   test('a handler gets its delivery as it does in the main thread', async () => {

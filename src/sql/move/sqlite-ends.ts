@@ -90,7 +90,7 @@ function sizeOf(value: Value): number {
 
 /** There are no leases in the target, so the head of each order key is the first open job. */
 const SET_HEADS = `
-  UPDATE jobs SET waits = 1
+  UPDATE jobs SET blocked = 1
   WHERE status = 'open' AND order_key IS NOT NULL AND EXISTS (
     SELECT 1 FROM jobs AS earlier
     WHERE earlier.target = jobs.target AND earlier.order_key = jobs.order_key AND earlier.status = 'open'

@@ -28,7 +28,7 @@ export interface MovedTable {
     | 'jobs'
     | 'attempts'
     | 'remembered_keys'
-    | 'marks'
+    | 'checkpoints'
     | 'enqueued'
     | 'audit_events'
     | 'api_tokens';
@@ -70,7 +70,7 @@ export const movedTables: readonly MovedTable[] = [
     order_key: 'key',
     error: 'text',
     finished_at: 'integer',
-    deaths: 'integer',
+    crashes: 'integer',
     duration: 'integer',
     ended_by: 'name',
     run_at: 'integer',
@@ -95,7 +95,7 @@ export const movedTables: readonly MovedTable[] = [
     id: 'name',
     received_at: 'integer',
   }),
-  table('marks', { seq: 'integer', name: 'text', at: 'integer' }),
+  table('checkpoints', { seq: 'integer', name: 'text', at: 'integer' }),
   table('enqueued', {
     seq: 'integer',
     id: 'name',

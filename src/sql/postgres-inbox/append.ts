@@ -1,5 +1,11 @@
 import type { ClaimedJob, NewDelivery } from '../../inbox/delivery.ts';
-import type { Appended, AppendedAndClaimed, HandOver, MarkMove, TakenDelivery } from '../../inbox/inbox.ts';
+import type {
+  Appended,
+  AppendedAndClaimed,
+  CheckpointMove,
+  HandOver,
+  TakenDelivery,
+} from '../../inbox/inbox.ts';
 import { DELIVERY_OVERHEAD, HEAD_START } from '../inbox-sql.ts';
 import { storable, storableKey, stored } from '../postgres/text.ts';
 import type { Row } from '../postgres-pool/connection.ts';
@@ -13,9 +19,9 @@ const SIZE_PARTS = 64;
 export const DELIVERY_BYTES = 'octet_length(body) + coalesce(octet_length(headers), 0)';
 
 /** Moves the mark $19 from $20 to $21. */
-const MOVE_MARK = `
-  INSERT INTO marks (name, at) VALUES ($19, $21::bigint)
-  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $20::bigint RETURNING name`;
+const MOVE_CHECKPOINT = `
+  INSERT INTO checkpoints (name, at) VALUES ($19, $21::bigint)
+  ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE checkpoints.at = $20::bigint RETURNING name`;
 
 /** SQL that adds the rows of `from`, with a column `bytes`, to the size of the inbox, or subtracts them. */
 export const resize = (sign: '+' | '-', from: string) => `
@@ -97,7 +103,7 @@ const append = (name: string, { condition, jobs = JOBS.open }: Variant = {}) => 
       WHERE given.dedup_key IS NOT NULL AND jobs.status = 'dead'
       ORDER BY jobs.seq FOR UPDATE OF jobs),
     revived AS (
-      UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('dead.received_at')} - ${HEAD_START},
+      UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ${notAhead('dead.received_at')} - ${HEAD_START},
         run_at = NULL, owner = NULL, finished_at = NULL
       FROM dead WHERE jobs.seq = dead.seq AND jobs.status = 'dead'
       RETURNING dead.id),
@@ -109,8 +115,8 @@ const append = (name: string, { condition, jobs = JOBS.open }: Variant = {}) => 
 const APPEND = {
   plain: append('append'),
   claiming: append('append-and-claim', { jobs: JOBS.claimed }),
-  atMark: append('append-at-mark', {
-    condition: { step: `moved AS (${MOVE_MARK})`, holds: 'EXISTS (SELECT 1 FROM moved)' },
+  atCheckpoint: append('append-at-checkpoint', {
+    condition: { step: `moved AS (${MOVE_CHECKPOINT})`, holds: 'EXISTS (SELECT 1 FROM moved)' },
   }),
   enqueued: append('append-enqueued', {
     condition: {
@@ -151,7 +157,7 @@ export async function appendAll(
   }
   return given.map(({ delivery }) => {
     const jobs = [...(claimed.get(delivery.id) ?? [])].map(
-      ([target, job]): ClaimedJob => ({ job, target, attempt: 1, deaths: 0, ordered: false, delivery }),
+      ([target, job]): ClaimedJob => ({ job, target, attempt: 1, crashes: 0, ordered: false, delivery }),
     );
     return { appended: results.get(delivery.id) ?? 'duplicate', jobs };
   });
@@ -166,13 +172,13 @@ function leasesOf(given: readonly GivenDelivery[]): readonly unknown[] {
 }
 
 /** Stores a delivery and moves a mark in one statement; undefined when the mark is not at `from`. */
-export async function appendAtMark(
+export async function appendAtCheckpoint(
   server: Server,
-  { name, from, to }: MarkMove,
+  { name, from, to }: CheckpointMove,
   delivery: NewDelivery,
 ): Promise<Appended | undefined> {
   const values = [...valuesOf([delivery]), storable(name), from, to];
-  return resultsOf(await server.write(APPEND.atMark, values)).get(delivery.id);
+  return resultsOf(await server.write(APPEND.atCheckpoint, values)).get(delivery.id);
 }
 
 /** Makes deliveries of what was enqueued; undefined for each that another process has taken. */

@@ -1,4 +1,4 @@
-import { type ClaimedJob, SUSPECT_DEATHS } from '../../inbox/delivery.ts';
+import { type ClaimedJob, QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
 import { storable, stored } from '../postgres/text.ts';
 import type { Row, Statement } from '../postgres-pool/connection.ts';
 import { sqlState } from '../postgres-pool/faults.ts';
@@ -9,7 +9,7 @@ import { timeOr } from './server-clock.ts';
 export const CLAIMED =
   'd.id, d.source, d.event, d.data_pointer, d.content_type, d.headers, d.received_at, d.body, d.trace, d.sender_event';
 
-/** The columns of a claimed job: its number, attempts, deaths, whether it has an order key, and `CLAIMED`. */
+/** The columns of a claimed job: its number, attempts, crashes, whether it has an order key, and `CLAIMED`. */
 type Columns = readonly [
   number,
   number,
@@ -29,13 +29,13 @@ type Columns = readonly [
 
 /** Reads a job of `target` from its row. */
 export function claimedJob(target: string, row: Row): ClaimedJob {
-  const [job, attempt, deaths, ordered, id, source, event, dataPointer, contentType, ...rest] =
+  const [job, attempt, crashes, ordered, id, source, event, dataPointer, contentType, ...rest] =
     row as unknown as Columns;
   const [headers, receivedAt, body, trace, senderEvent] = rest;
   const names = { source: stored(source), event: stored(event), senderEvent: stored(senderEvent) };
   const texts = { ...names, dataPointer: stored(dataPointer) };
   const delivery = { id, ...texts, contentType: stored(contentType), headers, trace, body, receivedAt };
-  return { job, target, attempt, deaths, ordered, delivery };
+  return { job, target, attempt, crashes, ordered, delivery };
 }
 
 /** Which jobs of a target may be claimed, and for how long. */
@@ -49,8 +49,8 @@ interface Claim {
   readonly held: readonly number[];
   /** Maximum size of the bodies in bytes. */
   readonly maxBytes: number;
-  /** Whether suspects are claimed, or all others. */
-  readonly suspects: boolean;
+  /** Whether quarantined jobs are claimed, or all others. */
+  readonly quarantined: boolean;
   /** Null: by the clock of the server. */
   readonly now: number | null;
 }
@@ -67,11 +67,11 @@ const WINDOW = 1_000;
 const NOW = timeOr('$2');
 /** Whether the owner of a job whose lease has ended is another than $4; then its process has died, or stood still. */
 const DIED = 'owner IS NOT NULL AND owner <> $4';
-/** The deaths of the job with the one that its claim finds out. */
-const DEATHS = `(deaths + CASE WHEN ${DIED} THEN 1 ELSE 0 END)`;
+/** The crashes of the job with the one that its claim finds out. */
+const DEATHS = `(crashes + CASE WHEN ${DIED} THEN 1 ELSE 0 END)`;
 /** The due jobs that do not wait, but what the owner is running itself. */
 const DUE = `
-  target = $1 AND status = 'open' AND NOT waits AND due_at <= ${NOW}
+  target = $1 AND status = 'open' AND NOT blocked AND due_at <= ${NOW}
   AND (owner IS NULL OR seq <> ALL ($6::bigint[]))`;
 /** The same of jobs that are found by their numbers: no index of due jobs serves for it, which may have far more. */
 const STILL_DUE = DUE.replace('target =', `target || '' =`).replace('due_at <=', 'due_at + 0 <=');
@@ -93,10 +93,10 @@ const claimDue = (looked: string) => `
     WINDOW oldest AS (ORDER BY due.due_at, due.seq ROWS UNBOUNDED PRECEDING)),
   claimed AS (
     UPDATE jobs SET owner = $4, claimed_at = ${NOW}, due_at = ${NOW} + $5::bigint, attempts = attempts + CASE WHEN ${DIED} THEN 0 ELSE 1 END,
-      deaths = ${DEATHS}
+      crashes = ${DEATHS}
     FROM sized AS d WHERE jobs.seq = d.job AND (total <= $7 OR nth = 1)
-    RETURNING jobs.priority, d.job, jobs.attempts, jobs.deaths, jobs.order_key IS NOT NULL AS ordered, ${CLAIMED})
-  SELECT ${looked}, d.job, d.attempts, d.deaths, d.ordered, ${CLAIMED}
+    RETURNING jobs.priority, d.job, jobs.attempts, jobs.crashes, jobs.order_key IS NOT NULL AS ordered, ${CLAIMED})
+  SELECT ${looked}, d.job, d.attempts, d.crashes, d.ordered, ${CLAIMED}
   FROM (VALUES (1)) AS always LEFT JOIN claimed AS d ON true
   ORDER BY d.priority DESC, d.job`;
 
@@ -106,7 +106,7 @@ const CLAIM = {
   name: 'claim',
   text: `
     WITH looked AS MATERIALIZED (
-      SELECT seq, due_at, order_key FROM jobs WHERE ${DUE} AND ${DEATHS} < ${SUSPECT_DEATHS}
+      SELECT seq, due_at, order_key FROM jobs WHERE ${DUE} AND ${DEATHS} < ${QUARANTINE_CRASHES}
       ORDER BY due_at, seq LIMIT $8),
     heads AS MATERIALIZED (
       SELECT order_key, ${headOf('keys.order_key')} AS head
@@ -114,14 +114,14 @@ const CLAIM = {
     behind AS MATERIALIZED (
       SELECT looked.seq, heads.head FROM looked JOIN heads USING (order_key) WHERE looked.seq <> heads.head),
     held AS MATERIALIZED (
-      SELECT seq FROM jobs WHERE seq = ANY (ARRAY(SELECT DISTINCT head FROM behind)) AND status = 'open' AND NOT waits
+      SELECT seq FROM jobs WHERE seq = ANY (ARRAY(SELECT DISTINCT head FROM behind)) AND status = 'open' AND NOT blocked
       ORDER BY seq FOR UPDATE SKIP LOCKED),
     free AS MATERIALIZED (
       SELECT seq FROM jobs
       WHERE seq = ANY (ARRAY(SELECT behind.seq FROM behind JOIN held ON held.seq = behind.head))
-        AND status = 'open' AND NOT waits AND owner IS NULL
+        AND status = 'open' AND NOT blocked AND owner IS NULL
       ORDER BY seq FOR UPDATE SKIP LOCKED),
-    waiting AS (UPDATE jobs SET waits = true FROM free WHERE jobs.seq = free.seq RETURNING 1),
+    waiting AS (UPDATE jobs SET blocked = true FROM free WHERE jobs.seq = free.seq RETURNING 1),
     due AS (
       SELECT seq, due_at, delivery FROM jobs
       WHERE seq = ANY (ARRAY(
@@ -130,12 +130,12 @@ const CLAIM = {
       ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
     ${claimDue('(SELECT count(*) FROM looked) = $8, (SELECT count(*) FROM waiting)')}`,
 };
-const CLAIM_SUSPECTS = {
-  name: 'claim-suspects',
+const CLAIM_QUARANTINEDS = {
+  name: 'claim-quarantined',
   text: `
     WITH due AS (
       SELECT seq, due_at, delivery FROM jobs AS due
-      WHERE ${DUE} AND deaths > 0 AND ${DEATHS} >= ${SUSPECT_DEATHS}
+      WHERE ${DUE} AND crashes > 0 AND ${DEATHS} >= ${QUARANTINE_CRASHES}
         AND (order_key IS NULL OR seq = ${headOf('due.order_key')})
       ORDER BY due_at, seq LIMIT $3 FOR UPDATE SKIP LOCKED),
     ${claimDue('false, 0')}`,
@@ -145,7 +145,7 @@ const CLAIM_SUSPECTS = {
  * Claims due jobs, oldest first; none are left only when it claims none. Rejects as `Server.write` does.
  */
 export async function claimJobs(server: Server, claim: Claim): Promise<readonly ClaimedJob[]> {
-  if (claim.suspects) return (await claimBy(CLAIM_SUSPECTS, server, claim)).jobs;
+  if (claim.quarantined) return (await claimBy(CLAIM_QUARANTINEDS, server, claim)).jobs;
   for (let window = claim.limit + MARGIN; ; window = WINDOW) {
     const { isFull, waiting, jobs } = await claimBy(CLAIM, server, claim, window);
     const isStuck = window === WINDOW && waiting === 0;

@@ -22,7 +22,7 @@ const REPLACE_TARGET = {
 };
 const REPLAY_JOBS = {
   text: `
-    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ${notAhead('$1::bigint')} - ${HEAD_START},
+    UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ${notAhead('$1::bigint')} - ${HEAD_START},
       run_at = NULL, error = NULL, finished_at = NULL, duration = NULL, ended_by = NULL
     WHERE delivery = (SELECT seq FROM deliveries WHERE id = $2) AND target = ANY ($3::text[])
       AND (SELECT count(*) FILTER (WHERE status = 'open') FROM jobs AS other WHERE other.delivery = jobs.delivery) = 0

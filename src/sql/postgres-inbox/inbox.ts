@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { StoreUnavailableError } from '../../core/errors.ts';
-import { SUSPECT_DEATHS } from '../../inbox/delivery.ts';
+import { QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
 import type { AppendedAndClaimed, Finished, Inbox } from '../../inbox/inbox.ts';
 import { backlogAt, readBacklog, WAITING_TARGETS } from '../inbox-sql.ts';
 import { counted, type DatabaseObserver } from '../observer.ts';
@@ -11,7 +11,7 @@ import { STATEMENT_TIMEOUT, type Statement } from '../postgres-pool/connection.t
 import type { Server } from '../postgres-pool/server.ts';
 import { appendAll, type GivenDelivery } from './append.ts';
 import { claimJobs } from './claim.ts';
-import { postgresDeadLetters, postgresEnqueued, postgresMarks, postgresRelay } from './producers.ts';
+import { postgresCheckpoints, postgresDeadLetters, postgresEnqueued, postgresRelay } from './producers.ts';
 import { forgetKeys, pruneStep, SIZE } from './prune.ts';
 import { SERVER_NOW, timeOr } from './server-clock.ts';
 import { isSettled, type Settlement, settleAll } from './settle.ts';
@@ -29,16 +29,16 @@ const DUE = {
     SELECT target FROM unnest($1::text[]) AS wanted (target)
     WHERE EXISTS (
       SELECT 1 FROM jobs
-      WHERE jobs.target = wanted.target AND status = 'open' AND NOT waits AND due_at <= ${timeOr('$2')})`,
+      WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${timeOr('$2')})`,
 };
-const DUE_SUSPECTS = {
-  name: 'due-suspects',
+const DUE_QUARANTINEDS = {
+  name: 'due-quarantined',
   text: `
     SELECT target FROM unnest($1::text[]) AS wanted (target)
     WHERE EXISTS (
       SELECT 1 FROM jobs
-      WHERE jobs.target = wanted.target AND status = 'open' AND NOT waits AND due_at <= ${timeOr('$2')}
-        AND deaths > 0 AND deaths + CASE WHEN owner IS NULL THEN 0 ELSE 1 END >= ${SUSPECT_DEATHS})`,
+      WHERE jobs.target = wanted.target AND status = 'open' AND NOT blocked AND due_at <= ${timeOr('$2')}
+        AND crashes > 0 AND crashes + CASE WHEN owner IS NULL THEN 0 ELSE 1 END >= ${QUARANTINE_CRASHES})`,
 };
 const ID_OF = {
   name: 'id of',
@@ -78,10 +78,10 @@ const EXPIRE_ORPHANS = {
     WITH orphans AS (
       SELECT seq FROM jobs WHERE seq = ANY (ARRAY(
         (SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
-          WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND NOT waits AND jobs.due_at <= $1 LIMIT $2)
+          WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND NOT blocked AND jobs.due_at <= $1 LIMIT $2)
         UNION ALL
         (SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
-          WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND order_key IS NOT NULL AND waits
+          WHERE targets.seen_at <= $1 AND jobs.status = 'open' AND order_key IS NOT NULL AND blocked
             AND jobs.due_at <= $1 LIMIT $2)
         LIMIT $2)) AND status = 'open' AND due_at <= $1
       ORDER BY seq FOR UPDATE SKIP LOCKED)
@@ -154,15 +154,15 @@ export function postgresInbox(
       return rows.map(([target]) => stored(String(target)));
     },
 
-    async dueSuspects(targets, now) {
+    async dueQuarantined(targets, now) {
       const values = [targets.map((target) => storable(target)), now ?? null];
-      const rows = await counted(dueTally, () => server.read(DUE_SUSPECTS, values));
+      const rows = await counted(dueTally, () => server.read(DUE_QUARANTINEDS, values));
       return rows.map(([target]) => stored(String(target)));
     },
 
     claim(target, limit, owner, lease, options = {}) {
-      const { held = [], suspects = false, maxBytes = Number.MAX_SAFE_INTEGER, now = null } = options;
-      const claim = { target, limit, owner, lease, held, suspects, maxBytes, now };
+      const { held = [], quarantined = false, maxBytes = Number.MAX_SAFE_INTEGER, now = null } = options;
+      const claim = { target, limit, owner, lease, held, quarantined, maxBytes, now };
       return singleWrite(observer, () => claimJobs(server, claim));
     },
 
@@ -200,7 +200,7 @@ export function postgresInbox(
 
     forgetKeys: (before, max) => singleWrite(observer, () => forgetKeys(server, before, max)),
 
-    marks: postgresMarks(server, notifier, observer),
+    checkpoints: postgresCheckpoints(server, notifier, observer),
     enqueued: postgresEnqueued(server, notifier, observer),
     relay: postgresRelay(server, notifier, observer),
     deadLetters: (until, interval) => postgresDeadLetters(server, until, interval),

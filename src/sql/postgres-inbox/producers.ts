@@ -1,4 +1,4 @@
-import type { Enqueued, EnqueuedDeliveries, Marks } from '../../inbox/inbox.ts';
+import type { Checkpoints, Enqueued, EnqueuedDeliveries } from '../../inbox/inbox.ts';
 import type { DeadLetters, RelayStore } from '../../inbox/prune.ts';
 import { DEAD_LETTERS, OLDEST_ENQUEUED } from '../inbox-sql.ts';
 import type { DatabaseObserver } from '../observer.ts';
@@ -7,7 +7,7 @@ import { storable, stored } from '../postgres/text.ts';
 import { singleWrite } from '../postgres/write-queue.ts';
 import type { Row } from '../postgres-pool/connection.ts';
 import type { Server } from '../postgres-pool/server.ts';
-import { appendAtMark, appendEnqueued, appendRelayed } from './append.ts';
+import { appendAtCheckpoint, appendEnqueued, appendRelayed } from './append.ts';
 import { SERVER_NOW } from './server-clock.ts';
 
 const OLDEST = { name: 'oldest-enqueued', text: OLDEST_ENQUEUED };
@@ -38,17 +38,21 @@ function enqueued(row: Row): Enqueued {
   return { seq, id, ...texts, body, receivedAt };
 }
 
-const READ = { name: 'marks', text: 'SELECT name, at FROM marks WHERE name = ANY ($1::text[])' };
-const MOVE_MARK = {
-  name: 'move-mark',
+const READ = { name: 'checkpoints', text: 'SELECT name, at FROM checkpoints WHERE name = ANY ($1::text[])' };
+const MOVE_CHECKPOINT = {
+  name: 'move-checkpoint',
   text: `
-    INSERT INTO marks (name, at) VALUES ($1, $3::bigint)
-    ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE marks.at = $2::bigint RETURNING name`,
+    INSERT INTO checkpoints (name, at) VALUES ($1, $3::bigint)
+    ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE checkpoints.at = $2::bigint RETURNING name`,
 };
 const CLOCK = { name: 'clock', text: `SELECT ${SERVER_NOW}` };
 
 /** The marks in PostgreSQL. */
-export function postgresMarks(server: Server, notifier: Notifier, observer: DatabaseObserver): Marks {
+export function postgresCheckpoints(
+  server: Server,
+  notifier: Notifier,
+  observer: DatabaseObserver,
+): Checkpoints {
   return {
     async read(names) {
       const rows = await server.read(READ, [names.map((name) => storable(name))]);
@@ -56,10 +60,10 @@ export function postgresMarks(server: Server, notifier: Notifier, observer: Data
     },
     async move({ name, from, to }) {
       const values = [storable(name), from, to];
-      return (await singleWrite(observer, () => server.write(MOVE_MARK, values))).length > 0;
+      return (await singleWrite(observer, () => server.write(MOVE_CHECKPOINT, values))).length > 0;
     },
     async append(move, delivery) {
-      const appended = await singleWrite(observer, () => appendAtMark(server, move, delivery));
+      const appended = await singleWrite(observer, () => appendAtCheckpoint(server, move, delivery));
       if (appended !== undefined && appended !== 'duplicate') notifier.notify('work');
       return appended;
     },

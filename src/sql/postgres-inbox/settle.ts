@@ -1,4 +1,4 @@
-import { type ClaimedJob, SUSPECT_DEATHS } from '../../inbox/delivery.ts';
+import { type ClaimedJob, QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
 import type { Finished, Outcome } from '../../inbox/inbox.ts';
 import { HEAD_START } from '../inbox-sql.ts';
 import { storable } from '../postgres/text.ts';
@@ -7,7 +7,7 @@ import type { Server } from '../postgres-pool/server.ts';
 import { CLAIMED, claimedJob } from './claim.ts';
 import { timeOr } from './server-clock.ts';
 
-/** How an attempt ended. The job, its owner, its attempt and its deaths together are the fence. */
+/** How an attempt ended. The job, its owner, its attempt and its crashes together are the fence. */
 export interface Settlement {
   readonly job: ClaimedJob;
   readonly owner: string;
@@ -28,20 +28,20 @@ const SETTLED = `
       UPDATE jobs SET
         owner = NULL,
         status = CASE WHEN kind IN ('done', 'dead') THEN kind ELSE jobs.status END,
-        error = CASE WHEN kind IN ('released', 'died') THEN jobs.error ELSE given.error END,
+        error = CASE WHEN kind IN ('released', 'crashed') THEN jobs.error ELSE given.error END,
         due_at = CASE kind WHEN 'done' THEN jobs.due_at WHEN 'dead' THEN jobs.due_at
           WHEN 'retry' THEN ${NOW} + given.wait ELSE ${NOW} - ${HEAD_START} END,
         finished_at = CASE WHEN kind IN ('done', 'dead') THEN ${NOW} ELSE jobs.finished_at END,
-        attempts = jobs.attempts - CASE WHEN kind IN ('released', 'died') THEN 1 ELSE 0 END,
-        deaths = jobs.deaths + CASE kind WHEN 'died' THEN 1 ELSE 0 END,
+        attempts = jobs.attempts - CASE WHEN kind IN ('released', 'crashed') THEN 1 ELSE 0 END,
+        crashes = jobs.crashes + CASE kind WHEN 'crashed' THEN 1 ELSE 0 END,
         duration = given.duration,
         ended_by = CASE WHEN given.duration IS NULL THEN NULL ELSE jobs.owner END
       FROM unnest($1::bigint[], $2::text[], $3::int[], $4::text[], $5::text[], $6::bigint[], $7::bigint[],
         $8::int[], $9::bigint[], $10::bigint[], $11::bigint[])
         WITH ORDINALITY
-        AS given (seq, owner, attempt, kind, error, wait, now, deaths, duration, next_lease, max_bytes, nth)
+        AS given (seq, owner, attempt, kind, error, wait, now, crashes, duration, next_lease, max_bytes, nth)
       WHERE (SELECT count(*) FROM locked) > 0 AND jobs.seq = given.seq AND jobs.owner = given.owner AND jobs.attempts = given.attempt
-        AND jobs.deaths = given.deaths
+        AND jobs.crashes = given.crashes
       RETURNING given.nth, given.owner, given.next_lease, given.max_bytes, ${NOW} AS now, jobs.seq, jobs.target, jobs.order_key)`;
 
 // The first job behind each one that has ended: the statement itself still sees that one open.
@@ -55,21 +55,21 @@ const NEXT = `
     free AS MATERIALIZED (
       SELECT seq FROM jobs
       WHERE seq = ANY (ARRAY(SELECT next FROM first)) AND status = 'open' AND owner IS NULL
-        AND due_at <= (SELECT min(now) FROM first) AND deaths < ${SUSPECT_DEATHS}
+        AND due_at <= (SELECT min(now) FROM first) AND crashes < ${QUARANTINE_CRASHES}
       ORDER BY seq FOR UPDATE SKIP LOCKED),
     claimed AS (
       UPDATE jobs SET owner = first.owner, claimed_at = first.now, due_at = first.now + first.next_lease,
-        attempts = jobs.attempts + 1, waits = false
+        attempts = jobs.attempts + 1, blocked = false
       FROM first JOIN free ON free.seq = first.next
       WHERE jobs.seq = free.seq
         AND (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = jobs.delivery) <= first.max_bytes
-      RETURNING first.nth, jobs.seq, jobs.attempts, jobs.deaths, true AS ordered, jobs.delivery)`;
+      RETURNING first.nth, jobs.seq, jobs.attempts, jobs.crashes, true AS ordered, jobs.delivery)`;
 
 /** A statement that settles jobs. It may record entries in their histories, and claim the next ones with their keys. */
 function settling(name: string, { records = false, claims = false }): Statement {
   const parts = [SETTLED, ...(records ? [recorded(12)] : []), ...(claims ? [NEXT] : [])];
   const rows = claims
-    ? `SELECT settled.nth, claimed.seq, claimed.attempts, claimed.deaths, claimed.ordered,
+    ? `SELECT settled.nth, claimed.seq, claimed.attempts, claimed.crashes, claimed.ordered,
       ${CLAIMED}
     FROM settled LEFT JOIN (claimed JOIN deliveries AS d ON d.seq = claimed.delivery) USING (nth)`
     : 'SELECT nth FROM settled';
@@ -85,7 +85,7 @@ const IS_SETTLED = {
   name: 'is-settled',
   text: `
     SELECT 1 FROM jobs
-    WHERE seq = $1 AND owner IS NULL AND attempts = $2 AND deaths = $3 AND status = $4`,
+    WHERE seq = $1 AND owner IS NULL AND attempts = $2 AND crashes = $3 AND status = $4`,
 };
 
 /** Records outcomes in one statement; resolves to whether each was recorded, and to the next job that it claimed. */
@@ -102,7 +102,7 @@ export async function settleAll(
     settlements.map(({ outcome }) => ('error' in outcome ? storable(outcome.error) : null)),
     settlements.map(({ outcome }) => (outcome.kind === 'retry' ? outcome.wait : 0)),
     settlements.map(({ now }) => now),
-    settlements.map(({ job }) => job.deaths),
+    settlements.map(({ job }) => job.crashes),
     settlements.map(successDuration),
     settlements.map(({ next }) => next?.lease ?? null),
     settlements.map(({ next }) => next?.maxBytes ?? null),
@@ -122,17 +122,17 @@ export async function settleAll(
   );
 }
 
-const isReleased = ({ kind }: Outcome) => kind === 'released' || kind === 'died';
+const isReleased = ({ kind }: Outcome) => kind === 'released' || kind === 'crashed';
 
 /** Whether this outcome is recorded already: an earlier try may have committed without an answer. */
 export async function isSettled(
   server: Server,
-  { job: { job, attempt, deaths }, outcome }: Settlement,
+  { job: { job, attempt, crashes }, outcome }: Settlement,
 ): Promise<boolean> {
   const attempts = isReleased(outcome) ? attempt - 1 : attempt;
-  const died = outcome.kind === 'died' ? 1 : 0;
+  const crashed = outcome.kind === 'crashed' ? 1 : 0;
   const status = outcome.kind === 'done' || outcome.kind === 'dead' ? outcome.kind : 'open';
-  const rows = await server.read(IS_SETTLED, [job, attempts, deaths + died, status]);
+  const rows = await server.read(IS_SETTLED, [job, attempts, crashes + crashed, status]);
   return rows.length > 0;
 }
 
@@ -160,9 +160,9 @@ function recorded(first: number): string {
           OFFSET greatest(kept - 1, 0)) AS old)))`;
 }
 
-/** A success without an answer is in the columns of its job, and a death recorded by a trigger. */
+/** A success without an answer is in the columns of its job, and a crash recorded by a trigger. */
 function isEntry({ outcome: { kind, trace } }: Settlement): boolean {
-  return trace !== undefined && (kind !== 'done' || trace.answer !== null) && kind !== 'died';
+  return trace !== undefined && (kind !== 'done' || trace.answer !== null) && kind !== 'crashed';
 }
 
 /** The duration that goes to the column of the job. */

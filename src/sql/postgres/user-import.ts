@@ -1,5 +1,5 @@
 import { earlier, firstDuplicate, IMPORT_KEPT } from '../../relations/import.ts';
-import type { ImportMark, ImportPosition } from '../../relations/import-position.ts';
+import type { ImportCheckpoint, ImportPosition } from '../../relations/import-position.ts';
 import { importInProgress } from '../../relations/import-readers.ts';
 import type { NewUser } from '../../relations/user.ts';
 import type { WholeImport } from '../../relations/user-stores.ts';
@@ -28,15 +28,15 @@ export class PostgresUserImport {
 
   async store(
     users: readonly NewUser[],
-    mark: ImportMark | undefined,
+    checkpoint: ImportCheckpoint | undefined,
   ): Promise<readonly (number | undefined)[]> {
     const values = [users.map(({ name }) => name), users.map(({ email }) => email), Date.now()];
-    const [[ids] = []] = await this.#write([...movedBy(mark), [IMPORT, values]]);
+    const [[ids] = []] = await this.#write([...movedBy(checkpoint), [IMPORT, values]]);
     if (typeof ids !== 'string') return [];
     return ids.split(',').map((id) => (id === '' ? undefined : Number(id)));
   }
 
-  async storeAll(users: readonly NewUser[], mark: ImportMark | undefined): Promise<WholeImport> {
+  async storeAll(users: readonly NewUser[], checkpoint: ImportCheckpoint | undefined): Promise<WholeImport> {
     const version = Date.now();
     const columns = [
       users.map(({ name }) => name),
@@ -44,7 +44,7 @@ export class PostgresUserImport {
       users.map(() => version),
     ];
     try {
-      const rows = await this.#write([...movedBy(mark), [CREATE, columns]]);
+      const rows = await this.#write([...movedBy(checkpoint), [CREATE, columns]]);
       // Ids grow in the order in which the users were given.
       return { ids: rows.map(([id]) => Number(id)).sort((a, b) => a - b) };
     } catch (error) {
@@ -83,9 +83,11 @@ export class PostgresUserImport {
   }
 }
 
-function movedBy(mark: ImportMark | undefined): Steps {
-  if (mark === undefined) return [];
-  return [[MOVE_IMPORT, [storedKey(mark.key), mark.from, mark.to, Date.now(), mark.digest]]];
+function movedBy(checkpoint: ImportCheckpoint | undefined): Steps {
+  if (checkpoint === undefined) return [];
+  return [
+    [MOVE_IMPORT, [storedKey(checkpoint.key), checkpoint.from, checkpoint.to, Date.now(), checkpoint.digest]],
+  ];
 }
 
 function constraintOf(error: unknown): unknown {

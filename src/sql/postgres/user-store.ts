@@ -1,4 +1,4 @@
-import type { ImportMark, ImportPosition } from '../../relations/import-position.ts';
+import type { ImportCheckpoint, ImportPosition } from '../../relations/import-position.ts';
 import type { UserLists } from '../../relations/lists.ts';
 import { PageRows, type UserFormat, type UserPage } from '../../relations/pages.ts';
 import {
@@ -156,12 +156,15 @@ export class PostgresUserStore extends DatabaseUserStore implements AsyncDisposa
     return Number(row?.[0] ?? 0);
   }
 
-  importUsers(users: readonly NewUser[], mark?: ImportMark): Promise<readonly (number | undefined)[]> {
-    return this.#imports.store(users, mark);
+  importUsers(
+    users: readonly NewUser[],
+    checkpoint?: ImportCheckpoint,
+  ): Promise<readonly (number | undefined)[]> {
+    return this.#imports.store(users, checkpoint);
   }
 
-  importAll(users: readonly NewUser[], mark?: ImportMark): Promise<WholeImport> {
-    return this.#imports.storeAll(users, mark);
+  importAll(users: readonly NewUser[], checkpoint?: ImportCheckpoint): Promise<WholeImport> {
+    return this.#imports.storeAll(users, checkpoint);
   }
 
   beginImport(key: string): Promise<ImportPosition> {

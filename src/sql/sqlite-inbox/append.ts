@@ -65,7 +65,7 @@ export function readHandedOver(
   return delivery.jobs.flatMap(({ target }, i) => {
     const [row] = rows[1 + i] ?? [];
     if (row === undefined || !targets.includes(target)) return [];
-    return [{ job: Number(row[0]), target, attempt: 1, deaths: 0, ordered: false, delivery }];
+    return [{ job: Number(row[0]), target, attempt: 1, crashes: 0, ordered: false, delivery }];
   });
 }
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { type ClaimedJob, type StoredDelivery, SUSPECT_DEATHS } from '../../inbox/delivery.ts';
+import { type ClaimedJob, QUARANTINE_CRASHES, type StoredDelivery } from '../../inbox/delivery.ts';
 import type { Appended, Inbox } from '../../inbox/inbox.ts';
 import { type BacklogRow, backlogAt, openJobs, readBacklog, storedKey } from '../inbox-sql.ts';
 import { counted, type DatabaseObserver } from '../observer.ts';
@@ -7,8 +7,8 @@ import { readRow, readRows } from '../sqlite/connection.ts';
 import type { Row, Step, StepRows } from '../sqlite-writer/batch.ts';
 import type { Writer } from '../sqlite-writer/writer.ts';
 import { type AppendSteps, appendStepsBy, readAppended, readHandedOver } from './append.ts';
+import { sqliteCheckpoints, sqliteDeadLetters } from './checkpoints.ts';
 import { SIZE, ZONE } from './delivery-zones.ts';
-import { sqliteDeadLetters, sqliteMarks } from './marks.ts';
 import { sqliteEnqueued } from './producers.ts';
 import { forgotten } from './prune.ts';
 import { pruneValues } from './pruner.ts';
@@ -51,11 +51,11 @@ export function sqliteInbox(
   const idOfKey = reads.prepare(ID_OF_KEY);
   const dueTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
-    WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND NOT waits AND due_at <= ?)`);
+    WHERE EXISTS (SELECT 1 FROM jobs WHERE target = value AND status = 'open' AND NOT blocked AND due_at <= ?)`);
   const suspectTargets = reads.prepare(`
     SELECT value AS target FROM json_each(?)
-    WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_suspect
-      WHERE target = value AND status = 'open' AND NOT waits AND due_at <= ? AND deaths > 0 AND deaths + (owner IS NOT NULL) >= ${SUSPECT_DEATHS})`);
+    WHERE EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_quarantined
+      WHERE target = value AND status = 'open' AND NOT blocked AND due_at <= ? AND crashes > 0 AND crashes + (owner IS NOT NULL) >= ${QUARANTINE_CRASHES})`);
   const deliveries = reads.prepare(`
     SELECT seq, id, source, event, sender_event AS senderEvent, data_pointer AS dataPointer,
       content_type AS contentType, headers, trace, body, received_at AS receivedAt
@@ -69,11 +69,11 @@ export function sqliteInbox(
     const found = readDeliveries(claimed);
     return claimed
       .toSorted(byPriority)
-      .map(([job, attempt, deaths, delivery, ordered]) => ({
+      .map(([job, attempt, crashes, delivery, ordered]) => ({
         job: Number(job),
         target,
         attempt: Number(attempt),
-        deaths: Number(deaths),
+        crashes: Number(crashes),
         ordered: ordered === 1,
         delivery: found.get(Number(delivery)),
       }))
@@ -119,7 +119,7 @@ export function sqliteInbox(
       return rows.map(({ target }) => target);
     },
 
-    dueSuspects(targets, now = clock()) {
+    dueQuarantined(targets, now = clock()) {
       const rows = counted(dueTally, () =>
         readRows<{ target: string }>(suspectTargets, JSON.stringify(targets), now),
       );
@@ -127,9 +127,9 @@ export function sqliteInbox(
     },
 
     async claim(target, limit, owner, lease, options = {}) {
-      const { held = [], suspects = false, maxBytes = Number.MAX_SAFE_INTEGER, now = clock() } = options;
+      const { held = [], quarantined = false, maxBytes = Number.MAX_SAFE_INTEGER, now = clock() } = options;
       const values = [owner, now + lease, target, now, limit, JSON.stringify(held), maxBytes];
-      return claimedJobs(target, await writes.write(suspects ? 'claimSuspects' : 'claimJobs', ...values));
+      return claimedJobs(target, await writes.write(quarantined ? 'claimSuspects' : 'claimJobs', ...values));
     },
 
     async renew(owner, jobs, lease, now = clock()) {
@@ -183,7 +183,7 @@ export function sqliteInbox(
       return forgotten((await background.write('forgetKeys', before, max)).length);
     },
 
-    marks: sqliteMarks(reads, writes, appendSteps),
+    checkpoints: sqliteCheckpoints(reads, writes, appendSteps),
     enqueued: sqliteEnqueued(reads, writes, appendSteps),
     relay: sqliteRelay(reads, writes, appendSteps),
     deadLetters: sqliteDeadLetters(reads),

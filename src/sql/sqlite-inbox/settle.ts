@@ -4,12 +4,12 @@ import type { Step } from '../sqlite-writer/batch.ts';
 
 /** The step that records a success without an answer, which has no row of its own. */
 export function doneStep(
-  { job, attempt, deaths }: ClaimedJob,
+  { job, attempt, crashes }: ClaimedJob,
   owner: string,
   duration: number | null,
   now: number,
 ): Step {
-  return { statement: 'finishJob', values: ['done', null, now, duration, job, owner, attempt, deaths] };
+  return { statement: 'finishJob', values: ['done', null, now, duration, job, owner, attempt, crashes] };
 }
 
 /**
@@ -23,11 +23,11 @@ export function settleSteps(
   now: number,
   next?: Step,
 ): readonly Step[] {
-  const { job, attempt, deaths } = claimed;
-  const fence = [job, owner, attempt, deaths];
+  const { job, attempt, crashes } = claimed;
+  const fence = [job, owner, attempt, crashes];
   const { kind, trace } = outcome;
-  // A success without an answer is in the columns of the job, and a death recorded by its own statement.
-  const isOwnRow = trace !== undefined && (kind !== 'done' || trace.answer !== null) && kind !== 'died';
+  // A success without an answer is in the columns of the job, and a crash recorded by its own statement.
+  const isOwnRow = trace !== undefined && (kind !== 'done' || trace.answer !== null) && kind !== 'crashed';
   const settled = (): Step => {
     switch (outcome.kind) {
       case 'done':
@@ -38,7 +38,7 @@ export function settleSteps(
         return { statement: 'retryJob', values: [now + outcome.wait, outcome.error, ...fence] };
       case 'released':
         return { statement: 'releaseJob', values: [now, ...fence] };
-      case 'died':
+      case 'crashed':
         return { statement: 'recordDeath', values: [now, ...fence] };
     }
   };

@@ -1,9 +1,9 @@
-import { SUSPECT_DEATHS } from '../../inbox/delivery.ts';
+import { QUARANTINE_CRASHES } from '../../inbox/delivery.ts';
 import { HEAD_START, WAITING_TARGETS } from '../inbox-sql.ts';
 import { AUDIT_WRITES, TOKEN_WRITES } from '../sqlite/access-stores.ts';
 import { EVENT_WRITES } from '../sqlite/user-event-log.ts';
+import { MOVE_CHECKPOINT } from '../sqlite-inbox/checkpoints.ts';
 import { ADD_ZONES, COUNT_TAIL } from '../sqlite-inbox/delivery-zones.ts';
-import { MOVE_MARK } from '../sqlite-inbox/marks.ts';
 import { FORGET_KEYS } from '../sqlite-inbox/prune.ts';
 import { RELAY_WRITES } from '../sqlite-inbox/relay.ts';
 import { KEEP_SUCCESSES, RECORD_ATTEMPT, TRIM_ATTEMPTS } from '../sqlite-inbox/settle.ts';
@@ -27,34 +27,34 @@ const unlessRemembered =
 
 /** Whether the owner of a job whose lease has ended is another than ?1; then its process has died, or stood still. */
 const DIED = '(owner IS NOT NULL AND owner <> ?1)';
-/** The deaths of the job with the one that its claim finds out. */
-const DEATHS = `deaths + ${DIED}`;
+/** The crashes of the job with the one that its claim finds out. */
+const DEATHS = `crashes + ${DIED}`;
 
 // Every due job that does not wait for its order can be claimed, but what the owner is still running (?6). The bodies are
 // bounded by ?7, but for the first one. With a bare parameter as its limit SQLite would prepare the statement anew for
 // each run, because a bound limit is part of the plan: ten times the cost of a small claim.
 const claim = (index: string, condition: string) => `
-    UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + NOT ${DIED}, deaths = ${DEATHS}
+    UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + NOT ${DIED}, crashes = ${DEATHS}
     WHERE seq IN (SELECT seq FROM (
       SELECT seq, row_number() OVER oldest AS nth, sum(bytes) OVER oldest AS total FROM (
       SELECT seq, due_at, (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = due.delivery) AS bytes
       FROM jobs AS due INDEXED BY ${index}
-      WHERE target = ?3 AND status = 'open' AND NOT waits AND due_at <= ?4 AND ${condition}
+      WHERE target = ?3 AND status = 'open' AND NOT blocked AND due_at <= ?4 AND ${condition}
         AND (owner IS NULL OR seq NOT IN (SELECT value FROM json_each(?6)))
       ORDER BY due_at, seq LIMIT ?5 + 0)
       WINDOW oldest AS (ORDER BY due_at, seq ROWS UNBOUNDED PRECEDING))
       WHERE nth = 1 OR total <= ?7)
-    RETURNING seq, attempts, deaths, delivery, order_key IS NOT NULL, priority`;
+    RETURNING seq, attempts, crashes, delivery, order_key IS NOT NULL, priority`;
 
 /** Whether there is a head of the order key that a new job has, a row of json_each. */
 const WAITS = `(value ->> 1) IS NOT NULL AND EXISTS (
       SELECT 1 FROM jobs AS head
-      WHERE head.target = value ->> 0 AND head.order_key = value ->> 1 AND head.status = 'open' AND NOT head.waits)`;
+      WHERE head.target = value ->> 0 AND head.order_key = value ->> 1 AND head.status = 'open' AND NOT head.blocked)`;
 
 const JOB = 'INSERT INTO jobs (delivery, due_at, target, owner, claimed_at, attempts)';
 
 /** The claim that an outcome belongs to. */
-const FENCE = 'seq = ? AND owner = ? AND attempts = ? AND deaths = ?';
+const FENCE = 'seq = ? AND owner = ? AND attempts = ? AND crashes = ?';
 
 /**
  * All statements that write, by name; the writing connection prepares each once. RETURNING costs SQLite a temporary table
@@ -111,23 +111,23 @@ export const WRITES = {
   addJob: `${JOB} SELECT last_insert_rowid(), ?, ?, ?, ?, ? WHERE changes() > 0`,
   addFurtherJob: `${JOB} SELECT delivery, ?, ?, ?, ?, ? FROM jobs WHERE seq = last_insert_rowid() AND changes() > 0`,
   addRuledJobs: `
-    INSERT INTO jobs (delivery, due_at, target, order_key, waits, run_at, priority)
+    INSERT INTO jobs (delivery, due_at, target, order_key, blocked, run_at, priority)
     SELECT last_insert_rowid(), value ->> 2, value ->> 0, value ->> 1, ${WAITS}, value ->> 3, value ->> 4
     FROM json_each(?) WHERE changes() > 0
     RETURNING seq`,
   reviveDuplicate: `
-    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ? - ${HEAD_START}, run_at = NULL, owner = NULL,
+    UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ? - ${HEAD_START}, run_at = NULL, owner = NULL,
       finished_at = NULL
     WHERE status = 'dead' AND delivery = (SELECT seq FROM deliveries WHERE source = ? AND dedup_key = ?)
     RETURNING seq`,
 
   ...TOKEN_WRITES,
-  moveMark: MOVE_MARK,
+  moveMark: MOVE_CHECKPOINT,
   takeEnqueued: 'DELETE FROM enqueued WHERE seq = ? AND id = ?',
   forgetKeys: FORGET_KEYS,
 
-  claimJobs: claim('jobs_due', `${DEATHS} < ${SUSPECT_DEATHS}`),
-  claimSuspects: claim('jobs_suspect', `deaths > 0 AND ${DEATHS} >= ${SUSPECT_DEATHS}`),
+  claimJobs: claim('jobs_due', `${DEATHS} < ${QUARANTINE_CRASHES}`),
+  claimSuspects: claim('jobs_quarantined', `crashes > 0 AND ${DEATHS} >= ${QUARANTINE_CRASHES}`),
   renewLeases: `
     UPDATE jobs SET due_at = ?
     WHERE owner = ? AND status = 'open' AND seq IN (SELECT value FROM json_each(?)) RETURNING seq`,
@@ -139,10 +139,10 @@ export const WRITES = {
     UPDATE jobs SET owner = ?1, claimed_at = ?4, due_at = ?2, attempts = attempts + 1
     WHERE changes() > 0 AND seq = (
       SELECT next.seq FROM jobs AS ended JOIN jobs AS next INDEXED BY jobs_head USING (target, order_key)
-      WHERE ended.seq = ?3 AND next.status = 'open' AND NOT next.waits AND next.order_key IS NOT NULL)
-      AND owner IS NULL AND due_at <= ?4 AND deaths < ${SUSPECT_DEATHS}
+      WHERE ended.seq = ?3 AND next.status = 'open' AND NOT next.blocked AND next.order_key IS NOT NULL)
+      AND owner IS NULL AND due_at <= ?4 AND crashes < ${QUARANTINE_CRASHES}
       AND (SELECT octet_length(body) FROM deliveries WHERE deliveries.seq = jobs.delivery) <= ?5
-    RETURNING seq, attempts, deaths, delivery, order_key IS NOT NULL`,
+    RETURNING seq, attempts, crashes, delivery, order_key IS NOT NULL`,
   retryJob: `
     UPDATE jobs SET due_at = ?, error = ?, owner = NULL
     WHERE ${FENCE} RETURNING seq`,
@@ -150,7 +150,7 @@ export const WRITES = {
     UPDATE jobs SET due_at = ? - ${HEAD_START}, attempts = attempts - 1, owner = NULL
     WHERE ${FENCE} RETURNING seq`,
   recordDeath: `
-    UPDATE jobs SET due_at = ? - ${HEAD_START}, attempts = attempts - 1, deaths = deaths + 1, owner = NULL
+    UPDATE jobs SET due_at = ? - ${HEAD_START}, attempts = attempts - 1, crashes = crashes + 1, owner = NULL
     WHERE ${FENCE} RETURNING seq`,
 
   recordAttempt: RECORD_ATTEMPT,
@@ -168,10 +168,10 @@ export const WRITES = {
     UPDATE jobs SET status = 'dead', error = ?1, finished_at = ?2, owner = NULL
     WHERE seq IN (
       SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
-      WHERE targets.seen_at <= ?3 AND jobs.status = 'open' AND NOT waits AND jobs.due_at <= ?3
+      WHERE targets.seen_at <= ?3 AND jobs.status = 'open' AND NOT blocked AND jobs.due_at <= ?3
       UNION ALL
       SELECT jobs.seq FROM targets JOIN jobs ON jobs.target = targets.name
-      WHERE targets.seen_at <= ?3 AND jobs.status = 'open' AND order_key IS NOT NULL AND waits AND jobs.due_at <= ?3
+      WHERE targets.seen_at <= ?3 AND jobs.status = 'open' AND order_key IS NOT NULL AND blocked AND jobs.due_at <= ?3
       LIMIT ?4 + 0)
     RETURNING target`,
 
@@ -181,14 +181,14 @@ export const WRITES = {
     WHERE delivery = ?1 AND target = ?2
       AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')`,
   replayJobs: `
-    UPDATE jobs SET status = 'open', attempts = 0, deaths = 0, due_at = ? - ${HEAD_START}, run_at = NULL, error = NULL,
+    UPDATE jobs SET status = 'open', attempts = 0, crashes = 0, due_at = ? - ${HEAD_START}, run_at = NULL, error = NULL,
       finished_at = NULL, duration = NULL, ended_by = NULL
     WHERE delivery = ?
       AND target IN (SELECT value ->> 0 FROM json_each(?))
       AND NOT EXISTS (SELECT 1 FROM jobs AS other WHERE other.delivery = jobs.delivery AND other.status = 'open')
     RETURNING seq`,
   replayUnhandled: `
-    INSERT INTO jobs (delivery, due_at, target, order_key, waits)
+    INSERT INTO jobs (delivery, due_at, target, order_key, blocked)
     SELECT deliveries.seq, ?, value ->> 0, value ->> 1, ${WAITS} FROM deliveries, json_each(?)
     WHERE deliveries.seq = ? AND NOT EXISTS (SELECT 1 FROM jobs WHERE delivery = deliveries.seq)
     RETURNING seq`,

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { earlier, firstDuplicate, IMPORT_KEPT } from '../../relations/import.ts';
-import type { ImportMark, ImportPosition } from '../../relations/import-position.ts';
+import type { ImportCheckpoint, ImportPosition } from '../../relations/import-position.ts';
 import { importInProgress } from '../../relations/import-readers.ts';
 import type { NewUser } from '../../relations/user.ts';
 import type { WholeImport } from '../../relations/user-stores.ts';
@@ -29,15 +29,15 @@ export class SqliteUserImport {
 
   async store(
     users: readonly NewUser[],
-    mark: ImportMark | undefined,
+    checkpoint: ImportCheckpoint | undefined,
   ): Promise<readonly (number | undefined)[]> {
-    const rows = await this.#submit(users, 'importUser', mark);
+    const rows = await this.#submit(users, 'importUser', checkpoint);
     return rows.map(([row]) => (row === undefined ? undefined : Number(row[0])));
   }
 
-  async storeAll(users: readonly NewUser[], mark: ImportMark | undefined): Promise<WholeImport> {
+  async storeAll(users: readonly NewUser[], checkpoint: ImportCheckpoint | undefined): Promise<WholeImport> {
     try {
-      const rows = await this.#submit(users, 'createUser', mark);
+      const rows = await this.#submit(users, 'createUser', checkpoint);
       return { ids: rows.map(([row]) => Number(row?.[0])) };
     } catch (error) {
       if (!String(error).includes('UNIQUE constraint failed: users.email')) throw error;
@@ -61,12 +61,12 @@ export class SqliteUserImport {
   async #submit(
     users: readonly NewUser[],
     statement: 'importUser' | 'createUser',
-    mark: ImportMark | undefined,
+    checkpoint: ImportCheckpoint | undefined,
   ): Promise<StepRows> {
     const version = Date.now();
     const steps: Step[] = users.map(({ name, email }) => ({ statement, values: [name, email, version] }));
-    if (mark === undefined) return this.#inTurn(steps);
-    const values = [storedKey(mark.key), mark.from, mark.to, version, mark.digest];
+    if (checkpoint === undefined) return this.#inTurn(steps);
+    const values = [storedKey(checkpoint.key), checkpoint.from, checkpoint.to, version, checkpoint.digest];
     const [, ...rows] = await this.#inTurn([{ statement: 'moveImport', values }, ...steps]);
     return rows;
   }

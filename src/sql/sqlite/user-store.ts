@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
-import type { ImportMark, ImportPosition } from '../../relations/import-position.ts';
+import type { ImportCheckpoint, ImportPosition } from '../../relations/import-position.ts';
 import type { UserLists } from '../../relations/lists.ts';
 import { PAGE_BYTES, PageRows, type UserFormat, type UserPage } from '../../relations/pages.ts';
 import {
@@ -163,12 +163,15 @@ export class SqliteUserStore extends DatabaseUserStore {
     return lastId;
   }
 
-  importUsers(users: readonly NewUser[], mark?: ImportMark): Promise<readonly (number | undefined)[]> {
-    return this.#imports.store(users, mark);
+  importUsers(
+    users: readonly NewUser[],
+    checkpoint?: ImportCheckpoint,
+  ): Promise<readonly (number | undefined)[]> {
+    return this.#imports.store(users, checkpoint);
   }
 
-  importAll(users: readonly NewUser[], mark?: ImportMark): Promise<WholeImport> {
-    return this.#imports.storeAll(users, mark);
+  importAll(users: readonly NewUser[], checkpoint?: ImportCheckpoint): Promise<WholeImport> {
+    return this.#imports.storeAll(users, checkpoint);
   }
 
   beginImport(key: string): Promise<ImportPosition> {

@@ -47,7 +47,7 @@ export function checkEffects(
   effects: Effects,
   doneBy: ReadonlyMap<number, number>,
 ): void {
-  for (const { seq, token, event, status, attempts: last, deaths } of jobs) {
+  for (const { seq, token, event, status, attempts: last, crashes } of jobs) {
     if (status !== 'done' || !TRACED.has(event)) continue;
     const attempts = effects.get(token) ?? [];
     assert.ok(
@@ -56,7 +56,7 @@ export function checkEffects(
     );
     const numbers = attempts.map(({ attempt }) => attempt);
     const again = numbers.length - new Set(numbers).size;
-    assert.ok(again <= deaths, `${token} saw an attempt again after ${deaths} deaths: ${numbers}`);
+    assert.ok(again <= crashes, `${token} saw an attempt again after ${crashes} crashes: ${numbers}`);
     const seen = doneBy.get(seq) ?? Number.POSITIVE_INFINITY;
     assert.ok(
       attempts.every(({ run }) => run <= seen),

@@ -8,7 +8,7 @@ export interface StoredJob {
   readonly event: string;
   readonly status: string;
   readonly attempts: number;
-  readonly deaths: number;
+  readonly crashes: number;
   readonly finishedAt: number | null;
 }
 
@@ -45,7 +45,7 @@ export function readStore(file: string): StoreReader {
     jobs: () =>
       db
         .prepare(
-          `SELECT j.seq, ${TOKEN} AS token, d.event, j.status, j.attempts, j.deaths, j.finished_at AS finishedAt
+          `SELECT j.seq, ${TOKEN} AS token, d.event, j.status, j.attempts, j.crashes, j.finished_at AS finishedAt
           FROM jobs AS j JOIN deliveries AS d ON d.seq = j.delivery ORDER BY j.seq`,
         )
         .all() as unknown as readonly StoredJob[],

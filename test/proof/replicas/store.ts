@@ -23,16 +23,16 @@ export async function readContent(sql: Sql): Promise<StoreContent> {
 /** Every job with its delivery's token, the oldest first. */
 export async function readJobs(sql: Sql): Promise<readonly StoredJob[]> {
   const rows = await sql(
-    `SELECT j.seq, convert_from(d.body, 'UTF8')::json #>> '{data,token}', d.event, j.status, j.attempts, j.deaths, j.finished_at
+    `SELECT j.seq, convert_from(d.body, 'UTF8')::json #>> '{data,token}', d.event, j.status, j.attempts, j.crashes, j.finished_at
     FROM jobs AS j JOIN deliveries AS d ON d.seq = j.delivery ORDER BY j.seq`,
   );
-  return rows.map(([seq, token, event, status, attempts, deaths, finishedAt]) => ({
+  return rows.map(([seq, token, event, status, attempts, crashes, finishedAt]) => ({
     seq: Number(seq),
     token: String(token),
     event: String(event),
     status: String(status),
     attempts: Number(attempts),
-    deaths: Number(deaths),
+    crashes: Number(crashes),
     finishedAt: finishedAt === null ? null : Number(finishedAt),
   }));
 }

@@ -25,7 +25,7 @@ export function Timeline({ delivery }: { delivery: DeliveryView }) {
 }
 
 function JobSteps({ job }: { job: Job }) {
-  const { target, status, attempts, deaths, nextAttemptAt, plannedAt, finishedAt, error, history } = job;
+  const { target, status, attempts, crashes, nextAttemptAt, plannedAt, finishedAt, error, history } = job;
   // The attempt that ended the job has told its error already.
   const isTold = error === null || error === undefined || history.at(-1)?.error === error;
   return (
@@ -39,7 +39,7 @@ function JobSteps({ job }: { job: Job }) {
         </span>
         <time>
           {attempts} {attempts === 1 ? 'attempt' : 'attempts'}
-          {deaths > 0 && `, ${deaths} of a process that died`}
+          {crashes > 0 && `, ${crashes} of a process that died`}
           {finishedAt !== null && `, ended ${formatMoment(finishedAt)}`}
           {plannedAt !== null && `, planned for ${formatMoment(plannedAt)}`}
           {nextAttemptAt !== null && `, next ${formatMoment(nextAttemptAt)}`}
@@ -76,5 +76,5 @@ const OUTCOMES: Readonly<Record<string, readonly [Tone, string]>> = {
   retry: ['warn', 'failed, retry follows'],
   dead: ['bad', 'failed for good'],
   released: ['quiet', 'was given back'],
-  died: ['bad', 'ended with its process'],
+  crashed: ['bad', 'ended with its process'],
 };

@@ -170,12 +170,12 @@ CREATE TABLE jobs (
   error TEXT,
   finished_at BIGINT,
   -- How often the process that ran the job crashed, or stalled beyond its lease. That counts as no attempt. Jobs with
-  -- several deaths run one at a time.
-  deaths INTEGER NOT NULL DEFAULT 0,
+  -- several crashes run one at a time.
+  crashes INTEGER NOT NULL DEFAULT 0,
   -- Whether an open job is behind another one with its order key. The head of a key does not wait: the leased job of the
   -- key, or else the first open one. A new job does not wait either until a claim has looked at it, because the statement
   -- that stores it cannot see what others are storing. So claims look once at each job that waits.
-  waits BOOLEAN NOT NULL DEFAULT false,
+  blocked BOOLEAN NOT NULL DEFAULT false,
   -- When the lease of an open job began.
   claimed_at BIGINT,
   -- How long the successful attempt took and which process made it, so that a success needs no row in `attempts`.
@@ -189,8 +189,8 @@ CREATE TABLE jobs (
 
 CREATE INDEX jobs_delivery ON jobs (delivery);
 -- The partial indexes hold only open or dead jobs, so they stay as small as the backlog.
-CREATE INDEX jobs_due ON jobs (target, due_at, seq) WHERE status = 'open' AND NOT waits;
-CREATE INDEX jobs_suspect ON jobs (target, due_at, seq) WHERE status = 'open' AND NOT waits AND deaths > 0;
+CREATE INDEX jobs_due ON jobs (target, due_at, seq) WHERE status = 'open' AND NOT blocked;
+CREATE INDEX jobs_quarantined ON jobs (target, due_at, seq) WHERE status = 'open' AND NOT blocked AND crashes > 0;
 CREATE INDEX jobs_order ON jobs (target, order_key, seq) WHERE status = 'open' AND order_key IS NOT NULL;
 -- Two claims that do not see each other cannot both lease a job of the same order key.
 CREATE UNIQUE INDEX jobs_held ON jobs (target, order_key)
@@ -205,8 +205,8 @@ CREATE INDEX jobs_ended ON jobs (finished_at, seq) WHERE finished_at IS NOT NULL
 -- hand. A trigger sees what was committed while its statement waited for locks; the statement itself does not.
 CREATE FUNCTION jobs_order() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  UPDATE jobs SET waits = false
-  WHERE waits AND seq = (
+  UPDATE jobs SET blocked = false
+  WHERE blocked AND seq = (
     SELECT seq FROM jobs WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open'
     ORDER BY seq LIMIT 1 FOR UPDATE);
   RETURN NULL;
@@ -222,7 +222,7 @@ CREATE TABLE attempts (
   seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
   job BIGINT NOT NULL,
   attempt INTEGER NOT NULL,
-  outcome TEXT NOT NULL CHECK (outcome IN ('done', 'retry', 'dead', 'released', 'died')),
+  outcome TEXT NOT NULL CHECK (outcome IN ('done', 'retry', 'dead', 'released', 'crashed')),
   started_at BIGINT NOT NULL,
   -- Null if nobody saw the end.
   duration BIGINT,
@@ -235,16 +235,16 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_job ON attempts (job, seq);
 
--- A trigger, because the statement that counts a death has overwritten the owner when it is done.
-CREATE FUNCTION record_death() RETURNS trigger LANGUAGE plpgsql AS $$
+-- A trigger, because the statement that counts a crash has overwritten the owner when it is done.
+CREATE FUNCTION record_crash() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO attempts (job, attempt, outcome, started_at, process)
-  VALUES (OLD.seq, OLD.attempts, 'died', coalesce(OLD.claimed_at, OLD.due_at), coalesce(OLD.owner, ''));
+  VALUES (OLD.seq, OLD.attempts, 'crashed', coalesce(OLD.claimed_at, OLD.due_at), coalesce(OLD.owner, ''));
   RETURN NULL;
 END $$;
 
-CREATE TRIGGER jobs_death AFTER UPDATE OF deaths ON jobs
-  FOR EACH ROW WHEN (NEW.deaths > OLD.deaths) EXECUTE FUNCTION record_death();
+CREATE TRIGGER jobs_crash AFTER UPDATE OF crashes ON jobs
+  FOR EACH ROW WHEN (NEW.crashes > OLD.crashes) EXECUTE FUNCTION record_crash();
 
 -- The last heartbeat of each target. A target with open jobs gets its first one when it is found. Jobs of targets
 -- without a recent heartbeat expire.
@@ -278,7 +278,7 @@ CREATE INDEX remembered_keys_age ON remembered_keys (received_at);
 
 -- Checkpoints of work that exactly one process may do: the planned time of a schedule's last delivery, and the end of
 -- the last alert's period. A mark moves in the commit that stores the delivery.
-CREATE TABLE marks (
+CREATE TABLE checkpoints (
   seq BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) PRIMARY KEY,
   name TEXT COLLATE "C" NOT NULL UNIQUE,
   at BIGINT NOT NULL

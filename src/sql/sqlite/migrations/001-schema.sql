@@ -177,12 +177,12 @@ CREATE TABLE jobs (
   error TEXT,
   finished_at INTEGER,
   -- How often the process that ran the job crashed, or stalled beyond its lease. That counts as no attempt. Jobs with
-  -- several deaths run one at a time.
-  deaths INTEGER NOT NULL DEFAULT 0,
+  -- several crashes run one at a time.
+  crashes INTEGER NOT NULL DEFAULT 0,
   -- Whether an open job is behind another one with its order key. The head of a key does not wait: the leased job of the
   -- key, or else the first open one. So each job that does not wait can be claimed once it is due, and claims never look
   -- at those that wait.
-  waits INTEGER NOT NULL DEFAULT 0,
+  blocked INTEGER NOT NULL DEFAULT 0,
   -- When the lease of an open job began.
   claimed_at INTEGER,
   -- How long the successful attempt took and which process made it, so that a success needs no row in `attempts`.
@@ -197,9 +197,9 @@ CREATE TABLE jobs (
 
 CREATE INDEX jobs_delivery ON jobs (delivery);
 -- The partial indexes hold only open or dead jobs, so they stay as small as the backlog.
-CREATE INDEX jobs_due ON jobs (target, due_at, seq) WHERE status = 'open' AND NOT waits;
-CREATE INDEX jobs_suspect ON jobs (target, due_at, seq) WHERE status = 'open' AND NOT waits AND deaths > 0;
-CREATE INDEX jobs_head ON jobs (target, order_key) WHERE status = 'open' AND NOT waits AND order_key IS NOT NULL;
+CREATE INDEX jobs_due ON jobs (target, due_at, seq) WHERE status = 'open' AND NOT blocked;
+CREATE INDEX jobs_quarantined ON jobs (target, due_at, seq) WHERE status = 'open' AND NOT blocked AND crashes > 0;
+CREATE INDEX jobs_head ON jobs (target, order_key) WHERE status = 'open' AND NOT blocked AND order_key IS NOT NULL;
 CREATE INDEX jobs_order ON jobs (target, order_key, seq) WHERE status = 'open' AND order_key IS NOT NULL;
 CREATE INDEX jobs_dead ON jobs (seq) WHERE status = 'dead';
 -- For alerts about dead jobs: those of a target since the last alert.
@@ -212,10 +212,10 @@ CREATE INDEX jobs_ended ON jobs (finished_at) WHERE finished_at IS NOT NULL;
 CREATE TRIGGER jobs_end AFTER UPDATE OF status ON jobs
 WHEN NEW.order_key IS NOT NULL AND OLD.status = 'open' AND NEW.status <> 'open'
 BEGIN
-  UPDATE jobs SET waits = 0
-  WHERE waits AND seq = coalesce(
+  UPDATE jobs SET blocked = 0
+  WHERE blocked AND seq = coalesce(
     (SELECT seq FROM jobs
-      WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open' AND NOT waits AND owner IS NOT NULL),
+      WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open' AND NOT blocked AND owner IS NOT NULL),
     (SELECT seq FROM jobs
       WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open' ORDER BY seq LIMIT 1));
 END;
@@ -225,20 +225,20 @@ CREATE TRIGGER jobs_return AFTER UPDATE OF status, owner ON jobs
 WHEN NEW.order_key IS NOT NULL AND NEW.status = 'open'
   AND (OLD.status <> 'open' OR (OLD.owner IS NOT NULL AND NEW.owner IS NULL))
 BEGIN
-  UPDATE jobs SET waits = 0
-  WHERE waits AND seq = coalesce(
+  UPDATE jobs SET blocked = 0
+  WHERE blocked AND seq = coalesce(
     (SELECT seq FROM jobs
-      WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open' AND NOT waits AND owner IS NOT NULL),
+      WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open' AND NOT blocked AND owner IS NOT NULL),
     (SELECT seq FROM jobs
       WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open' ORDER BY seq LIMIT 1));
-  UPDATE jobs SET waits = 1
+  UPDATE jobs SET blocked = 1
   WHERE seq IN (
     SELECT seq FROM jobs AS other
-    WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open' AND NOT waits AND owner IS NULL
+    WHERE target = NEW.target AND order_key = NEW.order_key AND status = 'open' AND NOT blocked AND owner IS NULL
       AND EXISTS (
         SELECT 1 FROM jobs AS head
         WHERE head.target = other.target AND head.order_key = other.order_key AND head.status = 'open'
-          AND NOT head.waits AND head.seq <> other.seq AND (head.owner IS NOT NULL OR head.seq < other.seq)));
+          AND NOT head.blocked AND head.seq <> other.seq AND (head.owner IS NOT NULL OR head.seq < other.seq)));
 END;
 
 -- Ended attempts: all that failed, were released or died, and successes with an answer or before a replay.
@@ -246,7 +246,7 @@ CREATE TABLE attempts (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   job INTEGER NOT NULL,
   attempt INTEGER NOT NULL,
-  outcome TEXT NOT NULL CHECK (outcome IN ('done', 'retry', 'dead', 'released', 'died')),
+  outcome TEXT NOT NULL CHECK (outcome IN ('done', 'retry', 'dead', 'released', 'crashed')),
   started_at INTEGER NOT NULL,
   -- Null if nobody saw the end.
   duration INTEGER,
@@ -259,11 +259,11 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_job ON attempts (job);
 
--- A trigger, because the statement that counts a death has overwritten the owner when it is done.
-CREATE TRIGGER jobs_death AFTER UPDATE OF deaths ON jobs WHEN new.deaths > old.deaths
+-- A trigger, because the statement that counts a crash has overwritten the owner when it is done.
+CREATE TRIGGER jobs_crash AFTER UPDATE OF crashes ON jobs WHEN new.crashes > old.crashes
 BEGIN
   INSERT INTO attempts (job, attempt, outcome, started_at, process)
-  VALUES (old.seq, old.attempts, 'died', coalesce(old.claimed_at, old.due_at), coalesce(old.owner, ''));
+  VALUES (old.seq, old.attempts, 'crashed', coalesce(old.claimed_at, old.due_at), coalesce(old.owner, ''));
 END;
 
 -- The last heartbeat of each target. A target with open jobs gets its first one when it is found. Jobs of targets
@@ -297,7 +297,7 @@ CREATE INDEX remembered_keys_age ON remembered_keys (received_at);
 
 -- Checkpoints of work that exactly one process may do: the planned time of a schedule's last delivery, and the end of
 -- the last alert's period. A mark moves in the commit that stores the delivery.
-CREATE TABLE marks (
+CREATE TABLE checkpoints (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL UNIQUE,
   at INTEGER NOT NULL

@@ -8,21 +8,24 @@ for (const [engine, open] of Object.entries(engines)) {
     test('a mark moves only from where it is, and a delivery is stored with it or not at all', async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
-      const { marks } = inbox;
+      const { checkpoints } = inbox;
       const name = 'a\0b';
-      assert.equal(await marks.move({ name, from: 0, to: 5 }), true);
-      assert.equal(await marks.move({ name, from: 0, to: 9 }), false);
-      assert.equal(await marks.append({ name, from: 4, to: 9 }, newDelivery({ dedupKey: 'x' })), undefined);
+      assert.equal(await checkpoints.move({ name, from: 0, to: 5 }), true);
+      assert.equal(await checkpoints.move({ name, from: 0, to: 9 }), false);
+      assert.equal(
+        await checkpoints.append({ name, from: 4, to: 9 }, newDelivery({ dedupKey: 'x' })),
+        undefined,
+      );
       assert.deepEqual((await deliveries.list({}, 9)).items, []);
 
       const stored = newDelivery({ dedupKey: 'x' });
-      assert.equal(await marks.append({ name, from: 5, to: 9 }, stored), 'stored');
+      assert.equal(await checkpoints.append({ name, from: 5, to: 9 }, stored), 'stored');
       assert.equal((await inbox.backlog()).open, 1);
       const again = newDelivery({ dedupKey: 'x' });
-      assert.equal(await marks.append({ name, from: 9, to: 10 }, again), 'duplicate');
-      assert.equal(await marks.append({ name: 'new', from: 0, to: 3 }, newDelivery()), 'stored');
+      assert.equal(await checkpoints.append({ name, from: 9, to: 10 }, again), 'duplicate');
+      assert.equal(await checkpoints.append({ name: 'new', from: 0, to: 3 }, newDelivery()), 'stored');
       await database.reopen?.();
-      const read = await database.current.inbox.marks.read([name, 'new', 'none']);
+      const read = await database.current.inbox.checkpoints.read([name, 'new', 'none']);
       assert.deepEqual(Object.fromEntries(read), { [name]: 10, new: 3 });
       assert.equal((await database.current.deliveries.list({}, 9)).items.length, 2);
     });
@@ -32,7 +35,7 @@ for (const [engine, open] of Object.entries(engines)) {
       const { inbox, deliveries } = database.current;
       const move = { name: 'm', from: 0, to: 1 };
       const results = await Promise.all(
-        Array.from({ length: 20 }, () => inbox.marks.append(move, newDelivery())),
+        Array.from({ length: 20 }, () => inbox.checkpoints.append(move, newDelivery())),
       );
       assert.equal(results.filter((each) => each === 'stored').length, 1);
       assert.equal(results.filter((each) => each === undefined).length, 19);
@@ -48,7 +51,7 @@ for (const [engine, open] of Object.entries(engines)) {
       const { receivedAt } = last;
       await inbox.prune({ kind: 'unhandled', before: receivedAt + 1, now: receivedAt + 2 });
       const marked = newDelivery();
-      await inbox.marks.append({ name: 'm', from: 0, to: 1 }, marked);
+      await inbox.checkpoints.append({ name: 'm', from: 0, to: 1 }, marked);
       assert.equal((await deliveries.find(marked.id))?.seq, seq + 1);
     });
   });

@@ -63,16 +63,16 @@ for (const [engine, open] of Object.entries(engines)) {
       assert.deepEqual([job?.status, job?.attempts], ['pending', 0]);
     });
 
-    test('a suspect behind a gate that stays closed holds up no other target', async () => {
+    test('a quarantined behind a gate that stays closed holds up no other target', async () => {
       await using database = await open();
       const { inbox } = database.current;
       const gate = new ClaimRateLimit(undefined);
       gate.pause(3_600_000);
       for (const target of ['t', 'u']) {
         await inbox.append(newDelivery({ jobs: [{ target, orderKey: null }] }));
-        for (let deaths = 0; deaths < 2; deaths++) {
-          const [job] = await inbox.claim(target, 1, 'gone', 1_000, { suspects: deaths === 2 });
-          assert.ok(job && (await inbox.settle(job, 'gone', { kind: 'died' })));
+        for (let crashes = 0; crashes < 2; crashes++) {
+          const [job] = await inbox.claim(target, 1, 'gone', 1_000, { quarantined: crashes === 2 });
+          assert.ok(job && (await inbox.settle(job, 'gone', { kind: 'crashed' })));
         }
       }
       const done: string[] = [];

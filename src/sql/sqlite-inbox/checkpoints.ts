@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Appended, Marks } from '../../inbox/inbox.ts';
+import type { Appended, Checkpoints } from '../../inbox/inbox.ts';
 import type { DeadLetters } from '../../inbox/prune.ts';
 import { DEAD_LETTERS } from '../inbox-sql.ts';
 import { readRows } from '../sqlite/connection.ts';
@@ -8,19 +8,25 @@ import type { WriteQueue } from '../sqlite-writer/write-queue.ts';
 import { type AppendSteps, readAppended } from './append.ts';
 
 /** Moves the mark `?1` from `?2` to `?3`. */
-export const MOVE_MARK = `
-    INSERT INTO marks (name, at) VALUES (?1, ?3)
+export const MOVE_CHECKPOINT = `
+    INSERT INTO checkpoints (name, at) VALUES (?1, ?3)
     ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE at = ?2
     RETURNING seq`;
 
 /** The marks in SQLite. */
-export function sqliteMarks(reads: DatabaseSync, writes: WriteQueue, appendSteps: AppendSteps): Marks {
-  const marks = reads.prepare('SELECT name, at FROM marks WHERE name IN (SELECT value FROM json_each(?))');
+export function sqliteCheckpoints(
+  reads: DatabaseSync,
+  writes: WriteQueue,
+  appendSteps: AppendSteps,
+): Checkpoints {
+  const checkpoints = reads.prepare(
+    'SELECT name, at FROM checkpoints WHERE name IN (SELECT value FROM json_each(?))',
+  );
   const readMoved = ([moved = [], ...rows]: StepRows): Appended | undefined =>
     moved.length === 0 ? undefined : readAppended(rows);
   return {
     read(names) {
-      const rows = readRows<{ name: string; at: number }>(marks, JSON.stringify(names));
+      const rows = readRows<{ name: string; at: number }>(checkpoints, JSON.stringify(names));
       return new Map(rows.map(({ name, at }) => [name, at]));
     },
     async move({ name, from, to }) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { MAX_DEATHS } from '../../src/inbox/delivery.ts';
+import { MAX_CRASHES } from '../../src/inbox/delivery.ts';
 import type { Inbox } from '../../src/inbox/inbox.ts';
 import { ids, LATER } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';
@@ -10,28 +10,28 @@ import { waitFor } from '../support/wait-for.ts';
 
 /** A process claims all it can get, and ends before anything has ended. */
 async function die(inbox: Inbox, process: string) {
-  const claim = (suspects: boolean) =>
-    inbox.claim('t', suspects ? 1 : 100, process, 0, { now: LATER, suspects });
+  const claim = (quarantined: boolean) =>
+    inbox.claim('t', quarantined ? 1 : 100, process, 0, { now: LATER, quarantined });
   return [...(await claim(false)), ...(await claim(true))];
 }
 
 for (const [engine, open] of Object.entries(engines)) {
-  describe(`deaths in ${engine}`, () => {
-    test('a death is no attempt, and the one that died is fenced off', async () => {
+  describe(`crashes in ${engine}`, () => {
+    test('a crash is no attempt, and the one that died is fenced off', async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       const { id } = newDelivery();
       await inbox.append(newDelivery({ id }));
       const [first] = await die(inbox, 'one');
       const [again] = await inbox.claim('t', 1, 'two', 4_000, { now: LATER });
-      assert.deepEqual([first?.attempt, first?.deaths], [1, 0]);
-      assert.deepEqual([again?.attempt, again?.deaths], [1, 1]);
+      assert.deepEqual([first?.attempt, first?.crashes], [1, 0]);
+      assert.deepEqual([again?.attempt, again?.crashes], [1, 1]);
       assert.ok(first && again);
       assert.equal(await inbox.settle(first, 'one', { kind: 'done' }, LATER), false);
       assert.equal(await inbox.settle(again, 'two', { kind: 'retry', wait: 0, error: 'x' }, LATER), true);
       const [next] = await inbox.claim('t', 1, 'two', 4_000, { now: LATER });
-      assert.deepEqual([next?.attempt, next?.deaths], [2, 1]);
-      assert.equal((await deliveries.find(id))?.jobs[0]?.deaths, 1, 'it is shown');
+      assert.deepEqual([next?.attempt, next?.crashes], [2, 1]);
+      assert.equal((await deliveries.find(id))?.jobs[0]?.crashes, 1, 'it is shown');
     });
 
     test('an end that was not recorded is an attempt of a process that lives', async () => {
@@ -40,44 +40,44 @@ for (const [engine, open] of Object.entries(engines)) {
       await inbox.append(newDelivery());
       await inbox.claim('t', 1, 'me', 0, { now: LATER });
       const [again] = await inbox.claim('t', 1, 'me', 0, { now: LATER });
-      assert.deepEqual([again?.attempt, again?.deaths], [2, 0]);
+      assert.deepEqual([again?.attempt, again?.crashes], [2, 0]);
     });
 
-    test('after two deaths the suspects are claimed one at a time', async () => {
+    test('after two crashes the quarantined are claimed one at a time', async () => {
       await using database = await open();
       const { inbox } = database.current;
       for (let i = 0; i < 3; i++) await inbox.append(newDelivery());
       for (const process of ['one', 'two']) assert.equal((await die(inbox, process)).length, 3);
       const fresh = newDelivery();
       await inbox.append(fresh);
-      assert.deepEqual(await inbox.dueSuspects(['t', 'u'], LATER), ['t']);
+      assert.deepEqual(await inbox.dueQuarantined(['t', 'u'], LATER), ['t']);
       const others = await inbox.claim('t', 10, 'three', 4_000, { now: LATER });
       assert.deepEqual(ids(others), [fresh.id], 'they hold up nobody else');
-      const suspects = [];
+      const quarantined = [];
       for (let i = 0; i < 4; i++) {
-        suspects.push(await inbox.claim('t', 1, 'three', 4_000, { now: LATER, suspects: true }));
+        quarantined.push(await inbox.claim('t', 1, 'three', 4_000, { now: LATER, quarantined: true }));
       }
       assert.deepEqual(
-        suspects.map((jobs) => jobs.map(({ deaths }) => deaths)),
+        quarantined.map((jobs) => jobs.map(({ crashes }) => crashes)),
         [[2], [2], [2], []],
       );
-      assert.deepEqual(await inbox.dueSuspects(['t'], LATER), []);
+      assert.deepEqual(await inbox.dueQuarantined(['t'], LATER), []);
     });
 
-    test('a replay and a death that is known at once', async () => {
+    test('a replay and a crash that is known at once', async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       const { id } = newDelivery();
       await inbox.append(newDelivery({ id }));
       for (const process of ['one', 'two']) await die(inbox, process);
-      const [job] = await inbox.claim('t', 1, 'three', 4_000, { now: LATER, suspects: true });
-      assert.ok(job && (await inbox.settle(job, 'three', { kind: 'died' }, LATER)));
-      const [last] = await inbox.claim('t', 1, 'four', 4_000, { now: LATER, suspects: true });
-      assert.deepEqual([last?.attempt, last?.deaths], [1, 3]);
+      const [job] = await inbox.claim('t', 1, 'three', 4_000, { now: LATER, quarantined: true });
+      assert.ok(job && (await inbox.settle(job, 'three', { kind: 'crashed' }, LATER)));
+      const [last] = await inbox.claim('t', 1, 'four', 4_000, { now: LATER, quarantined: true });
+      assert.deepEqual([last?.attempt, last?.crashes], [1, 3]);
       assert.ok(last && (await inbox.settle(last, 'four', { kind: 'dead', error: 'x' }, LATER)));
       assert.ok(await deliveries.replay(id, [{ target: 't', orderKey: null }], LATER));
       const [replayed] = await inbox.claim('t', 1, 'five', 4_000, { now: LATER });
-      assert.deepEqual([replayed?.attempt, replayed?.deaths], [1, 0]);
+      assert.deepEqual([replayed?.attempt, replayed?.crashes], [1, 0]);
     });
 
     test('of eight good deliveries beside one that ends its process only that one dies', async () => {
@@ -93,18 +93,18 @@ for (const [engine, open] of Object.entries(engines)) {
       for (; killed < 10 && done.length < 8; killed++) {
         const now = LATER + killed * 1_000;
         for (;;) {
-          const [job] = await inbox.claim('t', 1, `next ${killed}`, 900, { now, suspects: true });
+          const [job] = await inbox.claim('t', 1, `next ${killed}`, 900, { now, quarantined: true });
           if (job === undefined || job.delivery.id === poison) break;
-          assert.ok(job.deaths < MAX_DEATHS);
+          assert.ok(job.crashes < MAX_CRASHES);
           assert.ok(await inbox.settle(job, `next ${killed}`, { kind: 'done' }, now));
           done.push(job.delivery.id);
         }
       }
       assert.equal(done.length, 8);
-      assert.ok(killed <= MAX_DEATHS);
+      assert.ok(killed <= MAX_CRASHES);
     });
 
-    test('a process runs one suspect at a time, and others beside it', { timeout: 300_000 }, async () => {
+    test('a process runs one quarantined at a time, and others beside it', { timeout: 300_000 }, async () => {
       await using database = await open();
       const { inbox } = database.current;
       for (let i = 0; i < 3; i++) await inbox.append(newDelivery());
@@ -114,24 +114,24 @@ for (const [engine, open] of Object.entries(engines)) {
       const { attempts, run } = manualTarget();
       await using running = startDispatcher(inbox, run);
       for (let settled = 0; settled < 3; settled++) {
-        await waitFor('a suspect and the other one to begin', () => attempts.length === settled + 2);
-        const suspect = attempts.findLast(({ id }) => id !== fresh.id);
+        await waitFor('a quarantined and the other one to begin', () => attempts.length === settled + 2);
+        const quarantined = attempts.findLast(({ id }) => id !== fresh.id);
         // Several polls find that one is running.
-        for (let polls = 0; polls < 5; polls++) await inbox.dueSuspects(['t']);
+        for (let polls = 0; polls < 5; polls++) await inbox.dueQuarantined(['t']);
         assert.equal(attempts.length, settled + 2);
-        suspect?.end();
+        quarantined?.end();
         await waitFor('its end to be recorded', () => running.settled.length === settled + 1);
       }
       for (const { end } of attempts) end();
       await waitFor('all to be settled', () => running.settled.length === 4);
     });
 
-    test('a job with too many deaths is dead, and is not begun again', { timeout: 300_000 }, async () => {
+    test('a job with too many crashes is dead, and is not begun again', { timeout: 300_000 }, async () => {
       await using database = await open();
       const { inbox, deliveries } = database.current;
       const { id } = newDelivery();
       await inbox.append(newDelivery({ id }));
-      for (let process = 0; process < MAX_DEATHS; process++) await die(inbox, `process ${process}`);
+      for (let process = 0; process < MAX_CRASHES; process++) await die(inbox, `process ${process}`);
       const { attempts, run } = manualTarget();
       await using running = startDispatcher(inbox, run);
       await waitFor('it to be dead', () => running.settled.length === 1);

@@ -9,8 +9,8 @@ const COMMANDS: Readonly<Record<CommandName, Command>> = {
   serve: async (rest) => (await import('./app/serve.ts')).serve(rest),
   init: async (rest) => (await import('./cli/init.ts')).initCommand(rest),
   health: async (rest) => (await import('./cli/health.ts')).healthCommand(rest),
-  deliveries: async (rest) => (await import('./cli/deliveries.ts')).deliveriesCommand(rest),
-  users: async (rest) => (await import('./cli/users.ts')).usersCommand(rest),
+  deliveries: async (rest) => (await import('./cli/groups.ts')).deliveriesCommand(rest),
+  users: async (rest) => (await import('./cli/groups.ts')).usersCommand(rest),
   send: async (rest) => (await import('./cli/send.ts')).sendCommand(rest),
   tokens: async (rest) => (await import('./cli/access.ts')).tokensCommand(rest),
   migrate: async (rest) => (await import('./cli/database.ts')).migrateCommand(rest),
@@ -19,7 +19,7 @@ const COMMANDS: Readonly<Record<CommandName, Command>> = {
   restore: async (rest) => (await import('./cli/database.ts')).restoreCommand(rest),
   'hash-password': async (rest) => (await import('./cli/access.ts')).hashPasswordCommand(rest),
   help: async (rest) => (await import('./cli/help.ts')).helpCommand(rest),
-  version: async () => (await import('./cli/help.ts')).versionCommand(),
+  version: async () => (await import('./cli/version.ts')).versionCommand(),
 };
 
 /** Resolves to the exit code: 0 clean stop, 1 failed, 2 wrong call or configuration; each command documents others. */

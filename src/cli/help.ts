@@ -1,6 +1,5 @@
 import { flagOf, formatDefault } from '../config/options/option.ts';
 import { doors, moduleOption, type OptionKey, optionKeys, optionOf } from '../config/options/options.ts';
-import { readPackageInfo } from '../core/package-root.ts';
 import { type Paint, paintFor, plainly } from '../core/text.ts';
 import { renamedEvents } from '../signatures/sources.ts';
 import { commands, parseCommandLine } from './command-line.ts';
@@ -169,10 +168,4 @@ function lineOf(key: OptionKey): HelpLine {
     variable: option.secret ? `${option.env}[_FILE]` : option.env,
     text: `${option.description} [${option.default === undefined ? given : `default: ${given}`}]`,
   };
-}
-
-/** `portico version` and `--version`. */
-export async function versionCommand(): Promise<number> {
-  await print(`${readPackageInfo().version}\n`);
-  return 0;
 }

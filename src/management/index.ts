@@ -3,7 +3,13 @@
 export { ExchangeLog } from '@portico/transport';
 export type { CustomEndpoint, EndpointRequest, EndpointWrite } from '../config/schema/endpoints.ts';
 export { listRoutes } from '../http/records.ts';
-export { diskSpaceCheck, eventLoopCheck, HealthRegistry, Readiness } from '../telemetry/health.ts';
+export {
+  type CheckAnswer,
+  diskSpaceCheck,
+  eventLoopCheck,
+  HealthRegistry,
+  Readiness,
+} from '../telemetry/health.ts';
 export { History, type Series } from '../telemetry/history.ts';
 export { Loggers, LogTail } from '../telemetry/loggers.ts';
 export { Metrics } from '../telemetry/metrics.ts';

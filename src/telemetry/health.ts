@@ -19,7 +19,10 @@ export interface HealthResult {
  * What a check answers: a code, where 0 is healthy and every other number names the fault; or a whole result, or its
  * parts by name, whose status is aggregated from theirs.
  */
-type CheckAnswer = number | HealthResult | { readonly components: Readonly<Record<string, CheckAnswer>> };
+export type CheckAnswer =
+  | number
+  | HealthResult
+  | { readonly components: Readonly<Record<string, CheckAnswer>> };
 
 /** A named health check. One that throws, rejects or takes too long is DOWN. */
 export interface HealthIndicator {

@@ -3,7 +3,7 @@ import { doors, moduleOption, type OptionKey, optionKeys, optionOf } from '../co
 import { type Paint, paintFor, plainly } from '../core/text.ts';
 import { renamedEvents } from '../signatures/sources.ts';
 import { commands, parseCommandLine } from './command-line.ts';
-import { print, printPainted } from './terminal.ts';
+import { printPainted } from './terminal.ts';
 import { type CommandUsage, usages } from './usages.ts';
 
 /** `portico help [command]` and `--help`. Rejects with UsageError for a command that does not exist. */

@@ -4,18 +4,18 @@ import { didYouMean, quote } from '../core/text.ts';
 /** Every command; help lists them in this order. */
 export const commands = [
   { name: 'serve', summary: 'Opens the doors and runs until it receives a signal. The default.' },
-  { name: 'init', summary: 'Writes a configuration module to begin with.' },
-  { name: 'health', summary: 'Asks whether the service is ready: exit code 0, else 1 with the reason.' },
+  { name: 'init', summary: 'Writes a first configuration module.' },
+  { name: 'health', summary: 'Exits with 0 if the service is ready, otherwise with 1 and the reason.' },
   { name: 'deliveries', summary: 'Lists, shows, follows, replays and discards webhook deliveries.' },
   { name: 'users', summary: 'Lists, imports and exports the users of the database.' },
   { name: 'send', summary: 'Sends a webhook delivery, signed as its sender would.' },
-  { name: 'tokens', summary: 'Makes, lists and revokes tokens for REST and GraphQL.' },
+  { name: 'tokens', summary: 'Creates, lists and revokes tokens for REST and GraphQL.' },
   { name: 'migrate', summary: 'Brings the schema of the database up to date.' },
   { name: 'move', summary: 'Copies users and deliveries to another database, of any engine.' },
   { name: 'backup', summary: 'Writes a checked backup of the database, while the service runs.' },
-  { name: 'restore', summary: 'Puts a backup in the place of the database.' },
+  { name: 'restore', summary: 'Replaces the database with a backup.' },
   { name: 'hash-password', summary: 'Prints the hash of a password for MANAGEMENT_PASSWORD.' },
-  { name: 'help', summary: 'Shows this text, or with a command behind it the options of that command.' },
+  { name: 'help', summary: 'Shows this text, or the options of the given command.' },
   { name: 'version', summary: 'Shows the version.' },
 ] as const;
 

@@ -39,7 +39,7 @@ const databaseUsages = {
     topic: 'migrate',
     words: '[options]',
     about:
-      'Brings the schema of the database up to date, as every start does unless it is called with --no-migrate. ' +
+      'Brings the schema of the database up to date, as every start does without --no-migrate. ' +
       'Concurrent calls run each migration once. Exit code 0: the schema is up to date.',
     options: [
       {
@@ -55,8 +55,8 @@ const databaseUsages = {
     words: '--to <url> [options]',
     about:
       'Copies users and deliveries with their ids, jobs and order into an empty database of any engine, and compares ' +
-      'both. No service may run on either database meanwhile. An interrupted move resumes when called again with the ' +
-      'same arguments; until it has ended, no service starts on the target. The source is not changed.',
+      'both. No service may run on either database meanwhile. To resume an interrupted move, run it again with the ' +
+      'same arguments; until it is complete, no service starts on the target. The source stays unchanged.',
     options: [
       {
         flag: '--from',
@@ -68,7 +68,7 @@ const databaseUsages = {
         flag: '--to',
         value: 'url',
         secret: true,
-        description: 'Target: sqlite:<file>, created when missing, or postgres://...',
+        description: 'Target: sqlite:<file>, created if missing, or postgres://...',
       },
       { flag: '--restart', description: 'Deletes what an interrupted move has copied, and starts over.' },
       json,
@@ -83,9 +83,9 @@ const databaseUsages = {
     words: '[file or folder] [options]',
     maxWords: 1,
     about:
-      'Writes a backup of an SQLite database, of one moment, while the service runs or not, and checks it: its ' +
-      'integrity and the number of rows of each table. Without a file it goes to BACKUP_FOLDER under a name with the ' +
-      'time. For PostgreSQL it prints the pg_dump to run.',
+      'Writes a consistent backup of an SQLite database, whether or not the service runs, and checks its integrity and ' +
+      'the number of rows of each table. Without a file it goes to BACKUP_FOLDER under a name with the time. For ' +
+      'PostgreSQL it prints the pg_dump to run.',
     options: [json],
     examples: ['portico backup', 'portico backup /mnt/backups/portico.db'],
   },
@@ -94,8 +94,8 @@ const databaseUsages = {
     words: '<file> [options]',
     maxWords: 1,
     about:
-      'Puts a backup in the place of the SQLite database, after it was copied and checked. No service may run on the ' +
-      'database meanwhile. The database that was there is kept beside it. For PostgreSQL it prints the pg_restore to run.',
+      'Copies and checks a backup, then replaces the SQLite database with it. No service may run on the database ' +
+      'meanwhile. The previous database is kept beside it. For PostgreSQL it prints the pg_restore to run.',
     options: [yes, json],
     examples: ['portico restore backups/portico-2026-01-31T14-00-00Z.db'],
   },
@@ -110,12 +110,12 @@ const filters: readonly CommandOption[] = [
   {
     flag: '--event',
     value: 'name',
-    description: "Event of the deliveries, by the sender's own name or by the one that its source gives it.",
+    description: "Event of the deliveries, by the sender's name or the name in Portico.",
   },
   {
     flag: '--source',
     value: 'name',
-    description: 'Source of the deliveries; "" for those that came to /webhook.',
+    description: 'Source of the deliveries; "" for those sent to /webhook.',
   },
 ];
 const times: readonly CommandOption[] = [
@@ -125,14 +125,14 @@ const times: readonly CommandOption[] = [
     description:
       'Earliest time of receipt: ISO 8601 (local time unless a zone is given), or an age like 15m, 2h or 3d.',
   },
-  { flag: '--text', value: 'text', description: 'Text in the body of the deliveries, case by case.' },
+  { flag: '--text', value: 'text', description: 'Text in the body of the deliveries, case-sensitive.' },
   { flag: '--until', value: 'time', description: 'Time of receipt before which deliveries match.' },
 ];
 const dead: CommandOption = {
   flag: '--dead',
   description: 'All dead deliveries; the same as --status dead.',
 };
-const naming = "its id, the beginning of one, or the sender's own id";
+const naming = "its id, the beginning of it, or the sender's id";
 const bulk = { words: '[id...] [options]', maxWords: Number.POSITIVE_INFINITY };
 
 /** The subcommands of `deliveries`. */
@@ -148,7 +148,7 @@ const deliveriesUsages = {
       {
         flag: '--before',
         value: 'n',
-        description: 'Number at which the next page begins, as printed at the end of a page.',
+        description: 'Number where the next page begins, as printed at the end of a page.',
       },
       json,
     ],
@@ -159,7 +159,7 @@ const deliveriesUsages = {
     words: '<id> [options]',
     maxWords: 1,
     about: `Shows one delivery, named by ${naming}: its jobs, their attempts and errors, and the body.`,
-    options: [{ flag: '--raw', description: 'Writes the body alone, byte for byte as received.' }, json],
+    options: [{ flag: '--raw', description: 'Writes only the body, byte for byte as received.' }, json],
   },
   tail: {
     topic: 'deliveries tail',
@@ -177,7 +177,7 @@ const deliveriesUsages = {
     ...bulk,
     about:
       `Replays deliveries, each named by ${naming}, or matched by options. Replaying a dead delivery retries only its failed jobs, ` +
-      'replaying any other runs all its jobs. Open deliveries are not replayed. A running service starts the jobs ' +
+      'replaying any other runs all its jobs. Open deliveries are skipped. A running service starts the jobs ' +
       'within a second, a stopped one when it starts.',
     options: [dead, ...filters, ...times, yes, json],
     examples: ['portico deliveries replay --dead', 'portico deliveries replay --event invoice --since 2h'],
@@ -206,7 +206,7 @@ const otherUsages = {
       {
         flag: '--package',
         description:
-          'Writes a package.json too, where there is none: it depends on this package, so "npm install" and "npm start" ' +
+          'Also writes a package.json, if there is none, that depends on this package, so "npm install" and "npm start" ' +
           'start the service.',
       },
       yes,
@@ -218,9 +218,9 @@ const otherUsages = {
     topic: 'health',
     words: '[options]',
     about:
-      'Asks the service of this configuration whether it is ready: /readyz of the management door, or, where that is ' +
-      'closed, whether the other doors accept connections. Exit code 0: it is ready. Exit code 1: it is not, and ' +
-      'standard error says why; a wrong option is 1 too, because container engines know no other code.',
+      'Checks whether the service of this configuration is ready: asks /readyz of the management door or, if that is ' +
+      'closed, connects to the other doors. Exit code 0: ready. Exit code 1: not ready; standard error has the ' +
+      'reason. A wrong option exits with 1 too, because container engines know no other code.',
     options: [
       {
         flag: '--url',
@@ -246,7 +246,7 @@ const otherUsages = {
       {
         flag: '--source',
         value: 'name',
-        description: 'Sender of webhook.sources whose scheme, secret and layout are used.',
+        description: 'Source in webhook.sources whose scheme, secret and layout to use.',
       },
       {
         flag: '--url',
@@ -260,17 +260,16 @@ const otherUsages = {
           'Signature scheme: standard, github, stripe, slack, hmac, token or none. [default: that of --source, else token]',
       },
       { flag: '--secret', value: 'text', secret: true, description: 'Secret to sign with.' },
-      { flag: '--secret-file', value: 'file', description: 'File that holds the secret to sign with.' },
+      { flag: '--secret-file', value: 'file', description: 'File with the secret to sign with.' },
       {
         flag: '--signature-header',
         value: 'name',
-        description: 'Header of the signature for --scheme hmac, of the token for --scheme token.',
+        description: 'Header for the signature with --scheme hmac, or for the token with --scheme token.',
       },
       {
         flag: '--event',
         value: 'name',
-        description:
-          "Event, by the sender's own name or by the one that its source gives it. [default: test]",
+        description: "Event, by the sender's name or the name in Portico. [default: test]",
       },
       {
         flag: '--data',
@@ -292,12 +291,12 @@ const otherUsages = {
         flag: '--id',
         value: 'text',
         description:
-          'Id of the delivery, by which a receiver recognises duplicates. [default: a new one for each delivery]',
+          'Id of the delivery; receivers use it to recognise duplicates. [default: a new one for each delivery]',
       },
       {
         flag: '--count',
         value: 'n',
-        description: 'Number of deliveries, sent one after the other. [default: 1]',
+        description: 'Number of deliveries, sent one at a time. [default: 1]',
       },
       json,
     ],
@@ -314,7 +313,7 @@ const otherUsages = {
     maxWords: Number.POSITIVE_INFINITY,
     about:
       'Asks for a password twice, or reads it from standard input, and prints its scrypt hash for MANAGEMENT_PASSWORD.',
-    options: [{ flag: '--argon2id', description: 'Hashes by Argon2id instead of scrypt.' }],
+    options: [{ flag: '--argon2id', description: 'Hashes with Argon2id instead of scrypt.' }],
     standalone: true,
   },
 } as const satisfies Readonly<Record<string, CommandUsage>>;
@@ -326,14 +325,14 @@ const tokensUsages = {
     words: '<name> --scopes <scopes> [options]',
     maxWords: 1,
     about:
-      'Makes a token for REST and GraphQL and prints it, once: the database has its digest only. Running services accept ' +
+      'Creates a token for REST and GraphQL and prints it once: the database stores only its digest. Running services accept ' +
       'it at once.',
     options: [
       { flag: '--scopes', value: 'list', description: 'Scopes of the token, separated by commas.' },
       {
         flag: '--expires',
         value: 'time',
-        description: 'When it ends: days like 90d, or a time like 2027-01-31. [default: never]',
+        description: 'Expiry: days such as 90d, or a time such as 2027-01-31. [default: never]',
       },
       json,
     ],
@@ -343,7 +342,7 @@ const tokensUsages = {
     topic: 'tokens list',
     words: '[options]',
     about: 'Lists the tokens of the database, with their last use, which is up to a minute old.',
-    options: [{ flag: '--all', description: 'Revoked tokens too.' }, json],
+    options: [{ flag: '--all', description: 'Includes revoked tokens.' }, json],
   },
   tokensRevoke: {
     topic: 'tokens revoke',
@@ -365,11 +364,11 @@ const usersUsages = {
   usersList: {
     topic: 'users list',
     words: '[options]',
-    about: 'Lists users by their ids.',
+    about: 'Lists users in the order of their ids.',
     options: [
       { flag: '--find', value: 'text', description: 'Text that the name or the email contains.' },
       { flag: '--limit', value: 'n', description: 'Maximum number of users, up to 1,000. [default: 20]' },
-      { flag: '--after', value: 'id', description: 'Id behind which the list begins.' },
+      { flag: '--after', value: 'id', description: 'Id after which the list begins.' },
       json,
     ],
     examples: ['portico users list --find @example.com'],
@@ -380,21 +379,21 @@ const usersUsages = {
     maxWords: 1,
     about:
       'Imports users from a file, or from standard input (-), whether or not a service runs on the database. Each line ' +
-      'is judged as a single create would be; those that are refused are named, and the others are stored. What is ' +
-      'stored is recorded with its users: an interrupted import goes on when called again with the same file, and a ' +
-      'file that was imported is not imported again. Exit code 1: lines were refused.',
+      'is validated like a single create; refused lines are listed, and the others are stored. Progress is recorded ' +
+      'with the users: an interrupted import continues if you run it again with the same file, and an imported file ' +
+      'is not imported again. Exit code 1: lines were refused.',
     options: [
-      { ...format, description: `${format.description} [default: that of the name of the file]` },
+      { ...format, description: `${format.description} [default: by the name of the file]` },
       {
         flag: '--transaction',
-        description: 'Stores all users in one transaction, at most 50,000, or none when a line is refused.',
+        description: 'Stores all users in one transaction, at most 50,000, or none if a line is refused.',
       },
       {
         flag: '--key',
         value: 'text',
-        description: 'Name of the import, by which it goes on. [default: a digest of the file]',
+        description: 'Name under which the import can be resumed. [default: a digest of the file]',
       },
-      { flag: '--again', description: 'Imports a file once more that was imported before.' },
+      { flag: '--again', description: 'Imports the file again even if it was imported before.' },
       json,
     ],
     examples: [
@@ -407,14 +406,14 @@ const usersUsages = {
     words: '[file] [options]',
     maxWords: 1,
     about:
-      'Writes all users that there are into a file, or to standard output. An interrupted export goes on when called ' +
-      'again with the same file; until it has ended the users are in a file with .part behind its name.',
+      'Writes all users into a file, or to standard output. An interrupted export continues if you run it again with ' +
+      'the same file; until it is complete, the users are in a file with .part after its name.',
     options: [
       {
         ...format,
-        description: 'Format: csv or ndjson. [default: that of the name of the file, else ndjson]',
+        description: 'Format: csv or ndjson. [default: by the name of the file, or ndjson]',
       },
-      { flag: '--restart', description: 'Begins anew where an export was interrupted.' },
+      { flag: '--restart', description: 'Starts an interrupted export over.' },
       { flag: '--json', description: 'Prints one JSON document instead of text; needs a file.' },
     ],
     examples: ['portico users export users.csv'],

@@ -12,25 +12,27 @@ interface ErrorEntry {
 const START_CODES = {
   BACKUP: { text: 'A backup or a restore was refused or failed; do what the message says.' },
   CANNOT_LISTEN: { text: 'A door cannot open its port; free the port or configure another address.' },
-  CONFIG_INVALID: { text: 'The configuration cannot be used; correct every problem that is listed.' },
+  CONFIG_INVALID: { text: 'The configuration is invalid; correct every listed problem.' },
   DATABASE_OPEN: {
     text: 'The database cannot be opened or written to, or another service runs on it; do what the message says.',
   },
   DOOR_SETUP: {
-    text: 'The setup of a door in the configuration module failed or does not go with the door; correct what the message names.',
+    text: 'The setup of a door in the configuration module failed or does not fit the door; correct what the message names.',
   },
   EMPTY_SECRET: { text: 'A configured secret is empty; give it a value or remove it.' },
-  HEALTH_CHECK_NAME: { text: 'A health check has no name or that of another one; give each its own name.' },
-  MANAGEMENT_OPTIONS: { text: 'The management door cannot be built from its options; change the one named.' },
-  METER: { text: 'A meter is used against its declaration, which is a bug; report it.' },
-  MOVE: { text: 'A move of the database was refused or stopped; do what the message says and run it again.' },
-  PASSWORD_HASH: { text: 'A password hash cannot be read; make one with "portico hash-password".' },
-  TLS_FILES: { text: 'A file of TLS cannot be used; correct what the message names.' },
-  UNSIGNABLE: { text: 'A delivery cannot be signed as it is; change the header or the id that is named.' },
-  UNUSABLE_SECRET: {
-    text: 'A secret does not fit its signature scheme; configure one in the form that it needs.',
+  HEALTH_CHECK_NAME: {
+    text: 'A health check has no name or the name of another one; give each its own name.',
   },
-  USAGE: { text: 'A command was called wrongly; "portico help" with its name shows how to call it.' },
+  MANAGEMENT_OPTIONS: { text: 'The management door cannot be built from its options; change the one named.' },
+  METER: { text: 'A meter is used contrary to its declaration; report this bug.' },
+  MOVE: { text: 'A move of the database was refused or stopped; do what the message says and run it again.' },
+  PASSWORD_HASH: { text: 'A password hash is invalid; create one with "portico hash-password".' },
+  TLS_FILES: { text: 'A TLS file cannot be used; correct what the message names.' },
+  UNSIGNABLE: { text: 'A delivery cannot be signed; change the named header or id.' },
+  UNUSABLE_SECRET: {
+    text: 'A secret does not fit its signature scheme; configure one in the required form.',
+  },
+  USAGE: { text: 'A command was called incorrectly; run "portico help" with its name.' },
   USER_NAME: {
     text: 'No Basic header can carry this user name; choose one without colons or control characters.',
   },
@@ -61,23 +63,23 @@ const USER_CODES = {
   },
   EMAIL_TAKEN: {
     status: 409,
-    text: 'Another user has this email, in whatever case, and `USERS_UNIQUE_EMAIL` is on; choose another one or change that user.',
+    text: 'Another user has this email, in upper or lower case, and `USERS_UNIQUE_EMAIL` is on; choose another one or change that user.',
   },
   UNKNOWN_PARAMETER: {
     status: 400,
-    text: 'The list has no such query parameter; correct its name, or send `Prefer: handling=lenient` to have it ignored.',
+    text: 'The list has no such query parameter; correct its name, or send `Prefer: handling=lenient` to ignore it.',
   },
   INVALID_PARAMETER: {
     status: 400,
-    text: 'A query parameter does not take this value; send what the message says.',
+    text: 'A query parameter has an invalid value; send one that the message allows.',
   },
   INVALID_CURSOR: {
     status: 400,
-    text: 'The cursor is not one of this list, or was changed; begin again without a cursor.',
+    text: 'The cursor does not belong to this list, or was changed; start again without a cursor.',
   },
   SEARCH_OFF: {
     status: 400,
-    text: 'There are more than 10,000 users and no index for what was asked; set `REST_SEARCH`.',
+    text: 'There are more than 10,000 users and no index for this search; set `REST_SEARCH`.',
   },
   TOO_MANY_MATCHES: {
     status: 400,
@@ -85,23 +87,23 @@ const USER_CODES = {
   },
   EVENTS_GONE: {
     status: 410,
-    text: 'The event in `Last-Event-ID` is not kept any more, or not in this database; read the list again and follow without an id.',
+    text: 'The event in `Last-Event-ID` is no longer kept, or not in this database; read the list again and follow without an id.',
   },
   INVALID_EVENT_ID: {
     status: 400,
-    text: 'The `Last-Event-ID` is no id of an event of this list; send the last one that came, or none.',
+    text: 'The `Last-Event-ID` is not the id of an event of this list; send the last one that you received, or none.',
   },
   TOO_MANY_STREAMS: {
     status: 503,
-    text: 'As many clients follow the users as may; try again after the time in Retry-After, or raise `REST_MAX_STREAMS`.',
+    text: 'Too many clients follow the users; try again after the time in Retry-After, or raise `REST_MAX_STREAMS`.',
   },
   INVALID_IDEMPOTENCY_KEY: {
     status: 400,
-    text: 'The `Idempotency-Key` is empty, longer than 255 characters or has others than visible ASCII ones; send a UUID for example.',
+    text: 'The `Idempotency-Key` is empty, longer than 255 characters or not visible ASCII; send a UUID for example.',
   },
   IDEMPOTENCY_KEY_REUSED: {
     status: 422,
-    text: 'The `Idempotency-Key` came with another body before; send a new key with a new request.',
+    text: 'The `Idempotency-Key` was sent with another body before; send a new key with a new request.',
   },
   IDEMPOTENCY_KEY_IN_USE: {
     status: 409,
@@ -115,7 +117,7 @@ const USER_CODES = {
     status: 428,
     text: 'An update or a deletion needs `If-Match` with the ETag of the user, because `REST_REQUIRE_IF_MATCH` is on; send it.',
   },
-  SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what was missed.' },
+  SLOW_SUBSCRIBER: { text: 'A subscriber fell too far behind; subscribe again and read what it missed.' },
 } as const satisfies ErrorEntries;
 
 /** Codes of credentials, at every door that asks for them. */
@@ -130,7 +132,7 @@ const ACCESS_CODES = {
   },
   OVERLOADED: {
     status: 503,
-    text: 'The service is later than its limits allow; try again after Retry-After.',
+    text: 'The service is overloaded: the event loop or a commit is later than its limit allows; try again after Retry-After.',
   },
   RATE_LIMITED: {
     status: 429,
@@ -154,7 +156,7 @@ const ACCESS_CODES = {
 const IMPORT_CODES = {
   INVALID_IMPORT: {
     status: 400,
-    text: 'An import cannot be read as what its type says: a CSV without the right columns in its first line, or a JSON array that is none or does not end. The message says what is wrong.',
+    text: 'An import does not match its type: a CSV without the right columns in its first line, or an invalid or incomplete JSON array. The message says what is wrong.',
   },
   IMPORT_TOO_LARGE: {
     status: 413,
@@ -162,16 +164,16 @@ const IMPORT_CODES = {
   },
   IMPORT_IN_PROGRESS: {
     status: 409,
-    text: 'Another import under the same key is in progress and has gone on; wait until it has ended and send it again.',
+    text: 'Another import with the same key is in progress; wait until it has ended and send it again.',
   },
   IMPORT_KEY_REUSED: {
     status: 422,
-    text: 'The key came with another import before, and what that has stored is not what this one begins with; send each import with a key of its own.',
+    text: 'The key was used for another import, which stored other users than this one begins with; use a new key for each import.',
   },
-  LINE_TOO_LONG: { status: 400, text: 'A line of an import is longer than any user may be; shorten it.' },
+  LINE_TOO_LONG: { status: 400, text: 'A line of an import is longer than any valid user; shorten it.' },
   MALFORMED_CSV: {
     status: 400,
-    text: 'A line of a CSV has a wrong number of fields, or a quote where none may be; put fields with commas or quotes in quotes and double the quotes inside.',
+    text: 'A line of a CSV has a wrong number of fields, or a misplaced quote; put fields with commas or quotes in quotes and double the quotes inside.',
   },
 } as const satisfies ErrorEntries;
 
@@ -179,20 +181,20 @@ const IMPORT_CODES = {
 const DOOR_CODES = {
   BAD_REQUEST: {
     status: 400,
-    text: 'The request was refused without a code of its own; correct the request.',
+    text: 'The request was refused without a more specific code; correct the request.',
   },
   BODY_TOO_LARGE: { status: 413, text: 'The body is larger than its route allows; send less.' },
   BUSY: {
     status: 503,
-    text: 'Bodies, imports or unread replies of others take all the room there is; try again after the time in Retry-After.',
+    text: 'Bodies, imports or unread replies of other clients take all the room; try again after the time in Retry-After.',
   },
   CROSS_SITE: {
     status: 403,
-    text: 'A browser sent the request from a page of another site; send it from the same origin. A proxy has to pass on Host, or be named in TRUST_PROXY and send X-Forwarded-Host.',
+    text: 'A browser sent the request from a page of another site; send it from the same origin. A proxy must pass on Host, or be named in TRUST_PROXY and send X-Forwarded-Host.',
   },
   DUPLICATE_FIELD: {
     status: 400,
-    text: 'The request has a header field twice that may come once, such as Authorization or Content-Type; send one.',
+    text: 'The request repeats a header field that may occur only once, such as Authorization or Content-Type; send one.',
   },
   DUPLICATE_HOST: { status: 400, text: 'The request has several Host headers; send one.' },
   INTERNAL: { status: 500, text: 'An unexpected error; find its cause in the log by the id of the request.' },
@@ -203,7 +205,7 @@ const DOOR_CODES = {
   NO_ROUTE: { status: 404, text: 'The door has no such path, or not with this method (405); check both.' },
   NO_WEBSOCKET: {
     status: 400,
-    text: 'The path takes no WebSocket, or not while another request is in progress; send a plain request.',
+    text: 'The path supports no WebSocket, or another request is in progress on the connection; send a plain request.',
   },
   PROTO_KEY: { status: 400, text: 'The body has the key "__proto__"; remove it.' },
   TOO_DEEP: { status: 400, text: 'The JSON is nested too deeply; flatten it.' },
@@ -222,7 +224,7 @@ const DOOR_CODES = {
   },
   UNKNOWN_HOST: {
     status: 403,
-    text: 'The request asks for a host that is none of the names of the door; ask for localhost, or add the name to HTTP_HOSTS.',
+    text: 'The host of the request is not a name of the door; use localhost, or add the name to HTTP_HOSTS.',
   },
 } as const satisfies ErrorEntries;
 
@@ -235,17 +237,17 @@ const GRAPHQL_CODES = {
   INTERNAL_SERVER_ERROR: { text: 'A resolver failed; find the cause in the log.' },
   INVALID_DOCUMENT: {
     status: 400,
-    text: 'The document has a syntax error or does not fit the schema, or has no such operation; correct what the errors name.',
+    text: 'The document has a syntax error, does not match the schema, or lacks the operation; correct what the errors name.',
   },
   LIMIT_EXCEEDED: {
     status: 400,
-    text: 'The document or its result exceeds the limit that is named; ask for less or raise it.',
+    text: 'The document or its result exceeds the named limit; request less or raise it.',
   },
   MALFORMED_REQUEST: {
     status: 400,
-    text: 'The parameters are no GraphQL request; correct the one that is named.',
+    text: 'The parameters are not a GraphQL request; correct the named one.',
   },
-  MUTATION_BY_GET: { status: 405, text: 'A mutation came by GET; send it by POST.' },
+  MUTATION_BY_GET: { status: 405, text: 'A mutation was sent by GET; send it by POST.' },
   NEEDS_EVENT_STREAM: { status: 406, text: 'A subscription needs "Accept: text/event-stream"; send it.' },
   NOT_ACCEPTABLE: {
     status: 406,
@@ -281,10 +283,10 @@ const GRAPHQL_CODES = {
     status: 400,
     text: 'No trusted document has this id; compare it with what `GRAPHQL_DOCUMENTS` names.',
   },
-  STOPPING: { status: 503, text: 'The service is stopping; connect again, to another one.' },
+  STOPPING: { status: 503, text: 'The service is stopping; connect again, to another instance.' },
   TOO_MANY_WEBSOCKETS: {
     status: 503,
-    text: 'GraphQL has as many WebSockets as it may; try again later, or raise `GRAPHQL_MAX_WEB_SOCKETS`.',
+    text: 'GraphQL has the maximum number of WebSockets; try again later, or raise `GRAPHQL_MAX_WEB_SOCKETS`.',
   },
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
@@ -312,10 +314,10 @@ const MANAGEMENT_CODES = {
   },
   CONSOLE_REFUSED: {
     status: 403,
-    text: 'The console is not for this client, or the request does not come from it; the message says what to set or send.',
+    text: 'The client may not use the console, or the request does not come from the console; the message says what to set or send.',
   },
   CONSOLE_STREAMS: { status: 503, text: 'Too many consoles are open at once; close some or try later.' },
-  CONSOLE_TOPIC: { status: 400, text: 'An event stream of the console has to name its topics; name them.' },
+  CONSOLE_TOPIC: { status: 400, text: 'An event stream of the console must name its topics; name them.' },
   CPU_PROFILE_BUSY: { status: 429, text: 'A CPU profile is being recorded; wait until it ends.' },
   CPU_PROFILE_SECONDS: {
     status: 400,
@@ -332,23 +334,23 @@ const MANAGEMENT_CODES = {
   DELIVERY_OPEN: { status: 409, text: 'The delivery is open; wait until it ends, or discard it.' },
   DELIVERY_QUERY: {
     status: 400,
-    text: 'The filter of deliveries cannot be read; correct the parameters named.',
+    text: 'The filter of deliveries is invalid; correct the named parameters.',
   },
   DELIVERY_SETTLED: { status: 409, text: 'The delivery has no open or dead job; there is nothing to do.' },
-  DURATION: { status: 400, text: 'The duration cannot be read; send ISO 8601 of at most a day, like PT10M.' },
-  FORBIDDEN: { status: 403, text: 'The user lacks the role for this; log in as one who has it.' },
+  DURATION: { status: 400, text: 'The duration is invalid; send ISO 8601 of at most a day, such as PT10M.' },
+  FORBIDDEN: { status: 403, text: 'The user lacks the required role; log in as a user who has it.' },
   HEAP_DUMP_BUSY: { status: 429, text: 'A heap dump is being written; wait until it ends.' },
   HEAP_DUMP_MEMORY: { status: 503, text: 'There is too little memory for a heap dump; free some.' },
   HISTORY_QUERY: {
     status: 400,
-    text: 'A query of the history is wrong; give a window and a time as documented.',
+    text: 'A query of the history is invalid; give a window and a time as documented.',
   },
-  LOG_LEVEL: { status: 400, text: 'The log level is unknown; send one of those that are listed.' },
-  LOG_NUMBER: { status: 400, text: 'A query of the log is wrong; give the number of an entry.' },
-  LOGGER: { status: 400, text: 'The body for a logger cannot be read; send an object with configuredLevel.' },
+  LOG_LEVEL: { status: 400, text: 'The log level is unknown; send one of the listed levels.' },
+  LOG_NUMBER: { status: 400, text: 'A query of the log is invalid; give the number of an entry.' },
+  LOGGER: { status: 400, text: 'The body for a logger is invalid; send an object with configuredLevel.' },
   METHOD_NOT_ALLOWED: {
     status: 405,
-    text: 'The path does not take this method; Allow names those that it takes.',
+    text: 'The path does not support this method; Allow lists those that it supports.',
   },
   NO_DELIVERY: {
     status: 404,
@@ -370,22 +372,22 @@ const MANAGEMENT_CODES = {
   },
   TEST_DELIVERY: {
     status: 400,
-    text: 'A test delivery cannot be built; give a source, an event and data that go with it.',
+    text: 'A test delivery cannot be built; give a source, an event and data that match it.',
   },
   TEST_DELIVERY_UNSENT: {
     status: 502,
-    text: 'The webhook door did not take a connection for a test delivery; see its health and its log.',
+    text: 'The webhook door did not accept a connection for a test delivery; see its health and its log.',
   },
   TWO_PATTERNS: { status: 400, text: 'Several patterns were given; give one.' },
-  WRONG_TAG: { status: 400, text: 'A tag cannot be read; write it as key:value.' },
+  WRONG_TAG: { status: 400, text: 'A tag is invalid; write it as key:value.' },
 } as const satisfies ErrorEntries;
 
 /** Codes of the webhook door and of what handles deliveries. */
 const WEBHOOK_CODES = {
   LEASE_LOST: {
-    text: 'An attempt went on longer than its lease was sure to last, so another process may handle the delivery; stop what it does.',
+    text: 'The process may have lost the lease of an attempt, so another one may handle the delivery; stop the work of the handler.',
   },
-  ATTEMPT: { text: 'An attempt to forward a delivery failed; it is repeated if that can help.' },
+  ATTEMPT: { text: 'An attempt to forward a delivery failed; Portico retries it if that can help.' },
   REFUSED: {
     status: 401,
     text: 'The signature of a delivery is missing or wrong; compare the secrets of both sides.',

@@ -69,41 +69,41 @@ export const apiOptions = {
     default: 'none',
     choices: ['none', 'write', 'all'],
     description:
-      'Operations of REST and GraphQL that need credentials: none, those that write, or all (none, write, all).',
+      'Operations of REST and GraphQL that need credentials: none, writes, or all (none, write, all).',
   }),
   'api.readScope': text({
     ...scope,
     env: 'API_READ_SCOPE',
     default: 'users:read',
     placeholder: 'scope',
-    description: 'Scope that reads, queries and subscriptions need where they need credentials.',
+    description: 'Scope that reads, queries and subscriptions require if they need credentials.',
   }),
   'api.writeScope': text({
     ...scope,
     env: 'API_WRITE_SCOPE',
     default: 'users:write',
     placeholder: 'scope',
-    description: 'Scope that writes and mutations need where they need credentials.',
+    description: 'Scope that writes and mutations require if they need credentials.',
   }),
   'api.scopes': list({
     ...scopeList,
     env: 'API_SCOPES',
     default: [],
     description:
-      'Scopes of your own, which your resolvers look for in caller.scopes. Tokens may have these and the two above; any other scope is refused as a mistake.',
+      'Additional scopes, which your resolvers check in caller.scopes. Tokens may have these and the two above; any other scope is refused.',
   }),
   'api.basic': list({
     ...scopeList,
     env: 'API_BASIC',
     default: [],
     description:
-      'Scopes that each user of the management door has at REST and GraphQL, by Basic, beside those that its roles name; with none there is no Basic.',
+      'Scopes that each user of the management door has at REST and GraphQL by HTTP Basic, in addition to those that its roles name. Without any, Basic is off.',
   }),
   'api.maxFailures': count({
     env: 'API_MAX_FAILURES',
     default: 10,
     description:
-      'Wrong credentials from one address within a minute after which further ones from there are refused for the rest of it; 0 for no limit.',
+      'Maximum wrong credentials from one address within a minute; further ones are refused for the rest of it. 0 for no limit.',
   }),
   'api.rate': text({
     env: 'API_RATE',
@@ -112,7 +112,7 @@ export const apiOptions = {
     expected: 'a rate like 100/s, 1000/m or 50000/h',
     pattern: RATE,
     description:
-      'Requests that each client may make to REST and GraphQL, like 100/s, counted in each process: by token or user, else by address.',
+      'Maximum rate of requests of each client to REST and GraphQL, such as 100/s, per process. A client is a token or user, otherwise an address.',
   }),
   'api.maxLoopDelay': duration({
     env: 'API_MAX_LOOP_DELAY',
@@ -128,13 +128,13 @@ export const apiOptions = {
     min: 0,
     max: 3_600_000,
     description:
-      'Time that a write of users has waited for its commit above which REST and GraphQL refuse further writes with 503, in milliseconds; 0 for no limit.',
+      'Maximum time that a write of users may wait for its commit before REST and GraphQL refuse further writes with 503, in milliseconds; 0 for no limit.',
   }),
   'api.burst': count({
     env: 'API_BURST',
     default: 0,
     description:
-      'Requests of a client that may come at once after a pause; 0 for as many as the rate has in its unit.',
+      'Maximum burst of requests of a client after a pause; 0 for as many as the rate allows per unit.',
   }),
 } as const;
 
@@ -154,17 +154,17 @@ export function corsOptions<const D extends 'rest' | 'graphql'>(door: D, title: 
     default: [],
     expected: 'a list of origins like https://app.example.com, without a path, or *',
     pattern: { test: isOrigin },
-    description: `Origins whose pages may use the ${title} door, separated by commas; * for every one.`,
+    description: `Origins whose pages may use the ${title} door, separated by commas; * for all.`,
   });
   const credentials = toggle({
     env: `${env}_CORS_CREDENTIALS`,
     default: false,
-    description: `Whether browsers may send cookies and passwords along from those pages to the ${title} door; tokens in Authorization need it not.`,
+    description: `Whether browsers may send cookies and passwords from those pages to the ${title} door. Not needed for tokens in Authorization.`,
   });
   const maxAge = count({
     env: `${env}_CORS_MAX_AGE`,
     default: 600,
-    description: `Time for which browsers may remember that a page may use the ${title} door, in seconds.`,
+    description: `Time for which browsers may cache that a page may use the ${title} door, in seconds.`,
   });
   return {
     [`${door}.cors.origins`]: origins,
@@ -190,14 +190,14 @@ export const jwtOptions = {
     unset: 'no tokens of an identity provider',
     expected: 'a list of audiences, none of them empty or with control characters',
     pattern: /^(?!\s)\P{Cc}+(?<!\s)$/u,
-    description: 'Audiences (aud) of which a JSON Web Token has to name one.',
+    description: 'Audiences (aud); a JSON Web Token must name one of them.',
   }),
   'api.jwt.jwks': text({
     env: 'API_JWT_JWKS',
     unset: 'no tokens of an identity provider',
     placeholder: 'url or file',
     description:
-      'Public keys of the issuer as a JSON Web Key Set: a URL, which is read again when a token names another key, or a file, whose changes are followed.',
+      'Public keys of the issuer as a JSON Web Key Set: a URL, which Portico fetches again if a token names an unknown key, or a file, which it reloads when it changes.',
   }),
   'api.jwt.scopesClaim': text({
     env: 'API_JWT_SCOPES_CLAIM',
@@ -208,14 +208,13 @@ export const jwtOptions = {
       test: (claim) => claim !== '' && (!claim.startsWith('/') || parsePointer(claim) !== undefined),
     },
     description:
-      'Claim with the scopes of a JSON Web Token, a text with spaces between them or a list: its name, or a JSON pointer like /realm_access/roles.',
+      'Claim with the scopes of a JSON Web Token, a space-separated text or a list: its name, or a JSON pointer such as /realm_access/roles.',
   }),
   'api.jwt.clockSkew': duration({
     env: 'API_JWT_CLOCK_SKEW',
     default: 30_000,
     min: 0,
     max: 600_000,
-    description:
-      'Difference between the clocks of the issuer and the service that is tolerated, in milliseconds.',
+    description: 'Tolerated difference between the clocks of the issuer and the service, in milliseconds.',
   }),
 } as const;

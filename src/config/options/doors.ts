@@ -56,7 +56,7 @@ export const tlsOptions = {
     env: 'TLS_CERT',
     unset: 'plain HTTP',
     description:
-      'File with the certificate of all doors and its intermediates, as PEM; requires tls.key. The doors then speak TLS 1.2 and 1.3 only. Changes of the files are used without a restart.',
+      'File with the certificate of all doors and its intermediates, as PEM; requires tls.key. The doors then speak only TLS 1.2 and 1.3. Portico reloads changed files without a restart.',
   }),
   'tls.key': text({
     ...filePath,
@@ -69,14 +69,14 @@ export const tlsOptions = {
     env: 'MANAGEMENT_CLIENT_CA',
     unset: 'no client certificates',
     description:
-      'File with the authorities, as PEM, of which a client of the management door must have a certificate; requires tls.cert.',
+      'File with certificate authorities, as PEM. A client of the management door must have a certificate of one of them; requires tls.cert.',
   }),
   'webhook.clientCa': text({
     ...filePath,
     env: 'WEBHOOK_CLIENT_CA',
     unset: 'no client certificates',
     description:
-      'File with the authorities, as PEM, of which a client of the webhook door must have a certificate; requires tls.cert.',
+      'File with certificate authorities, as PEM. A client of the webhook door must have a certificate of one of them; requires tls.cert.',
   }),
 } as const;
 
@@ -98,39 +98,40 @@ export const graphqlOptions = {
     default: 'memory',
     choices: ['memory', 'database'],
     description:
-      'Users that GraphQL serves: its own in memory, or those of the database that REST serves (memory, database).',
+      'Users that GraphQL serves: its own in memory, or those of the database, like REST (memory, database).',
   }),
   'graphql.introspection': toggle({
     env: 'GRAPHQL_INTROSPECTION',
     default: true,
-    description: 'Schema introspection by clients; GraphiQL needs it.',
+    description: 'Whether clients may introspect the schema; GraphiQL needs it.',
   }),
   'graphql.suggestions': toggle({
     env: 'GRAPHQL_SUGGESTIONS',
     default: true,
-    description: 'Suggestions in errors of what the client may have meant.',
+    description: 'Whether errors suggest names that the client may have meant.',
   }),
   'graphql.persistedQueries': toggle({
     env: 'GRAPHQL_PERSISTED_QUERIES',
     default: true,
-    description: "Registration of documents by their hash: Apollo's automatic persisted queries.",
+    description:
+      "Whether clients may register documents by their hash (Apollo's automatic persisted queries).",
   }),
   'graphql.documents': text({
     env: 'GRAPHQL_DOCUMENTS',
     unset: 'none',
     placeholder: 'path',
     description:
-      "Trusted documents, which clients name by their ids: a JSON file (documents by id, Relay's persisted queries, Apollo's manifest) or a folder of <id>.graphql files.",
+      "Trusted documents, which clients request by id: a JSON file (documents by id, Relay's persisted queries, Apollo's manifest) or a folder of <id>.graphql files.",
   }),
   'graphql.onlyDocuments': toggle({
     env: 'GRAPHQL_ONLY_DOCUMENTS',
     default: false,
-    description: 'Refusal of all documents but the trusted ones.',
+    description: 'Whether to refuse all documents except the trusted ones.',
   }),
   'graphql.maxBatch': count({
     env: 'GRAPHQL_MAX_BATCH',
     default: 0,
-    description: 'Maximum operations of a batch, a JSON array of requests; 0 refuses batches.',
+    description: 'Maximum operations in a batch, a JSON array of requests; 0 refuses batches.',
   }),
   'graphql.maxTokens': count({
     env: 'GRAPHQL_MAX_TOKENS',
@@ -164,13 +165,13 @@ export const graphqlOptions = {
     env: 'GRAPHQL_MAX_FIELDS',
     default: 1_000,
     min: 1,
-    description: 'Maximum fields per operation, those of a fragment each time it is spread.',
+    description: 'Maximum fields per operation; those of a fragment count each time it is spread.',
   }),
   'graphql.maxResultValues': count({
     env: 'GRAPHQL_MAX_RESULT_VALUES',
     default: 1_000_000,
     min: 1,
-    description: 'Maximum values of a result: objects, items of lists and leaves.',
+    description: 'Maximum values in a result: objects, list items and leaves.',
   }),
   'graphql.maxResultBytes': count({
     env: 'GRAPHQL_MAX_RESULT_BYTES',
@@ -192,19 +193,19 @@ export const graphqlOptions = {
   'graphql.maxWebSockets': count({
     env: 'GRAPHQL_MAX_WEB_SOCKETS',
     default: 5_000,
-    description: 'Maximum WebSockets of the GraphQL door; 0 for a door without.',
+    description: 'Maximum WebSockets of the GraphQL door; 0 allows none.',
   }),
   'graphql.maxSubscriptions': count({
     env: 'GRAPHQL_MAX_SUBSCRIPTIONS',
     default: 20_000,
     min: 1,
-    description: 'Maximum operations in progress over all WebSockets, subscriptions among them.',
+    description: 'Maximum operations in progress over all WebSockets, including subscriptions.',
   }),
   'graphql.maxPerWebSocket': count({
     env: 'GRAPHQL_MAX_PER_WEB_SOCKET',
     default: 100,
     min: 1,
-    description: 'Maximum operations in progress on one WebSocket, subscriptions among them.',
+    description: 'Maximum operations in progress on one WebSocket, including subscriptions.',
   }),
   'graphql.maxUsers': count({
     env: 'GRAPHQL_MAX_USERS',
@@ -227,51 +228,51 @@ export const restOptions = {
     default: 'none',
     choices: SEARCH_LEVELS,
     description:
-      'Indexes of users, which lists of more than 10,000 users need to filter or sort by name and email: keys for whole values, prefixes and orders, text also for parts of them; none makes creates cheapest (none, keys, text).',
+      'Indexes for filtering and sorting more than 10,000 users by name and email: keys for whole values, prefixes and orders, text also for parts of values. none makes creates cheapest (none, keys, text).',
   }),
   'rest.idempotencyHours': count({
     env: 'REST_IDEMPOTENCY_HOURS',
     default: 24,
     min: 1,
-    description: 'Time for which the outcome of a create with an Idempotency-Key is kept, in hours.',
+    description: 'Retention of the outcomes of creates with an Idempotency-Key, in hours.',
   }),
   'rest.maxImportBytes': count({
     env: 'REST_MAX_IMPORT_BYTES',
     default: 4 * 1024 ** 3,
     description:
-      'Maximum size of an import of users over REST, in bytes; what came before the limit was reached stays stored.',
+      'Maximum size of an import of users over REST, in bytes; lines before the limit stay stored.',
   }),
   'rest.requireIfMatch': toggle({
     env: 'REST_REQUIRE_IF_MATCH',
     default: false,
     description:
-      'Whether updates and deletions over REST need If-Match, so that no client overwrites what it has not read.',
+      'Whether updates and deletions over REST require If-Match, so that no client overwrites a version that it has not read.',
   }),
   ...corsOptions('rest', 'REST'),
   'rest.maxStreams': count({
     env: 'REST_MAX_STREAMS',
     default: 1_000,
     min: 1,
-    description: 'Maximum number of event streams of the REST door at the same time.',
+    description: 'Maximum concurrent event streams of the REST door.',
   }),
   'users.maxEvents': count({
     env: 'USERS_MAX_EVENTS',
     default: 100_000,
     min: 1_000,
     description:
-      'Maximum number of events of users (created, updated, deleted) that the database keeps for those who follow them.',
+      'Maximum number of change events of users (created, updated, deleted) that the database keeps.',
   }),
   'users.eventHours': count({
     env: 'USERS_EVENT_HOURS',
     default: 24,
     min: 1,
-    description: 'Time for which the database keeps an event of a user, in hours.',
+    description: 'Retention of change events of users, in hours.',
   }),
   'users.uniqueEmail': toggle({
     env: 'USERS_UNIQUE_EMAIL',
     default: false,
     description:
-      'Whether no two users of the database may have the same email, A to Z in either case. The start refuses a database with duplicates and names them.',
+      'Whether emails of users in the database must be unique; A to Z compare equal in either case. The start refuses a database with duplicates and names them.',
   }),
 } as const;
 
@@ -282,7 +283,7 @@ export const httpOptions = {
     env: 'TRUST_PROXY',
     default: [],
     description:
-      'Addresses and CIDR ranges of the proxies in front of the doors (also loopback, linklocal, uniquelocal): only their X-Forwarded-For, -Host and -Proto count, for the limit on failed log-ins, rates, shares of the room for bodies, links and /httpexchanges. true trusts everybody who connects, but no further address in X-Forwarded-For: clients that reach a door without a proxy can claim any address.',
+      'Addresses and CIDR ranges of the proxies in front of the doors (also loopback, linklocal, uniquelocal): Portico uses only their X-Forwarded-For, -Host and -Proto, for the limit on failed log-ins, rates, shares of the room for bodies, links and /httpexchanges. true trusts whoever connects, but no further address in X-Forwarded-For: clients that reach a door without a proxy can claim any address.',
   }),
   'http.hosts': list({
     env: 'HTTP_HOSTS',
@@ -290,32 +291,32 @@ export const httpOptions = {
     expected: 'a list of host names and IP addresses, without ports',
     pattern: { test: (text) => isIPv6(text) || (/^[\w.-]+$/.test(text) && URL.canParse(`http://${text}`)) },
     description:
-      'Names by which clients ask for the doors, beside localhost. GraphQL, REST and management refuse requests for any other where they need no credentials and listen on loopback, or where names are set; so does the console everywhere.',
+      'Host names of the doors, in addition to localhost. GraphQL, REST and management refuse requests for any other name if they need no credentials and listen on loopback, or if this is set. The console always does.',
   }),
   'http.fastPath': toggle({
     env: 'HTTP_FAST_PATH',
     default: true,
     description:
-      "Fast path: replies to plain requests without Fastify and Node's HTTP parser, byte for byte the same.",
+      "Whether plain requests take the fast path, which sends the same bytes without Fastify and Node's HTTP parser.",
   }),
   'http.maxConnections': count({
     env: 'HTTP_MAX_CONNECTIONS',
     default: 10_000,
     min: 1,
     description:
-      'Maximum connections per door. Beyond it the ones that are idle for longest, for a second at least, are closed for new ones.',
+      'Maximum connections per door. Beyond it, Portico closes the connections that have been idle for longest, at least a second, in favour of new ones.',
   }),
   'http.maxConnectionsPerAddress': count({
     env: 'HTTP_MAX_CONNECTIONS_PER_ADDRESS',
     default: 2_500,
     min: 1,
     description:
-      'Maximum connections per door of one address, or one IPv6 network of 64 bits. Not used where http.trustProxy names proxies, which have the connections of all clients.',
+      'Maximum connections per door from one address, or one IPv6 network of 64 bits. Ignored if http.trustProxy names proxies, because their connections carry all clients.',
   }),
   'http.maxUnreadBytes': count({
     env: 'HTTP_MAX_UNREAD_BYTES',
     default: 64 * 1024 * 1024,
     description:
-      'Maximum size of what clients have not read yet of replies, event streams and WebSockets, over all doors, in bytes. Beyond it the oldest clients that have read nothing for a second are disconnected. Without such, a new reply over 16 KiB is a 503, and a long one waits with its next piece.',
+      'Maximum bytes of replies, event streams and WebSockets that clients have not read yet, over all doors. Beyond it, Portico disconnects the oldest clients that have read nothing for a second. If there are none, a new reply over 16 KiB is a 503, and a long one waits before its next piece.',
   }),
 } as const;

@@ -24,7 +24,7 @@ export const springBootAdminOptions = {
   'management.springBootAdmin.name': text({
     env: 'SPRING_BOOT_ADMIN_NAME',
     unset: 'the name of the package',
-    description: 'Name that the server shows.',
+    description: 'Name to show in the server.',
   }),
   'management.springBootAdmin.managementUrl': text({
     ...ownUrl,
@@ -43,7 +43,7 @@ export const springBootAdminOptions = {
     unset: 'none',
     expected: 'a user name without ":" and control characters',
     pattern: /^[^:\p{Cc}]+$/u,
-    description: 'User that the server logs in to the management endpoints as; Portico sends it the name.',
+    description: 'User as which the server logs in to the management endpoints; Portico sends it the name.',
   }),
   'management.springBootAdmin.password': text({
     env: 'SPRING_BOOT_ADMIN_PASSWORD',
@@ -55,7 +55,7 @@ export const springBootAdminOptions = {
   'management.springBootAdmin.jvmMetrics': toggle({
     env: 'SPRING_BOOT_ADMIN_JVM_METRICS',
     default: true,
-    description: "Meters under the names of a JVM while registered, for the server's panels.",
+    description: "Whether to add meters with the names of a JVM while registered, for the server's panels.",
   }),
 } as const;
 
@@ -73,7 +73,7 @@ export const tracingOptions = {
     default: 1,
     min: 1,
     description:
-      'Where an SDK of OpenTelemetry is registered: of what comes without a trace, one in so many is recorded as spans.',
+      'With an OpenTelemetry SDK: record spans for one in this many requests that arrive without a trace.',
   }),
 } as const;
 
@@ -84,17 +84,17 @@ const UNITS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86
 export const backupOptions = {
   'backup.every': text({
     env: 'BACKUP_EVERY',
-    unset: 'none are made',
+    unset: 'no backups',
     placeholder: 'interval',
     expected: 'an interval like 15m, 6h or 1d',
     pattern: /^[1-9]\d{0,3}[mhd]$/,
-    description: 'Interval of the backups of an SQLite database while the service runs: 15m, 6h, 1d.',
+    description: 'Interval of backups of an SQLite database while the service runs, such as 15m, 6h or 1d.',
   }),
   'backup.folder': text({
     env: 'BACKUP_FOLDER',
     default: 'backups',
     placeholder: 'folder',
-    description: 'Folder of the backups; created when it is missing.',
+    description: 'Folder for backups; created if missing.',
   }),
   'backup.keep': count({
     env: 'BACKUP_KEEP',
@@ -113,9 +113,9 @@ export function intervalOf(text: string): number {
 export const auditOptions = {
   'audit.retention': count({
     env: 'AUDIT_RETENTION',
-    unset: '90 where the endpoint auditevents is exposed, otherwise nothing is recorded',
+    unset: '90 if the endpoint auditevents is exposed, otherwise nothing is recorded',
     description:
-      'Time after which audit events are removed, in days; 0 to record none. They are kept in the database, at most 50000 refusals and 50000 actions.',
+      'Retention of audit events, in days; 0 records none. The database keeps at most 50000 refusals and 50000 actions.',
   }),
 } as const;
 
@@ -147,13 +147,13 @@ export const managementOptions = {
     ...endpointNames,
     env: 'MANAGEMENT_INCLUDE',
     default: builtInEndpoints,
-    description: 'Management endpoints to expose; * for all. Unless it is set, the console is served too.',
+    description: 'Management endpoints to expose; * for all. If unset, the console is served too.',
   }),
   'management.exclude': list({
     ...endpointNames,
     env: 'MANAGEMENT_EXCLUDE',
     default: [],
-    description: 'Management endpoints not to expose even when they are included; * for all.',
+    description: 'Management endpoints not to expose, even if included; * for all.',
   }),
   'management.access': choice({
     env: 'MANAGEMENT_ACCESS',
@@ -181,7 +181,7 @@ export const managementOptions = {
     unset: 'not secured',
     expected: 'a user name without ":" and control characters',
     pattern: /^[^:\p{Cc}]+$/u,
-    description: 'User who may log in to the management endpoints; requires management.password.',
+    description: 'User name for the management endpoints; requires management.password.',
   }),
   'management.password': text({
     env: 'MANAGEMENT_PASSWORD',
@@ -232,7 +232,7 @@ export const managementOptions = {
     min: 1,
     max: 31_536_000_000,
     description:
-      'Waiting time of an unhandled webhook delivery, retries included, above which health is DOWN, in milliseconds.',
+      'Time that a webhook delivery may stay open, including retries, before health is DOWN, in milliseconds.',
   }),
   'management.info': someOf({
     env: 'MANAGEMENT_INFO',
@@ -245,7 +245,7 @@ export const managementOptions = {
     default: 'never',
     choices: ['never', 'when-authorized', 'always'],
     description:
-      'Visibility of the values in /env and /configprops (never, when-authorized, always); those of secrets stay hidden in any case.',
+      'Visibility of the values in /env and /configprops (never, when-authorized, always); secrets always stay hidden.',
   }),
   ...springBootAdminOptions,
 } as const;

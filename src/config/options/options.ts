@@ -44,7 +44,7 @@ export const options = {
     secret: true,
     expected: 'postgres://<user>:<password>@<host>/<database>',
     pattern: /^postgres(?:ql)?:\/\/[^\p{Cc}\s]+$/u,
-    description: 'Replica of the PostgreSQL database that reads of users go to.',
+    description: 'Replica of the PostgreSQL database from which users are read.',
   }),
   'database.readYourWrites': duration({
     env: 'DATABASE_READ_YOUR_WRITES',
@@ -52,7 +52,7 @@ export const options = {
     min: 0,
     max: 3_600_000,
     description:
-      'Time after a write during which its process reads users from the primary, since the replica may lag, in milliseconds.',
+      'Time during which a process reads users from the primary after its own write, in milliseconds, since the replica may lag.',
   }),
   'database.migrate': toggle({
     env: 'DATABASE_MIGRATE',
@@ -78,26 +78,26 @@ export const options = {
     expected: 'one or more secrets separated by commas, none of them empty or with control characters',
     pattern: /^(?!\s)\P{Cc}+(?<!\s)$/u,
     description:
-      'Secrets that senders put in x-webhook-token, separated by commas; several while one is rotated.',
+      'Secrets that senders put in x-webhook-token, separated by commas; several during a rotation.',
   }),
   'webhook.attempts': count({
     env: 'WEBHOOK_ATTEMPTS',
     default: 10,
     min: 1,
-    description: 'Maximum attempts before a delivery is dead, unless its handler sets its own.',
+    description: 'Maximum attempts before a delivery is dead, unless its handler overrides it.',
   }),
   'webhook.timeout': duration({
     env: 'WEBHOOK_TIMEOUT',
     default: 30_000,
     min: 1,
     max: 86_400_000,
-    description: 'Timeout of an attempt, in milliseconds, unless its handler sets its own.',
+    description: 'Timeout of an attempt, in milliseconds, unless its handler overrides it.',
   }),
   'webhook.concurrency': count({
     env: 'WEBHOOK_CONCURRENCY',
     default: 16,
     min: 1,
-    description: 'Maximum deliveries that a handler processes at the same time, unless it sets its own.',
+    description: 'Maximum concurrent deliveries of a handler, unless it overrides it.',
   }),
   'webhook.backoff': duration({
     env: 'WEBHOOK_BACKOFF',
@@ -118,19 +118,19 @@ export const options = {
     default: 5_000,
     min: 500,
     max: 600_000,
-    description: 'Time after the crash of a process until another one claims its jobs, in milliseconds.',
+    description: 'Time after a crash of a process until another one claims its jobs, in milliseconds.',
   }),
   'webhook.isolate': toggle({
     env: 'WEBHOOK_ISOLATE',
     default: false,
     description:
-      'Whether handlers of the configuration module run in worker threads, so that a crash or a blocked event loop ends one attempt only. Handlers may set it for themselves.',
+      'Whether handlers of the configuration module run in worker threads, where a crash or a blocked event loop fails only one attempt. Handlers can override it.',
   }),
   'webhook.isolateMemory': count({
     env: 'WEBHOOK_ISOLATE_MEMORY',
     default: 128,
     min: 16,
-    description: 'Limit of the JavaScript heap of a worker thread of handlers, in MiB.',
+    description: 'Maximum JavaScript heap of a worker thread of handlers, in MiB.',
   }),
   'webhook.handlerGrace': duration({
     env: 'WEBHOOK_HANDLER_GRACE',
@@ -138,38 +138,38 @@ export const options = {
     min: 0,
     max: 2_592_000_000,
     description:
-      'Time that a delivery waits for a handler or forward address that no process has any more before it is dead, in milliseconds; 0 for no limit.',
+      'Time for which a delivery waits for a removed handler or forward address before it is dead, in milliseconds; 0 for no limit.',
   }),
   'webhook.maxBodyBytes': count({
     env: 'WEBHOOK_MAX_BODY_BYTES',
     default: 1_048_576,
     min: 1,
-    description: 'Maximum body size of the webhook door, in bytes. Sources may have a limit of their own.',
+    description: 'Maximum body size of the webhook door, in bytes. Sources can override it.',
   }),
   'webhook.maxBytesInFlight': count({
     env: 'WEBHOOK_MAX_BYTES_IN_FLIGHT',
     default: 67_108_864,
     min: 1,
     description:
-      'Maximum memory of all bodies that the webhook door holds at the same time, in bytes. Beyond it slow senders make room, and clients that hold more than a quarter; without such a body is a 503. The other doors have 64 MiB each.',
+      'Maximum memory of all bodies at the webhook door, in bytes. Beyond it, slow senders and clients that hold more than a quarter make room; if there are none, a body is a 503. The other doors have 64 MiB each.',
   }),
   'webhook.retention': count({
     env: 'WEBHOOK_RETENTION',
     default: 30,
     description:
-      'Time after the end of its jobs, or after its receipt without any, at which a delivery is removed, in days; 0 for never.',
+      'Retention of a delivery after its jobs have ended, or after its receipt if it has none, in days; 0 to keep it forever.',
   }),
   'webhook.retentionBytes': count({
     env: 'WEBHOOK_RETENTION_BYTES',
     default: 0,
     description:
-      'Size of the inbox above which the deliveries are removed that were handled first, in bytes; 0 for no limit.',
+      'Size of the inbox above which Portico removes the deliveries that were handled first, in bytes; 0 for no limit.',
   }),
   'webhook.dedupDays': count({
     env: 'WEBHOOK_DEDUP_DAYS',
     default: 7,
     description:
-      'Time after the receipt of a handled delivery in which a repeat of it is a duplicate, though retention has removed it, in days; 0 for as long as it is kept.',
+      'Time after receipt in which a repeat of a handled delivery is a duplicate even if retention has removed the delivery, in days; 0 for only as long as it is kept.',
   }),
   'webhook.headers': list({
     env: 'WEBHOOK_HEADERS',
@@ -177,12 +177,13 @@ export const options = {
     expected: 'a list of header names, none of them for a secret (authorization, cookie, signature, token)',
     pattern: { test: isKeepableHeader },
     description:
-      'Headers that deliveries at /webhook itself keep, for handlers, forward addresses and operators. Each source has a list of its own.',
+      'Headers to store with deliveries at /webhook itself, for handlers, forward addresses and operators. Each source has its own list.',
   }),
   'webhook.keptAttempts': count({
     env: 'WEBHOOK_KEPT_ATTEMPTS',
     default: 20,
-    description: 'Maximum attempts in the history of a job, beside the one that handled it; the oldest go.',
+    description:
+      'Maximum attempts in the history of a job, in addition to the one that handled it; the oldest are dropped.',
   }),
   ...auditOptions,
   ...tracingOptions,
@@ -195,7 +196,8 @@ export const options = {
   'log.requests': toggle({
     env: 'LOG_REQUESTS',
     default: false,
-    description: 'An entry for each request at info: client, method, path, status, duration in milliseconds.',
+    description:
+      'Whether to log each request at info: client, method, path, status, duration in milliseconds.',
   }),
   profiles: list({
     env: 'PROFILES',
@@ -208,9 +210,9 @@ export const options = {
     env: 'SHUTDOWN_LINGER',
     min: 0,
     max: 300_000,
-    unset: '300; where /readyz is probed, three times its interval and 500, at most 10000',
+    unset: '300; if /readyz is probed, three times its interval plus 500, at most 10000',
     description:
-      'Delay between the start of a stop and the closing of the doors, which answer with "Connection: close" until then, in milliseconds. A balancer must see /readyz fail within it.',
+      'Pre-stop delay, in milliseconds: during a stop the doors still answer for this long, with "Connection: close". A balancer must notice within it that /readyz fails.',
   }),
 } as const satisfies Readonly<Record<string, Option<unknown>>>;
 
@@ -253,5 +255,5 @@ export const moduleOption = {
   flag: '--config',
   env: 'CONFIG',
   default: 'portico.config.ts, .mts, .js, .mjs or .json in the working directory, if any',
-  description: 'Configuration module: settings and code of your own.',
+  description: 'Configuration module, with your settings and code.',
 } as const;

@@ -53,36 +53,37 @@ export const codeKeys = [
     key: 'api.tokens',
     shape: '{ [name]: { secret, scopes: [scope], expires } }',
     description:
-      'Tokens for REST and GraphQL by name: `secret` is a text, `{ env }` or `{ file }`, or several of them while one is replaced; files are followed. `expires` is a date. Data, so also in .json.',
+      'Tokens for REST and GraphQL by name. `secret` is a text, `{ env }` or `{ file }`, or several of them during a rotation; Portico reloads changed files. `expires` is a date. Plain data, so also allowed in .json.',
   },
   {
     key: 'graphql.typeDefs',
     shape: 'string, DocumentNode or an array of them',
     description:
-      'GraphQL type definitions of your own. They extend the built-in schema (`extend type Query { ... }`), or are the whole schema when they have a `type Query` or a `schema`.',
+      'GraphQL type definitions. They extend the built-in schema (`extend type Query { ... }`), or replace it if they have a `type Query` or a `schema`.',
   },
   {
     key: 'graphql.resolvers',
     shape: '{ [type]: { [field]: (parent, args, context, info) => value } }',
     description:
-      'Resolvers by type and field; `{ subscribe, resolve }` for a subscription, `__resolveType` and `__isTypeOf` for abstract types, a GraphQLScalarType or its functions for a scalar, the inner values for an enum.',
+      'Resolvers by type and field; `{ subscribe, resolve }` for a subscription, `__resolveType` and `__isTypeOf` for abstract types, a GraphQLScalarType or its functions for a scalar, the internal values for an enum.',
   },
   {
     key: 'graphql.context',
     shape: '(request, { users }) => context',
-    description: 'Context of the resolvers of a request; without it `{ users }`, the users of the door.',
+    description:
+      'Creates the context of the resolvers for a request; by default `{ users }`, the users of the door.',
   },
   {
     key: 'graphql.schema',
     shape: 'GraphQLSchema',
-    description: 'Whole GraphQL schema, in place of `typeDefs` and `resolvers`.',
+    description: 'A complete GraphQL schema, in place of `typeDefs` and `resolvers`.',
   },
   ...doors.map(
     (door) =>
       ({
         key: `${door}.setup`,
         shape: '(app) => void',
-        description: `Routes, hooks and plugins of your own for the ${door} door: \`app\` is its Fastify instance. It may be asynchronous and ends before the door listens.`,
+        description: `Adds routes, hooks and plugins to the ${door} door: \`app\` is its Fastify instance. It may be asynchronous; the door listens when it has ended.`,
       }) as const,
   ),
   {
@@ -101,42 +102,42 @@ export const codeKeys = [
     key: 'management.endpoints',
     shape: '[{ id, read: () => string }]',
     description:
-      'Custom management endpoints; GET answers the text or JSON that `read` returns, POST calls `write`, DELETE calls `delete`. `path: "name"` and `query: ["name"]` declare the parameters they get as `{ path, query, body }`, with "?" after an optional name.',
+      'Custom management endpoints. GET sends the text or JSON that `read` returns, POST calls `write`, DELETE calls `delete`. `path: "name"` and `query: ["name"]` declare parameters, passed as `{ path, query, body }`; "?" marks an optional name.',
   },
   {
     key: 'management.users',
     shape: '[{ user, password, roles: [role] }]',
-    description: 'Users who may log in to the management endpoints, beside or instead of management.user.',
+    description: 'Users of the management endpoints, in addition to or instead of management.user.',
   },
   {
     key: 'webhook.handlers',
     shape: '{ [event]: (delivery, { signal, log }) => void }',
     description:
-      "Handlers of deliveries, by the sender's own name of the event or by Portico's; or `{ handler, when, order, concurrency, timeout, attempts, isolate }`: `when` a condition or function that says which deliveries it handles, `order` a JSON pointer to the key, or a function that gives it, whose deliveries are handled one after the other, times in milliseconds, `isolate: true` for a worker thread.",
+      "Handlers by event, under the sender's name or Portico's. Instead of a function: `{ handler, when, order, concurrency, timeout, attempts, isolate }`. `when` is a condition or function that selects deliveries; `order` is a JSON pointer or function that gives a key, whose deliveries are handled one at a time; times are in milliseconds; `isolate: true` runs the handler in a worker thread.",
   },
   {
     key: 'webhook.sources',
     shape: '{ [name]: { scheme, secrets, ... } }',
     description:
-      'Signed senders, each at `/webhook/<name>`: `scheme` is standard, github, stripe, slack, hmac or token. Data, so also in .json.',
+      'Signed senders, each at `/webhook/<name>`. `scheme` is standard, github, stripe, slack, hmac or token. Plain data, so also allowed in .json.',
   },
   {
     key: 'webhook.forward',
     shape: '{ [name]: { url, secrets, events, when, order, transform, rate, allowPrivate } }',
     description:
-      'Addresses that Portico forwards deliveries to, signed with Standard Webhooks if they have secrets: those of `events` for which `when` holds, changed by `transform`, at most at a `rate` such as `10/s`. Data, so also in .json; functions need a module.',
+      'Addresses to which Portico forwards deliveries, signed with Standard Webhooks if they have secrets: those of `events` that `when` selects, changed by `transform`, at most at a `rate` such as `10/s`. Plain data, so also allowed in .json; functions need a module.',
   },
   {
     key: 'webhook.alerts',
     shape: '{ dead: { url, secrets, allowPrivate, interval, threshold, down } }',
     description:
-      'Alerts about dead deliveries, sent as deliveries are forwarded: at most one per handler or forward address within `interval` milliseconds. With more than `threshold` dead jobs the health check says so, and is DOWN with `down: true`. Data, so also in .json.',
+      'Alerts about dead deliveries, sent like forwards: at most one per handler or forward address within `interval` milliseconds. Above `threshold` dead jobs the health check says so, and is DOWN with `down: true`. Plain data, so also allowed in .json.',
   },
   {
     key: 'webhook.schedules',
     shape: "{ [name]: '0 3 * * *' }",
     description:
-      'Deliveries that Portico stores by itself, by name; or `{ cron, timezone, event, data, grace }`: the time zone is UTC by default, the event the name, `grace` how late a missed one may still come, in milliseconds. Data, so also in .json.',
+      'Scheduled deliveries by name. Instead of an expression: `{ cron, timezone, event, data, grace }`. The default time zone is UTC, the default event the name; `grace` is how late a missed delivery may still be stored, in milliseconds. Plain data, so also allowed in .json.',
   },
 ] as const;
 

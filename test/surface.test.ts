@@ -97,7 +97,7 @@ const fullService = once(async () => {
 /** Starts a service on a database and stops it, so that its tables are there. */
 async function startOn(url: string, env: Readonly<Record<string, string>> = {}): Promise<void> {
   const logStream = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const settings = { DATABASE_URL: url, INTERFACES: 'rest,webhook', SHUTDOWN_LINGER: '0', ...env };
+  const settings = { DATABASE_URL: url, INTERFACES: 'rest,webhook', SHUTDOWN_PRE_STOP_DELAY: '0', ...env };
   const config = await loadConfig({ argv: [], env: settings, cwd: await emptyFolder() });
   await (await createService(config, { logStream })).stop();
 }

@@ -40,7 +40,7 @@ export function startPortico(
       REST_PORT: '0',
       MANAGEMENT_PORT: '0',
       PORT: '0',
-      SHUTDOWN_LINGER: '0',
+      SHUTDOWN_PRE_STOP_DELAY: '0',
       [PORT_VARIABLE[door]]: String(port),
       ...env,
     }),

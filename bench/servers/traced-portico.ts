@@ -16,7 +16,7 @@ export async function startTracedPortico(bench: Workbench, delayed: number | und
       ...onCores(bench.cores.server),
       ...[bench.node, MAIN, 'serve'],
     ],
-    env: (port) => ({ INTERFACES: 'rest', REST_PORT: String(port), SHUTDOWN_LINGER: '0' }),
+    env: (port) => ({ INTERFACES: 'rest', REST_PORT: String(port), SHUTDOWN_PRE_STOP_DELAY: '0' }),
   });
   const [child = ''] = readFileSync(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8').split(' ');
   const pid = Number(child);

@@ -5,7 +5,7 @@ import { settingsOf } from '../config/options/options.ts';
 import { describeError } from '../core/errors.ts';
 import { readPackageInfo } from '../core/package-root.ts';
 import { paintedLines, paintFor, printableLines } from '../core/text.ts';
-import { MAX_LINGER } from '../telemetry/health.ts';
+import { MAX_PRE_STOP_DELAY } from '../telemetry/health.ts';
 import { terminalLog } from '../telemetry/log.ts';
 import { readWebhookSettings } from '../webhook/options.ts';
 import { banner, doorAddresses, networkAddress } from './banner.ts';
@@ -14,7 +14,7 @@ import { closedInConsole, exposedDoors, securedBy, securityAdvice } from './door
 import { checkSchema } from './doors.ts';
 import { createService, describeUnfinished, reportUnfinished, type Service } from './service.ts';
 
-/** A stop that takes longer than its own deadlines is ended, this many milliseconds after the linger. */
+/** A stop that takes longer than its own deadlines is ended, this many milliseconds after the pre-stop delay. */
 const FORCED_EXIT = 10_000;
 
 /** A second signal within so many milliseconds is the first one: npm passes on what a terminal has sent to all. */
@@ -131,7 +131,7 @@ function stopReason(service: Service, config: Config): Promise<StopReason> {
   const begin = (reason: StopReason) => {
     if (stopping) return;
     stopping = true;
-    const longest = (config.settings['shutdown.linger'] ?? MAX_LINGER) + FORCED_EXIT;
+    const longest = (config.settings['shutdown.preStopDelay'] ?? MAX_PRE_STOP_DELAY) + FORCED_EXIT;
     const overdue = () => {
       if (service.stopped)
         end('The service has stopped, but code of the configuration module keeps the process running');

@@ -216,7 +216,7 @@ export async function createService(config: Config, { logStream }: ServiceOption
     const managementDoor = doors.get('management');
     const others = [...doors.values()].filter((door) => door !== managementDoor);
     for (const door of others) door.drain();
-    if (served) await linger(settings['shutdown.linger'], readiness, log);
+    if (served) await answerOn(settings['shutdown.preStopDelay'], readiness, log);
     closing = true;
     const deadline = AbortSignal.timeout(STOP_DEADLINE);
     deadline.addEventListener('abort', () => {
@@ -306,18 +306,18 @@ function fail(bug: string): never {
 }
 
 /** Waits between the failure of readiness and the closing of the doors, and logs why. */
-async function linger(configured: number | undefined, readiness: Readiness, log: Logger): Promise<void> {
+async function answerOn(configured: number | undefined, readiness: Readiness, log: Logger): Promise<void> {
   const now = performance.now();
-  const milliseconds = configured ?? readiness.linger(now);
+  const milliseconds = configured ?? readiness.preStopDelay(now);
   if (milliseconds === 0) return;
   const interval = readiness.interval(now);
   const why =
     configured !== undefined
-      ? 'shutdown.linger says so'
+      ? 'shutdown.preStopDelay says so'
       : interval === undefined
         ? 'clients may be on their way'
         : `/readyz is probed every ${seconds(interval)} s and has to be seen failing`;
-  log.info({ linger: milliseconds }, `answering for ${seconds(milliseconds)} s more: ${why}`);
+  log.info({ preStopDelay: milliseconds }, `answering for ${seconds(milliseconds)} s more: ${why}`);
   await delay(milliseconds);
 }
 

@@ -87,7 +87,7 @@ test('a configuration comes back as it was given', () => {
       },
     },
     log: { level: 'debug' },
-    shutdown: { linger: 0 },
+    shutdown: { preStopDelay: 0 },
   };
   assert.equal(defineConfig(config), config);
 });

@@ -99,7 +99,7 @@ export default defineConfig({
       MANAGEMENT_USER: 'admin',
       WEBHOOK_SECRET: '',
       INTERFACES: 'rest,management',
-      SHUTDOWN_LINGER: '1s',
+      SHUTDOWN_PRE_STOP_DELAY: '1s',
     };
     const loading = loadConfig({ argv, env, cwd: folder.path });
     const expected = [
@@ -110,7 +110,7 @@ export default defineConfig({
       'a word behind "--graphql-port" and its value is not expected; put a value with spaces in quotes',
       'DATABASE_URL must be sqlite:<file>, sqlite::memory: or postgres://<user>:<password>@<host>/<database>',
       'WEBHOOK_SECRET is empty; unset it to leave the door unsecured',
-      'SHUTDOWN_LINGER must be a whole number from 0 to 300000 (milliseconds), not "1s"',
+      'SHUTDOWN_PRE_STOP_DELAY must be a whole number from 0 to 300000 (milliseconds), not "1s"',
       'portico.config.ts has an unknown key "mangement"; did you mean management?',
       'portico.config.ts: graphql.path must be a path like /graphql: it begins with "/", does not end with "/", and between slashes has only letters, digits, "_", "~", "-" and single ".", not "graphql"',
       'portico.config.ts: graphql.users must be one of memory, database, not "redis"',

@@ -152,7 +152,7 @@ const values: { readonly [K in OptionKey]: fc.Arbitrary<unknown> } = {
   'log.level': fc.constantFrom('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
   'log.requests': fc.boolean(),
   profiles: fc.array(item, { maxLength: 3 }),
-  'shutdown.linger': fc.integer({ min: 0, max: 300_000 }),
+  'shutdown.preStopDelay': fc.integer({ min: 0, max: 300_000 }),
 };
 
 type Values = Readonly<Record<string, unknown>>;

@@ -13,7 +13,7 @@ import {
   type HealthResult,
   type HealthStatus,
   isHealthStatus,
-  MAX_LINGER,
+  MAX_PRE_STOP_DELAY,
   Readiness,
 } from './health.ts';
 
@@ -268,25 +268,25 @@ describe('disk space check', () => {
 });
 
 describe('readiness', () => {
-  /** Probes at these times, in seconds; returns the linger at `now`. */
-  function lingerAfter(times: readonly number[], now: number): number {
+  /** Probes at these times, in seconds; returns the pre-stop delay at `now`. */
+  function delayAfter(times: readonly number[], now: number): number {
     const readiness = new Readiness();
     for (const time of times) readiness.probed(time * 1_000);
-    return readiness.linger(now * 1_000);
+    return readiness.preStopDelay(now * 1_000);
   }
 
-  test('without a prober a stop lingers briefly', () => {
-    assert.equal(lingerAfter([], 1), 300);
-    assert.equal(lingerAfter([5], 6), 300, 'one probe may be anybody');
-    assert.equal(lingerAfter([5, 6], 70), 300, 'gone');
-    assert.equal(lingerAfter([5, 90], 91), 300, 'somebody else');
+  test('without a prober a stop waits briefly', () => {
+    assert.equal(delayAfter([], 1), 300);
+    assert.equal(delayAfter([5], 6), 300, 'one probe may be anybody');
+    assert.equal(delayAfter([5, 6], 70), 300, 'gone');
+    assert.equal(delayAfter([5, 90], 91), 300, 'somebody else');
   });
 
-  test('a stop lingers for three probes, within bounds', () => {
-    assert.equal(lingerAfter([1, 3, 5], 6), 6_500);
-    assert.equal(lingerAfter([1, 1.1], 2), 800);
-    assert.equal(lingerAfter([1, 1], 2), 500);
-    assert.equal(lingerAfter([0, 10], 12), MAX_LINGER);
+  test('a stop waits for three probes, within bounds', () => {
+    assert.equal(delayAfter([1, 3, 5], 6), 6_500);
+    assert.equal(delayAfter([1, 1.1], 2), 800);
+    assert.equal(delayAfter([1, 1], 2), 500);
+    assert.equal(delayAfter([0, 10], 12), MAX_PRE_STOP_DELAY);
   });
 });
 

@@ -250,14 +250,14 @@ export function eventLoopCheck(delay: Pick<EventLoopWindows, 'p99'>, thresholdMs
 /** The user agent of `portico health`: a health check of a container sends no requests elsewhere, so no stop waits for it. */
 export const HEALTH_COMMAND = 'portico-health';
 
-/** The linger where nobody probes readiness, in milliseconds. */
-const USUAL_LINGER = 300;
+/** The pre-stop delay where nobody probes readiness, in milliseconds. */
+const USUAL_PRE_STOP_DELAY = 300;
 /** Balancers mostly take a process out after three failures. */
 const PROBES = 3;
 /** What a probe may take beyond its interval, in milliseconds. */
 const PROBE_TIME = 500;
-/** The longest linger that is chosen for a prober, in milliseconds. */
-export const MAX_LINGER = 10_000;
+/** The longest pre-stop delay that is chosen for a prober, in milliseconds. */
+export const MAX_PRE_STOP_DELAY = 10_000;
 /** A prober that was not seen for so long is none any more, in milliseconds. */
 const PROBER_GONE = 60_000;
 
@@ -296,10 +296,10 @@ export class Readiness {
    * How long a stop should go on answering so that whoever probes readiness sees it fail and sends requests elsewhere,
    * in milliseconds: the time of three probes, at most ten seconds.
    */
-  linger(now: number): number {
+  preStopDelay(now: number): number {
     const interval = this.interval(now);
-    if (interval === undefined) return USUAL_LINGER;
-    return Math.min(Math.max(PROBES * interval + PROBE_TIME, USUAL_LINGER), MAX_LINGER);
+    if (interval === undefined) return USUAL_PRE_STOP_DELAY;
+    return Math.min(Math.max(PROBES * interval + PROBE_TIME, USUAL_PRE_STOP_DELAY), MAX_PRE_STOP_DELAY);
   }
 }
 

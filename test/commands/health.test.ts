@@ -31,7 +31,7 @@ test('portico health finds the service by its configuration and says why it is n
 
   await using portico = startPortico({
     cwd: folder.path,
-    env: { SHUTDOWN_LINGER: '20000', MANAGEMENT_PORT: undefined },
+    env: { SHUTDOWN_PRE_STOP_DELAY: '20000', MANAGEMENT_PORT: undefined },
   });
   await portico.ready();
   assert.deepEqual(await health(), { code: 0, stdout: 'ready\n', stderr: '' });
@@ -45,7 +45,7 @@ test('portico health finds the service by its configuration and says why it is n
 
 test('a stop does not wait for portico health, which sends requests nowhere', async () => {
   await using folder = await temporaryFolder();
-  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_LINGER: undefined } });
+  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_PRE_STOP_DELAY: undefined } });
   await portico.ready();
   const url = portico.urls.management ?? '';
   for (let asked = 0; asked < 2; asked += 1) {
@@ -53,7 +53,7 @@ test('a stop does not wait for portico health, which sends requests nowhere', as
   }
   portico.child.kill('SIGTERM');
   assert.equal(await portico.exited(), 0);
-  assert.equal(portico.logs().find(({ linger }) => linger !== undefined)?.linger, 300);
+  assert.equal(portico.logs().find(({ preStopDelay }) => preStopDelay !== undefined)?.preStopDelay, 300);
 });
 
 test('without the management door the others are asked for a connection', async () => {

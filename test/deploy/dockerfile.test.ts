@@ -103,7 +103,7 @@ test('its steps build what runs as another user, writes nothing but data, is hea
     ...Object.fromEntries(variables.map((each) => each.split('=') as [string, string])),
     PATH: process.env.PATH,
     MANAGEMENT_PORT: String(await freePort()),
-    SHUTDOWN_LINGER: undefined,
+    SHUTDOWN_PRE_STOP_DELAY: undefined,
   };
   assert.equal(env.DATABASE_URL, 'sqlite:/data/portico.db');
   assert.equal(textsOf(image, 'WORKDIR').at(-1), '/data');

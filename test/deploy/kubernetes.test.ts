@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { kubernetesManifests } from '../../scripts/helm/kubernetes-manifests.ts';
 import { renderChart } from '../../scripts/helm/render-chart.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import { MAX_LINGER, Readiness } from '../../src/telemetry/health.ts';
+import { MAX_PRE_STOP_DELAY, Readiness } from '../../src/telemetry/health.ts';
 import { type Manifest, readManifests, typeProblems } from '../support/kubernetes-types.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -70,17 +70,17 @@ test('all pods are as confined as the restricted standard asks, and more', () =>
   }
 });
 
-test('the grace period is longer than the linger that the probes lead to and the rest of a stop', () => {
+test('the grace period is longer than the pre-stop delay that the probes lead to and the rest of a stop', () => {
   const pod = of(plain, 'Deployment').spec.template.spec;
   const [{ readinessProbe, ports }] = pod.containers;
   const readiness = new Readiness();
   readiness.probed(0);
   readiness.probed(readinessProbe.periodSeconds * 1_000);
-  const linger = readiness.linger(readinessProbe.periodSeconds * 1_000);
-  assert.ok(linger < MAX_LINGER);
+  const preStopDelay = readiness.preStopDelay(readinessProbe.periodSeconds * 1_000);
+  assert.ok(preStopDelay < MAX_PRE_STOP_DELAY);
   // 10 s: when a stop that does not end is ended.
-  assert.ok(pod.terminationGracePeriodSeconds * 1_000 > MAX_LINGER + 10_000);
-  assert.ok(readinessProbe.periodSeconds * readinessProbe.failureThreshold * 1_000 < linger);
+  assert.ok(pod.terminationGracePeriodSeconds * 1_000 > MAX_PRE_STOP_DELAY + 10_000);
+  assert.ok(readinessProbe.periodSeconds * readinessProbe.failureThreshold * 1_000 < preStopDelay);
   const names = ports.map(({ name }: { name: string }) => name);
   assert.ok(names.includes(readinessProbe.httpGet.port));
 });

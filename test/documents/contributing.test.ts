@@ -30,7 +30,7 @@ for (const [shown, passed] of [
 
 test('the guide starts the service from the sources', async () => {
   const ports = { GRAPHQL_PORT: '0', REST_PORT: '0', MANAGEMENT_PORT: '0', PORT: '0' };
-  const env = { ...ports, DATABASE_URL: 'sqlite::memory:', SHUTDOWN_LINGER: '0' };
+  const env = { ...ports, DATABASE_URL: 'sqlite::memory:', SHUTDOWN_PRE_STOP_DELAY: '0' };
   // The script itself, by npm.
   const command = `${PATH_FIRST.command}\ncommand ${DEVELOP.command}`;
   await runShownUntil({ ...DEVELOP, command }, { cwd: ROOT, env }, (said) => said.includes('"msg":"ready"'));

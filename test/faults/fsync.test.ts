@@ -49,7 +49,7 @@ test('after a failed sync nothing is acknowledged, health is DOWN and the proces
   skip: missing(),
 }, async () => {
   await using folder = await temporaryFolder();
-  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_LINGER: '4000' } });
+  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_PRE_STOP_DELAY: '4000' } });
   await portico.ready();
   const { rest = '', management = '', webhook = '' } = portico.urls;
   assert.equal((await post(rest, 'acknowledged')).status, 200);

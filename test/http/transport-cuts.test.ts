@@ -53,7 +53,7 @@ async function begin(service: TestService, door: Door, start: string, isWhole: b
 }
 
 test('a stop in the middle of a body, or between two requests, ends by the fast path as it does without it', async () => {
-  await using twins = await startTransportTwins({ env: { SHUTDOWN_LINGER: '2500' } });
+  await using twins = await startTransportTwins({ env: { SHUTDOWN_PRE_STOP_DELAY: '2500' } });
   const cases: readonly (readonly [Door, start: string, end: string])[] = [
     ...(['graphql', 'webhook'] as const).flatMap((door) => {
       const whole = post(door, good[door] ?? '');

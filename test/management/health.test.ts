@@ -167,7 +167,7 @@ test('readiness turns with the stop, the whole health does not', async () => {
   // A busy machine delays the event loop of a start.
   await using portico = startPortico({
     cwd: folder.path,
-    env: { SHUTDOWN_LINGER: '60000', MANAGEMENT_EVENT_LOOP_THRESHOLD: '60000' },
+    env: { SHUTDOWN_PRE_STOP_DELAY: '60000', MANAGEMENT_EVENT_LOOP_THRESHOLD: '60000' },
   });
   await portico.ready();
   assert.equal((await healthOf(portico.urls, '/readiness')).status, 'UP');

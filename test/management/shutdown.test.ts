@@ -12,7 +12,7 @@ const OPEN = {
 
 test('a POST stops the process as SIGTERM does, with code 0', async () => {
   await using folder = await temporaryFolder();
-  await using portico = startPortico({ cwd: folder.path, env: { ...OPEN, SHUTDOWN_LINGER: '2000' } });
+  await using portico = startPortico({ cwd: folder.path, env: { ...OPEN, SHUTDOWN_PRE_STOP_DELAY: '2000' } });
   await portico.ready();
   const { management, rest } = portico.urls;
   await fetch(`${rest}/users`, { method: 'POST', body: '{"name":"a","email":"a@b"}' });

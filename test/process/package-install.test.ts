@@ -21,7 +21,13 @@ const folder = await install('empty');
 const installed = join(folder, 'node_modules/portico');
 const readJson = (path: string) => JSON.parse(readFileSync(join(installed, path), 'utf8'));
 
-const PORTS = { GRAPHQL_PORT: '0', REST_PORT: '0', MANAGEMENT_PORT: '0', PORT: '0', SHUTDOWN_LINGER: '0' };
+const PORTS = {
+  GRAPHQL_PORT: '0',
+  REST_PORT: '0',
+  MANAGEMENT_PORT: '0',
+  PORT: '0',
+  SHUTDOWN_PRE_STOP_DELAY: '0',
+};
 
 /** npm and npx themselves, in a command of a document. */
 const byNpm = (shown: ShownCommand) => ({

@@ -38,7 +38,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 test('a stop turns readiness first, finishes the running request, and the management door closes last', async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, 'portico.config.ts'), SLOW_MODULE);
-  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_LINGER: '2000' } });
+  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_PRE_STOP_DELAY: '2000' } });
   await portico.ready();
   const { management, rest } = portico.urls;
   const running = fetch(`${management}/actuator/slow`);
@@ -47,10 +47,10 @@ test('a stop turns readiness first, finishes the running request, and the manage
 
   portico.child.kill('SIGTERM');
   await waitFor('readiness to turn', async () => (await fetch(`${management}/readyz`)).status === 503);
-  // The doors still answer while they linger, and ask their clients to go elsewhere.
-  const lingering = await fetch(`${rest}/users`);
-  assert.equal(lingering.status, 200);
-  assert.equal(lingering.headers.get('connection'), 'close');
+  // The doors still answer during the pre-stop delay, and ask their clients to go elsewhere.
+  const answering = await fetch(`${rest}/users`);
+  assert.equal(answering.status, 200);
+  assert.equal(answering.headers.get('connection'), 'close');
   assert.equal((await fetch(`${management}/livez`)).status, 200);
 
   await writeFile(join(folder.path, 'answer'), '');
@@ -127,7 +127,7 @@ test('a second signal ends the process at once', async () => {
 test('the same signal twice in a row, as npm passes on what a terminal sends to all, is one', async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, 'portico.config.ts'), SLOW_MODULE);
-  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_LINGER: '100' } });
+  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_PRE_STOP_DELAY: '100' } });
   await portico.ready();
   portico.child.kill('SIGINT');
   portico.child.kill('SIGTERM');
@@ -137,14 +137,14 @@ test('the same signal twice in a row, as npm passes on what a terminal sends to 
 test('a stop says why it goes on answering, which requests it waits for, and what it ends at the deadline', async () => {
   await using folder = await temporaryFolder();
   await writeFile(join(folder.path, 'portico.config.ts'), SLOW_MODULE);
-  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_LINGER: '1200' } });
+  await using portico = startPortico({ cwd: folder.path, env: { SHUTDOWN_PRE_STOP_DELAY: '1200' } });
   await portico.ready();
   const { management } = portico.urls;
   const cut = fetch(`${management}/actuator/slow`).catch(() => 'cut');
   await fetch(`${management}/readyz`);
   portico.child.kill('SIGINT');
   const said = (text: string) => portico.logs().some(({ msg }) => msg === text);
-  await waitFor('the linger', () => said('answering for 1.2 s more: shutdown.linger says so'));
+  await waitFor('the pre-stop delay', () => said('answering for 1.2 s more: shutdown.preStopDelay says so'));
   const waiting = 'waiting for 1 request: management; Ctrl+C again to force';
   await waitFor('what it waits for', () => said(waiting));
   assert.equal(await cut, 'cut');

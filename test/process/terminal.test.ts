@@ -17,7 +17,13 @@ const skip =
     ? false
     : 'needs script of util-linux';
 
-const FREE = { GRAPHQL_PORT: '0', REST_PORT: '0', MANAGEMENT_PORT: '0', PORT: '0', SHUTDOWN_LINGER: '0' };
+const FREE = {
+  GRAPHQL_PORT: '0',
+  REST_PORT: '0',
+  MANAGEMENT_PORT: '0',
+  PORT: '0',
+  SHUTDOWN_PRE_STOP_DELAY: '0',
+};
 
 /** Runs `portico` on a terminal of its own until it ends; `onText` gets the process and what it has shown so far. */
 async function onTerminal(

@@ -41,7 +41,7 @@ test(`a stop cuts no request of ${CLIENTS} clients that connect again for each`,
   const sum = { answered: 0, refused: 0, cut: 0 };
   for (let stop = 0; stop < STOPS; stop++) {
     await using place = await temporaryFolder();
-    await using portico = startPortico({ cwd: place.path, env: { SHUTDOWN_LINGER: '50' } });
+    await using portico = startPortico({ cwd: place.path, env: { SHUTDOWN_PRE_STOP_DELAY: '50' } });
     await portico.ready();
     const port = Number(new URL(portico.urls.graphql ?? '').port);
     const body = '{"query":"{ hello }"}';

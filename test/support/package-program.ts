@@ -37,7 +37,7 @@ await app.close();
 
 const config = await loadConfig({
   argv: [],
-  env: { GRAPHQL_PORT: '0', REST_PORT: '0', MANAGEMENT_PORT: '0', PORT: '0', SHUTDOWN_LINGER: '0', LOG_LEVEL: 'silent' },
+  env: { GRAPHQL_PORT: '0', REST_PORT: '0', MANAGEMENT_PORT: '0', PORT: '0', SHUTDOWN_PRE_STOP_DELAY: '0', LOG_LEVEL: 'silent' },
   cwd: process.cwd(),
 });
 const service = await createService(config);

@@ -32,7 +32,7 @@ export interface TestService extends AsyncDisposable {
 }
 
 /**
- * Free ports, no lingering (the clients of a test are gone when it stops its service), and the names by which raw requests
+ * Free ports, no answering (the clients of a test are gone when it stops its service), and the names by which raw requests
  * of tests ask for the doors.
  */
 const testSettings = {
@@ -41,7 +41,7 @@ const testSettings = {
   REST_PORT: '0',
   MANAGEMENT_PORT: '0',
   PORT: '0',
-  SHUTDOWN_LINGER: '0',
+  SHUTDOWN_PRE_STOP_DELAY: '0',
 };
 
 /** Starts a service from real configuration: environment, configuration module, working folder. */

@@ -152,7 +152,7 @@ const texts: Readonly<Record<string, { readonly good: readonly string[]; readonl
     'webhook.secret': { good: ['a', 'a,b', 'a , b', 'a b'], bad: [',', 'a,', 'a,,b', 'a\nb'] },
     'log.level': { good: ['fatal', 'trace', 'silent'], bad: ['INFO', 'verbose', '30'] },
     profiles: { good: ['', 'prod', 'prod, blue'], bad: ['a,', 'a\nb'] },
-    'shutdown.linger': { good: ['0', '300', '300000'], bad: ['-1', '300001', '1s', '0.5'] },
+    'shutdown.preStopDelay': { good: ['0', '300', '300000'], bad: ['-1', '300001', '1s', '0.5'] },
   };
 
 for (const [key, { good, bad }] of Object.entries(texts)) {

@@ -206,8 +206,8 @@ export const options = {
     pattern: /^\P{Cc}+$/u,
     description: 'Names that /env shows as activeProfiles.',
   }),
-  'shutdown.linger': duration({
-    env: 'SHUTDOWN_LINGER',
+  'shutdown.preStopDelay': duration({
+    env: 'SHUTDOWN_PRE_STOP_DELAY',
     min: 0,
     max: 300_000,
     unset: '300; if /readyz is probed, three times its interval plus 500, at most 10000',

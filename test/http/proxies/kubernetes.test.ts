@@ -26,7 +26,7 @@ test('as Kubernetes probes it, a process that is stopped answers until it is tak
   const failures = numberOf('failureThreshold', 'readinessProbe');
   const grace = numberOf('terminationGracePeriodSeconds') * 1_000;
   await using folder = await temporaryFolder();
-  const env: Record<string, string | undefined> = { SHUTDOWN_LINGER: undefined };
+  const env: Record<string, string | undefined> = { SHUTDOWN_PRE_STOP_DELAY: undefined };
   for (const [, name = '', value] of manifest.matchAll(/\{ name: (\w+), value: "(.*?)" \}/g))
     env[name] = value;
   assert.equal(env.HOST, '0.0.0.0');

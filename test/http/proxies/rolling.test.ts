@@ -14,12 +14,14 @@ const CLIENTS = 8;
 const PORTS = ['GRAPHQL_PORT', 'REST_PORT', 'MANAGEMENT_PORT', 'PORT'];
 
 /** An instance that can be stopped and started again at the same addresses. */
-async function newInstance(cleanup: AsyncDisposableStack, linger: string | undefined) {
+async function newInstance(cleanup: AsyncDisposableStack, preStopDelay: string | undefined) {
   const folder = cleanup.use(await temporaryFolder()).path;
   const env: Record<string, string> = { TRUST_PROXY: '127.0.0.1' };
   for (const name of PORTS) env[name] = String(await freePort());
   const start = async () => {
-    const started = cleanup.use(startPortico({ cwd: folder, env: { ...env, SHUTDOWN_LINGER: linger } }));
+    const started = cleanup.use(
+      startPortico({ cwd: folder, env: { ...env, SHUTDOWN_PRE_STOP_DELAY: preStopDelay } }),
+    );
     await started.ready();
     return started;
   };

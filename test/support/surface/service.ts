@@ -38,7 +38,7 @@ export async function openFullService(cwd: string): Promise<Service> {
     BACKUP_FOLDER: join(cwd, 'backups'),
     SPRING_BOOT_ADMIN_URL: 'http://127.0.0.1:9',
     SPRING_BOOT_ADMIN_JVM_METRICS: 'true',
-    SHUTDOWN_LINGER: '0',
+    SHUTDOWN_PRE_STOP_DELAY: '0',
   };
   const logStream = new Writable({ write: (_chunk, _encoding, done) => done() });
   const service = await createService(await loadConfig({ argv: [], env, cwd }), { logStream });

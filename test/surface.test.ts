@@ -13,7 +13,7 @@ import { diff, promisify } from 'node:util';
 import { createService, loadConfig } from 'portico';
 import ts from 'typescript5';
 import { runPortico } from './support/portico-command.ts';
-import { startPostgres } from './support/postgres.ts';
+import { sharedPostgres } from './support/postgres.ts';
 import { missingPostgres } from './support/postgres-binaries.ts';
 import { describeCommands } from './support/surface/commands.ts';
 import { describeExports } from './support/surface/exports.ts';
@@ -215,7 +215,7 @@ describe('the surface is that of test/surface', { concurrency: true, timeout: TI
   });
 
   test('tables of PostgreSQL', { skip: withoutPostgres }, async () => {
-    await using server = await startPostgres();
+    await using server = await sharedPostgres();
     const url = await server.createDatabase();
     const query = (text: string) => server.sql(text, url);
     holds('tables-postgresql.txt', await tablesOf(url, () => describePostgres(query)));

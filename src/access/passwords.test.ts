@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { rounds } from '../../test/support/proof-settings.ts';
 import {
   costOf,
   decoyOf,
@@ -161,7 +162,7 @@ describe('password hash', () => {
           assert.ok(error instanceof PasswordHashError, String(error));
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: rounds(1_000) },
     );
     assert.ok(read > 20, `only ${read} were read`);
   });

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { rounds } from '../../test/support/proof-settings.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { loadConfig } from './load.ts';
 import { infoParts } from './options/management.ts';
@@ -237,7 +238,9 @@ test('every mix of flags, environment and module resolves by precedence', async 
       assert.deepEqual(config.settings[key], source === undefined ? optionOf(key).default : source[key], key);
     }
   };
-  await fc.assert(fc.asyncProperty(some, some, some, credentials, fc.boolean(), run), { numRuns: 200 });
+  await fc.assert(fc.asyncProperty(some, some, some, credentials, fc.boolean(), run), {
+    numRuns: rounds(200),
+  });
 });
 
 test('every option comes through whole from each of its sources', async () => {
@@ -260,6 +263,6 @@ test('every option comes through whole from each of its sources', async () => {
       await writeFile(secretFile, `${asText(value)}\n`);
       assert.deepEqual(await load([], { [`${env}_FILE`]: secretFile }, {}), value);
     };
-    await fc.assert(fc.asyncProperty(values[key], fc.boolean(), roundTrip), { numRuns: 20 });
+    await fc.assert(fc.asyncProperty(values[key], fc.boolean(), roundTrip), { numRuns: rounds(20) });
   }
 });

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { rounds } from '../../test/support/proof-settings.ts';
 import { temporaryFolder } from '../../test/support/temporary-folder.ts';
 import { flagOf } from './options/option.ts';
 import { optionKeys, optionOf } from './options/options.ts';
@@ -246,7 +247,7 @@ describe('flags', () => {
       fc.property(fc.constantFrom(...secretFlags), torn, fc.array(words), (flag, value, more) => {
         assert.doesNotMatch(problems([flag, value, ...more.flat()]).join(), /canary/i);
       }),
-      { numRuns: 500 },
+      { numRuns: rounds(500) },
     );
   });
 
@@ -277,7 +278,7 @@ describe('flags', () => {
         assert.ok(outcomes >= Math.ceil(argv.length / 2));
         for (const problem of reading.problems) assert.doesNotMatch(problem, /\n/);
       }),
-      { numRuns: 500 },
+      { numRuns: rounds(500) },
     );
   });
 });

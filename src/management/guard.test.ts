@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify';
 import { pino } from 'pino';
+import { rounds } from '../../test/support/proof-settings.ts';
 import { HealthRegistry, Readiness } from '../telemetry/health.ts';
 import { Loggers } from '../telemetry/loggers.ts';
 import { Metrics } from '../telemetry/metrics.ts';
@@ -257,7 +258,10 @@ describe('guard', () => {
           const there = acts || MARK.test((await door.send('GET', path, ANN)).body);
           if (there) assert.equal(refused.status, 401);
         }),
-        { numRuns: 400, examples: examples.map(([path, method, headers]) => [path, method, headers]) },
+        {
+          numRuns: rounds(400),
+          examples: examples.map(([path, method, headers]) => [path, method, headers]),
+        },
       );
       for (const method of ['GET', 'HEAD', 'POST', 'DELETE']) {
         assert.ok((acted.get(method) ?? 0) >= 2, `${method} reached hardly an endpoint`);

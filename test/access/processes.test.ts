@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { withoutPostgres } from '../support/databases.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { startPortico } from '../support/portico-process.ts';
-import { startPostgres } from '../support/postgres.ts';
+import { sharedPostgres } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -21,7 +21,7 @@ const left = ({ headers }: Response) => Number(/;r=(\d+)/.exec(headers.get('rate
 test('two processes on one database share tokens and audit events, and each has rates of its own', {
   skip: withoutPostgres ?? false,
 }, async () => {
-  await using server = await startPostgres();
+  await using server = await sharedPostgres();
   await using folder = await temporaryFolder();
   const env = {
     DATABASE_URL: await server.createDatabase(),

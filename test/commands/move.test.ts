@@ -8,7 +8,7 @@ import { openDatabase, pendingMigrations } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { runPortico } from '../support/portico-command.ts';
 import { MAIN, startPortico } from '../support/portico-process.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { type PostgresDatabases, sharedPostgres } from '../support/postgres.ts';
 import { seededRandom } from '../support/random.ts';
 import { makeRandomRows, rowsOf } from '../support/random-rows.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -17,9 +17,9 @@ import { waitFor } from '../support/wait-for.ts';
 const COUNTS = { users: 40_000, deliveries: 400 };
 
 describe('portico move', { skip: withoutPostgres ?? false }, () => {
-  let server: PostgresServer;
+  let server: PostgresDatabases;
   before(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
   });
   after(() => server[Symbol.asyncDispose]());
 

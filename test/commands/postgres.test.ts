@@ -64,7 +64,8 @@ test('tail passes over nothing that is committed late, and waits for who is in i
         `INSERT INTO deliveries (id, source, data_pointer, body, received_at) VALUES ('${id}', '', '', '', 0)`,
       );
     const looks = async () => {
-      const text = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_locks%' AND pid <> pg_backend_pid()`;
+      const text = `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_locks%' AND pid <> pg_backend_pid()
+        AND datname = current_database()`;
       return ((await watch.query(text)).rowCount ?? 0) > 0;
     };
     await hand.query('BEGIN');

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { type PostgresDatabases, sharedPostgres } from '../support/postgres.ts';
 import { settleAll, storeDeliveries } from '../support/stored-deliveries.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
@@ -25,7 +25,7 @@ async function removed(url: string, count: () => Promise<number> | number): Prom
 }
 
 describe('attempts of removed deliveries', () => {
-  let server: PostgresServer | undefined;
+  let server: PostgresDatabases | undefined;
   after(async () => server?.[Symbol.asyncDispose]());
 
   test('are gone from SQLite', async () => {
@@ -39,7 +39,7 @@ describe('attempts of removed deliveries', () => {
   });
 
   test('are gone from PostgreSQL', { skip: withoutPostgres ?? false }, async () => {
-    const own = await startPostgres();
+    const own = await sharedPostgres();
     server = own;
     const url = await own.createDatabase();
     const count = async () => Number((await own.sql(COUNT, url))[0]?.[0]);

@@ -14,6 +14,7 @@ import {
 import type { Database } from '../../src/sql/database.ts';
 import { engines } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
+import { rounds } from '../support/proof-settings.ts';
 
 /** Stores a delivery and brings it to a status. */
 async function stored(
@@ -172,7 +173,7 @@ for (const [engine, open] of Object.entries(engines)) {
             );
           },
         ),
-        { numRuns: 60 },
+        { numRuns: rounds(60) },
       );
     });
 

@@ -6,10 +6,11 @@ import type { Outcome } from '../../src/inbox/inbox.ts';
 import type { Database } from '../../src/sql/database.ts';
 import { engines } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
+import { proofCount } from '../support/proof-settings.ts';
 import { type Random, seededRandom } from '../support/random.ts';
 
 /** Random steps per engine and seed. */
-const STEPS = Number(process.env.PORTICO_ORDER_STEPS ?? 150);
+const STEPS = proofCount('PORTICO_ORDER_STEPS', 150);
 const LEASE = 50;
 const KEYS = ['a', 'b', null];
 

@@ -6,6 +6,7 @@ import type { Appended } from '../../src/inbox/inbox.ts';
 import { claim, ids, LATER, LEASE_END } from '../support/claim-jobs.ts';
 import { engines } from '../support/databases.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
+import { rounds } from '../support/proof-settings.ts';
 
 for (const [engine, open] of Object.entries(engines)) {
   describe(`inbox in ${engine}`, () => {
@@ -161,7 +162,7 @@ for (const [engine, open] of Object.entries(engines)) {
           const found = await deliveries.list({ event, source, status: 'dead' }, 1);
           assert.equal(found.items[0]?.id, given.id);
         }),
-        { numRuns: 60 },
+        { numRuns: rounds(60) },
       );
     });
 

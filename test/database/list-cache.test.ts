@@ -12,6 +12,7 @@ import type { DatabaseObserver } from '../../src/sql/observer.ts';
 import { openDatabase } from '../../src/sql/open.ts';
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
 import { newDelivery } from '../support/new-delivery.ts';
+import { rounds } from '../support/proof-settings.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const LAST = Number.MAX_SAFE_INTEGER;
@@ -197,7 +198,7 @@ for (const [engine, { open, skip }] of Object.entries(engines)) {
             }
           }
         }),
-        { numRuns: 15 },
+        { numRuns: rounds(15) },
       );
     });
   });

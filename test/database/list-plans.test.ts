@@ -14,7 +14,7 @@ import { openDatabase } from '../../src/sql/open.ts';
 import { postgresLists } from '../../src/sql/postgres/user-lists.ts';
 import { sqliteLists } from '../../src/sql/sqlite/user-lists.ts';
 import { withoutPostgres } from '../support/databases.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { type PostgresDatabases, sharedPostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const USERS = 20_000;
@@ -92,9 +92,9 @@ test('SQLite finds every list, on any page, by a key or an index', async () => {
 });
 
 describe('PostgreSQL', { skip: withoutPostgres ?? false }, () => {
-  let server: PostgresServer;
+  let server: PostgresDatabases;
   before(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
   });
   after(() => server[Symbol.asyncDispose]());
 

@@ -6,14 +6,14 @@ import { openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { move, refused } from '../support/move.ts';
 import { runPortico } from '../support/portico-command.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { type PostgresDatabases, sharedPostgres } from '../support/postgres.ts';
 import { makeRandomRows, rowsOf } from '../support/random-rows.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 describe('a move that is complete and run again', { skip: withoutPostgres ?? false }, () => {
-  let server: PostgresServer;
+  let server: PostgresDatabases;
   before(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
   });
   after(() => server[Symbol.asyncDispose]());
 

@@ -6,15 +6,15 @@ import { moveDatabase, openMoveSource, openMoveTarget } from '../../src/sql/move
 import { migrateDatabase, openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { move, refused } from '../support/move.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { type PostgresDatabases, sharedPostgres } from '../support/postgres.ts';
 import { makeRandomRows } from '../support/random-rows.ts';
 import { storeDeliveries } from '../support/stored-deliveries.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 describe('moves that are refused', { skip: withoutPostgres ?? false }, () => {
-  let server: PostgresServer;
+  let server: PostgresDatabases;
   before(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
   });
   after(() => server[Symbol.asyncDispose]());
 

@@ -9,7 +9,7 @@ import { migrateDatabase, openDatabase } from '../../src/sql/open.ts';
 import { withoutPostgres } from '../support/databases.ts';
 import { move, refused } from '../support/move.ts';
 import { NOW, newDelivery } from '../support/new-delivery.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { type PostgresDatabases, sharedPostgres } from '../support/postgres.ts';
 import { makeRandomRows, rowsOf } from '../support/random-rows.ts';
 import { settleAll, storeDeliveries } from '../support/stored-deliveries.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -21,9 +21,9 @@ const SWAP = `UPDATE users SET name = CASE id WHEN 1 THEN (SELECT name FROM user
   ELSE (SELECT name FROM users WHERE id = 1) END WHERE id IN (1, 7)`;
 
 describe('moving a database', { skip: withoutPostgres ?? false }, () => {
-  let server: PostgresServer;
+  let server: PostgresDatabases;
   before(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
   });
   after(() => server[Symbol.asyncDispose]());
 
@@ -217,7 +217,8 @@ describe('moving a database', { skip: withoutPostgres ?? false }, () => {
     {
       await using source = await openMoveSource(`sqlite:${file}`);
       await using target = await openMoveTarget(to);
-      const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'portico move'`;
+      const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE application_name = 'portico move' AND datname = current_database()`;
       let cutting: Promise<unknown> | undefined;
       const lost = moveDatabase(source, target, {
         signal: new AbortController().signal,

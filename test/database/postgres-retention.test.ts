@@ -4,7 +4,7 @@ import pg from 'pg';
 import { openDatabase } from '../../src/sql/open.ts';
 import { PRUNE, WINDOW } from '../../src/sql/postgres-inbox/prune.ts';
 import { withoutPostgres } from '../support/databases.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import { type PostgresDatabases, sharedPostgres } from '../support/postgres.ts';
 
 interface Plan {
   readonly 'Node Type': string;
@@ -35,9 +35,9 @@ const FILL = `
   UPDATE retention_cursors SET at = 1, seq = ${COUNT} / 2 WHERE rule <> 'unhandled'`;
 
 describe('retention in a large PostgreSQL', { skip: withoutPostgres ?? false }, () => {
-  let server: PostgresServer;
+  let server: PostgresDatabases;
   before(async () => {
-    server = await startPostgres();
+    server = await sharedPostgres();
   });
   after(() => server[Symbol.asyncDispose]());
 

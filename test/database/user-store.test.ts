@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { PAGE_BYTES, userPages } from '../../src/relations/pages.ts';
 import type { DatabaseUserStore } from '../../src/relations/user-stores.ts';
 import { engines } from '../support/databases.ts';
+import { rounds } from '../support/proof-settings.ts';
 
 const LAST = Number.MAX_SAFE_INTEGER;
 
@@ -104,7 +105,7 @@ for (const [engine, open] of Object.entries(engines)) {
           const page = await users.page('json', id - 1, id);
           assert.deepEqual(JSON.parse(String(page.bytes.subarray(1))), { id, name, email });
         }),
-        { numRuns: 300 },
+        { numRuns: rounds(300) },
       );
     });
 
@@ -137,7 +138,7 @@ for (const [engine, open] of Object.entries(engines)) {
           }
           assert.deepEqual(await readAll(database.current.users), [...model.values()]);
         }),
-        { numRuns: 40 },
+        { numRuns: rounds(40) },
       );
     });
   });

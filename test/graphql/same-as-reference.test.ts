@@ -18,6 +18,7 @@ import { CooperativeScheduler } from '../../src/core/scheduler.ts';
 import { usersSchema } from '../../src/graphql/users-schema.ts';
 import { LocalUserFeed } from '../../src/relations/events.ts';
 import { MemoryUserStore } from '../../src/relations/memory-user-store.ts';
+import { rounds } from '../support/proof-settings.ts';
 import { cases } from './reference/cases.ts';
 import type { Context } from './reference/moods.ts';
 import { type Case, randomCase } from './reference/random-operation.ts';
@@ -25,7 +26,7 @@ import { leniently, reference } from './reference/reference.ts';
 import { richSchema } from './reference/rich-schema.ts';
 import { Schedule } from './reference/schedule.ts';
 
-const RUNS = 1_000;
+const RUNS = rounds(1_000);
 
 /** What is left out only says that a part of the document does nothing. */
 const rules = specifiedRules.filter(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { proofCount } from '../support/proof-settings.ts';
 import { seededRandom } from '../support/random.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { startWithDatabase, startWithMemory } from './worst/many-users.ts';
@@ -9,7 +10,7 @@ import { type Seen, watch } from './worst/watch.ts';
 /** Users in the store: PORTICO_WORST_USERS=1000000 for a long search. */
 const USERS = Number(process.env.PORTICO_WORST_USERS ?? 100_000);
 /** Documents that are tried: the first half at random, the others bred from the worst so far. */
-const DOCUMENTS = Number(process.env.PORTICO_WORST_DOCUMENTS ?? 20);
+const DOCUMENTS = proofCount('PORTICO_WORST_DOCUMENTS', 20);
 const SEED = Number(process.env.PORTICO_WORST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 /** What any document may cost, in megabytes. */
 const MAX_MEMORY = 64;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { type Cut, oddRequest, pieces } from '../support/odd-requests.ts';
+import { proofCount } from '../support/proof-settings.ts';
 import { type AskOptions, startTransportTwins, type TransportTwins } from '../support/transport-twins.ts';
 import {
   type Authorization,
@@ -14,7 +15,7 @@ import { ADMIN, guarded, secured, users } from './management-requests.ts';
 import { addContents, configModule, doorSamples, env, managementSamples, type Sample } from './samples.ts';
 
 /** Connections of each sample, per request that one may have. */
-const RUNS = Number(process.env.PORTICO_RANDOM_REQUESTS ?? 35);
+const RUNS = proofCount('PORTICO_RANDOM_REQUESTS', 35);
 /** The log of exchanges keeps those of so many connections: each has three requests at most, one before and one behind them. */
 const RUNS_RECORDED = 20;
 

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import type { Door } from '../../src/config/options/options.ts';
 import { buffersInUse } from '../support/collect-garbage.ts';
 import { keepConnection } from '../support/kept-connection.ts';
+import { rounds } from '../support/proof-settings.ts';
 import type { TestService } from '../support/service.ts';
 import { startTransportTwins } from '../support/transport-twins.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -109,7 +110,7 @@ test('a client that ends in the middle of a request is answered by the fast path
         assert.equal(fast, fastify);
         assert.match(fast, /^HTTP\/1\.1 400 /);
       }),
-      { numRuns: 100 },
+      { numRuns: rounds(100) },
     );
   }
 });

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { proofCount } from '../support/proof-settings.ts';
 import { readCorpus, readServiceCorpus } from './fuzz/corpus.ts';
 import { openEchoDoor } from './fuzz/echo-door.ts';
 import { fuzz } from './fuzz/fuzz.ts';
 import { startServiceTwins } from './fuzz/service-twins.ts';
 
 const number = (name: string, otherwise: number) => Number(process.env[name] ?? otherwise);
-const COUNT = number('PORTICO_FUZZ', 2_500);
+const COUNT = proofCount('PORTICO_FUZZ', 2_500);
 const SEED = number('PORTICO_FUZZ_SEED', Math.floor(Math.random() * 2 ** 31));
 const FIRST = number('PORTICO_FUZZ_FIRST', 0);
 const TIMEOUT = 300_000 + COUNT * 200;

@@ -7,8 +7,8 @@ import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 /** More than one request looks at, and more users than are looked at one by one. */
-const DELIVERIES = proofCount('PORTICO_CONSOLE_DELIVERIES', 12_000);
-const USERS = proofCount('PORTICO_CONSOLE_USERS', 20_000);
+const DELIVERIES = proofCount('PORTICO_CONSOLE_DELIVERIES', 12_000, 12_000);
+const USERS = proofCount('PORTICO_CONSOLE_USERS', 20_000, 20_000);
 
 interface Page<T> {
   readonly items: readonly T[];

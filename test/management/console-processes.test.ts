@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withoutPostgres } from '../support/databases.ts';
 import { startPortico } from '../support/portico-process.ts';
-import { startPostgres } from '../support/postgres.ts';
+import { sharedPostgres } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -13,7 +13,7 @@ interface About {
 }
 
 test('each of two processes names itself and lists both', { skip: withoutPostgres ?? false }, async () => {
-  await using server = await startPostgres();
+  await using server = await sharedPostgres();
   await using folder = await temporaryFolder();
   const env = { DATABASE_URL: await server.createDatabase() };
   await using service = await startTestService({ env });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
+import { proofCount } from '../support/proof-settings.ts';
 import type { TestService } from '../support/service.ts';
 import {
   type ApiDocument,
@@ -12,7 +13,7 @@ import {
   startDescribed,
 } from './described-service.ts';
 
-const RUNS = Number(process.env.PORTICO_API_RUNS ?? 250);
+const RUNS = proofCount('PORTICO_API_RUNS', 250);
 
 /** A dump stops the process, a profile takes seconds, a shutdown ends the service. */
 const NOT_CALLED = new Set(['dumpHeap', 'recordCpuProfile', 'shutDown']);

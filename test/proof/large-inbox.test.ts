@@ -10,7 +10,7 @@ import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { proofCount } from '../support/proof-settings.ts';
 import { BULK_SETTINGS, fill } from './large-inbox/fill.ts';
 
-const ROWS = proofCount('PORTICO_LARGE_INBOX', 20_000);
+const ROWS = proofCount('PORTICO_LARGE_INBOX', 20_000, 20_000);
 const SMALL = 2_000;
 const OPEN_EVERY = 1_000;
 const DAYS = 40;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withoutPostgres } from '../support/databases.ts';
-import { startPostgres } from '../support/postgres.ts';
+import { sharedPostgres } from '../support/postgres.ts';
 import { proofCount, proofSeed } from '../support/proof-settings.ts';
 import { seededRandom } from '../support/random.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
@@ -26,7 +26,7 @@ test(`${REPLICAS} processes on one PostgreSQL database lose nothing through ${KI
   t.diagnostic(`PORTICO_PROOF_SEED=${seed}`);
   const random = seededRandom(seed);
   await using folder = await temporaryFolder();
-  await using server = await startPostgres();
+  await using server = await sharedPostgres();
   const databaseUrl = await server.createDatabase();
   const ledger = new Ledger();
   const sql = (text: string) => server.sql(text, databaseUrl);

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { withoutPostgres } from '../support/databases.ts';
 import { type PorticoProcess, startPortico } from '../support/portico-process.ts';
-import { startPostgres } from '../support/postgres.ts';
+import { sharedPostgres } from '../support/postgres.ts';
 import { copySource } from '../support/source-copy.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -38,7 +38,7 @@ interface Outcome {
 async function stopUnderLoad(main?: string): Promise<Outcome> {
   await using cleanup = new AsyncDisposableStack();
   const folder = cleanup.use(await temporaryFolder()).path;
-  const server = cleanup.use(await startPostgres());
+  const server = cleanup.use(await sharedPostgres());
   const url = await server.createDatabase();
   const sql = (text: string) => server.sql(text, url);
   const start = (name: string): PorticoProcess =>

@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { postgresDatabase, withoutPostgres } from '../support/databases.ts';
 import { startPortico } from '../support/portico-process.ts';
+import { proofCount } from '../support/proof-settings.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { idsOf, open as openDoor, type RestDoor, restDoors } from './support/rest-door.ts';
 
 const ADA = { name: 'Ada', email: 'ada@example.com' };
-const KILLS = Number(process.env.PORTICO_PROOF_CREATE_KILLS ?? 3);
+const KILLS = proofCount('PORTICO_PROOF_CREATE_KILLS', 3);
 
 const post = (door: RestDoor, key: string, body: unknown = ADA, prefer = '') =>
   door.send('POST', '/users', { headers: { 'idempotency-key': key, prefer }, body });

@@ -8,7 +8,7 @@ import { proofCount } from '../support/proof-settings.ts';
 import { temporaryFolder } from '../support/temporary-folder.ts';
 
 // PORTICO_LONG_IMPORT: how many users. Held as objects they would take some 150 bytes each.
-const USERS = proofCount('PORTICO_LONG_IMPORT', 200_000);
+const USERS = proofCount('PORTICO_LONG_IMPORT', 200_000, 200_000);
 /** What the process may keep in its heap, in megabytes: without an import it keeps some 22. */
 const HEAP = 40;
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { after } from 'node:test';
 import type { Database } from '../../src/sql/database.ts';
 import { openDatabase } from '../../src/sql/open.ts';
-import { type PostgresServer, startPostgres } from './postgres.ts';
+import { type PostgresDatabases, sharedPostgres } from './postgres.ts';
 import { missingPostgres } from './postgres-binaries.ts';
 import { temporaryFolder } from './temporary-folder.ts';
 
@@ -53,21 +53,21 @@ const embedded: Readonly<Record<string, OpenTestDatabase>> = {
   },
 };
 
-/** One server for the tests of a file, started by the first one that needs it. */
-let server: Promise<PostgresServer> | undefined;
+/** The databases of this process, made by the first test that needs one. */
+let server: Promise<PostgresDatabases> | undefined;
 after(async () => {
   await (await server)?.[Symbol.asyncDispose]();
 });
 
 /** The URL of an empty PostgreSQL database. */
 export async function postgresUrl(): Promise<string> {
-  server ??= startPostgres();
+  server ??= sharedPostgres();
   return (await server).createSchema();
 }
 
 /** The URL of an empty PostgreSQL database that shares nothing, extensions neither. */
 export async function postgresDatabase(): Promise<string> {
-  server ??= startPostgres();
+  server ??= sharedPostgres();
   return (await server).createDatabase();
 }
 

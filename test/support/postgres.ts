@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
@@ -16,19 +17,23 @@ import { waitFor } from './wait-for.ts';
 const NOBODY = 65_534;
 const START_TIMEOUT = 60_000;
 
+/** A server for tests that need databases, and nothing of the server itself. */
+export interface PostgresDatabases extends AsyncDisposable {
+  /** Makes an empty database; resolves to its URL. */
+  createDatabase(): Promise<string>;
+  /** Makes an empty schema in one database, which is faster; resolves to a URL that sees nothing else. */
+  createSchema(): Promise<string>;
+  /** Runs statements as the superuser of the server, by default in no test's database. */
+  sql(text: string, url?: string): Promise<readonly (readonly unknown[])[]>;
+}
+
 /** A PostgreSQL server of its own, in a temporary folder. */
-export interface PostgresServer extends AsyncDisposable {
+export interface PostgresServer extends PostgresDatabases {
   readonly port: number;
   /** The folder of its data. */
   readonly data: string;
   /** The end of what it has logged. */
   readonly log: string;
-  /** Makes an empty database; resolves to its URL. */
-  createDatabase(): Promise<string>;
-  /** Makes an empty schema in one database, which is faster; resolves to a URL that sees nothing else. */
-  createSchema(): Promise<string>;
-  /** Runs statements as its superuser, beside whoever works on it. */
-  sql(text: string, url?: string): Promise<readonly (readonly unknown[])[]>;
   /** Ends it as a crash does (`immediate`), at once for its clients (`fast`), and waits until it has ended. */
   stop(mode: 'immediate' | 'fast'): Promise<void>;
   /** Starts it again on its data and its port. */
@@ -97,17 +102,8 @@ export async function startPostgres({
   // The server ends with this process however that ends: the shell sees its input close.
   const script = `exec 3<&0; "$@" </dev/null 3<&- & server=$!
     (read _ <&3; kill -QUIT $server) 2>/dev/null & watch=$!; wait $server; kill $watch`;
-  const sql = async (text: string, url = urlOf(port, 'postgres')) => {
-    const client = new pg.Client({ connectionString: url });
-    client.on('error', () => {});
-    await client.connect();
-    try {
-      const { rows } = await client.query<unknown[]>({ text, rowMode: 'array' });
-      return rows;
-    } finally {
-      await client.end();
-    }
-  };
+  const databases = databasesOf(port);
+  const { sql } = databases;
   const masterPid = () => Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n')[0]);
   const start = async () => {
     const child = spawn('/bin/sh', ['-c', script, 'sh', postgres, '-D', data, ...flags], {
@@ -146,24 +142,13 @@ export async function startPostgres({
   await start();
   cleanup.defer(() => stop('immediate'));
   const rest = cleanup.move();
-  let count = 0;
   return {
+    ...databases,
     port,
     data,
     get log() {
       return log;
     },
-    async createDatabase() {
-      const name = `test_${++count}`;
-      await sql(`CREATE DATABASE ${name}`);
-      return urlOf(port, name);
-    },
-    async createSchema() {
-      const name = `test_${++count}`;
-      await sql(`CREATE SCHEMA ${name}`);
-      return `${urlOf(port, 'postgres')}?options=${encodeURIComponent(`-c search_path=${name}`)}`;
-    },
-    sql,
     stop,
     start,
     async waitForReplica(wait) {
@@ -189,6 +174,54 @@ export async function startPostgres({
       if (!frozen) signal(master, 'SIGCONT');
     },
     [Symbol.asyncDispose]: () => rest.disposeAsync(),
+  };
+}
+
+/**
+ * The server of the whole run, which `npm test` starts; its databases are removed when this is disposed of. Without one, as
+ * under `node --test`, a server of its own. For tests that stop, configure or watch no server.
+ */
+export async function sharedPostgres(): Promise<PostgresDatabases> {
+  const port = process.env.PORTICO_TEST_POSTGRES_PORT;
+  return port === undefined ? startPostgres() : databasesOf(Number(port));
+}
+
+/** Databases that nobody else uses, in the server on that port. */
+function databasesOf(port: number): PostgresDatabases {
+  const prefix = `test_${randomBytes(6).toString('hex')}`;
+  const made: string[] = [];
+  let schemas = 0;
+  let home: Promise<string> | undefined;
+  const sql = async (text: string, url = urlOf(port, 'postgres')) => {
+    const client = new pg.Client({ connectionString: url });
+    client.on('error', () => {});
+    await client.connect();
+    try {
+      const { rows } = await client.query<unknown[]>({ text, rowMode: 'array' });
+      return rows;
+    } finally {
+      await client.end();
+    }
+  };
+  const createDatabase = async () => {
+    const name = `${prefix}_${made.length + 1}`;
+    made.push(name);
+    await sql(`CREATE DATABASE ${name}`);
+    return urlOf(port, name);
+  };
+  return {
+    createDatabase,
+    async createSchema() {
+      home ??= createDatabase();
+      const url = await home;
+      const name = `test_${++schemas}`;
+      await sql(`CREATE SCHEMA ${name}`, url);
+      return `${url}?options=${encodeURIComponent(`-c search_path=${name}`)}`;
+    },
+    sql,
+    async [Symbol.asyncDispose]() {
+      for (const name of made) await sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    },
   };
 }
 

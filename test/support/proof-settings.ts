@@ -1,6 +1,17 @@
-/** How much a proof does: the whole number in the environment variable `name`, or `fallback`. */
-export function proofCount(name: string, fallback: number): number {
-  const given = Number(process.env[name] ?? fallback);
+/** `npm test` sets it: proofs do a third of their rounds. `npm run proof` and `node --test` do all. */
+const isShort = process.env.PORTICO_PROOF === 'short';
+
+/** Whether proofs do all of their rounds. */
+export const inFull = !isShort;
+
+/** How many rounds a proof does that does `all` of them in full: no fewer than one. */
+export function rounds(all: number): number {
+  return isShort ? Math.ceil(all / 3) : all;
+}
+
+/** How much a proof does: the whole number in the environment variable `name`, or else `all`, or `short` under `npm test`. */
+export function proofCount(name: string, all: number, short = rounds(all)): number {
+  const given = Number(process.env[name] ?? (isShort ? short : all));
   if (!Number.isSafeInteger(given) || given < 1)
     throw new RangeError(`${name} must be a whole number above 0`);
   return given;

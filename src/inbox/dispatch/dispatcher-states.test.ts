@@ -3,6 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
+import { rounds } from '../../../test/support/proof-settings.ts';
 import type { Database } from '../../sql/database.ts';
 import { openDatabase } from '../../sql/open.ts';
 import type { ClaimedJob } from '../delivery.ts';
@@ -219,6 +220,6 @@ test('any sequence of events settles every job once, none is lost, and never too
       assert.deepEqual(world.settled.toSorted(), world.appended.toSorted(), 'none is lost');
       assert.equal((await database.inbox.backlog()).open, 0);
     }),
-    { numRuns: 200, examples: [[2, ONE_AT_WORK_TWO_WAIT]] },
+    { numRuns: rounds(200), examples: [[2, ONE_AT_WORK_TWO_WAIT]] },
   );
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { newDelivery } from '../../../test/support/new-delivery.ts';
+import { rounds } from '../../../test/support/proof-settings.ts';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { openSqlite } from '../sqlite/open.ts';
 
@@ -72,6 +73,6 @@ test('the number of a removed delivery is never given to another one, whatever i
         await database[Symbol.asyncDispose]();
       }
     }),
-    { numRuns: 6 },
+    { numRuns: rounds(6) },
   );
 });

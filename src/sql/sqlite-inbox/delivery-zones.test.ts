@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { newDelivery } from '../../../test/support/new-delivery.ts';
+import { rounds } from '../../../test/support/proof-settings.ts';
 import { temporaryFolder } from '../../../test/support/temporary-folder.ts';
 import { migrate } from '../sqlite/migrate.ts';
 import { openSqlite } from '../sqlite/open.ts';
@@ -81,7 +82,7 @@ test('whatever was stored and removed, each delivery is found by its id and no o
       deliveries.prune([...stored.keys()]);
       assert.equal(deliveries.zones(), 0);
     }),
-    { numRuns: 500 },
+    { numRuns: rounds(500) },
   );
 });
 

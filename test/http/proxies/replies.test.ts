@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { proofCount } from '../../support/proof-settings.ts';
 import { type Random, seededRandom } from '../../support/random.ts';
 import { startTestService, type TestService } from '../../support/service.ts';
 import { foreignIds } from '../fuzz/compare.ts';
@@ -16,7 +17,7 @@ const CLIENTS = 20;
 const REQUESTS = 100;
 const USERS = 50;
 /** Clients that say what they like. */
-const ODD = Math.ceil(Number(process.env.PORTICO_FUZZ ?? 2_500) / 15);
+const ODD = Math.ceil(proofCount('PORTICO_FUZZ', 2_500) / 15);
 const ODD_AT_ONCE = 16;
 
 interface Asked {

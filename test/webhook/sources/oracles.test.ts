@@ -6,6 +6,7 @@ import { Webhook } from 'standardwebhooks';
 import Stripe from 'stripe';
 import { standard } from '../../../src/signatures/standard.ts';
 import { github, stripe } from '../../../src/signatures/stripe.ts';
+import { rounds } from '../../support/proof-settings.ts';
 import { verify } from '../../support/verify-request.ts';
 
 // The senders' own libraries decide what is right: what they sign passes, what they sign is what we sign, and
@@ -98,7 +99,7 @@ describe('standardwebhooks', () => {
             if (ours.ok) assert.ok(passes(() => [theirs()]));
           },
         ),
-        { numRuns: 1000 },
+        { numRuns: rounds(1000) },
       ),
     );
   });
@@ -144,7 +145,7 @@ describe('@octokit/webhooks-methods', () => {
         seen.add(theirs);
         assert.equal(check([shared], signature, sent), theirs);
       }),
-      { numRuns: 500 },
+      { numRuns: rounds(500) },
     );
     assert.deepEqual(seen, new Set([true, false]));
   });
@@ -219,7 +220,7 @@ describe('stripe', () => {
               assert.equal(ours, theirCheck(shared, header, sent, now));
           },
         ),
-        { numRuns: 1000 },
+        { numRuns: rounds(1000) },
       ),
     );
   });

@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** Test files that run in one process. */
+export interface Batch {
+  readonly name: string;
+  readonly files: readonly string[];
+}
+
+/** Folders whose files share processes, unless they need one of their own. */
+const SHARED = [
+  ...[
+    'src/',
+    'packages/',
+    'test/access/',
+    'test/database/',
+    'test/graphql/',
+    'test/http/',
+    'test/management/',
+  ],
+  ...['test/openapi/', 'test/rest/', 'test/webhook/'],
+];
+
+/**
+ * What a test that needs a process of its own uses, itself or by a helper: other processes, a server of PostgreSQL that
+ * it stops, and the memory, clock, environment and listeners of its process.
+ */
+const OWN_PROCESS = new RegExp(
+  [
+    ...[/'node:child_process'/, /'node:worker_threads'/, /\bstartPostgres\(/, /\/collect-garbage\.ts'/],
+    ...[
+      /\bprocess\.(on|once|chdir|exitCode|cpuUsage|memoryUsage|stdout|stderr)\b/,
+      /\bprocess\.env\b(?!\.PORTICO_)/,
+    ],
+    ...[/\bmonitorEventLoopDelay\b/, /\bmock\.(timers|method)\b/, /\bsetGlobal\w+/, /\bglobalThis\./],
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+);
+
+/** Helpers that use such things on behalf of no single test. */
+const HELPERS: ReadonlySet<string> = new Set([
+  'test/support/postgres.ts',
+  'test/support/postgres-template.ts',
+  'test/support/proof-settings.ts',
+]);
+
+/** Files that judge how their own process gets on, which nothing in their text shows. */
+const ALONE: ReadonlySet<string> = new Set([
+  'src/sql/sqlite-writer/checkpointer.test.ts',
+  'src/telemetry/event-loop.test.ts',
+]);
+
+/** How many seconds a shared process takes, about. What is longer runs alone. */
+const LONGEST = 12;
+/** What a file takes that was not measured, in seconds. */
+const UNKNOWN = 0.3;
+
+/** Divides the test files of a project into batches, the longest first. `seconds` has those that were measured. */
+export function batches(
+  root: string,
+  files: readonly string[],
+  seconds: Readonly<Record<string, number>>,
+): readonly Batch[] {
+  const made: { files: string[]; seconds: number }[] = [];
+  let open: (typeof made)[number] | undefined;
+  for (const file of files) {
+    const time = seconds[file] ?? UNKNOWN;
+    const fits = open !== undefined && open.seconds + time <= LONGEST;
+    if (open !== undefined && fits && canShare(root, file)) {
+      open.files.push(file);
+      open.seconds += time;
+      continue;
+    }
+    const batch = { files: [file], seconds: time };
+    made.push(batch);
+    if (time < LONGEST && canShare(root, file)) open = batch;
+  }
+  return made
+    .sort((a, b) => b.seconds - a.seconds)
+    .map((batch, index) => ({ name: `batch-${index + 1}`, files: batch.files }));
+}
+
+/** Whether the tests of a file leave their process to others as they found it. */
+export function canShare(root: string, file: string): boolean {
+  return SHARED.some((folder) => file.startsWith(folder)) && !ALONE.has(file) && !needsProcess(root, file);
+}
+
+function needsProcess(root: string, file: string, seen = new Set<string>()): boolean {
+  if (seen.has(file) || HELPERS.has(file)) return false;
+  seen.add(file);
+  const text = readFileSync(join(root, file), 'utf8');
+  if (OWN_PROCESS.test(text)) return true;
+  const helpers = [...text.matchAll(/\bfrom '(\.[^']*)'/g)]
+    .map(([, path = '']) => join(dirname(file), path))
+    .filter((path) => path.endsWith('.ts') && (!path.startsWith('src/') || path.endsWith('.test.ts')));
+  return helpers.some((helper) => needsProcess(root, helper, seen));
+}

@@ -1,0 +1,103 @@
+/**
+ * Runs the tests.
+ *
+ *     npm test               everything, with a third of the rounds of each long proof
+ *     npm run proof          the files with long proofs, with all of their rounds
+ *     npm test -- <start>    the test files whose path starts so
+ *     npm test -- --record   also records how long each file takes
+ *
+ * Files that need no process of their own share a few: starting Node and loading the service takes longer than most of
+ * them. What takes longest begins first. One PostgreSQL server serves all files that need an empty database.
+ */
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { run } from 'node:test';
+import { spec } from 'node:test/reporters';
+import { parseArgs } from 'node:util';
+import { startPostgres } from '../../test/support/postgres.ts';
+import { missingPostgres } from '../../test/support/postgres-binaries.ts';
+import { type Batch, batches } from './batches.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const BATCHES = join(ROOT, 'build/test-batches');
+const SECONDS = join(import.meta.dirname, 'seconds.json');
+const PATTERNS = [
+  ...['src/**/*.test.ts', 'packages/*/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
+  'bench/{load,measure,report,soak}/*.test.ts',
+];
+/** Files that take less are not recorded. */
+const RECORDED = 1;
+/** More than a machine has: many tests wait for a process, a disk or a client most of the time. */
+const AT_ONCE = 4;
+const TIMEOUT = 600_000;
+const CONNECTIONS = '400';
+
+/** What Node tells of a test that has ended. */
+interface Ended {
+  readonly nesting: number;
+  readonly file?: string;
+  readonly details: { readonly duration_ms: number };
+}
+
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { proof: { type: 'boolean', default: false }, record: { type: 'boolean', default: false } },
+});
+
+/** The test files, relative to the project. */
+function testFiles(): readonly string[] {
+  const files = globSync(PATTERNS, { cwd: ROOT, exclude: (path) => path.includes('node_modules') });
+  return files
+    .filter((file) => positionals.length === 0 || positionals.some((start) => file.startsWith(start)))
+    .filter(
+      (file) =>
+        !flags.proof || /\bfrom '[^']*\/proof-settings\.ts'/.test(readFileSync(join(ROOT, file), 'utf8')),
+    )
+    .sort();
+}
+
+/** The path of a file that runs the tests of a batch in one process. */
+function entryOf({ name, files }: Batch): string {
+  const [only] = files;
+  if (files.length === 1 && only !== undefined) return join(ROOT, only);
+  const entry = join(BATCHES, `${name}.test.ts`);
+  const imports = files.map(
+    (file) => `import '${relative(BATCHES, join(ROOT, file)).split(sep).join('/')}';\n`,
+  );
+  writeFileSync(entry, imports.join(''));
+  return entry;
+}
+
+rmSync(BATCHES, { recursive: true, force: true });
+mkdirSync(BATCHES, { recursive: true });
+const seconds = JSON.parse(readFileSync(SECONDS, 'utf8')) as Readonly<Record<string, number>>;
+const files = batches(ROOT, testFiles(), seconds).map(entryOf);
+
+if (!flags.proof) process.env.PORTICO_PROOF ??= 'short';
+process.env.PORTICO_MAIN ??= join(ROOT, 'dist/bin/portico.js');
+process.env.NODE_COMPILE_CACHE ??= join(ROOT, 'build/compile-cache');
+
+await using cleanup = new AsyncDisposableStack();
+if ((await missingPostgres()) === undefined) {
+  const server = cleanup.use(await startPostgres({ settings: { max_connections: CONNECTIONS } }));
+  process.env.PORTICO_TEST_POSTGRES_PORT = String(server.port);
+}
+
+const tests = run({ files: [...files], cwd: ROOT, concurrency: AT_ONCE, timeout: TIMEOUT });
+const took = new Map<string, number>();
+const add = ({ nesting, file, details }: Ended) => {
+  if (nesting > 0 || file === undefined) return;
+  const path = relative(ROOT, file).split(sep).join('/');
+  took.set(path, (took.get(path) ?? 0) + details.duration_ms / 1_000);
+};
+tests.on('test:pass', add).on('test:fail', (test) => {
+  add(test);
+  if (test.todo === undefined) process.exitCode = 1;
+});
+await pipeline(tests.compose(new spec()), process.stdout, { end: false });
+if (flags.record) {
+  const long = [...took].filter(([, time]) => time >= RECORDED).sort(([a], [b]) => (a < b ? -1 : 1));
+  const rounded = Object.fromEntries(long.map(([file, time]) => [file, Math.round(time * 10) / 10]));
+  writeFileSync(SECONDS, `${JSON.stringify(rounded, null, 2)}\n`);
+}

@@ -93,6 +93,6 @@ function needsProcess(root: string, file: string, seen = new Set<string>()): boo
   if (OWN_PROCESS.test(text)) return true;
   const helpers = [...text.matchAll(/\bfrom '(\.[^']*)'/g)]
     .map(([, path = '']) => join(dirname(file), path))
-    .filter((path) => path.endsWith('.ts') && (!path.startsWith('src/') || path.endsWith('.test.ts')));
+    .filter((path) => path.endsWith('.ts') && !/^(src|packages)\/(?!.*\.test\.ts$)/.test(path));
   return helpers.some((helper) => needsProcess(root, helper, seen));
 }

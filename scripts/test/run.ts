@@ -23,7 +23,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const BATCHES = join(ROOT, 'build/test-batches');
 const SECONDS = join(import.meta.dirname, 'seconds.json');
 const PATTERNS = [
-  ...['src/**/*.test.ts', 'packages/*/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
+  ...['src/**/*.test.ts', 'packages/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
   'bench/{load,measure,report,soak}/*.test.ts',
 ];
 /** Files that take less are not recorded. */

@@ -1,4 +1,5 @@
 import { after, before, describe, test } from 'node:test';
+import { inFull } from '../support/proof-settings.ts';
 import { checks } from './catalogue.ts';
 import type { Check, Subject } from './check.ts';
 import { type Cell, cells, fits, openSubject } from './subject.ts';
@@ -21,6 +22,7 @@ function groups(cell: Cell): readonly (readonly Check[])[] {
 }
 
 for (const cell of cells) {
+  if (cell.inFull && !inFull) continue;
   const place = `[${cell.transport}, ${cell.database}]`;
   for (const group of groups(cell)) {
     describe(`${place} ${group[0]?.id} and its like`, () => {

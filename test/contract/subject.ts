@@ -1,5 +1,4 @@
 import { postgresUrl, withoutPostgres } from '../support/databases.ts';
-import { inFull } from '../support/proof-settings.ts';
 import { startTestService } from '../support/service.ts';
 import type { Check, Door, DoorName, Needs, Subject } from './check.ts';
 import { inProcessDoor, socketDoor } from './doors.ts';
@@ -10,13 +9,14 @@ export interface Cell {
   readonly database: 'memory' | 'file' | 'postgres';
   /** Settings by their environment names, for a check of the same thing in another way. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Not run by `npm test`, whose other cells have its transport and its database. */
+  readonly inFull?: true;
 }
 
-/** Each transport and each database is in one of the cells of `npm test`; the other two are those of `npm run proof`. */
 export const cells: readonly Cell[] = [
   { transport: 'in process', database: 'memory' },
-  ...(inFull ? [{ transport: 'in process', database: 'file' } as const] : []),
-  ...(inFull ? [{ transport: 'socket', database: 'memory' } as const] : []),
+  { transport: 'in process', database: 'file', inFull: true },
+  { transport: 'socket', database: 'memory', inFull: true },
   { transport: 'socket', database: 'file' },
   ...(withoutPostgres === undefined ? [{ transport: 'socket', database: 'postgres' } as const] : []),
 ];

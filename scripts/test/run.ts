@@ -9,7 +9,7 @@
  * Files that need no process of their own share a few: starting Node and loading the service takes longer than most of
  * them. What takes longest begins first. One PostgreSQL server serves all files that need an empty database.
  */
-import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { run } from 'node:test';
@@ -20,7 +20,6 @@ import { missingPostgres } from '../../test/support/postgres-binaries.ts';
 import { type Batch, batches } from './batches.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-const BATCHES = join(ROOT, 'build/test-batches');
 const SECONDS = join(import.meta.dirname, 'seconds.json');
 const PATTERNS = [
   ...['src/**/*.test.ts', 'packages/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
@@ -57,6 +56,19 @@ function testFiles(): readonly string[] {
     .sort();
 }
 
+mkdirSync(join(ROOT, 'build'), { recursive: true });
+/** A folder of this run alone: two runs may be under way. */
+const BATCHES = mkdtempSync(join(ROOT, 'build/test-batches-'));
+process.once('exit', () => rmSync(BATCHES, { recursive: true, force: true }));
+process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143));
+
+/** A test that ends the process fails the batch: the tests behind it have not run. */
+const WHOLE = `import { after } from 'node:test';
+let ended = false;
+after(() => { ended = true; });
+process.once('exit', () => { if (!ended) process.exitCode = 1; });
+`;
+
 /** The path of a file that runs the tests of a batch in one process. */
 function entryOf({ name, files }: Batch): string {
   const [only] = files;
@@ -65,12 +77,10 @@ function entryOf({ name, files }: Batch): string {
   const imports = files.map(
     (file) => `import '${relative(BATCHES, join(ROOT, file)).split(sep).join('/')}';\n`,
   );
-  writeFileSync(entry, imports.join(''));
+  writeFileSync(entry, WHOLE + imports.join(''));
   return entry;
 }
 
-rmSync(BATCHES, { recursive: true, force: true });
-mkdirSync(BATCHES, { recursive: true });
 const seconds = JSON.parse(readFileSync(SECONDS, 'utf8')) as Readonly<Record<string, number>>;
 const files = batches(ROOT, testFiles(), seconds).map(entryOf);
 

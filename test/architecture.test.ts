@@ -17,6 +17,8 @@ const WIRING = ['app', 'cli'];
 const MAX_LINES = 500;
 /** Sources that one folder may hold, not counting its subfolders and its index. */
 const MAX_SOURCES = 14;
+/** Exported names of sources, and those of them that one other file of the same folder imports. They may only fall. */
+const MAX_EXPORTS = { all: 1_860, nextDoor: 494 };
 /** Files that still import against the direction of their folders. The list may only become shorter. */
 const AGAINST_THE_DIRECTION = new Set([
   'src/config/define-config.ts',
@@ -201,4 +203,44 @@ test('each engine has migrations of the same names', () => {
   const [sqlite = [], postgres = []] = engines;
   assert.ok(sqlite.length > 0);
   assert.deepEqual(postgres.sort(), sqlite.sort());
+});
+
+const EXPORTED =
+  /^export (?:declare )?(?:async )?(?:abstract )?(?:const|let|function\*?|class|interface|type) (\w+)/gm;
+const IMPORTED = /(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s+from\s+'([^']+)'/g;
+
+/** The files that import each exported name of the sources, as `file#name`. */
+function usersOfExports(): ReadonlyMap<string, ReadonlySet<string>> {
+  const texts = new Map(sources.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+  const users = new Map<string, Set<string>>();
+  for (const [file, text] of texts) {
+    if (file.endsWith('/index.ts')) continue;
+    for (const [, name] of text.matchAll(EXPORTED)) users.set(`${file}#${name}`, new Set());
+  }
+  for (const [file, text] of texts) {
+    for (const [statement, names = ''] of text.matchAll(IMPORTED)) {
+      const [imported = ''] = importsOf(file, statement);
+      for (const each of names.split(',')) {
+        const [name = ''] = each
+          .trim()
+          .replace(/^type /, '')
+          .split(' as ');
+        users.get(`${imported}#${name}`)?.add(file);
+      }
+    }
+  }
+  return users;
+}
+
+test('a module exports little, and little for one neighbour alone', () => {
+  const users = usersOfExports();
+  const nextDoor = [...users].filter(([exported, [user, other]]) => {
+    const file = exported.slice(0, exported.indexOf('#'));
+    return user !== undefined && other === undefined && dirname(user) === dirname(file);
+  });
+  assert.ok(users.size <= MAX_EXPORTS.all, `${users.size} exported names, ${MAX_EXPORTS.all} are allowed`);
+  assert.ok(
+    nextDoor.length <= MAX_EXPORTS.nextDoor,
+    `${nextDoor.length} exports have one user, in the same folder: merge the files, or export less`,
+  );
 });

@@ -2,14 +2,14 @@ import { isThenable, type MaybePromise } from '../../src/core/maybe-promise.ts';
 import { JsonList, type ResultBudget } from './results.ts';
 import { type Run, track } from './run.ts';
 
-/** Completes an item of a list. Throws, or rejects, when that makes the whole list null. */
+/** Completes a list item. Throws or rejects if that makes the whole list null. */
 type CompleteItem = (value: unknown, index: number) => unknown;
 /** Reads the next item. */
 type Next = () => MaybePromise<IteratorResult<unknown>>;
 
 /**
- * Completes a list at once; one that takes longer than a slice of the event loop goes on in turns, and becomes text.
- * `isPlain`: its items are data, none is a promise.
+ * Completes a list. If that takes longer than a time slice of the event loop, it continues in later slices
+ * and produces text. `isPlain`: no item is a promise.
  */
 export function completeList(
   run: Run,
@@ -36,13 +36,15 @@ export function completeList(
     }
   } catch (error) {
     track(results);
-    leave(budget, iterator);
+    abandon(budget, iterator);
     throw error;
   }
   return pending ? Promise.all(results) : results;
 }
 
-/** The same without an iterator, which would cost a tenth of a list of small objects. */
+/**
+ * Like `completeList` without an iterator, which would add a tenth to the cost of a list of small objects.
+ */
 function completeArray(
   run: Run,
   list: readonly unknown[],
@@ -79,8 +81,8 @@ function itemsFrom(list: readonly unknown[], start: number): Next {
 }
 
 /**
- * Looks for promises from `start` on: one that fails before its turn, or after the list has failed, would be nobody's and
- * end the process.
+ * Handles rejections of promises from `start` on: one that rejects before its turn, or after the list has
+ * failed, would be unhandled and end the process.
  */
 function trackRest(run: Run, list: readonly unknown[], start: number): void {
   if (!run.isFirstLook(list)) return;
@@ -98,7 +100,7 @@ function restInTurns(
 ): Promise<JsonList> {
   const { budget } = run;
   if (iterator.return === undefined) {
-    // The items of a Set or a Map are there already.
+    // Reading ahead is safe: the items of a Set or a Map exist already.
     const rest: unknown[] = [];
     for (let next = iterator.next(); !next.done; next = iterator.next()) {
       if (rest.push(next.value) > budget.maxValues) break;
@@ -107,12 +109,12 @@ function restInTurns(
     return inTurns(budget, itemsFrom(rest, 0), begun, complete);
   }
   return inTurns(budget, () => iterator.next(), begun, complete).catch((error: unknown) => {
-    leave(budget, iterator);
+    abandon(budget, iterator);
     throw error;
   });
 }
 
-/** The same for a list whose items come one after the other. */
+/** Like `completeList`, for an async iterable. */
 export async function completeAsyncList(
   run: Run,
   list: AsyncIterable<unknown>,
@@ -137,14 +139,14 @@ export async function completeAsyncList(
       count(budget, completed);
     }
   } catch (error) {
-    // What is left of it is of no use, and its end is not waited for.
+    // The remaining items are not needed, and closing the iterator is not awaited.
     void closeQuietly(iterator);
     throw error;
   }
   return pending ? Promise.all(results) : results;
 }
 
-/** Goes on with a list, a batch of items in each turn. */
+/** Continues a list in time slices, one batch of items in each. */
 async function inTurns(
   budget: ResultBudget,
   next: Next,
@@ -174,29 +176,29 @@ async function inTurns(
   }
 }
 
-/** Counts an item: at least one character, or its text; what is in an object has been counted. */
+/** Counts an item: its text, or at least one character; the fields of an object are counted already. */
 function count(budget: ResultBudget, completed: unknown): void {
   budget.values += 1;
   budget.bytes += typeof completed === 'string' ? completed.length + 1 : 1;
 }
 
-/** Only what took a turn of its own, and so is a promise, may hold a list that is text. */
+/** Only an item that continued in a later slice, and so is a promise, can contain a list of text. */
 function addTo(list: JsonList, batch: readonly unknown[]): MaybePromise<void> {
   if (!batch.some((completed) => completed instanceof Promise)) return list.add(batch);
   return Promise.all(batch).then((items) => list.addWithLists(items));
 }
 
-/** A promise that may fail before it is waited for. */
+/** Marks a promise as handled, because it may reject before it is awaited. */
 function guarded(completed: unknown): unknown {
   if (completed instanceof Promise) completed.catch(() => {});
   return completed;
 }
 
 /**
- * Leaves an iterator that failed. GraphQL.js reads it to its end for the promises in it, whose errors would be nobody's;
- * so do we, but no further than a result may get.
+ * Abandons the iterator of a failed list. Like GraphQL.js, it reads the remaining items to handle their
+ * rejections, but no more items than a result may have.
  */
-function leave(budget: ResultBudget, iterator: Iterator<unknown>): void {
+function abandon(budget: ResultBudget, iterator: Iterator<unknown>): void {
   const makesItems = iterator.return !== undefined;
   let left = makesItems && (budget.isClosed || budget.exceeded !== undefined) ? 0 : budget.maxValues;
   try {
@@ -207,7 +209,7 @@ function leave(budget: ResultBudget, iterator: Iterator<unknown>): void {
     }
     iterator.return?.();
   } catch {
-    // It has failed already.
+    // The list has failed already.
   }
 }
 
@@ -215,6 +217,6 @@ async function closeQuietly(iterator: AsyncIterator<unknown>): Promise<void> {
   try {
     await iterator.return?.();
   } catch {
-    // It has failed already.
+    // The list has failed already.
   }
 }

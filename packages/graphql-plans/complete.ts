@@ -16,14 +16,14 @@ import type { JsonList } from './results.ts';
 import { after, type Path, type Run } from './run.ts';
 
 /**
- * The info of the field that a value belongs to. It is there for a field with a resolver and for one whose values a type
- * is asked about, see `FieldPlan.needsInfo`.
+ * The info of the field that a value belongs to. Set for fields with a resolver and if `FieldPlan.needsInfo`.
  */
 type Info = GraphQLResolveInfo | undefined;
 
 /**
- * Completes a value or a promise of one. A failure makes only this value null where null is allowed. Promises are waited
- * for as GraphQL.js does, microtask for microtask: that decides which of several errors a result holds.
+ * Completes a value or a promise of one. An error makes only this value null if it is nullable. Promises are
+ * awaited with the same number of microtasks as in GraphQL.js, which decides which of several errors a result
+ * contains.
  */
 export function settle(
   run: Run,
@@ -56,16 +56,16 @@ async function settleLater(
     const value = await promise;
     run.checkUnfinished();
     const completed = complete(run, field, info, output, path, value);
-    // Waited for only when it is a promise: each wait is a microtask.
+    // Await only promises: each await takes a microtask.
     return completed instanceof Promise ? await completed : completed;
   } catch (error) {
     return fail(run, field, output, path, error);
   }
 }
 
-/** Records the error where null is allowed; else throws it, so that the enclosing value fails. */
+/** Records the error if the position is nullable; otherwise throws it, so that the enclosing value fails. */
 export function fail(run: Run, field: FieldPlan, output: OutputPlan, path: Path, error: unknown): null {
-  // Nothing can be saved of a result that is too large.
+  // A result that is too large fails as a whole.
   if (run.budget.exceeded !== undefined) throw run.budget.exceeded;
   const located = locatedError(error, field.nodes, responsePathAsArray(path));
   if (output.nonNull && run.propagatesErrors) throw located;
@@ -98,7 +98,9 @@ function complete(
   }
 }
 
-/** Throws a plain error, whatever the type throws: a value that does not fit is the program's fault. */
+/**
+ * Throws a plain error whatever the type throws: an invalid value is the program's fault, not the client's.
+ */
 function completeLeaf(type: GraphQLLeafType, value: unknown): unknown {
   let completed: unknown;
   try {
@@ -132,7 +134,7 @@ function completeItems(
   return completeList(run, list, complete, field.isPlain);
 }
 
-/** Text is no list, and neither is a function, unless it is asynchronous. */
+/** Strings are not lists; neither are functions, unless they are async iterables. */
 function isIterable(value: unknown): value is Iterable<unknown> {
   return (
     typeof value === 'object' && typeof (value as Iterable<unknown> | null)?.[Symbol.iterator] === 'function'
@@ -149,7 +151,7 @@ function nameOf({ parent, name }: FieldPlan): string {
 
 type Results = Record<string, unknown>;
 
-/** Completes a value as an object of a type, which may be asked whether it is one. */
+/** Completes a value as an object of a type, checking `isTypeOf` if the type defines it. */
 function completeObject(
   run: Run,
   field: FieldPlan,
@@ -160,7 +162,7 @@ function completeObject(
 ): MaybePromise<Results> {
   if (type.isTypeOf == null) return executeFields(run, field.select(type), value, path);
   const execute = (fits: boolean): MaybePromise<Results> => {
-    // The value is the program's, and no text for a client.
+    // The message omits the value because it may be internal.
     if (!fits) throw new TypeError(`Expected value of type "${type}" but got another one.`);
     return executeFields(run, field.select(type), value, path);
   };
@@ -168,7 +170,7 @@ function completeObject(
   return isThenable(fits) ? later(run, fits, execute) : execute(fits);
 }
 
-/** Completes a value as an object of the type that an interface or a union names for it. */
+/** Completes a value as an object of the type that an interface or a union resolves it to. */
 function completeAbstract(
   run: Run,
   field: FieldPlan,
@@ -184,7 +186,7 @@ function completeAbstract(
   return isThenable(name) ? later(run, name, execute) : execute(name);
 }
 
-/** Goes on when a type has answered, unless the result is out by then. */
+/** Continues once `resolveType` or `isTypeOf` has answered, unless the result is delivered by then. */
 function later<T>(
   run: Run,
   answer: PromiseLike<T>,
@@ -209,7 +211,7 @@ function possibleType(
     );
   }
   if (typeof name !== 'string') {
-    throw new TypeError(`Abstract type ${place}, received what is not a valid Object type name.`);
+    throw new TypeError(`Abstract type ${place}, received a value that is not a valid Object type name.`);
   }
   const type = run.schema.getType(name);
   if (type == null) {

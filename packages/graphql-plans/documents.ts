@@ -17,29 +17,29 @@ import { type DocumentLimits, exceededLimits } from './limits.ts';
 import { Operation, type OperationMeters, type OperationOptions } from './operation.ts';
 import type { RequestParams } from './request-params.ts';
 
-/** What documents are read with. */
+/** The options of a document cache. */
 interface DocumentCacheOptions {
   readonly limits: DocumentLimits;
   readonly introspection: boolean;
-  /** What remembered documents and their plans may take, in bytes. */
+  /** Maximum memory of cached documents and their plans, in bytes. */
   readonly maxBytes: number;
   readonly meters: OperationMeters | undefined;
   readonly operations: Omit<OperationOptions, 'onPlanned'>;
 }
 
-/** What a document takes once it is parsed, in bytes: at most, for itself and for each of its tokens. */
+/** Upper bounds of the memory of a parsed document, in bytes: a base and an amount per token. */
 const DOCUMENT_BYTES = 2_048;
 const TOKEN_BYTES = 450;
-/** The part of the cache that wrong documents have. */
+/** The share of the cache for invalid documents. */
 const BAD_SHARE = 1 / 8;
-/** Each mistake that is listed costs a walk over the text; who makes more has enough to read. */
+/** Each reported error requires a pass over the text, and ten are enough to read. */
 const MAX_ERRORS = 10;
 
-/** The documents that clients send: each is parsed, checked against the limits and validated once, and remembered. */
+/** Caches the documents that clients send. Each is parsed, checked against the limits and validated once. */
 export class DocumentCache {
   readonly #options: DocumentCacheOptions;
   readonly #good: GenerationalCache<Operations>;
-  /** Kept apart, so that a flood of wrong documents pushes no good one out. */
+  /** Kept apart so that a flood of invalid documents does not evict valid ones. */
   readonly #bad: GenerationalCache<Refused>;
 
   constructor(options: DocumentCacheOptions) {
@@ -48,7 +48,7 @@ export class DocumentCache {
     this.#bad = new GenerationalCache(BAD_SHARE * options.maxBytes);
   }
 
-  /** The operations of a document, or why it is refused. */
+  /** The operations of a document, or the reason why it is refused. */
   find(query: string): Operations | Refused {
     const { meters } = this.#options;
     const known = this.#good.get(query);
@@ -96,35 +96,35 @@ export class DocumentCache {
   }
 }
 
-/** What a remembered document takes at most; of one that is refused the number of tokens may not be known. */
+/** An upper bound of a cached document's memory; the token count of a refused document may be unknown. */
 function bytesOf(query: string, tokens = query.length): number {
   return DOCUMENT_BYTES + 2 * query.length + TOKEN_BYTES * Math.min(tokens, query.length);
 }
 
-/** Where documents are found that a request names. */
+/** Where to find documents that a request identifies by id or hash. */
 interface NamedDocumentsOptions {
-  /** Undefined where there are none. */
+  /** Undefined if there are no trusted documents. */
   readonly trusted: TrustedDocuments | undefined;
-  /** Undefined where automatic persisted queries are off. */
+  /** Undefined if automatic persisted queries are disabled. */
   readonly persisted: PersistedQueries | undefined;
   /** Finds the operations of a text. */
   readonly findText: (text: string) => Operations | Refused;
-  /** Whether no others run than trusted ones. */
+  /** Whether only trusted documents may run. */
   readonly onlyTrusted: boolean;
-  /** Called for each request that is answered or refused here. */
+  /** Called for each request that is answered or refused here, without `findText`. */
   readonly onLookup: (result: 'hit' | 'refused') => void;
 }
 
-/** Apollo Client knows these two by code or message, urql by message. */
+/** Apollo Client recognizes these two by code or message, urql by message. */
 const NOT_FOUND = refused('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound');
 const NOT_SUPPORTED = refused('PERSISTED_QUERY_NOT_SUPPORTED', 'PersistedQueryNotSupported');
-const MISMATCH = refused('PERSISTED_QUERY_MISMATCH', 'The sha256Hash is not that of the query');
+const MISMATCH = refused('PERSISTED_QUERY_MISMATCH', 'The sha256Hash does not match the query');
 const UNKNOWN_ID = refused('DOCUMENT_NOT_FOUND', 'No trusted document has this id');
 
-/** Answers a text that is not among the trusted ones, where only those run. */
+/** The refusal of a text that is not trusted if only trusted documents may run. */
 export const UNTRUSTED = refused('DOCUMENT_REQUIRED', 'Only trusted documents run here; name one by its id');
 
-/** Creates the look-up for requests that name their document, alone or beside its text. */
+/** Creates the look-up for requests that identify their document by id or hash, with or without its text. */
 export function createFindNamed(
   options: NamedDocumentsOptions,
 ): (params: RequestParams) => Operations | Refused {
@@ -134,7 +134,7 @@ export function createFindNamed(
     return reason;
   };
 
-  /** The trusted document of an id or hash, if there is one. */
+  /** The trusted document with an id or hash; undefined if there is none. */
   function trustedBy(id: string, text?: string): Operations | Refused | undefined {
     const document = trusted?.find(id);
     if (document === undefined) return undefined;
@@ -161,13 +161,16 @@ export function createFindNamed(
 
   return ({ query, documentId, hash }) => {
     if (documentId !== undefined) return trustedBy(documentId) ?? refuse(UNKNOWN_ID);
-    // Every other request that comes here has a hash.
+    // All other requests have a hash.
     const given = hash ?? '';
     return trustedBy(given, query) ?? (query === undefined ? byHash(given) : register(given, query));
   };
 }
 
-/** The same object each time. No cache on the way may keep it: a moment later the document may be known. */
+/**
+ * Creates a refusal once, to be reused. Intermediaries must not cache it: the document may be registered a
+ * moment later.
+ */
 function refused(code: ErrorCode, message: string): Refused {
   return {
     errors: [new GraphQLError(message, { extensions: { code } })],
@@ -175,10 +178,10 @@ function refused(code: ErrorCode, message: string): Refused {
   };
 }
 
-/** What an entry takes beside its text, in bytes: the hash, the entry and its place in the map. */
+/** Memory of an entry in addition to its text, in bytes: the hash, the entry and its slot in the map. */
 const ENTRY_BYTES = 512;
 
-/** The texts that clients have registered by their SHA-256, bounded in bytes (Apollo's automatic persisted queries). */
+/** Texts that clients have registered by SHA-256, bounded in bytes (Apollo's automatic persisted queries). */
 export class PersistedQueries {
   readonly #texts: GenerationalCache<string>;
 
@@ -186,40 +189,40 @@ export class PersistedQueries {
     this.#texts = new GenerationalCache(maxBytes);
   }
 
-  /** The text with this hash, if it is registered. */
+  /** The registered text with a hash; undefined if there is none. */
   find(hash: string): string | undefined {
     return this.#texts.get(hash);
   }
 
-  /** Whether the hash is that of the text; one that is registered is not hashed again. */
+  /** Whether a text has the hash; a registered text is not hashed again. */
   matches(hash: string, text: string): boolean {
     return this.#texts.get(hash) === text || sha256(text) === hash;
   }
 
-  /** Registers a text by the hash that matches it. */
+  /** Registers a text by its hash, which must match. */
   register(hash: string, text: string): void {
     if (this.#texts.get(hash) === undefined) this.#texts.set(hash, text, ENTRY_BYTES + 2 * text.length);
   }
 }
 
-/** Where trusted documents come from: the path of a file or folder, or the documents by their ids. */
+/** Where trusted documents come from: the path of a file or folder, or the documents by id. */
 export type DocumentSource = string | Readonly<Record<string, string>>;
 
-/** A document as it was read. */
+/** A trusted document as read. */
 interface NamedDocument {
   readonly id: string;
   readonly text: string;
-  /** Where it was read, for messages. */
+  /** Its location, for messages. */
   readonly place: string;
 }
 
 const APOLLO_FORMAT = 'apollo-persisted-query-manifest';
 const EXTENSION = '.graphql';
-const EXPECTED = 'must be an object with the text of each document by its id, or a manifest of Apollo';
+const EXPECTED = 'must be an object that maps ids to document texts, or an Apollo manifest';
 
 /**
- * Reads trusted documents: a folder of `<id>.graphql` files, or a JSON file with documents by their ids (Relay's
- * persisted queries among others) or with Apollo's manifest. Throws DocumentsError.
+ * Reads trusted documents from a folder of `<id>.graphql` files, or from a JSON file that maps ids to
+ * documents (such as Relay's persisted queries) or is an Apollo manifest. Throws DocumentsError.
  */
 export function readDocuments(source: DocumentSource): readonly NamedDocument[] {
   if (typeof source !== 'string') return fromMap(source, 'documents');
@@ -248,7 +251,7 @@ function fromFile(file: string): readonly NamedDocument[] {
   try {
     json = JSON.parse(text);
   } catch (cause) {
-    throw new DocumentsError([`${file} is no JSON: ${describeError(cause)}`], { cause });
+    throw new DocumentsError([`${file} is not valid JSON: ${describeError(cause)}`], { cause });
   }
   if (!isMap(json)) throw new DocumentsError([`${file} ${EXPECTED}`]);
   return 'format' in json && 'operations' in json ? fromManifest(json, file) : fromMap(json, file);
@@ -259,7 +262,7 @@ function fromManifest(
   file: string,
 ): readonly NamedDocument[] {
   if (format !== APOLLO_FORMAT || version !== 1 || !Array.isArray(operations)) {
-    throw new DocumentsError([`${file} is no ${APOLLO_FORMAT} of version 1 with a list of operations`]);
+    throw new DocumentsError([`${file} is not an ${APOLLO_FORMAT} of version 1 with a list of operations`]);
   }
   return operations.map((operation: unknown, index) => {
     const { id, body } = isMap(operation) ? operation : {};
@@ -271,7 +274,7 @@ function fromManifest(
 function fromMap(map: Readonly<Record<string, unknown>>, place: string): readonly NamedDocument[] {
   return Object.entries(map).map(([id, text]) => {
     if (typeof text === 'string') return { id, text, place };
-    throw new DocumentsError([`${place}: the document "${id}" is no text; the file ${EXPECTED}`]);
+    throw new DocumentsError([`${place}: the document "${id}" is not a string; the file ${EXPECTED}`]);
   });
 }
 
@@ -283,7 +286,7 @@ type Options = Omit<OperationOptions, 'onPlanned'>;
 
 const PREFIX = 'sha256:';
 
-/** A document that the operator trusts. It is parsed when it runs for the first time, and then kept. */
+/** A trusted document. It is parsed when it first runs, and then kept. */
 class TrustedDocument {
   readonly text: string;
   readonly #options: Options;
@@ -300,12 +303,14 @@ class TrustedDocument {
   }
 }
 
-/** Documents of the operator's by their ids, their SHA-256 and their texts; none is ever forgotten. */
+/** The operator's documents by id, SHA-256 and text. They are never evicted. */
 export class TrustedDocuments {
   readonly #byId = new Map<string, TrustedDocument>();
   readonly #byText = new Map<string, TrustedDocument>();
 
-  /** Validates all of them; the limits on documents are for those of clients. Throws DocumentsError. */
+  /**
+   * Validates all documents; they are exempt from the limits for clients' documents. Throws DocumentsError.
+   */
   constructor(documents: readonly NamedDocument[], options: Options) {
     const problems: string[] = [];
     for (const { id, text, place } of documents) {
@@ -327,14 +332,14 @@ export class TrustedDocuments {
       this.#byId.set(key, document);
     }
     if (problems.length > 0) throw new DocumentsError(problems);
-    // An id that somebody chose comes first.
+    // Explicit ids take precedence over hashes.
     for (const document of this.#byText.values()) {
       const hash = sha256(document.text);
       if (!this.#byId.has(hash)) this.#byId.set(hash, document);
     }
   }
 
-  /** The document with this id or this SHA-256, with the prefix `sha256:` or without it. */
+  /** The document with an id or SHA-256, with or without the prefix `sha256:`. */
   find(id: string): TrustedDocument | undefined {
     return this.#byId.get(keyOf(id));
   }
@@ -349,7 +354,7 @@ function keyOf(id: string): string {
   return id.startsWith(PREFIX) ? id.slice(PREFIX.length) : id;
 }
 
-/** Why a document cannot be trusted to run. */
+/** Why a document cannot be trusted; undefined if it is valid. */
 function problemOf(text: string, { schema }: Options): string | undefined {
   try {
     const document = parse(text);
@@ -368,20 +373,20 @@ function withPlace({ message, locations }: GraphQLError): string {
   return at === undefined ? message : `${message} (line ${at.line}, column ${at.column})`;
 }
 
-/** The SHA-256 of a text in UTF-8, in lower-case hex. */
+/** The SHA-256 of a text's UTF-8 bytes, in lower-case hex. */
 export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
-/** How many problems one message lists. */
+/** Maximum number of problems listed in a message. */
 const MAX_LISTED = 20;
 
-/** The trusted documents cannot be used. */
+/** The trusted documents are invalid. */
 export class DocumentsError extends ExpectedError {
   override readonly name = 'DocumentsError';
   readonly code = 'DOCUMENTS_INVALID';
 
-  /** `problems`: one line each, with the file and the document. */
+  /** `problems`: one line each, naming the file and the document. */
   constructor(problems: readonly string[], options?: ErrorOptions) {
     const listed = problems.slice(0, MAX_LISTED).map((problem) => `  - ${problem}`);
     const others = problems.length - listed.length;
@@ -390,17 +395,17 @@ export class DocumentsError extends ExpectedError {
   }
 }
 
-/** The operations of one document by name; the only one of a document also stands under undefined. */
+/** The operations of a document by name; a document's only operation is also stored under undefined. */
 export type Operations = ReadonlyMap<string | undefined, Operation>;
 
-/** Why a document cannot run. */
+/** Why a document is refused. */
 export interface Refused {
   readonly errors: readonly GraphQLError[];
-  /** Header fields of the refusal, by name in lower case. */
+  /** Headers of the refusal, by name in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Makes the operations of a valid document. */
+/** Creates the operations of a valid document. */
 function operationsOf(document: DocumentNode, options: OperationOptions): Operations {
   const operations = new Map<string | undefined, Operation>();
   for (const definition of document.definitions) {

@@ -7,8 +7,9 @@ import { channels, type Path, Run, type RunOptions, resolveMessage, traced, trac
 import type { Arguments } from './values.ts';
 
 /**
- * Runs an operation as GraphQL's "Execution" says; the result comes at once when no resolver is asynchronous.
- * Errors of the result are GraphQLErrors, with what the program threw as their `originalError`. Never fails.
+ * Executes an operation as in GraphQL's "Execution". Returns the result synchronously if no resolver is
+ * asynchronous. Errors in the result are GraphQLErrors with the thrown value as `originalError`. Never throws
+ * or rejects.
  */
 export function execute(options: RunOptions, plans: Plans): MaybePromise<ExecutionResult> {
   const run = new Run(options, plans);
@@ -53,7 +54,9 @@ function failOperation(run: Run, error: unknown): ExecutionResult {
   return complete(run, null);
 }
 
-/** One microtask after the result is made, as in GraphQL.js: what still runs stops then. */
+/**
+ * Marks the run as finished one microtask after completion, as GraphQL.js does; pending fields stop then.
+ */
 function finish(run: Run, result: ExecutionResult): ExecutionResult {
   run.finish();
   return result;
@@ -62,7 +65,10 @@ function finish(run: Run, result: ExecutionResult): ExecutionResult {
 type Results = Record<string, unknown>;
 type Method = (given: Arguments, context: unknown, info: GraphQLResolveInfo) => unknown;
 
-/** Runs the fields of a selection side by side. Throws, or rejects with, the error that makes all of it null. */
+/**
+ * Executes the fields of a selection in parallel. Throws or rejects with the error that makes the whole
+ * selection null.
+ */
 export function executeFields(
   run: Run,
   { fields, create, bytes }: SelectionPlan,
@@ -92,7 +98,7 @@ export function executeFields(
   return pending === undefined ? results : settled(run, results, pending);
 }
 
-/** Runs the fields of a mutation one after the other. */
+/** Executes the fields of a mutation one after the other. */
 function executeSerially(
   run: Run,
   { fields, create, bytes }: SelectionPlan,
@@ -103,7 +109,7 @@ function executeSerially(
   let results: MaybePromise<Results> = create();
   for (const field of fields) {
     const step = (before: Results): MaybePromise<Results> => {
-      // Of what nobody waits for nothing more is begun.
+      // Stop starting fields once the result is abandoned.
       run.checkUnfinished();
       const value = executeField(run, field, source, undefined);
       if (value instanceof Promise) {
@@ -136,7 +142,7 @@ function executeField(run: Run, field: FieldPlan, source: unknown, prev: Path | 
   try {
     if (field.isProperty && !run.isTraced) {
       const value = propertyOf(source, field.name);
-      // Nearly all fields take this path.
+      // Fast path for nearly all fields.
       if (typeof value === 'string' && output.kind === 'leaf' && output.takesText) return value;
       path = { prev, key: field.key, typename: field.parent.name };
       if (typeof value === 'function') {
@@ -166,7 +172,7 @@ function propertyOf(source: unknown, name: string): unknown {
     : undefined;
 }
 
-/** Reads the property once more, as GraphQL.js does. */
+/** Calls a method of the source. It reads the property a second time, as GraphQL.js does. */
 function callMethod(run: Run, field: FieldPlan, source: unknown, info: GraphQLResolveInfo): unknown {
   const methods = source as Record<string, Method>;
   return (methods[field.name] as Method)(field.readArguments(run.variables), run.context, info);

@@ -19,35 +19,35 @@ import type { ResultLimits } from './results.ts';
 
 export type { Refused } from './documents.ts';
 
-/** What operations are found and run with. */
+/** The options for finding and running operations. */
 interface ExecutorOptions {
   readonly schema: GraphQLSchema;
   readonly limits: DocumentLimits & ResultLimits;
-  /** What remembered documents and their plans may take, in bytes. */
+  /** Maximum memory of cached documents and their plans, in bytes. */
   readonly maxCacheBytes: number;
   readonly introspection: boolean;
-  /** Whether an error may name what the client could have meant. */
+  /** Whether errors may suggest names that the client could have meant. */
   readonly suggestions: boolean;
   /** Whether clients may register documents by their hash; default true. */
   readonly persistedQueries?: boolean;
-  /** Documents that are read at the start and never forgotten; default none. */
+  /** Trusted documents, read at the start and kept forever; default none. */
   readonly documents?: DocumentSource | undefined;
-  /** Whether no others run than those of `documents`; default false. */
+  /** Whether only `documents` may run; default false. */
   readonly onlyDocuments?: boolean;
   readonly meters?: OperationMeters | undefined;
 }
 
-/** Finds the operation that a request means: one look-up by the document's text, then its name. */
+/** Finds the operation of a request by the document's text, id or hash, and its operation name. */
 export type FindOperation = (params: RequestParams) => Operation | Refused;
 
-/** The part of the cache that registered texts have. */
+/** The share of the cache for registered texts. */
 const PERSISTED_SHARE = 1 / 8;
-/** How many results of the largest size are made at once. */
+/** How many results of the maximum size may be produced at the same time. */
 const MAX_LARGE_RESULTS = 2;
 
 const UNDETERMINED: Refused = { errors: [new GraphQLError('The operation to run cannot be determined')] };
 
-/** Creates the look-up. Throws DocumentsError. */
+/** Creates the function that finds operations. Throws DocumentsError. */
 export function createFindOperation(options: ExecutorOptions): FindOperation {
   const { schema, limits, introspection, suggestions, meters, maxCacheBytes } = options;
   const { persistedQueries = true, onlyDocuments = false } = options;
@@ -63,7 +63,7 @@ export function createFindOperation(options: ExecutorOptions): FindOperation {
       : new TrustedDocuments(readDocuments(options.documents), operations);
   if (onlyDocuments && trusted === undefined) {
     throw new DocumentsError([
-      'onlyDocuments is set and there are none; set documents (GRAPHQL_DOCUMENTS) too',
+      'onlyDocuments is set, but there are no documents; also set documents (GRAPHQL_DOCUMENTS)',
     ]);
   }
 

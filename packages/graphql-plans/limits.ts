@@ -1,23 +1,23 @@
 import { type DocumentNode, GraphQLError, Kind, type SelectionSetNode } from 'graphql';
 import type { ErrorCode } from '../../src/core/error-codes.ts';
 
-/** What a document may ask for. It is checked before validation, so that a refusal costs next to nothing. */
+/** Limits on a document. They are checked before validation, so a refusal costs very little. */
 export interface DocumentLimits {
   /** Maximum tokens of the document; default 1,000. */
   readonly maxTokens: number;
-  /** Maximum depth of its selections; default 10. Introspection is bounded by a rule of its own. */
+  /** Maximum depth of its selections; default 10. Introspection has its own limit. */
   readonly maxDepth: number;
-  /** Maximum aliases, those of `__typename` too; default 30. */
+  /** Maximum aliases, including those of `__typename`; default 30. */
   readonly maxAliases: number;
   /** Maximum directives; default 50. */
   readonly maxDirectives: number;
   /** Maximum fields of the root types; default 30. */
   readonly maxRootFields: number;
-  /** Maximum fields, those of a fragment each time it is spread; default 1,000. */
+  /** Maximum fields, counting a fragment's fields each time it is spread; default 1,000. */
   readonly maxFields: number;
 }
 
-/** The limits where an option sets none. */
+/** The default limits. */
 export const DEFAULT_LIMITS: DocumentLimits = {
   maxTokens: 1_000,
   maxDepth: 10,
@@ -36,10 +36,13 @@ const RULES: readonly {
   { measure: 'aliases', limit: 'maxAliases', says: (found) => `has ${found} aliases` },
   { measure: 'directives', limit: 'maxDirectives', says: (found) => `has ${found} directives` },
   { measure: 'rootFields', limit: 'maxRootFields', says: (found) => `has ${found} root fields` },
-  { measure: 'fields', limit: 'maxFields', says: (found) => `unfolds to ${found} fields` },
+  { measure: 'fields', limit: 'maxFields', says: (found) => `expands to ${found} fields` },
 ];
 
-/** The limits that a parsed document passes over, fragments counted each time they are spread; none: empty. */
+/**
+ * The errors for the limits that a parsed document exceeds, counting fragments each time they are spread;
+ * empty if there are none.
+ */
 export function exceededLimits(document: DocumentNode, limits: DocumentLimits): readonly GraphQLError[] {
   const measure = measureOperations(document);
   return RULES.filter((rule) => measure[rule.measure] > limits[rule.limit]).map(
@@ -51,21 +54,22 @@ export function exceededLimits(document: DocumentNode, limits: DocumentLimits): 
   );
 }
 
-/** How much a document asks for. */
+/** The size of a document. */
 export interface Measure {
   readonly depth: number;
   readonly aliases: number;
   readonly directives: number;
   readonly rootFields: number;
-  /** All fields, those of a fragment each time it is spread. */
+  /** All fields, counting a fragment's fields each time it is spread. */
   readonly fields: number;
 }
 
 const NOTHING: Measure = { depth: 0, aliases: 0, directives: 0, rootFields: 0, fields: 0 };
 
 /**
- * Measures the largest operation of a document. Every fragment is measured once and counts wherever it is spread,
- * so the work is linear in the document however much it unfolds. A cycle counts as nothing: validation refuses it.
+ * Measures the largest operation of a document. Each fragment is measured once and counted wherever it is
+ * spread, so the time is linear in the document's length even if it expands enormously. Cycles count as
+ * nothing: validation refuses them.
  */
 export function measureOperations(document: DocumentNode): Measure {
   const fragments = new Map<string, { readonly set: SelectionSetNode; readonly directives: number }>();

@@ -29,33 +29,33 @@ import {
 import { channels, isTraced, traced } from './run.ts';
 import { type Inputs, MAX_VARIABLE_ERRORS, type ReadVariables, variableReader } from './values.ts';
 
-/** What the operations of a door share. */
+/** Options shared by the operations of a door. */
 export interface OperationOptions {
   readonly schema: GraphQLSchema;
   readonly suggestions: boolean;
   readonly limits: ResultLimits;
   readonly turns: CooperativeScheduler;
-  /** Told of what plans take, in bytes, as they are made. */
+  /** Called with the bytes that new plans take, or with a negative number when plans are discarded. */
   readonly onPlanned: (bytes: number) => void;
-  /** Makes the meter of an operation when it runs for the first time. */
+  /** Creates the meter of an operation when it first runs. */
   readonly meter: ((definition: OperationDefinitionNode) => OperationMeter) | undefined;
 }
 
-/** What a run or a subscription is called with. */
+/** The arguments of a run or a subscription. */
 interface Call {
   readonly inputs: Inputs | undefined;
   readonly context: unknown;
-  /** Who waits for the result; nobody leaves a run without one. */
+  /** The client that waits for the result; without one, a run is never abandoned. */
   readonly recipient: ClientSignal | undefined;
 }
 
-/** One operation of a valid document, ready to be run any number of times. */
+/** An operation of a valid document, which can run any number of times. */
 export class Operation {
   readonly definition: OperationDefinitionNode;
   readonly #document: DocumentNode;
   readonly #options: OperationOptions;
   readonly #readVariables: ReadVariables;
-  /** Made by the first run. */
+  /** Created by the first run. */
   #plans: Plans | undefined;
   #meter: OperationMeter | undefined;
   #showsStored: boolean | undefined;
@@ -68,15 +68,15 @@ export class Operation {
     this.#readVariables = variableReader(schema, definition.variableDefinitions ?? [], !suggestions);
   }
 
-  /** Whether the result of a mutation can show what was stored before. */
+  /** Whether the result of a mutation can reveal data stored before it. */
   get showsStored(): boolean {
     this.#showsStored ??= showsStored(this.#options.schema, this.#document, this.definition);
     return this.#showsStored;
   }
 
   /**
-   * Runs a query or a mutation once the context is there; the result comes at once when no resolver is asynchronous.
-   * Else the run ends once the recipient has left, with ABANDONED for a result.
+   * Runs a query or a mutation once `context` is resolved. Returns the result synchronously if no resolver is
+   * asynchronous. An asynchronous run ends with ABANDONED if the recipient leaves first.
    */
   run(
     inputs: Inputs | undefined,
@@ -97,7 +97,7 @@ export class Operation {
     });
   }
 
-  /** Opens the event stream of a subscription, or tells why there is none. */
+  /** Opens the event stream of a subscription, or returns a result with the errors that prevent it. */
   subscribe(
     inputs: Inputs | undefined,
     context: unknown,
@@ -125,7 +125,7 @@ export class Operation {
     const { variableValues } = args;
     const refusal = this.#plansOf().refusal(variableValues);
     if (refusal !== undefined) return { errors: [refusal] };
-    // As they came, variables may take twenty times their text, and only a tracer asks for them again.
+    // Raw variables may take twenty times the memory of their text, and only tracers need them again.
     const [kept, keptArgs] = isTraced()
       ? [call, args]
       : [
@@ -198,7 +198,7 @@ export class Operation {
     });
   }
 
-  /** What all channels say of the operation. */
+  /** The part of a tracing message that all channels share. */
   #message(inputs: Inputs | undefined): Record<string, unknown> {
     const { name, operation } = this.definition;
     return {
@@ -216,9 +216,10 @@ export class Operation {
 }
 
 /**
- * Whether the result of a mutation can show more than its caller has sent: it selects fields of an object, and not only
- * those that the built-in schema marks with `extensions.given` because they repeat what was given. A resolver of the
- * user's own takes the mark away. `document` is valid; @skip and @include count for nothing, since variables decide them.
+ * Whether the result of a mutation can show more than its caller has sent. It can if it selects fields of an
+ * object that the built-in schema does not mark with `extensions.given`, that is, as echoing the input.
+ * Custom resolvers remove the mark. `document` must be valid; @skip and @include are ignored because
+ * variables decide them.
  */
 function showsStored(
   schema: GraphQLSchema,
@@ -233,7 +234,7 @@ function showsStored(
   const seen = new Map<GraphQLObjectType, Set<string>>();
   return root == null || selects(root, selectionSet);
 
-  /** Whether a selection on the root, or on an object that only repeats what was given, goes beyond that. */
+  /** Whether a selection on the root, or on an object that only echoes the input, selects anything else. */
   function selects(type: GraphQLObjectType, { selections }: SelectionSetNode): boolean {
     return selections.some((node) => {
       if (node.kind === Kind.INLINE_FRAGMENT) return selects(type, node.selectionSet);
@@ -252,7 +253,7 @@ function showsStored(
     });
   }
 
-  /** A fragment says the same wherever a type spreads it. */
+  /** Each fragment is checked once per type. */
   function selectsFragment(type: GraphQLObjectType, name: string): boolean {
     const known = seen.get(type) ?? new Set();
     if (known.has(name)) return false;
@@ -262,15 +263,18 @@ function showsStored(
   }
 }
 
-/** How an operation went: an abandoned one ended because its client had left. */
+/** The outcome of an operation; abandoned means that it ended because its client had left. */
 export type OperationOutcome = 'success' | 'error' | 'abandoned';
 
-/** Records how one operation of a document went; `began` is from performance.now(). */
+/** Records the outcome of an operation; `began` is a time of performance.now(). */
 type OperationMeter = (began: number, outcome: OperationOutcome) => void;
 
-/** What the GraphQL door counts and times. */
+/** The meters of the GraphQL door. */
 export interface OperationMeters {
-  /** The meter of one operation, bound to its name once. Names are the clients' choice; the registry caps them. */
+  /**
+   * Creates the meter of an operation, bound to its name. Clients choose the names; the registry limits their
+   * number.
+   */
   operation(definition: OperationDefinitionNode): OperationMeter;
   lookup(result: 'hit' | 'miss' | 'refused'): void;
 }

@@ -31,12 +31,15 @@ import {
 import { incrementalDirectives, incrementalRefusal } from './results.ts';
 import { planArguments, type ReadArguments } from './values.ts';
 
-/** What the plans of one operation may take, in bytes: one for each combination of its conditions. More, and all begin anew. */
+/**
+ * Maximum memory of an operation's plans, in bytes: there is one per combination of its conditions. Beyond
+ * it, all plans are discarded.
+ */
 const MAX_BYTES = 1024 * 1024;
-/** What a selection takes, and each field in it, in bytes. */
+/** Memory of a selection, and of each of its fields, in bytes. */
 const PLAN_BYTES = 1_024;
 const FIELD_BYTES = 800;
-/** GraphQL.js does not export its directive. */
+/** GraphQL.js does not export this directive. */
 const NO_PROPAGATION = 'experimental_disableErrorPropagation';
 
 interface PlansOptions {
@@ -44,14 +47,14 @@ interface PlansOptions {
   readonly document: DocumentNode;
   readonly definition: OperationDefinitionNode;
   readonly hideSuggestions: boolean;
-  /** Told of what plans take, in bytes, as they are made. */
+  /** Called with the bytes that new plans take, or with a negative number when plans are discarded. */
   readonly onPlanned: (bytes: number) => void;
 }
 
-/** The plans of one operation: the variables of @skip and @include decide which fields there are. */
+/** The plans of an operation: the variables of @skip and @include decide which fields are selected. */
 export class Plans {
   readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
-  /** Whether an error makes the enclosing values null that may not hold null. */
+  /** Whether an error in a non-null position makes the enclosing values null. */
   readonly propagatesErrors: boolean;
   readonly #options: PlansOptions;
   readonly #conditions: readonly string[];
@@ -69,12 +72,12 @@ export class Plans {
     this.#incremental = incrementalDirectives(definition, this.fragments);
   }
 
-  /** Why the operation does not run with these variables. */
+  /** Why the operation must not run with these variables; undefined if it may. */
   refusal(variables: VariableValues): GraphQLError | undefined {
     return this.#incremental.length === 0 ? undefined : incrementalRefusal(this.#incremental, variables);
   }
 
-  /** What is asked of the root type. Throws GraphQLError when a condition has a wrong value. */
+  /** The plan of the root selection. Throws GraphQLError if a condition has an invalid value. */
   find(variables: VariableValues): SelectionPlan {
     const key = this.#conditions.length === 0 ? '' : this.#keyOf(variables);
     const known = this.#plans.get(key);
@@ -107,7 +110,7 @@ export class Plans {
         nodes: definition,
       });
     }
-    // A cached plan keeps no other variable of the request that it was made for.
+    // Keep only the condition variables in the cached plan, not the rest of this request's variables.
     const conditions = { sources: pick(sources, this.#conditions), coerced: pick(coerced, this.#conditions) };
     const { fragments } = this;
     const onField = () => this.#count(FIELD_BYTES);
@@ -122,7 +125,7 @@ function byName(fragments: readonly FragmentDefinitionNode[]): Record<string, Fr
   return named;
 }
 
-/** The variables of @skip and @include. */
+/** The variables used by @skip and @include. */
 function conditionsOf(definitions: readonly (OperationDefinitionNode | FragmentDefinitionNode)[]) {
   const names = new Set<string>();
   for (const definition of definitions) {
@@ -148,27 +151,27 @@ function pick<T>(from: Readonly<Record<string, T>>, names: readonly string[]): R
 interface PlannerOptions {
   readonly schema: GraphQLSchema;
   readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
-  /** The variables that decide about @skip and @include. */
+  /** The variables used by @skip and @include. */
   readonly conditions: VariableValues;
   readonly hideSuggestions: boolean;
-  /** Told of each field that is planned. */
+  /** Called for each planned field. */
   readonly onField: () => void;
 }
 
 /**
- * Plans selections as GraphQL's "Field Collection" says, each when a value for it appears: the cost depends on the data
- * and not on what the document could expand to.
+ * Plans selections as in GraphQL's "Field Collection", each when the first value for it appears: the cost
+ * depends on the data and not on how far the document could expand.
  */
 class Planner {
   readonly #options: PlannerOptions;
-  /** Fields by their node, so that a fragment that is spread often is planned once. */
+  /** Plans by field node, so that a fragment spread several times is planned once. */
   readonly #fields = new Map<GraphQLObjectType, Map<FieldNode, FieldPlan>>();
 
   constructor(options: PlannerOptions) {
     this.#options = options;
   }
 
-  /** Throws GraphQLError when a directive has a wrong value. */
+  /** Throws GraphQLError if a directive has an invalid value. */
   select(type: GraphQLObjectType, sets: readonly SelectionSetNode[]): SelectionPlan {
     const nodes = new Map<string, [FieldNode, ...FieldNode[]]>();
     const visited = new Set<string>();
@@ -176,13 +179,13 @@ class Planner {
     const times = Map.groupBy(nodes.values(), ([node]) => node.name.value);
     const fields = [...nodes].flatMap(([key, found]) => {
       const { value: name } = found[0].name;
-      // As in GraphQL.js, what the type does not have is not there; validation has refused it.
+      // Skip fields that the type lacks, as GraphQL.js does; validation has already refused them.
       if (this.#options.schema.getField(type, name) === undefined) return [];
       return this.#field(type, key, found, (times.get(name)?.length ?? 0) > 1);
     });
-    // Everywhere else an object with a prototype is the faster one.
+    // An object with a prototype is faster, but cannot hold the key `__proto__`.
     const create = nodes.has('__proto__') ? () => Object.create(null) : () => ({});
-    // Braces; and of each field the quotes, the colon, the comma and a value of one character.
+    // Braces, and per field the quotes, the colon, the comma and a value of one character.
     const bytes = fields.reduce((sum, { key }) => sum + key.length + 5, 1);
     return { fields, create, bytes };
   }
@@ -223,7 +226,7 @@ class Planner {
     return include?.if !== false;
   }
 
-  /** Whether a fragment on a type of this name is about objects of `type`. */
+  /** Whether a fragment with this type condition applies to objects of `type`. */
   #applies(condition: string | undefined, type: GraphQLObjectType): boolean {
     if (condition === undefined || condition === type.name) return true;
     const { schema } = this.#options;
@@ -291,52 +294,54 @@ class Planner {
   }
 }
 
-/** A field of a selection, with all that is the same in each run. */
+/** A field of a selection, with everything that is the same in each run. */
 export interface FieldPlan {
-  /** Its name in the result. */
+  /** Its key in the result. */
   readonly key: string;
   readonly name: string;
   readonly parent: GraphQLObjectType;
   readonly definition: GraphQLField<unknown, unknown>;
-  /** Where the document asks for it: more than once, when selections are merged. */
+  /** The nodes of the field in the document; several if selections are merged. */
   readonly nodes: readonly FieldNode[];
-  /** Whether it has neither a resolver nor arguments: nearly always a property of its parent's value. */
+  /**
+   * Whether it has neither a resolver nor arguments, so it is nearly always a property of the parent value.
+   */
   readonly isProperty: boolean;
   readonly resolve: GraphQLFieldResolver<unknown, unknown>;
-  /** Whether a type is asked about values, which takes the field's info. */
+  /** Whether the output type calls `resolveType` or `isTypeOf`, which receive the field's info. */
   readonly needsInfo: boolean;
   /**
-   * Whether the root type's resolver runs once in an operation for all fields with the same arguments: the definition has
-   * `extensions.once`, and the selection asks for it more than once.
+   * Whether the resolver of this root field runs once per operation for all fields with equal arguments: the
+   * definition has `extensions.once`, and the selection contains the field more than once.
    */
   readonly once: boolean;
-  /** Whether no item of its list is a promise, so that none is looked for: the definition has `extensions.plain`. */
+  /** Whether no list item is a promise, so that no check is needed: the definition has `extensions.plain`. */
   readonly isPlain: boolean;
   readonly readArguments: ReadArguments;
   readonly output: OutputPlan;
-  /** What is asked of its value, which is an object of this type. */
+  /** The selection on its value for an object type. */
   readonly select: (type: GraphQLObjectType) => SelectionPlan;
 }
 
-/** What is asked of an object of one type. */
+/** The selection on objects of one type. */
 export interface SelectionPlan {
   readonly fields: readonly FieldPlan[];
-  /** Makes an empty part of the result. */
+  /** Creates an empty result object. */
   readonly create: () => Record<string, unknown>;
-  /** What an object of it takes in JSON, without the text of its values, in bytes. */
+  /** The JSON size of an object without the text of its values, in bytes. */
   readonly bytes: number;
 }
 
-/** How a value of a type becomes part of the result. */
+/** How a value of a type is completed. */
 export type OutputPlan = {
   readonly nonNull: boolean;
-  /** Whether a type is asked about values: `resolveType` or `isTypeOf`. */
+  /** Whether the type calls `resolveType` or `isTypeOf` for values. */
   readonly asksType: boolean;
 } & (
   | {
       readonly kind: 'leaf';
       readonly type: GraphQLLeafType;
-      /** Whether a string stands for itself, so that nothing has to be called. */
+      /** Whether strings are valid as they are, without coercion. */
       readonly takesText: boolean;
     }
   | { readonly kind: 'list'; readonly item: OutputPlan }
@@ -344,7 +349,7 @@ export type OutputPlan = {
   | { readonly kind: 'abstract'; readonly type: GraphQLAbstractType }
 );
 
-/** Plans the output of a declared type, its wrappers included. */
+/** Plans the output of a declared type, including its list and non-null wrappers. */
 function planOutput(declared: GraphQLOutputType): OutputPlan {
   const nonNull = isNonNullType(declared);
   const type = nonNull ? declared.ofType : declared;

@@ -1,35 +1,35 @@
 import { HttpProblem, parseJsonBody, parseJsonText, type RequestContext } from '@portico/transport';
 
-/** What a GraphQL request asks for (GraphQL over HTTP, "Request Parameters"). */
+/** The parameters of a GraphQL request (GraphQL over HTTP, "Request Parameters"). */
 export interface RequestParams {
-  /** The document's text; undefined in a request that only names its document. */
+  /** The document's text; undefined if the request identifies its document by id or hash. */
   readonly query: string | undefined;
   readonly operationName: string | undefined;
   readonly variables: Readonly<Record<string, unknown>> | undefined;
-  /** The id of a trusted document; never beside a text. */
+  /** The id of a trusted document; never set together with `query`. */
   readonly documentId?: string;
-  /** The document's SHA-256 in hex, beside its text or without it (Apollo's `extensions.persistedQuery`). */
+  /** The document's SHA-256 in hex, with or without its text (Apollo's `extensions.persistedQuery`). */
   readonly hash?: string;
 }
 
-/** Several operations in one request, as they were sent. */
+/** Several operations in one request, not parsed yet. */
 export type Batch = unknown[];
 
-/** The parameters of a request of either method, or a batch. Throws an HttpProblem with status 400. */
+/** The parameters of a GET or POST request, or a batch. Throws HttpProblem with status 400. */
 export function paramsOf({ method, query, body }: RequestContext): RequestParams | Batch {
   if (method !== 'POST') return paramsFromUrl(query);
   const parsed = body.length === 0 ? undefined : parseJsonBody(body);
   return Array.isArray(parsed) ? parsed : paramsFromBody(parsed);
 }
 
-/** Reads the parameters from a parsed JSON body. Throws an HttpProblem with status 400. */
+/** Reads the parameters from a parsed JSON body. Throws HttpProblem with status 400. */
 export function paramsFromBody(body: unknown): RequestParams {
   if (body === undefined) throw malformed('The body is missing');
   if (!isMap(body)) throw malformed('The body must be a JSON object');
   return checked(body);
 }
 
-/** Reads the parameters from a parsed query string. Throws an HttpProblem with status 400. */
+/** Reads the parameters from a parsed query string. Throws HttpProblem with status 400. */
 export function paramsFromUrl(query: Readonly<Record<string, unknown>>): RequestParams {
   return checked({ ...query, variables: parsed(query.variables), extensions: parsed(query.extensions) });
 }
@@ -47,13 +47,13 @@ function checked(given: Readonly<Record<string, unknown>>): RequestParams {
     operationName: operationName ?? undefined,
     variables: variables ?? undefined,
   };
-  // Where there is a text it is what runs, whatever id stands beside it.
+  // If there is a text, it runs and any id is ignored.
   if (params.query === undefined) return { ...params, ...nameOf(given) };
   const hash = extensions == null ? undefined : hashOf(extensions);
   return hash === undefined ? params : { ...params, hash };
 }
 
-/** What a request without a text names its document by. */
+/** The id or hash by which a request without a text identifies its document. */
 function nameOf({ documentId, doc_id: relayId, extensions }: Readonly<Record<string, unknown>>) {
   const id = documentId ?? relayId;
   if (id != null) {

@@ -15,23 +15,26 @@ import type { ErrorCode } from '../../src/core/error-codes.ts';
 import { StoreUnavailableError } from '../../src/core/errors.ts';
 import type { CooperativeScheduler } from '../../src/core/scheduler.ts';
 
-/** Who waits for a result, and may leave before it is there. */
+/** The client that waits for a result and may leave before it is ready. */
 export interface ClientSignal {
-  /** Calls a listener once the recipient is gone; returns what takes that back. */
+  /** Calls a listener once the client has left; returns a function that removes it. */
   onAbort(listener: () => void): () => void;
 }
 
-/** The result of a run that nobody waits for any more. */
+/** The result of a run whose client has left. */
 export const ABANDONED: ExecutionResult = {
   errors: [
-    new GraphQLError('The client has left before the result', {
+    new GraphQLError('The client disconnected before the result was ready', {
       extensions: { code: 'CLIENT_GONE' satisfies ErrorCode },
     }),
   ],
   data: null,
 };
 
-/** The result of a run, or ABANDONED once its recipient has left; calls `abandon` then. `result` must not reject. */
+/**
+ * Resolves to the result, or to ABANDONED after calling `abandon` if the recipient leaves first. `result`
+ * must not reject.
+ */
 export function unlessAbandoned(
   recipient: ClientSignal | undefined,
   result: Promise<ExecutionResult>,
@@ -39,18 +42,21 @@ export function unlessAbandoned(
 ): Promise<ExecutionResult> {
   if (recipient === undefined) return result;
   return new Promise((resolve) => {
-    const stay = recipient.onAbort(() => {
+    const cancel = recipient.onAbort(() => {
       abandon();
       resolve(ABANDONED);
     });
     void result.then((made) => {
-      stay();
+      cancel();
       resolve(made);
     });
   });
 }
 
-/** One recipient of several results: they share one listener at it, which long streams and batches need. */
+/**
+ * The recipient of several results, with a single listener: long streams and batches would otherwise add
+ * many.
+ */
 export class SharedClientSignal implements ClientSignal {
   readonly #recipient: ClientSignal;
   readonly #departure = new ClientAbort();
@@ -61,23 +67,23 @@ export class SharedClientSignal implements ClientSignal {
   }
 
   onAbort(listener: () => void): () => void {
-    const stay = this.#departure.onAbort(listener);
+    const cancel = this.#departure.onAbort(listener);
     if (!this.#isRegistered) {
       this.#isRegistered = true;
       this.#recipient.onAbort(() => this.#departure.leave());
     }
-    return stay;
+    return cancel;
   }
 }
 
-/** A recipient that somebody else tells when it has left. */
+/** A client signal that is triggered by `leave`. */
 export class ClientAbort implements ClientSignal {
   readonly #listeners = new Set<() => void>();
   #hasLeft = false;
 
   onAbort(listener: () => void): () => void {
     if (this.#hasLeft) listener();
-    // Each its own, should the same be given twice.
+    // Wrapped, so that a listener that is given twice is called twice.
     const called = () => listener();
     this.#listeners.add(called);
     return () => this.#listeners.delete(called);
@@ -91,39 +97,41 @@ export class ClientAbort implements ClientSignal {
   }
 }
 
-/** What the result of one operation may hold. */
+/** Limits on the result of an operation. */
 export interface ResultLimits {
-  /** Maximum values: objects, items of lists and leaves; default 1,000,000. */
+  /** Maximum values: objects, list items and leaves; default 1,000,000. */
   readonly maxResultValues: number;
   /** Maximum bytes of its JSON; default 16 MiB. */
   readonly maxResultBytes: number;
 }
 
-/** The limits where an option sets none. */
+/** The default limits. */
 export const DEFAULT_RESULT_LIMITS: ResultLimits = {
   maxResultValues: 1_000_000,
   maxResultBytes: 16 * 1024 * 1024,
 };
 
-/** Bytes of the result between two looks at the clock. */
+/** Bytes of the result between two checks of the clock. */
 const STEP = 32 * 1024;
 
-/** What one run has made of its result so far, and may still make. */
+/** The size of a run's result so far, and its limits and time slices. */
 export class ResultBudget {
   values = 0;
-  /** Bytes of JSON, at least: what escapes and other characters add is known once the text is made. */
+  /**
+   * Bytes of JSON, as a lower bound: escapes and multi-byte characters count only once the text is written.
+   */
   bytes = 0;
-  /** When `bytes` has reached this, a list asks `isSpent`. */
+  /** A list calls `isSpent` once `bytes` reaches this. */
   checkAt = STEP;
-  /** Why the run ends without data; undefined while the result is within its limits. */
+  /** The error with which the run ends without data; undefined while the result is within its limits. */
   exceeded: GraphQLError | undefined;
-  /** Whether the run has finished; what still runs is ignored then. */
+  /** Whether the run has finished; resolvers that are still running are ignored then. */
   isClosed = false;
   readonly #limits: ResultLimits;
   readonly #turns: CooperativeScheduler;
-  /** Bytes of text that lists of the result hold. */
+  /** Bytes of text held by lists of the result. */
   #held = 0;
-  /** The first look at the clock, and when the slice ends; 0 before it. */
+  /** The time of the first check, and the end of the current slice; 0 before the first check. */
   #began = 0;
   #until = 0;
   #turn: Promise<void> | undefined;
@@ -133,17 +141,17 @@ export class ResultBudget {
     this.#turns = turns;
   }
 
-  /** Maximum values of the result. */
+  /** The maximum number of values. */
   get maxValues(): number {
     return this.#limits.maxResultValues;
   }
 
-  /** Whether text was made of a part of the result. */
+  /** Whether a part of the result is already JSON text. */
   get holdsText(): boolean {
     return this.#held > 0;
   }
 
-  /** Whether the result is within its limits; else `exceeded` says which one it is past. */
+  /** Whether the result is within its limits; otherwise `exceeded` says which limit it exceeds. */
   isWithin(): boolean {
     const { maxResultValues, maxResultBytes } = this.#limits;
     if (this.values > maxResultValues) this.#exceed('maxResultValues', `${maxResultValues} values`);
@@ -153,20 +161,20 @@ export class ResultBudget {
     return this.exceeded === undefined;
   }
 
-  /** Whether the slice is over, so that the rest has to wait for `turn`. Throws `exceeded`. */
+  /** Whether the time slice is over, so that the rest has to wait for `turn`. Throws `exceeded`. */
   isSpent(): boolean {
     if (!this.isWithin()) throw this.exceeded;
     const now = performance.now();
     if (this.#began === 0) {
       this.#began = now;
-      // What begins while there is too much text waits for its turn at the next look.
+      // If too much text is held already, a new run waits for its turn at the next check.
       this.#until = this.#turns.isFull ? now : now + this.#turns.slice;
     } else if (now >= this.#until) return true;
     this.checkAt = this.bytes + STEP;
     return false;
   }
 
-  /** Resolves when the run may go on, after others had their turn. Rejects once the run has finished. */
+  /** Resolves when the run may continue, after others had a turn. Rejects if the run has finished. */
   turn(): Promise<void> {
     this.#turn ??= this.#turns.next(this.#began).then(() => {
       this.#turn = undefined;
@@ -177,7 +185,7 @@ export class ResultBudget {
     return this.#turn;
   }
 
-  /** Counts text that is kept until the run closes. Throws `exceeded`. */
+  /** Counts text that is held until the run closes. Throws `exceeded`. */
   hold(bytes: number): void {
     if (this.isClosed) return;
     this.#held += bytes;
@@ -185,7 +193,7 @@ export class ResultBudget {
     if (!this.isWithin()) throw this.exceeded;
   }
 
-  /** Ends the run: nothing more is made, and its text is the reply's business. */
+  /** Ends the run and releases its text, which the reply accounts for from now on. */
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -199,10 +207,16 @@ export class ResultBudget {
   }
 }
 
-/** Stands for a list while the text around it is made. No client knows it, so no data can hold it. */
-const MARK = `list ${randomUUID()}`;
+/**
+ * Placeholder of a list while the surrounding text is written. It is random, so no client can put it into
+ * data.
+ */
+const PLACEHOLDER = `list ${randomUUID()}`;
 
-/** A long list of a result, kept as JSON: its items are made in turns and need far less memory as text. */
+/**
+ * A long list of a result, held as JSON: its items are produced in time slices and need far less memory as
+ * text.
+ */
 export class JsonList {
   readonly #budget: ResultBudget;
   readonly #pieces: Buffer[] = [];
@@ -212,20 +226,23 @@ export class JsonList {
     this.#budget = budget;
   }
 
-  /** Adds items that hold no long lists. Throws when the result is past its limits. */
+  /** Adds items that contain no long lists. Throws if the result exceeds its limits. */
   add(items: readonly unknown[]): void {
     if (items.length > 0) this.#append([Buffer.from(JSON.stringify(items))]);
   }
 
-  /** The same where some may hold long lists, which takes ten times as long. */
+  /** Like `add`, for items that may contain long lists; takes ten times as long. */
   addWithLists(items: readonly unknown[]): void {
     if (items.length === 0) return;
     const { text, lists } = textOf(items);
-    // The lists within have counted theirs.
+    // The inner lists have counted their own bytes.
     this.#append(piecesOf(text, lists), sum(lists));
   }
 
-  /** Takes the JSON of an array into its own: the bracket before it becomes a comma, the one behind it goes. */
+  /**
+   * Appends the JSON of an array: its opening bracket becomes a comma unless it is the first, and its closing
+   * bracket is dropped.
+   */
   #append(pieces: readonly Buffer[], counted = 0): void {
     const before = this.#bytes;
     for (const [index, piece] of pieces.entries()) {
@@ -249,7 +266,7 @@ export class JsonList {
 const OPEN = Buffer.from('[');
 const CLOSE = Buffer.from(']');
 
-/** The JSON of a value that may hold long lists. */
+/** The JSON of a value that may contain long lists. */
 export function jsonWithLists(value: unknown): Buffer {
   const { text, lists } = textOf(value);
   return Buffer.concat(piecesOf(text, lists));
@@ -264,35 +281,35 @@ function textOf(value: unknown): { readonly text: string; readonly lists: readon
   const text = JSON.stringify(value, (_key, part: unknown) => {
     if (!(part instanceof JsonList)) return part;
     lists.push(part);
-    return MARK;
+    return PLACEHOLDER;
   });
   return { text, lists };
 }
 
-/** The first and the last piece are not shared with a list. */
+/** The first and the last piece are never shared with a list. */
 function piecesOf(text: string, lists: readonly JsonList[]): readonly Buffer[] {
   if (lists.length === 0) return [Buffer.from(text)];
   return text
-    .split(`"${MARK}"`)
+    .split(`"${PLACEHOLDER}"`)
     .flatMap((part, index) => [Buffer.from(part), ...(lists[index]?.pieces ?? [])]);
 }
 
-/** Marks a result that holds long lists, for whoever makes its text. */
+/** Marks a result that contains long lists, for the function that writes its text. */
 const LISTS = Symbol('lists');
 
-/** The same result, marked. */
+/** Returns the result with that mark. */
 export function withLists(result: ExecutionResult): ExecutionResult {
   return { ...result, [LISTS]: true } as ExecutionResult;
 }
 
-/** The JSON of a result; of one with long lists in UTF-8. */
+/** The JSON of a result, as UTF-8 bytes if it contains long lists. */
 export function resultText(result: ExecutionResult): string | Buffer {
   return LISTS in result ? jsonWithLists(result) : JSON.stringify(result);
 }
 
 const NAMES: readonly string[] = [GraphQLDeferDirective.name, GraphQLStreamDirective.name];
 
-/** Finds @defer and @stream in what an operation selects. */
+/** Finds @defer and @stream in an operation's selections. */
 export function incrementalDirectives(
   definition: OperationDefinitionNode,
   fragments: Readonly<Record<string, FragmentDefinitionNode>>,
@@ -319,7 +336,10 @@ export function incrementalDirectives(
   return found;
 }
 
-/** Why an operation cannot run: the first of its directives that is not turned off. A result has one part. */
+/**
+ * The refusal of an operation with incremental delivery, for the first of `directives` that is not disabled;
+ * undefined if there is none. Results are always delivered whole.
+ */
 export function incrementalRefusal(
   directives: readonly DirectiveNode[],
   variables: VariableValues,
@@ -327,7 +347,7 @@ export function incrementalRefusal(
   const directive = directives.find((node) => !isOff(node, variables));
   if (directive === undefined) return undefined;
   return new GraphQLError(
-    `@${directive.name.value} asks for incremental delivery, which is experimental and in no edition of the GraphQL specification; leave it out or set its argument "if" to false`,
+    `@${directive.name.value} asks for incremental delivery, which is experimental and not part of the GraphQL specification; leave it out or set its argument "if" to false`,
     { nodes: directive, extensions: { code: 'INCREMENTAL_DELIVERY' satisfies ErrorCode } },
   );
 }
@@ -339,9 +359,9 @@ function isOff({ arguments: given }: DirectiveNode, { coerced }: VariableValues)
 }
 
 /**
- * Replaces what the program threw by "Internal server error", or by "Service Unavailable" with the code of the 503 that
- * REST would answer; what GraphQL itself or a resolver says on purpose (a GraphQLError, of any copy of GraphQL.js) stays.
- * `onMasked` gets the error that is hidden.
+ * Replaces errors that the program threw by "Internal server error", or by "Service Unavailable" with the
+ * code of REST's 503 if the store is unavailable. Errors from GraphQL itself and GraphQLErrors thrown by
+ * resolvers, of any copy of GraphQL.js, are kept. `onMasked` receives each hidden error.
  */
 export function maskErrors(result: ExecutionResult, onMasked: (error: Error) => void): ExecutionResult {
   if (result.errors === undefined) return result;
@@ -360,14 +380,17 @@ function mask(error: GraphQLError, onMasked: (error: Error) => void): GraphQLErr
   });
 }
 
-/** What clients are told in the place of an error of the program. */
+/** The message and code that clients get instead of an error of the program. */
 export function maskOf(error: unknown): readonly [message: string, code: ErrorCode] {
   return error instanceof StoreUnavailableError
     ? ['Service Unavailable', error.code]
     : ['Internal server error', 'INTERNAL_SERVER_ERROR'];
 }
 
-/** Whether a value is of a class of GraphQL.js, whichever copy it is from: `Schema` stands for GraphQLSchema. */
+/**
+ * Whether a value is an instance of a GraphQL.js class, from any copy of it: `Schema` stands for
+ * GraphQLSchema.
+ */
 export function isKind<T>(value: unknown, name: string): value is T {
   return Object.prototype.toString.call(value) === `[object GraphQL${name}]`;
 }

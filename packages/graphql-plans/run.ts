@@ -13,13 +13,13 @@ import type { FieldPlan } from './plans.ts';
 import type { ClientSignal, ResultBudget } from './results.ts';
 import type { Arguments } from './values.ts';
 
-/** Where a value stands in the result, from the inside out. */
+/** The path of a value in the result, from the innermost key outward. */
 export type Path = GraphQLResolveInfo['path'];
 
-/** What an error counts as in the result, in bytes: its stack and path need more than its text. */
+/** The size that an error counts as, in bytes: its stack and path take more than its text. */
 const ERROR_BYTES = 1_024;
 
-/** What is the same for all fields of a run. */
+/** Options shared by all fields of a run. */
 export interface RunOptions {
   readonly schema: GraphQLSchema;
   readonly definition: OperationDefinitionNode;
@@ -27,20 +27,23 @@ export interface RunOptions {
   readonly context: unknown;
   readonly rootValue: unknown;
   readonly budget: ResultBudget;
-  /** Whether somebody may listen to the channels of tracing.ts. */
+  /** Whether the tracing channels may have subscribers. */
   readonly isTraced: boolean;
-  /** Who waits for the result; nobody leaves a run without one. */
+  /** The client that waits for the result; without one, a run is never abandoned. */
   readonly recipient?: ClientSignal | undefined;
 }
 
-/** What is the same for all runs of an operation. */
+/** Properties shared by all runs of an operation. */
 interface RunPlans {
   readonly fragments: Readonly<Record<string, FragmentDefinitionNode>>;
-  /** Whether an error makes the enclosing values null that may not hold null; else each stays where it is. */
+  /**
+   * Whether an error in a non-null position makes the enclosing values null; otherwise only the position
+   * itself becomes null.
+   */
   readonly propagatesErrors: boolean;
 }
 
-/** One run of an operation: what resolvers get, and the errors so far. */
+/** A run of an operation: the resolvers' arguments, and the errors so far. */
 export class Run {
   readonly schema: GraphQLSchema;
   readonly variables: VariableValues;
@@ -51,12 +54,12 @@ export class Run {
   readonly #options: RunOptions;
   readonly #plans: RunPlans;
   readonly #errors: GraphQLError[] = [];
-  /** Where the result is null because of an error; undefined in it stands for all of the result. */
+  /** Paths that are null because of an error; undefined stands for the whole result. */
   #nulled: Set<Path | undefined> | undefined;
-  /** What root fields with `once` gave, by name and arguments. */
+  /** Results of root fields with `once`, by name and arguments. */
   #resolved: Map<string, unknown> | undefined;
-  /** Lists that were looked through for promises. */
-  #looked: WeakSet<object> | undefined;
+  /** Lists that were already searched for promises. */
+  #searched: WeakSet<object> | undefined;
   #abort: AbortController | undefined;
   #isComplete = false;
   #finished = false;
@@ -72,12 +75,12 @@ export class Run {
     this.#plans = plans;
   }
 
-  /** Whether the result is out; what still runs is ignored then. */
+  /** Whether the result is delivered; resolvers that are still running are ignored then. */
   get finished(): boolean {
     return this.#finished;
   }
 
-  /** Throws once the result is out: what still runs then is of no use, and its errors are nobody's. */
+  /** Throws if the result is delivered: later values and errors are ignored. */
   checkUnfinished(): void {
     if (this.#finished) throw new Error('The run has finished');
   }
@@ -86,7 +89,10 @@ export class Run {
     return this.#errors;
   }
 
-  /** Records why the result is null at `path`, or all of it, unless an enclosing value is null already. */
+  /**
+   * Records the error that makes the value at `path`, or the whole result, null, unless an enclosing value is
+   * null already.
+   */
   add(error: GraphQLError, path?: Path): void {
     if (this.#finished) return;
     this.#nulled ??= new Set();
@@ -97,7 +103,7 @@ export class Run {
     this.#errors.push(error);
   }
 
-  /** What the resolver of a root field gives, the first time that it is asked with these arguments. */
+  /** The result of a root field's resolver, called once for equal arguments. */
   once(field: FieldPlan, given: Arguments, info: GraphQLResolveInfo): unknown {
     this.#resolved ??= new Map();
     const key = `${field.name} ${JSON.stringify(given)}`;
@@ -107,22 +113,22 @@ export class Run {
     return this.#resolved.get(key);
   }
 
-  /** Whether a list is looked through for the first time: one that many fields share may be long. */
+  /** Whether a list has not been searched yet: fields may share a long list. */
   isFirstLook(list: object): boolean {
-    this.#looked ??= new WeakSet();
-    const isFirst = !this.#looked.has(list);
-    this.#looked.add(list);
+    this.#searched ??= new WeakSet();
+    const isFirst = !this.#searched.has(list);
+    this.#searched.add(list);
     return isFirst;
   }
 
-  /** The result is made: aborts the signal of resolvers that still run. */
+  /** Marks the result as complete and aborts the signal of resolvers that are still running. */
   complete(): void {
     this.#isComplete = true;
     this.budget.close();
     this.#abort?.abort();
   }
 
-  /** The result is out. */
+  /** Marks the result as delivered. */
   finish(): void {
     this.#finished = true;
   }
@@ -154,11 +160,14 @@ export class Run {
 
 const getAsyncHelpers = () => asyncHelpers;
 
-/** What subscribers of a channel get. */
+/** The message of a tracing channel. */
 type Message = Record<string, unknown>;
 type Channel = TracingChannel<Message>;
 
-/** The channels on which GraphQL.js says what it executes. Parsing and validation are its own, and so are theirs. */
+/**
+ * GraphQL.js's tracing channels for execution. GraphQL.js itself parses and validates, and publishes those
+ * channels.
+ */
 export const channels = {
   execute: tracingChannel<Message>('graphql:execute'),
   subscribe: tracingChannel<Message>('graphql:subscribe'),
@@ -167,7 +176,7 @@ export const channels = {
   resolve: tracingChannel<Message>('graphql:resolve'),
 } as const;
 
-/** Whether anybody listens while an operation runs: asked once for each run. */
+/** Whether the tracing channels have subscribers; checked once per run. */
 export function isTraced(): boolean {
   return (
     channels.execute.hasSubscribers ||
@@ -177,7 +186,7 @@ export function isTraced(): boolean {
   );
 }
 
-/** Publishes when a call begins and ends, and how; with a promise, also when that settles. */
+/** Publishes the start, end and outcome of a call, and for a promise also its settlement. */
 export function traced<T>(channel: Channel, message: Message, call: () => T): T {
   if (!channel.hasSubscribers) return call();
   return channel.start.runStores(message, (): T => {
@@ -214,7 +223,7 @@ export function traced<T>(channel: Channel, message: Message, call: () => T): T 
   });
 }
 
-/** Says that a field is resolved. */
+/** The tracing message for resolving a field. */
 export function resolveMessage(
   { fieldName, path, parentType, returnType }: GraphQLResolveInfo,
   args: unknown,
@@ -237,12 +246,12 @@ export function resolveMessage(
 
 type Helpers = ReturnType<GraphQLResolveInfo['getAsyncHelpers']>;
 
-/** Handles the errors of promises that are in no result: else one of them would end the process. */
+/** Handles the rejections of promises that are in no result; unhandled, they would end the process. */
 export function track(values: Iterable<unknown>): void {
   for (const value of values) if (isThenable(value)) value.then(ignore, ignore);
 }
 
-/** What resolvers use for promises that they leave behind. No hook waits for these. */
+/** Helpers for promises that resolvers abandon. No hook waits for these promises. */
 const asyncHelpers: Helpers = Object.freeze<Helpers>({
   promiseAll(values) {
     const all = Promise.all(values);
@@ -252,7 +261,10 @@ const asyncHelpers: Helpers = Object.freeze<Helpers>({
   track,
 });
 
-/** `promise.then(use)`, with the same number of microtasks for a promise whose `then` returns something else. */
+/**
+ * `promise.then(use)`, with the same number of microtasks for thenables whose `then` does not return a
+ * promise.
+ */
 export function after<T, R>(promise: PromiseLike<T>, use: (value: T) => R | PromiseLike<R>): Promise<R> {
   if (promise instanceof Promise) return promise.then(use);
   return new Promise((resolve, reject) => {

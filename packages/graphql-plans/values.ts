@@ -26,12 +26,15 @@ export type Arguments = Readonly<Record<string, unknown>>;
 
 const BUILT_IN: ReadonlySet<unknown> = new Set(specifiedScalarTypes);
 
-/** Gives the arguments of a field for the variables of a run. Throws GraphQLError for those that are wrong. */
+/**
+ * Reads the arguments of a field, given the variables of a run. Throws GraphQLError if an argument is
+ * invalid.
+ */
 export type ReadArguments = (variables: VariableValues) => Arguments;
 
 /**
- * Plans how the arguments of a field are read. GraphQL.js coerces them, except where the result is constant or consists
- * of the variables as they are.
+ * Plans how the arguments of a field are read. GraphQL.js coerces them unless the result is constant or
+ * consists of unchanged variables.
  */
 export function planArguments(
   definition: GraphQLField<unknown, unknown>,
@@ -58,7 +61,7 @@ export function planArguments(
     const values: Record<string, unknown> = Object.create(null);
     for (const { name, variable, nonNull } of direct) {
       const value = variables.coerced[variable];
-      // Missing ones have defaults or messages of their own.
+      // GraphQL.js supplies the default or the error for a missing value.
       if (value === undefined || (value === null && nonNull)) return coerce(variables);
       values[name] = value;
     }
@@ -66,7 +69,7 @@ export function planArguments(
   };
 }
 
-/** Coerces arguments without variables once; objects each time, because resolvers may change them. */
+/** Coerces arguments without variables once, unless a value is an object, which resolvers might modify. */
 function constant(coerce: ReadArguments): ReadArguments {
   let values: Arguments;
   try {
@@ -83,7 +86,7 @@ function constant(coerce: ReadArguments): ReadArguments {
   };
 }
 
-/** Whether a literal has the same value each time that it is read: no program's code makes it. */
+/** Whether a literal is read as the same value each time, without calling custom scalar code. */
 function isSame(type: GraphQLInputType, value: ValueNode | undefined): boolean {
   if (value === undefined || value.kind === Kind.NULL) return true;
   const leaf = getNullableType(type);
@@ -107,23 +110,26 @@ function hasDefault(argument: GraphQLArgument): boolean {
   return argument.default !== undefined || argument.defaultValue !== undefined;
 }
 
-/** What a client sent for the variables. */
+/** The variables as a client sent them. */
 export type Inputs = Readonly<Record<string, unknown>>;
 
-/** Maximum errors listed for the variables of one request. */
+/** Maximum errors reported for the variables of a request. */
 export const MAX_VARIABLE_ERRORS = 10;
 
-/** Coerces what a client sent for the variables of an operation. */
+/** Coerces the variables that a client sent for an operation. */
 export type ReadVariables = (inputs: Inputs) => VariableValues | { readonly errors: readonly GraphQLError[] };
 
-/** Prepares the variables of one operation. Strings and Booleans stay as they are, without a call of GraphQL.js. */
+/**
+ * Creates the reader for an operation's variables. Strings, IDs and Booleans are passed through without
+ * calling GraphQL.js.
+ */
 export function variableReader(
   schema: GraphQLSchema,
   definitions: readonly VariableDefinitionNode[],
   hideSuggestions: boolean,
 ): ReadVariables {
   const types = definitions.map((definition) => unchangedType(schema, definition));
-  /** All variables, once GraphQL.js has given their signatures; none where a value may have to be changed. */
+  /** All variables, once GraphQL.js has provided their signatures; undefined if any may need coercion. */
   let known: readonly Unchanged[] | undefined;
 
   return (inputs) => {
@@ -138,7 +144,7 @@ export function variableReader(
     return variableValues;
   };
 
-  /** Nothing of the values: they belong to a request that ends. */
+  /** Keeps no values, because they belong to a single request. */
   function describe({ sources }: VariableValues): readonly Unchanged[] | undefined {
     const described = definitions.map(({ variable }, index) => {
       const name = variable.name.value;
@@ -162,7 +168,7 @@ function readUnchanged(variables: readonly Unchanged[], inputs: Inputs): Variabl
 
 type Source = NonNullable<VariableValues['sources'][string]>;
 
-/** A variable whose values stay as they are when they have this JavaScript type. */
+/** A variable that needs no coercion if its value has this JavaScript type. */
 interface Unchanged {
   readonly name: string;
   readonly type: string;

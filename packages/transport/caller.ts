@@ -1,27 +1,33 @@
 import { attemptSource } from '../../src/core/addresses.ts';
 
-/** Who makes a request, as far as its credentials say. */
+/** The caller of a request, as identified by its credentials. */
 export interface Caller {
-  /** What the credentials are: a token of the configuration or the database, one of an identity provider, a user and password. */
+  /**
+   * The kind of credentials: a configured or stored token, an identity provider's token, or a user and
+   * password.
+   */
   readonly kind: 'token' | 'jwt' | 'user';
-  /** The name of the token or the user; the subject of an identity provider's token. */
+  /** The name of the token or user, or the subject of an identity provider's token. */
   readonly name: string;
   readonly scopes: ReadonlySet<string>;
-  /** What an identity provider says in its token. */
+  /** The claims of an identity provider's token. */
   readonly claims?: Readonly<Record<string, unknown>>;
 }
 
-/** A caller whose credentials are good until they expire or are revoked. */
+/** A caller whose credentials are valid until they expire or are revoked. */
 export class KnownCaller implements Caller {
   readonly kind: Caller['kind'];
   readonly name: string;
   readonly scopes: ReadonlySet<string>;
   declare readonly claims?: NonNullable<Caller['claims']>;
-  /** Names the caller among all kinds; credentials that replace others of the same name have the same. */
+  /**
+   * Identifies the caller across all kinds; it stays the same when credentials are replaced under the same
+   * name.
+   */
   readonly id: string;
   /** In milliseconds since the epoch. */
   readonly expiresAt: number;
-  /** The last use that was noted, in milliseconds since the epoch; 0 for none. */
+  /** The last recorded use, in milliseconds since the epoch; 0 if never. */
   usedAt = 0;
   #isRevoked = false;
 
@@ -38,18 +44,20 @@ export class KnownCaller implements Caller {
     this.expiresAt = expiresAt;
   }
 
-  /** From now on the credentials are not good any more, for connections that were opened with them too. */
+  /** Revokes the credentials, also for connections that were opened with them. */
   revoke(): void {
     this.#isRevoked = true;
   }
 
-  /** Whether the credentials are good at a time. */
+  /** Whether the credentials are valid at a time, in milliseconds since the epoch. */
   isValidAt(now: number): boolean {
     return !this.#isRevoked && now < this.expiresAt;
   }
 }
 
-/** What rates and shares are counted by: the caller where the credentials tell, otherwise the network of the client. */
+/**
+ * The key that rates and shares are counted by: the caller if authenticated, otherwise the client's network.
+ */
 export function clientKey({
   caller,
   client,

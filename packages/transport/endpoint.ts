@@ -5,71 +5,83 @@ import type { MaybePromise } from '../../src/core/maybe-promise.ts';
 import type { KnownCaller } from './caller.ts';
 import type { Pieces } from './reply/reply-pieces.ts';
 
-/** A request as an endpoint sees it, whichever transport brought it. */
+/** A request as an endpoint sees it, independent of the transport. */
 export interface RequestContext {
-  /** The request's id, as `x-request-id` and the log have it. */
+  /** The request's id, as sent in `x-request-id` and logged. */
   readonly id: string;
   readonly method: string;
   /** Path and query, as sent. */
   readonly target: string;
-  /** The client's address, or what a trusted proxy says of it; empty on a Unix socket, and for a client that is gone. */
+  /**
+   * The client's address, or the address that a trusted proxy forwards; empty on a Unix socket or if the
+   * client has disconnected.
+   */
   readonly client: string;
-  /** The host that the client asked for and perhaps a port, as Host or a trusted proxy has it; empty without one. */
+  /** The requested host with its optional port, from Host or a trusted proxy; empty if there is none. */
   readonly host: string;
-  /** By name in lower case. `content-type` is in `contentType` instead. */
+  /** By name in lower case. `content-type` is left out; see `contentType`. */
   readonly headers: Readonly<IncomingHttpHeaders>;
-  /** The Content-Type header as sent; null without one. */
+  /** The Content-Type header as sent; null if absent. */
   readonly contentType: string | null;
-  /** The path's last segment, decoded, of a route that ends with a parameter or a wildcard; else empty. */
+  /** The decoded last path segment if the route ends with a parameter or a wildcard; otherwise empty. */
   readonly param: string;
-  /** The parameters behind `?`, decoded; a name that comes more than once has an array. */
+  /** The decoded query parameters; a repeated name has an array. */
   readonly query: Readonly<Record<string, unknown>>;
-  /** At most `bodyLimit` bytes; empty without a body. */
+  /** At most `bodyLimit` bytes; empty if there is no body. */
   readonly body: Buffer;
-  /** Who makes the request, once that is known; it may become known before the body is read. */
+  /** The authenticated caller, once known; it may be known before the body is read. */
   caller: KnownCaller | undefined;
   readonly log: FastifyBaseLogger;
   /**
-   * Has the reply carry further header fields, whatever the reply is: such as endpoints do not send themselves, and Vary,
-   * which is joined. Call it before the request is handled.
+   * Adds headers to the reply, whatever its status: only headers that no endpoint sends itself, and Vary,
+   * which is merged. Call it before the request is handled.
    */
   addHeaders(headers: Readonly<Record<string, string>>): void;
-  /** Calls a listener once the reply is sent or the client is gone. */
+  /** Calls a listener once the reply is sent or the client has disconnected. */
   onClose(listener: () => void): void;
-  /** The same, and also for a client that has closed its half a second ago; returns what takes it back. */
+  /**
+   * Like `onClose`, but also calls the listener one second after the client closes its half of the
+   * connection. Returns a function that removes the listener.
+   */
   onAbort(listener: () => void): () => void;
 }
 
-/** What an endpoint answers. */
+/** An endpoint's reply. */
 export interface Reply {
   readonly status: number;
-  /** The Content-Type header, sent as it stands; empty for none. */
+  /** The Content-Type header, sent verbatim; empty for none. */
   readonly type: string;
-  /** Whole, or in pieces that are made while it is sent. */
+  /** The whole body, or pieces that are produced while the reply is sent. */
   readonly body: string | Buffer | Pieces;
-  /** Further header fields, by name in lower case. Nothing of a client's: the fast path writes them unchecked. */
+  /**
+   * Further headers, by name in lower case. Never put client input here: the fast path writes them unchecked.
+   */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The one implementation of a route. */
+/** The implementation of a route, shared by both transports. */
 export interface Endpoint {
-  /** Largest body in bytes; a larger one is a 413. 0 for a route that reads none. */
+  /** Maximum body size in bytes; a larger body is refused with 413. 0 if the route reads no body. */
   readonly bodyLimit: number;
   /**
-   * Judges a request by its head, before its body is used and mostly before it is read. `bodyLength` is the body's length
-   * in bytes, or the limit where that is less or the length is not known. Throws or rejects with HttpProblem.
+   * Authorizes a request by its head, before its body is used and usually before it is read. `bodyLength` is
+   * the body's length in bytes, capped at the limit; it is the limit if the length is unknown. Throws or
+   * rejects with HttpProblem.
    */
   authorize?(ctx: RequestContext, bodyLength: number): MaybePromise<void>;
-  /** Answers a request. Throws HttpProblem, or whatever is then a 500. */
+  /** Answers a request. Throws HttpProblem; any other error becomes a 500. */
   handle(ctx: RequestContext): MaybePromise<Reply>;
-  /** Answers those requests whose body is read as it comes, without a limit; `handle` does not get them. */
+  /** Answers requests whose bodies are streamed without a size limit; `handle` does not receive them. */
   readonly streamed?: StreamedBodies;
 }
 
-/** How a route answers requests whose bodies it reads as they come. */
+/** How a route answers requests with streamed bodies. */
 export interface StreamedBodies {
-  /** Whether a request is one of these, as its head tells. */
+  /** Whether the body of a request is to be streamed, judged by its head. */
   takes(request: Pick<RequestContext, 'headers' | 'contentType'>): boolean;
-  /** Answers; the reply may begin before the body ends. What is left of a body is read and dropped. Throws as `Endpoint.handle`. */
+  /**
+   * Answers a request; the reply may begin before the body ends. The unread rest of the body is read and
+   * discarded. Throws like `Endpoint.handle`.
+   */
   handle(ctx: RequestContext, body: Readable): MaybePromise<Reply>;
 }

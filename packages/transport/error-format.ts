@@ -10,7 +10,10 @@ import { requestFields } from './request-events.ts';
 /** The media type of problem details in JSON (RFC 9457). */
 export const PROBLEM_TYPE = 'application/problem+json';
 
-/** Whether an Accept header names problem details. Ranges do not count: `*\/*` is what a client sends that knows none. */
+/**
+ * Whether an Accept header names problem details. Wildcards do not count: clients that know nothing of
+ * problem details send `*\/*`.
+ */
 function takesProblems(accept: string | undefined): boolean {
   if (accept === undefined || !/problem\+json/i.test(accept)) return false;
   const { weight, specificity } = parseAccept(accept)(PROBLEM_TYPE);
@@ -18,8 +21,8 @@ function takesProblems(accept: string | undefined): boolean {
 }
 
 /**
- * A refusal as problem details: the title is what its code means, the detail what was wrong this time, and `errors` has
- * each reason where there are several or one can be pointed to.
+ * A refusal as problem details: `title` describes the code, `detail` this occurrence, and `errors` lists the
+ * individual faults if there are several or if one has a location.
  */
 function problemDetails({ code, message, reasons }: HttpProblem, status: number): string {
   return JSON.stringify({
@@ -32,23 +35,29 @@ function problemDetails({ code, message, reasons }: HttpProblem, status: number)
   });
 }
 
-/** Codes of Fastify and Node are in no catalogue. */
+/** The title of a code; undefined for codes of Fastify and Node, which are not in the catalogue. */
 function titleOf(code: string): string | undefined {
   const known: Readonly<Record<string, { readonly text: string }>> = ERROR_CODES;
   return Object.hasOwn(known, code) ? known[code]?.text : undefined;
 }
 
-/** How a door writes a refusal for clients that do not ask for problem details: its content type and body. Pure; one per door. */
+/**
+ * How a door formats a refusal for clients that do not ask for problem details: content type and body. Pure;
+ * one per door.
+ */
 export interface ErrorFormat {
   readonly contentType: string;
-  /** Further header fields of every refusal, by name in lower case. */
+  /** Further headers of every refusal, by name in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   body(problem: HttpProblem, request: { readonly method: string; readonly url: string } | undefined): string;
-  /** The status that the contract gives a refusal in place of HTTP's own, unless the client prefers strict handling. */
+  /**
+   * The status that the contract prescribes instead of HTTP's own; it applies unless the client prefers
+   * strict handling.
+   */
   contractStatus?(problem: HttpProblem, request: { readonly method: string }): number | undefined;
 }
 
-/** What a refusal is written for. */
+/** The request that a refusal answers. */
 interface RefusedRequest {
   readonly id: string;
   readonly method: string;
@@ -58,15 +67,15 @@ interface RefusedRequest {
 }
 
 /**
- * The reply to an error, with its code in `x-error-code`: in the door's format, or as problem details for a client that
- * accepts them. A failure of ours is logged with the request's id, a refusal at debug.
+ * The reply to an error, with its code in `x-error-code`: in the door's format, or as problem details if the
+ * client accepts them. A failure is logged as an error with the request's id, a refusal at debug level.
  */
 export function refusal(format: ErrorFormat, error: unknown, request: RefusedRequest): Reply {
   const problem = toProblem(error);
   const { code } = problem;
-  const bent = format.contractStatus?.(problem, request) ?? problem.status;
-  const isStrict = bent !== problem.status && handlesStrictly(request);
-  const status = isStrict ? problem.status : bent;
+  const contractStatus = format.contractStatus?.(problem, request) ?? problem.status;
+  const isStrict = contractStatus !== problem.status && handlesStrictly(request);
+  const status = isStrict ? problem.status : contractStatus;
   note(error, problem, status, request);
   const headers = {
     ...format.headers,
@@ -82,28 +91,28 @@ export function refusal(format: ErrorFormat, error: unknown, request: RefusedReq
   return { status, type: PROBLEM_TYPE, body, headers: { ...headers, vary } };
 }
 
-/** Logs a failure as an error and a refusal at debug. */
+/** Logs a failure as an error and a refusal at debug level. */
 function note(error: unknown, problem: HttpProblem, status: number, request: RefusedRequest): void {
   const { method, url, log } = request;
   const entry = requestFields(request);
-  // Under load a refusal is no failure, and an entry for each would be load too.
+  // Refusing under load is not a failure, and logging each refusal would add to the load.
   const isBusy = error instanceof HttpProblem && error.headers['retry-after'] !== undefined;
   if (status >= 500 && !isBusy) {
     log.error({ ...entry, err: error }, 'request failed');
     return;
   }
-  // Without the query, which may hold secrets.
+  // The query is left out because it may hold secrets.
   const [path] = url.split('?', 1);
   const { code } = problem;
   log.debug({ ...entry, method, path, status, code, reason: reasonOf(problem) }, 'request refused');
 }
 
-/** What Fastify or Node refused has its reason in the cause. */
+/** The reason of a refusal by Fastify or Node is in the cause. */
 function reasonOf({ message, cause }: HttpProblem): string {
   return cause instanceof Error ? cause.message : message;
 }
 
-/** Answers a request of Fastify's with the refusal. */
+/** Answers a Fastify request with a refusal. */
 export function sendProblem(
   format: ErrorFormat,
   error: unknown,

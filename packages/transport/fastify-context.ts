@@ -7,7 +7,7 @@ import { isPieces, readablePieces } from './reply/reply-pieces.ts';
 
 const NO_BODY = Buffer.alloc(0);
 
-/** A request that Fastify brought. */
+/** The context of a request that Fastify handles. */
 export class FastifyRequestContext implements RequestContext {
   readonly request: FastifyRequest;
   readonly contentType: string | null;
@@ -17,7 +17,7 @@ export class FastifyRequestContext implements RequestContext {
   #releaseBody: (() => void) | undefined;
   #isHandled = false;
 
-  /** `param` is the name of the route's last parameter, if it ends with one. */
+  /** `param` is the name of the route's last parameter; undefined if the route does not end with one. */
   constructor(request: FastifyRequest, reply: FastifyReply, param: string | undefined) {
     this.request = request;
     this.contentType = request.headers['content-type'] ?? null;
@@ -63,7 +63,10 @@ export class FastifyRequestContext implements RequestContext {
     return Buffer.isBuffer(body) ? body : NO_BODY;
   }
 
-  /** Calls `release` once the body is not held any more: the client is gone or answered, and no endpoint works on it. */
+  /**
+   * Calls `release` once the body can be freed: the reply is sent or the client has disconnected, and no
+   * endpoint is using it.
+   */
   holdBody(release: () => void): void {
     this.#releaseBody = release;
     this.onClose(() => {
@@ -71,13 +74,13 @@ export class FastifyRequestContext implements RequestContext {
     });
   }
 
-  /** Lets go of the body before the reply ends. */
+  /** Frees the body before the reply ends. */
   dropBody(): void {
     this.request.body = undefined;
     this.#release();
   }
 
-  /** Has an endpoint answer. Throws or rejects as `Endpoint.handle`. */
+  /** Runs an endpoint. Throws or rejects like `Endpoint.handle`. */
   handle(endpoint: Endpoint): MaybePromise<Reply> {
     if (this.#releaseBody === undefined) return endpoint.handle(this);
     const onAnswer = () => {
@@ -112,7 +115,7 @@ export class FastifyRequestContext implements RequestContext {
 
   onClose(listener: () => void): void {
     const { raw } = this.#reply;
-    // A hook before the endpoint may take longer than the client stays.
+    // The client may have disconnected while earlier hooks ran.
     if (raw.destroyed) listener();
     else raw.once('close', listener);
   }
@@ -122,16 +125,16 @@ export class FastifyRequestContext implements RequestContext {
   }
 }
 
-/** Keeps Fastify from adding a charset: a content type is sent exactly as its door writes it. */
+/** Keeps Fastify from adding a charset: the content type is sent exactly as the door wrote it. */
 function asIs(payload: unknown): string {
   return payload as string;
 }
 
-/** Sends an endpoint's reply by Fastify. */
+/** Sends an endpoint's reply through Fastify. */
 export function send(reply: FastifyReply, { status, type, body, headers }: Reply): FastifyReply {
   if (headers !== undefined) addFields(reply, headers);
   if (type !== '') reply.type(type);
-  // A 304 has no body, and a length would be that of the reply without a condition.
+  // A 304 has no body, and Content-Length would describe the reply to an unconditional request.
   if (status === 304) return reply.code(status).send();
   return reply
     .code(status)
@@ -139,12 +142,12 @@ export function send(reply: FastifyReply, { status, type, body, headers }: Reply
     .send(isPieces(body) ? readablePieces(body, reply) : body);
 }
 
-/** Adds header fields to a reply of Fastify's, whose Vary then names what it named before too. */
+/** Adds headers to a Fastify reply; Vary is merged with the existing value. */
 export function addFields(reply: FastifyReply, headers: Readonly<Record<string, string>>): FastifyReply {
   return reply.headers(withVary(reply.getHeader('vary'), headers));
 }
 
-/** Fields whose Vary names what another Vary does too. */
+/** Merges the Vary of `headers` with an earlier Vary value. */
 export function withVary(
   before: unknown,
   headers: Readonly<Record<string, string>>,
@@ -153,7 +156,7 @@ export function withVary(
   return { ...headers, vary: joinVary(String(before), headers.vary) };
 }
 
-/** Both lists of a Vary, without what both have, in whatever case (RFC 9110 12.5.5). */
+/** Joins two Vary lists without duplicates, ignoring case (RFC 9110 12.5.5). */
 function joinVary(before: string, more: string): string {
   const names = new Map<string, string>();
   for (const part of `${before},${more}`.split(',')) {
@@ -165,17 +168,21 @@ function joinVary(before: string, more: string): string {
 }
 
 /**
- * How long a client that has closed its half of the connection may still wait for its reply, in milliseconds. Nearly all
- * that close it are gone, and nothing else tells: the system acknowledges what is sent to them until it is refused.
+ * How long a request continues after its client has closed its half of the connection, in milliseconds. Most
+ * such clients are gone, but the system keeps acknowledging data until the peer rejects it, so nothing else
+ * reveals that.
  */
 const GRACE = 1_000;
 
-/** What waits for the end of what a client sends: one listener at each socket, however many requests it has. */
+/**
+ * Listeners for the end of a client's half, by socket: one `end` handler per socket, however many requests it
+ * has.
+ */
 const waiting = new WeakMap<Socket, Set<() => void>>();
 
 /**
- * Calls a listener once a client has left: when `onClose` tells that its reply is sent or its connection is closed, or
- * some time after it has closed its half. Returns what takes that back.
+ * Calls a listener once a client has left: when `onClose` fires, or `GRACE` after the client closes its half.
+ * Returns a function that removes the listener.
  */
 export function onClientAbort(
   socket: Socket,
@@ -185,23 +192,23 @@ export function onClientAbort(
   const listeners = listenersOf(socket);
   let timer: NodeJS.Timeout | undefined;
   let isOver = false;
-  const stay = () => {
+  const cancel = () => {
     isOver = true;
     clearTimeout(timer);
     listeners.delete(onEnd);
   };
-  const leave = () => {
+  const fire = () => {
     if (isOver) return;
-    stay();
+    cancel();
     listener();
   };
   const onEnd = () => {
-    timer = setTimeout(leave, GRACE);
+    timer = setTimeout(fire, GRACE);
   };
   if (socket.readableEnded) onEnd();
   else listeners.add(onEnd);
-  onClose(leave);
-  return stay;
+  onClose(fire);
+  return cancel;
 }
 
 function listenersOf(socket: Socket): Set<() => void> {

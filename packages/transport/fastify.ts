@@ -20,7 +20,7 @@ const EXCHANGE = Symbol('portico.exchange');
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The implementation of the route, which the fast path may run too. */
+    /** The route's endpoint, which the fast path may run too. */
     readonly endpoint?: Endpoint;
   }
   interface FastifyRequest {
@@ -30,19 +30,22 @@ declare module 'fastify' {
 
 const PARAM = /(?::(\w+)|(\*))\/?$/;
 
-/** How an endpoint's route differs from a usual one. */
+/** How an endpoint's route differs from the default. */
 interface EndpointRouteOptions {
-  /** Answers requests that accept an event stream, which the fast path leaves to Fastify; calls `done` for all else. */
+  /**
+   * Answers requests that accept an event stream, which the fast path leaves to Fastify; calls `done` for all
+   * others.
+   */
   readonly streams?: preHandlerHookHandler;
-  /** False for a route that has a HEAD of its own; default true. */
+  /** False if the route has its own HEAD handler; default true. */
   readonly exposeHeadRoute?: boolean;
-  /** False for an endpoint that needs Fastify's own request; default true. */
+  /** False if the endpoint needs Fastify's request; default true. */
   readonly fast?: boolean;
 }
 
 /**
- * Adds a route that an endpoint answers. Its body is read byte for byte whatever its label says, so the scope needs
- * `readRawBodies`.
+ * Adds a route that an endpoint answers. The body is read as raw bytes whatever its Content-Type, so the
+ * scope must call `readRawBodies`.
  */
 export function addEndpoint(
   app: FastifyInstance,
@@ -54,7 +57,7 @@ export function addEndpoint(
   const [, name, wildcard] = PARAM.exec(url) ?? [];
   const param = name ?? wildcard;
   if (!app.hasRequestDecorator(EXCHANGE)) app.decorateRequest(EXCHANGE, null);
-  // The replies of an application that has no bound have one here.
+  // Creates a reply budget if the application has none.
   replyBudgetOf(app);
   app.route({
     method,
@@ -67,8 +70,8 @@ export function addEndpoint(
     onRequest(request, reply, done) {
       const ctx = new FastifyRequestContext(request, reply, param);
       request[EXCHANGE] = ctx;
-      // Fastify refuses a label that is no media type, and does not look where there is none. Deleting the field would
-      // make the headers slow to read.
+      // Fastify refuses an invalid Content-Type, but accepts an absent one. Set it to undefined rather than
+      // deleting it: deletion makes the headers object slow to read.
       if (ctx.contentType !== null) request.raw.headers['content-type'] = undefined;
       try {
         const authorized = endpoint.authorize?.(ctx, bodyLength(request, endpoint.bodyLimit));
@@ -87,7 +90,7 @@ export function addEndpoint(
   });
 }
 
-/** Answers requests with streamed bodies before anybody reads those. */
+/** Answers requests with streamed bodies before Fastify reads the body. */
 function streaming({ takes, handle }: StreamedBodies): preParsingHookHandler {
   return (request, reply, payload, done) => {
     const ctx = requestContextOf(request);
@@ -99,29 +102,29 @@ function streaming({ takes, handle }: StreamedBodies): preParsingHookHandler {
   };
 }
 
-/** The request of a request that an endpoint's route got. */
+/** The context of a request whose route has an endpoint. Throws TypeError for other routes. */
 export function requestContextOf(request: FastifyRequest): FastifyRequestContext {
   const ctx = findRequestContext(request);
   if (ctx === undefined) throw new TypeError('The route has no endpoint');
   return ctx;
 }
 
-/** The request of any request; undefined where no endpoint got it. */
+/** The context of a request; undefined if its route has no endpoint. */
 export function findRequestContext(request: FastifyRequest): FastifyRequestContext | undefined {
   return request[EXCHANGE] ?? undefined;
 }
 
-/** Has a route of Fastify's own use a request for a request. */
+/** Sets the context of a request whose route is a plain Fastify route. */
 export function setRequestContext(request: FastifyRequest, ctx: FastifyRequestContext): void {
   request[EXCHANGE] = ctx;
 }
 
-/** Who makes a request, where that is known. */
+/** The authenticated caller of a request; undefined if unknown. */
 export function callerOf(request: FastifyRequest): KnownCaller | undefined {
   return findRequestContext(request)?.caller;
 }
 
-/** The Content-Type header of any request; null without one. */
+/** The Content-Type header of any request; null if absent. */
 export function contentTypeOf(request: FastifyRequest): string | null {
   return findRequestContext(request)?.contentType ?? request.headers['content-type'] ?? null;
 }
@@ -135,8 +138,8 @@ function bodyLength({ headers }: FastifyRequest, limit: number): number {
 type Refuse = (request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 
 /**
- * Makes what answers requests that no route of a scope takes: 405 with Allow for the paths of `methods`, which are
- * relative to the scope's prefix, else 404.
+ * Returns a handler for requests that match no route of a scope: 405 with Allow for the paths in `methods`,
+ * which are relative to the scope's prefix, otherwise 404.
  */
 export function unroutedHandler(
   { prefix }: Pick<FastifyInstance, 'prefix'>,
@@ -153,14 +156,14 @@ export function unroutedHandler(
   };
 }
 
-/** The header fields of a reply to a page of another origin. */
+/** The headers of a reply to a page of another origin. */
 interface FieldsByOrigin {
   fieldsFor(origin: string | undefined): Readonly<Record<string, string>>;
 }
 
 /**
- * Answers so what no route of a scope takes, and writes the refusals of its routes in the same format. Pages that may use
- * the door may read that nothing is there.
+ * Answers unmatched requests of a scope with `unroutedHandler`, and writes its routes' refusals in the same
+ * format. With `cors`, pages of allowed origins can read the 404 or 405.
  */
 export function refuseUnrouted(
   app: FastifyInstance,
@@ -174,7 +177,7 @@ export function refuseUnrouted(
     return answer(request, reply);
   };
   app.setNotFoundHandler(refuse);
-  // Fastify refuses some paths that no route takes before it asks that handler.
+  // Fastify refuses some unmatched paths without calling the not-found handler.
   app.setErrorHandler((error, request, reply) =>
     request.is404 ? refuse(request, reply) : sendProblem(errors, error, request, reply),
   );

@@ -5,17 +5,20 @@ import { HttpProblem } from './problem.ts';
 
 type Fields = Readonly<IncomingHttpHeaders>;
 
-/** Says who a client is and which host it asked for, by its connection and what trusted proxies forward, as Fastify does. */
+/**
+ * Determines the client and the requested host from the connection and trusted proxies' headers, as Fastify
+ * does.
+ */
 export interface Forwarding {
   /** Whether any proxy is trusted. */
   readonly trustsProxies: boolean;
-  /** The address of the client; empty where there is none. */
+  /** The client's address; empty if there is none. */
   client(remote: string | undefined, headers: Fields): string;
-  /** The host that the client asked for; empty where there is none. */
+  /** The requested host; empty if there is none. */
   host(remote: string | undefined, headers: Fields): string;
 }
 
-/** Follows the proxies that Fastify's option trusts. */
+/** Creates a Forwarding for Fastify's `trustProxy` option. */
 export function forwarding(trustProxy: unknown): Forwarding {
   const trust = trustOf(trustProxy);
   if (trust === undefined) {
@@ -44,13 +47,13 @@ export function forwarding(trustProxy: unknown): Forwarding {
     host(remote, headers) {
       const forwarded = field(headers, 'x-forwarded-host');
       if (!forwarded || !trust(remote, 0)) return headers.host ?? '';
-      // That of the nearest proxy.
+      // The nearest proxy appends the last value.
       return forwarded.slice(forwarded.lastIndexOf(',') + 1).trim();
     },
   };
 }
 
-/** The fast path takes no field that comes twice. */
+/** A header's value; undefined if it is repeated, which the fast path never takes. */
 function field(headers: Fields, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : undefined;
@@ -61,36 +64,39 @@ function trustOf(trustProxy: unknown): Trust | undefined {
   return Array.isArray(trustProxy) ? trustAddresses(trustProxy) : undefined;
 }
 
-/** A host and perhaps a port, as a Host header has them. Everything else that a URL may hold is no part of it. */
+/**
+ * A host with an optional port, as in a Host header. User info, paths and anything else in a URL are
+ * excluded.
+ */
 const AUTHORITY = /^(\[[\da-f:.]{2,45}\]|[\w.-]{1,254})(?::\d{0,5})?$/i;
-/** The authority of a request target in absolute form. It ends at the first "/" or "?" (RFC 3986 3.2). */
+/** The authority of a request target in absolute form; it ends at the first "/" or "?" (RFC 3986 3.2). */
 const ABSOLUTE = /^https?:\/\/([^/?]*)/i;
-/** Accepted Host headers that are remembered: clients choose the port. */
+/** Maximum number of accepted Host headers in the cache: clients choose the port. */
 const MAX_KNOWN = 100;
 
-/** Which IP addresses are names of a door. */
+/** Which IP addresses count as names of a door. */
 type OwnAddresses = 'loopback' | 'all';
 
-/** A request, as far as it says which host it is for. */
+/** The parts of a request that name its host. */
 interface AskedRequest {
-  /** With the trusted X-Forwarded-Host in the place of Host, as Fastify has it. */
+  /** X-Forwarded-Host if a trusted proxy sends it, otherwise Host, as Fastify provides it. */
   readonly host: string;
   readonly originalUrl: string;
   readonly headers: { readonly host?: string | undefined };
 }
 
 /**
- * The host names of a door. Any other name may be somebody else's that was made to resolve to this machine (DNS
- * rebinding): to a browser the door's replies then belong to the pages of that name. An address cannot be another's.
+ * The host names of a door. Requests for other names may be DNS rebinding: an attacker's name that resolves
+ * to this machine lets pages of that name read the door's replies. IP addresses cannot be rebound.
  */
 export class OwnHosts {
   readonly #names: ReadonlySet<string | undefined>;
   readonly #addresses: OwnAddresses;
-  /** Accepted authorities, as they came. */
+  /** Accepted authorities, verbatim. */
   readonly #known = new Set<string>();
   #last: string | undefined;
 
-  /** `localhost` is always among them. A name that no URL can have is none. */
+  /** `localhost` is always included. Names that are not valid in a URL are ignored. */
   constructor(names: readonly string[], addresses: OwnAddresses) {
     this.#names = new Set([
       'localhost',
@@ -99,7 +105,7 @@ export class OwnHosts {
     this.#addresses = addresses;
   }
 
-  /** Whether an authority, as a Host header has it, names the door; ports do not matter. */
+  /** Whether an authority, as in a Host header, names the door; ports are ignored. */
   has(authority: string): boolean {
     if (authority === this.#last) return true;
     if (!this.#known.has(authority)) {
@@ -112,12 +118,13 @@ export class OwnHosts {
   }
 
   /**
-   * The first authority of a request that does not name the door; undefined for none. What a trusted proxy forwards is
-   * judged beside the Host header, not in its place: a page of another name can send X-Forwarded-Host itself, past the
-   * proxy. A request without any is no browser's.
+   * The first authority of a request that does not name the door; undefined if there is none. A forwarded
+   * host is checked in addition to the Host header, not instead of it: a page under a rebound name could send
+   * X-Forwarded-Host itself, bypassing the proxy. A request without any authority does not come from a
+   * browser and is accepted.
    */
   strangerOf({ host: forwarded, originalUrl, headers: { host } }: AskedRequest): string | undefined {
-    // The authority of the target counts instead of Host (RFC 9112 3.2.2).
+    // The authority of the target takes precedence over Host (RFC 9112 3.2.2).
     const asked = (originalUrl.startsWith('/') ? undefined : ABSOLUTE.exec(originalUrl)?.[1]) ?? host;
     if (asked !== undefined && !this.has(asked)) return asked;
     if (forwarded !== (host ?? '') && !this.has(forwarded)) return forwarded;
@@ -132,19 +139,19 @@ export class OwnHosts {
   }
 }
 
-/** The refusal of a request for a host that does not name the door. */
+/** The refusal of a request for an unknown host. */
 export function unknownHost(stranger: string): HttpProblem {
   const name = hostNameOf(stranger);
   const message =
     name === undefined
-      ? 'The request names no host that a door can have'
+      ? 'The request names an invalid host'
       : `Unknown host ${name}; add it to HTTP_HOSTS to take requests for it`;
   return new HttpProblem(403, 'UNKNOWN_HOST', message);
 }
 
 /**
- * The host of an authority as URLs write it, in lower case, without brackets and the final dot of a full name; undefined
- * for what is no host.
+ * The host of an authority in URL form: lower case, without brackets and without a trailing dot. Undefined if
+ * it is not a valid host.
  */
 export function hostNameOf(authority: string): string | undefined {
   const host = AUTHORITY.exec(authority)?.[1];

@@ -1,18 +1,19 @@
 import type { RequestContext } from './endpoint.ts';
 
-/** How much a client wants a media type. */
+/** How an Accept header rates a media type. */
 interface Wanted {
-  /** From 0, not at all, to 1. */
+  /** From 0 (not acceptable) to 1. */
   readonly weight: number;
-  /** 2 when the type is named, 1 when `application/*` covers it, 0 when `*\/*` does or nothing. */
+  /** 2 if the type is named, 1 if it matches `application/*`, 0 if it matches `*\/*` or nothing. */
   readonly specificity: 0 | 1 | 2;
 }
 
 const UNWANTED: Wanted = { weight: 0, specificity: 0 };
 
 /**
- * Reads an Accept header: what it returns weighs a media type by the most specific range that covers it
- * (RFC 9110 12.5.1); of equal ranges the heaviest counts. Ranges that are not `usable` are left out.
+ * Parses an Accept header. The returned function rates a media type by the most specific range that matches
+ * it (RFC 9110 12.5.1); of equal ranges, the one with the highest weight counts. Ranges for which `usable`
+ * returns false are ignored.
  */
 export function parseAccept(
   header: string,
@@ -33,8 +34,8 @@ export function parseAccept(
 }
 
 /**
- * The one of `types` that an Accept header wants most: that with the highest weight, among equals one that is named
- * rather than covered by `*`, then the first. Undefined when it wants none of them.
+ * The type that an Accept header prefers: the highest weight, then a type that is named rather than matched
+ * by a wildcard, then the first in `types`. Undefined if none is acceptable.
  */
 export function preferred<T extends string>(
   accept: string | undefined,
@@ -47,7 +48,7 @@ export function preferred<T extends string>(
   let bestRank = 0;
   for (const type of types) {
     const { weight, specificity } = wanted(type);
-    // A weight has three decimals, so that specificity only breaks ties.
+    // A weight has at most three decimals, so specificity only breaks ties.
     const rank = weight === 0 ? 0 : weight * 10_000 + specificity;
     if (rank > bestRank) {
       best = type;
@@ -58,8 +59,8 @@ export function preferred<T extends string>(
 }
 
 /**
- * Whether an Accept header asks for a page: it weighs text/html above each of the `others`. Browsers do;
- * a header that is absent or only says that anything goes does not.
+ * Whether an Accept header asks for an HTML page: it weighs text/html above each of `others`, as browsers do.
+ * False if the header is absent or `*\/*`.
  */
 export function prefersHtml(accept: string | undefined, others: readonly string[]): boolean {
   if (accept === undefined || accept === '*/*') return false;
@@ -68,12 +69,12 @@ export function prefersHtml(accept: string | undefined, others: readonly string[
   return others.every((other) => html > wanted(other).weight);
 }
 
-/** Whether an Accept header names event streams, with whatever weight. */
+/** Whether an Accept header names event streams, with any weight. */
 export function takesEventStream(accept: string | undefined): accept is string {
   return accept !== undefined && accept !== '*/*' && /text\/event-stream/i.test(accept);
 }
 
-/** Whether an Accept header asks for an event stream rather than for the other type. */
+/** Whether an Accept header prefers an event stream to the other type. */
 export function prefersEventStream(accept: string | undefined, other: string): boolean {
   if (!takesEventStream(accept)) return false;
   const wanted = parseAccept(accept);
@@ -83,19 +84,19 @@ export function prefersEventStream(accept: string | undefined, other: string): b
   return stream.weight > 0 && stream.specificity > rival.specificity;
 }
 
-/** One member of an Accept or Accept-Encoding header: its name in lower case and its weight from 0 to 1. */
+/** A member of an Accept or Accept-Encoding header: its name in lower case and its weight from 0 to 1. */
 export interface Weighted {
   readonly name: string;
   readonly weight: number;
-  /** As they were written, the weight among them; read by `parameterOf`. */
+  /** Parameters as written, including the weight; read them with `parameterOf`. */
   readonly parameters: readonly string[];
 }
 
 const weightPattern = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
 /**
- * Splits a header like `text/html, *\/*;q=0.8` into its members, in their order. A member without a name or with a
- * weight that is no q-value is left out.
+ * Splits a header like `text/html, *\/*;q=0.8` into its members, in order. Members without a name or with an
+ * invalid weight are ignored.
  */
 export function parseWeightedList(header: string): readonly Weighted[] {
   const members: Weighted[] = [];
@@ -109,7 +110,7 @@ export function parseWeightedList(header: string): readonly Weighted[] {
   return members;
 }
 
-/** The first parameter of that name, which is in lower case, without quotes; undefined when there is none. */
+/** The first parameter with a name in lower case, unquoted; undefined if absent. */
 export function parameterOf({ parameters }: Weighted, name: string): string | undefined {
   const value = written(parameters, name);
   if (value?.startsWith('"') !== true) return value;
@@ -125,7 +126,7 @@ function written(parameters: readonly string[], name: string): string | undefine
   return undefined;
 }
 
-/** Splits where no quoted string holds the separator (RFC 9110 5.6.4). */
+/** Splits at separators outside quoted strings (RFC 9110 5.6.4). */
 function splitList(text: string, separator: ',' | ';'): readonly string[] {
   if (!text.includes('"')) return text.split(separator);
   const parts: string[] = [];
@@ -145,11 +146,11 @@ function splitList(text: string, separator: ',' | ';'): readonly string[] {
   return parts;
 }
 
-/** The preferences of a request (RFC 7240), by name in lower case; the first one of a name counts. */
+/** The preferences of a request (RFC 7240), by name in lower case; the first of equal names counts. */
 export function preferences({ headers }: Pick<RequestContext, 'headers'>): ReadonlyMap<string, string> {
   const { prefer } = headers;
   const found = new Map<string, string>();
-  // Node joins the lines of this field.
+  // Node joins repeated Prefer headers.
   for (const member of splitList(typeof prefer === 'string' ? prefer : '', ',')) {
     const [first = ''] = splitList(member, ';');
     const equals = first.indexOf('=');
@@ -164,10 +165,12 @@ function unquoted(word: string): string {
   return word.startsWith('"') ? word.slice(1, -1).replace(/\\(.)/g, '$1') : word;
 }
 
-/** Whether a client asks for HTTP's own status where the contract bends one: `Prefer: handling=strict`. */
+/**
+ * Whether a client asks for HTTP's own status where the contract deviates from it: `Prefer: handling=strict`.
+ */
 export function handlesStrictly({ headers }: Pick<RequestContext, 'headers'>): boolean {
   return headers.prefer !== undefined && preferences({ headers }).get('handling') === 'strict';
 }
 
-/** Says that a reply has HTTP's own status because the client asked for it. */
+/** The headers of a reply that has HTTP's own status because the client asked for it. */
 export const STRICT_APPLIED = { 'preference-applied': 'handling=strict', vary: 'prefer' } as const;

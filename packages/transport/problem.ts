@@ -2,36 +2,36 @@ import { STATUS_CODES } from 'node:http';
 import type { ErrorCode } from '../../src/core/error-codes.ts';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../src/core/errors.ts';
 
-/** A code of Fastify (FST_), of Node's HTTP parser (HPE_) or of Node (ERR_). */
+/** An error code of Fastify (FST_), Node's HTTP parser (HPE_) or Node (ERR_). */
 type FrameworkCode = `FST_${string}` | `HPE_${string}` | `ERR_${string}`;
 
-/** A code of Portico's own, or that of Fastify or Node for what they refused. */
+/** One of Portico's own codes, or the code of Fastify or Node for requests that they refused. */
 export type ProblemCode = ErrorCode | FrameworkCode;
 
-/** One thing that is wrong with a request. */
+/** One fault of a request. */
 interface Reason {
   readonly detail: string;
-  /** The place in the body, a JSON Pointer as a fragment: `#/email`. */
+  /** The location in the body, a JSON Pointer as a URI fragment: `#/email`. */
   readonly pointer?: string;
 }
 
-/** The cause of a problem, and what belongs to the refusal. */
+/** The cause and further details of a problem. */
 interface ProblemOptions extends ErrorOptions {
-  /** Header fields, by name in lower case. */
+  /** Reply headers, by name in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Each thing that is wrong, where the message alone does not say it all. */
+  /** The individual faults, if the message alone does not describe them all. */
   readonly reasons?: readonly Reason[];
 }
 
-/** Why a request is refused. `status` is an HTTP status of 400 or above; `message` may be shown to the client. */
+/** A refused request. `status` is an HTTP status of 400 or above; `message` may be shown to the client. */
 export class HttpProblem extends Error {
   override readonly name = 'HttpProblem';
   readonly status: number;
   /** A stable code for programs and logs. */
   readonly code: ProblemCode;
-  /** Header fields that belong to the refusal, such as Allow. */
+  /** Headers of the refusal, such as Allow. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Each thing that is wrong; empty where the message says it all. */
+  /** The individual faults; empty if the message describes them all. */
   readonly reasons: readonly Reason[];
 
   constructor(status: number, code: ProblemCode, message: string, options: ProblemOptions = {}) {
@@ -43,22 +43,22 @@ export class HttpProblem extends Error {
   }
 }
 
-/** The reason phrase of a status, as a text to show. */
+/** The reason phrase of a status, or "Error" if the status is unknown. */
 export function reasonPhrase(status: number): string {
   return STATUS_CODES[status] ?? 'Error';
 }
 
 /**
- * Turns whatever was thrown into a problem that is safe to show: messages of our own refusals stay,
- * a refusal of Fastify's becomes its reason phrase, everything else is a 500 (or 503 for the store)
- * without a word about the inside.
+ * Converts any thrown value to a problem that is safe to show: an HttpProblem is kept, a refusal by Fastify
+ * becomes its reason phrase, and everything else becomes a 500, or a 503 if the store is unavailable, that
+ * reveals no internals.
  */
 export function toProblem(error: unknown): HttpProblem {
   if (error instanceof HttpProblem) return error;
   if (error instanceof StoreUnavailableError) {
     return new HttpProblem(503, error.code, reasonPhrase(503), {
       cause: error,
-      // What may be stored is not to be sent again.
+      // No Retry-After if the write may have been stored: the client must not simply repeat it.
       headers: error instanceof OutcomeUnknownError ? {} : { 'retry-after': '1' },
     });
   }
@@ -68,18 +68,21 @@ export function toProblem(error: unknown): HttpProblem {
   return new HttpProblem(status, problemCode(status, code), reasonPhrase(status), { cause: error });
 }
 
-/** The code if it is one of Fastify's or Node's; undefined for all else. */
+/** The code if it is one of Fastify's or Node's; otherwise undefined. */
 export function frameworkCode(code: unknown): FrameworkCode | undefined {
   return typeof code === 'string' && /^(?:FST|HPE|ERR)_/.test(code) ? (code as FrameworkCode) : undefined;
 }
 
-/** A refusal keeps Fastify's code; of failures only a timeout does, which programs look for. */
+/** Refusals keep Fastify's code. Of the failures, only a timeout does, because programs look for it. */
 function problemCode(status: number, code: unknown): ProblemCode {
   if (status < 500) return frameworkCode(code) ?? 'BAD_REQUEST';
   return code === 'FST_ERR_HANDLER_TIMEOUT' ? code : 'INTERNAL';
 }
 
-/** The refusal of a body beyond its route's limit; it closes the connection, because the rest may still come. */
+/**
+ * The refusal of a body that exceeds its route's limit; it closes the connection because the rest may still
+ * arrive.
+ */
 export function bodyTooLarge(): HttpProblem {
   const headers = { connection: 'close' };
   return new HttpProblem(413, 'BODY_TOO_LARGE', reasonPhrase(413), { headers });

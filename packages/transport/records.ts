@@ -1,40 +1,40 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { contentTypeOf } from './fastify.ts';
 
-/** Header fields by name in lower case. */
+/** Headers by name in lower case. */
 type Headers = Readonly<Record<string, number | string | readonly string[] | undefined>>;
 
-/** A request and its reply, secrets included: callers redact them before they show it. */
+/** A request and its reply, secrets included: redact before showing. */
 export interface RecordedExchange {
   /** The request's id. */
   readonly id: string;
   /** The client's address; empty on a Unix socket. */
   readonly client: string;
-  /** When the reply was complete, in milliseconds since 1970. */
+  /** The time at which the reply was complete, in milliseconds since 1970. */
   readonly endedAt: number;
   /** In milliseconds. */
   readonly duration: number;
   readonly method: string;
   readonly scheme: string;
-  /** As the client sent it, so it may be anything. */
+  /** As the client sent it, so it may be any text. */
   readonly host: string;
   /** Path and query. */
   readonly target: string;
-  /** Perhaps without Content-Type. */
+  /** Content-Type may be missing here; see `contentType`. */
   readonly requestHeaders: Headers;
-  /** The request's Content-Type header; null without one. */
+  /** The request's Content-Type header; null if absent. */
   readonly contentType: string | null;
   readonly status: number;
-  /** Parses them on demand. */
+  /** The reply's headers, parsed on demand. */
   responseHeaders(): Headers;
 }
 
-/** Gets the exchanges of a door. */
+/** Receives the exchanges of a door. */
 export interface ExchangeRecorder {
   record(exchange: RecordedExchange): void;
 }
 
-/** Keeps the last exchanges of all doors. */
+/** Keeps the latest exchanges of all doors in a ring buffer. */
 export class ExchangeLog implements ExchangeRecorder {
   readonly #capacity: number;
   readonly #ring: RecordedExchange[] = [];
@@ -49,7 +49,7 @@ export class ExchangeLog implements ExchangeRecorder {
     this.#next = (this.#next + 1) % this.#capacity;
   }
 
-  /** Records what an instance of Fastify answers; before it is ready. */
+  /** Records the exchanges of a Fastify instance. Call it before the instance is ready. */
   listen(app: FastifyInstance): void {
     app.addHook('onResponse', (request, reply, done) => {
       this.record(recordOf(request, reply));
@@ -57,19 +57,19 @@ export class ExchangeLog implements ExchangeRecorder {
     });
   }
 
-  /** The latest first. */
+  /** The recorded exchanges, latest first. */
   latest(): readonly RecordedExchange[] {
     return [...this.#ring.slice(0, this.#next).reverse(), ...this.#ring.slice(this.#next).reverse()];
   }
 }
 
-/** What is recorded of a request that Fastify answered. */
+/** The record of a request that Fastify answered. */
 export function recordOf(request: FastifyRequest, reply: FastifyReply): RecordedExchange {
-  // Now, so that the exchange keeps no request with its body.
+  // Read the headers now so that the record does not retain the request and its body.
   const responseHeaders = reply.getHeaders();
   return {
     id: request.id,
-    // Who connects on a Unix socket has none.
+    // Clients of a Unix socket have no address.
     client: request.ip ?? '',
     endedAt: Date.now(),
     duration: reply.elapsedTime,

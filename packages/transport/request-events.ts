@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type TraceFields, traceFields } from '../../src/core/trace.ts';
 
-/** Called for each reply with the method, the status and how long it took in milliseconds. */
+/** Called for each reply with the method, the status and the duration in milliseconds. */
 export type ReplyRecorder = (method: string, status: number, milliseconds: number) => void;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Times the replies of the route. */
+    /** Counts and times the replies of the route. */
     record?: ReplyRecorder;
   }
 }
 
-/** A request that was refused for who sent it, or how often. */
+/** A request that was refused because of its credentials or its rate. */
 interface RefusedRequest {
   readonly id: string;
   /** The client's address; empty on a Unix socket. */
@@ -21,35 +21,35 @@ interface RefusedRequest {
   readonly target: string;
   readonly headers: Readonly<IncomingHttpHeaders>;
   readonly status: number;
-  /** The name of the token or user whose credentials are good; undefined for nobody. */
+  /** The name of the authenticated token or user; undefined if the caller is unknown. */
   readonly caller: string | undefined;
   /** The code of the refusal. */
   readonly code: string;
 }
 
-/** Called for each of them, just before its reply is sent. */
+/** Called for each such request, just before its reply is sent. */
 export type OnRefused = (refused: RefusedRequest) => void;
 
-/** Whether a reply says that its client may not, or not now. */
+/** Whether a status refuses the caller: 401, 403 or 429. */
 export function isAudited(status: number): boolean {
   return status === 401 || status === 403 || status === 429;
 }
 
-/** A request that log entries are about. */
+/** A request to log about. */
 interface LoggedRequest {
   readonly id: string;
   readonly headers: Readonly<Record<string, unknown>>;
 }
 
-/** The fields by which log entries name a request, and the trace that it came with. */
+/** The log fields that identify a request and its trace. */
 export function requestFields({ id, headers }: LoggedRequest): TraceFields & { readonly reqId: string } {
   return { reqId: id, ...traceFields(headers) };
 }
 
-/** A request as its span describes it. */
+/** A request as described by its span. */
 export interface TracedRequest {
   readonly method: string;
-  /** The template of its route; undefined where there is none, or none is known yet. */
+  /** The route's path template; undefined if there is no route or it is not known yet. */
   readonly route: string | undefined;
   /** Path and query. */
   readonly target: string;
@@ -61,14 +61,14 @@ export interface TracedRequest {
 
 /** The span of a request. */
 export interface RequestSpan {
-  /** Runs what belongs to the request. */
+  /** Runs work within the span's context. */
   run<T>(work: () => T): T;
-  /** The reply is sent, or the client is gone: then the status is 0. */
+  /** Ends the span; the status is 0 if the client disconnected before the reply was sent. */
   end(status: number): void;
 }
 
 /** Records requests as spans. */
 export interface RequestTracing {
-  /** Undefined for a request that is not recorded. */
+  /** Starts a span; undefined if the request is not sampled. */
   begin(request: TracedRequest): RequestSpan | undefined;
 }

@@ -66,12 +66,12 @@ describe('read documents', () => {
     fails(() => readDocuments(empty), /empty holds no documents/);
 
     const wrong: readonly (readonly [content: unknown, says: RegExp])[] = [
-      ['{', /documents\.json is no JSON/],
+      ['{', /documents\.json is not valid JSON/],
       [[], /documents\.json must be an object/],
       ['null', /documents\.json must be an object/],
       [{}, /documents\.json holds no documents/],
-      [{ a: 'query', b: 7 }, /documents\.json: the document "b" is no text/],
-      [{ format: 'x', version: 1, operations: [] }, /is no apollo-persisted-query-manifest of version 1/],
+      [{ a: 'query', b: 7 }, /documents\.json: the document "b" is not a string/],
+      [{ format: 'x', version: 1, operations: [] }, /is not an apollo-persisted-query-manifest of version 1/],
       [{ format: 'apollo-persisted-query-manifest', version: 2, operations: [] }, /of version 1/],
       [
         {
@@ -147,7 +147,7 @@ describe('trusted documents', () => {
   test('only trusted documents, and none of them: the start fails', () => {
     assert.throws(
       () => createFindOperation(withDefaults({ schema, onlyDocuments: true })),
-      /onlyDocuments is set and there are none/,
+      /onlyDocuments is set, but there are no documents/,
     );
   });
 

@@ -64,7 +64,7 @@ describe('automatic persisted queries', () => {
     const [query, other] = [fresh(), fresh()];
     const mismatch = {
       code: 'PERSISTED_QUERY_MISMATCH',
-      message: /not that of the query/,
+      message: /does not match the query/,
       legacy: 200,
     } as const;
     const extensions = named(sha256(other));

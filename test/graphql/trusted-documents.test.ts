@@ -54,7 +54,7 @@ for (const only of ['false', 'true']) {
     await assertRefused(door.url, { body: { doc_id: 7 } }, typed);
     const mismatch = {
       code: 'PERSISTED_QUERY_MISMATCH',
-      message: /not that of the query/,
+      message: /does not match the query/,
       legacy: 200,
     } as const;
     await assertRefused(door.url, { body: { query: '{ hello }', extensions: hashed(USER) } }, mismatch);

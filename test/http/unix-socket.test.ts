@@ -179,7 +179,7 @@ test('a socket file that nobody listens on is replaced; one that is in use, or n
 
   await writeFile(path, 'mine');
   await using third = await start();
-  await assert.rejects(third.listen(), /a file that is no socket is there/);
+  await assert.rejects(third.listen(), /a file that is not a socket exists there/);
   await using fourth = await startTestService({
     env: { REST_PORT: `unix:${join(folder.path, 'no', 'rest')}`, INTERFACES: 'rest' },
   });

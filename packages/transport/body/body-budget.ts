@@ -3,57 +3,61 @@ import { clientKey } from '../caller.ts';
 import type { RequestContext } from '../endpoint.ts';
 import { HttpProblem, reasonPhrase } from '../problem.ts';
 
-/** Whose share of a budget something takes. */
+/** The client whose share of a budget is used. */
 type Client = Pick<RequestContext, 'caller' | 'client'>;
 
-/** Who sends something that arrives in pieces. */
+/** The sender of a body that arrives in pieces. */
 export interface BodySender extends Client {
-  /** Ends it with a refusal, because it has to make room. What it held counts no more. */
+  /** Refuses the body to free its memory, which no longer counts. */
   refuse(problem: HttpProblem): void;
 }
 
-/** How a budget is set up. */
+/** The options of a budget. */
 export interface BodyBudgetOptions {
-  /** What everything together may hold: bytes, or whatever else `grow` and `take` are called with. */
+  /** Maximum total: bytes, or another unit that `grow` and `take` are called with. */
   readonly max: number;
-  /** Anything that holds more is large, and everything large together holds at most half of `max`; default no limit. */
+  /**
+   * Bodies that hold more are large; all large ones together may hold at most half of `max`. Default
+   * unlimited.
+   */
   readonly usual?: number;
-  /** A monotonic clock, in milliseconds; default the process's. */
+  /** A monotonic clock, in milliseconds; default `performance.now`. */
   readonly now?: () => number;
 }
 
-/** The bytes that the bodies of a door may hold, where nothing else is configured. */
+/** Default budget for the bodies of a door, in bytes. */
 export const DEFAULT_MAX_BODIES = 64 * 1024 * 1024;
-/** The part of a budget for everything large, so that a few large bodies leave room for the others. */
+/** The share of a budget that large bodies may fill, so that a few of them leave capacity for others. */
 export const LARGE_SHARE = 0.5;
-/** The part of a budget that one client keeps while others need room. */
+/** The share of a budget that one client keeps while others need memory. */
 const CLIENT_SHARE = 0.25;
-/** The part of a budget that slow senders make free at once, so that not every body has to search for them. */
+/** The extra share that evicting slow senders frees, so that not every body triggers a search. */
 const SPARE = 1 / 64;
-/** The slowest that a body may arrive while others need room, in bytes per millisecond: 1 MiB in 32 seconds. */
+/** Slower bodies are evicted if others need memory, in bytes per millisecond: 1 MiB in 32 seconds. */
 const MIN_RATE = 32.768;
-/** A body also makes room for one that arrives this much faster. */
+/** A body is also evicted for one that arrives this many times faster. */
 const MUCH_FASTER = 4;
-/** The time that a rate is measured over, at least; what is younger is not slow yet. In milliseconds. */
+/** Minimum time that a rate is measured over, in milliseconds; younger bodies do not count as slow. */
 const WINDOW = 1_000;
-/** The least age that a rate is calculated with, in milliseconds. */
+/** Minimum age for calculating a rate, in milliseconds. */
 const MIN_AGE = 100;
-/** How long nothing is searched for a client for whom a search has found too little, in milliseconds. */
+/** How long no further search is made for a client after one that freed too little, in milliseconds. */
 const SEARCH_PAUSE = 20;
-/** Clients of whom that is known at the same time. */
+/** Maximum number of clients with such a pause. */
 const MAX_PAUSED = 1_000;
 
-/** Something that arrives in pieces, as the budget counts it. */
+/** A body that arrives in pieces, as the budget counts it. */
 export class Arrival {
   readonly sender: BodySender;
-  /** What it holds. */
+  /** The memory that it holds. */
   held = 0;
-  /** Since when its client is not waited for; undefined while it is. */
+  /** When its client was paused; undefined while the server waits for the client. */
   pausedAt: number | undefined;
   #client: string | undefined;
   #received = 0;
   #receivedAt: number;
-  // Two moments with the bytes that had come until then. The rate is measured from the later one that is old enough.
+  // Two samples of time and received bytes. The rate is measured from the later one that is at least `WINDOW`
+  // old.
   #beforeAt: number;
   #before = 0;
   #lastAt: number;
@@ -66,13 +70,13 @@ export class Arrival {
     this.#lastAt = now;
   }
 
-  /** Whose share it takes. */
+  /** The client whose share it uses. */
   get client(): string {
     this.#client ??= clientKey(this.sender);
     return this.#client;
   }
 
-  /** Notes how many bytes have come. */
+  /** Records how many bytes have arrived. */
   advance(received: number, now: number): void {
     this.#received = received;
     this.#receivedAt = now;
@@ -83,14 +87,14 @@ export class Arrival {
     this.#last = received;
   }
 
-  /** Leaves a time out of the rate. */
+  /** Excludes a period from the rate. */
   excuse(duration: number): void {
     this.#receivedAt += duration;
     this.#beforeAt += duration;
     this.#lastAt += duration;
   }
 
-  /** Bytes per millisecond, over the last one or two seconds. */
+  /** Bytes per millisecond, over the last one to two seconds. */
   rate(now: number): number {
     if (now - this.#receivedAt >= WINDOW) return 0;
     const isLast = now - this.#lastAt >= WINDOW;
@@ -98,31 +102,31 @@ export class Arrival {
     return received / Math.max(now - (isLast ? this.#lastAt : this.#beforeAt), MIN_AGE);
   }
 
-  /** Whether its rate says little yet. */
+  /** Whether it is too young for its rate to be meaningful. */
   isYoung(now: number): boolean {
     return now - this.#beforeAt < WINDOW;
   }
 }
 
-/** What needs room. */
+/** A demand for memory. */
 interface Need {
   readonly client: string;
-  /** What it holds, and what it is to hold. */
+  /** The memory held now, and the memory needed. */
   readonly held: number;
   readonly wanted: number;
   /** Bytes per millisecond. */
   readonly rate: number;
-  /** Nothing that is at least as fast makes room for it. */
+  /** Only slower arrivals are evicted for it. */
   readonly maxRate: number;
-  /** Undefined for what is complete. */
+  /** Undefined for a complete body. */
   readonly arrival?: Arrival;
 }
 
 /**
- * Bounds what bodies hold in memory at the same time. They are counted as they grow, not as they announce it, so a body
- * that does not come holds little. Where there is no room, others make it: those that arrive slowly, slowest first, then
- * those of a client that holds more than its share. Otherwise the body that needs the room is refused. A body that is
- * complete makes room for nobody.
+ * Bounds the memory that bodies hold at the same time. Bodies count as they arrive, not by their announced
+ * length, so a body that does not arrive holds little. If the budget is full, others are evicted: first slow
+ * arrivals, slowest first, then those of clients that hold more than their share. If that is not enough, the
+ * new demand is refused. Complete bodies are never evicted.
  */
 export class BodyBudget {
   readonly #max: number;
@@ -130,9 +134,9 @@ export class BodyBudget {
   readonly #now: () => number;
   readonly #arriving = new Set<Arrival>();
   #held = 0;
-  /** The part of it that is large. */
+  /** The part of `#held` that belongs to large bodies. */
   #large = 0;
-  /** When something may be searched for a client again. */
+  /** When the next search may be made, by client. */
   readonly #searchAt = new Map<string, number>();
 
   constructor({ max, usual = Number.POSITIVE_INFINITY, now = () => performance.now() }: BodyBudgetOptions) {
@@ -141,60 +145,62 @@ export class BodyBudget {
     this.#now = now;
   }
 
-  /** What everything holds. */
+  /** The total held. */
   get held(): number {
     return this.#held;
   }
 
-  /** Counts a body that is complete, until `release`; false when there is no room. */
+  /** Counts a complete body until `release`; false if it does not fit. */
   take(bytes: number, client: Client): boolean {
-    if (!this.#fits(0, bytes) && !this.#makeRoom(needOf(bytes, client), this.#now())) return false;
+    if (!this.#fits(0, bytes) && !this.#evictFor(needOf(bytes, client), this.#now())) return false;
     this.#count(0, bytes);
     return true;
   }
 
-  /** Counts a body no more. */
+  /** Stops counting a complete body. */
   release(bytes: number): void {
     this.#count(bytes, 0);
   }
 
-  /** Begins to count something that arrives in pieces, until `close`. It holds nothing yet. */
+  /** Starts counting a body that arrives in pieces, until `close`. It holds nothing yet. */
   open(sender: BodySender): Arrival {
     const arrival = new Arrival(sender, this.#now());
     this.#arriving.add(arrival);
     return arrival;
   }
 
-  /** Notes how many bytes have come, and what is held of them. Throws HttpProblem when there is no room. */
+  /**
+   * Records how many bytes have arrived and how much memory is held. Throws HttpProblem if it does not fit.
+   */
   grow(arrival: Arrival, held: number, received: number): void {
     const now = this.#now();
     arrival.advance(received, now);
     if (held > arrival.held && !this.#fits(arrival.held, held)) {
       const need = needOfArrival(arrival, held, now);
-      if (!this.#makeRoom(need, now)) throw need.maxRate <= MIN_RATE ? tooSlow() : busy();
+      if (!this.#evictFor(need, now)) throw need.maxRate <= MIN_RATE ? tooSlow() : busy();
     }
     this.#count(arrival.held, held);
     arrival.held = held;
   }
 
-  /** Notes that something is complete. It is counted until `close`. */
+  /** Marks a body as complete. It counts until `close`. */
   complete(arrival: Arrival): void {
     this.#arriving.delete(arrival);
   }
 
-  /** Nothing of it is held any more. */
+  /** Stops counting a body that arrived in pieces. */
   close(arrival: Arrival): void {
     this.#arriving.delete(arrival);
     this.#count(arrival.held, 0);
     arrival.held = 0;
   }
 
-  /** From now on its client is not waited for, so it makes room for nobody. */
+  /** Marks a body as paused: the server does not wait for its client, so it is not evicted. */
   pause(arrival: Arrival): void {
     arrival.pausedAt ??= this.#now();
   }
 
-  /** Its client is waited for again. */
+  /** Marks a body as waiting for its client again. */
   resume(arrival: Arrival): void {
     if (arrival.pausedAt === undefined) return;
     arrival.excuse(this.#now() - arrival.pausedAt);
@@ -216,8 +222,8 @@ export class BodyBudget {
     return large === 0 || this.#large + large - this.#largePart(before) <= this.#max * LARGE_SHARE;
   }
 
-  /** Refuses others until something fits; false where they cannot make room enough. */
-  #makeRoom(need: Need, now: number): boolean {
+  /** Evicts others until the demand fits; false if that is not enough. */
+  #evictFor(need: Need, now: number): boolean {
     if (now < (this.#searchAt.get(need.client) ?? now)) return false;
     const { held, wanted } = need;
     const enough = this.#max - Math.floor(this.#max * SPARE);
@@ -242,23 +248,23 @@ export class BodyBudget {
   }
 
   #evict(arrival: Arrival, { held, wanted }: Need, enough: number, problem: HttpProblem): void {
-    // Where only large bodies are too many, another one would make room for nothing.
+    // If only large bodies exceed their share, evicting another one does not help.
     const isForLarge = this.#held + wanted - held <= enough;
     if (isForLarge && this.#largePart(arrival.held) === 0) return;
-    // The refusal of another one may have ended it.
+    // Refusing an earlier one may have ended it.
     if (!this.#arriving.has(arrival)) return;
     this.close(arrival);
     arrival.sender.refuse(problem);
   }
 
-  /** What may have to make room for something. */
+  /** The arrivals that may be evicted for another. */
   #others(arrival: Arrival | undefined): readonly Arrival[] {
     return [...this.#arriving].filter(
       (each) => each !== arrival && each.held > 0 && each.pausedAt === undefined,
     );
   }
 
-  /** What arrives slowly, the slowest first. */
+  /** The slow arrivals, slowest first. */
   #slow({ rate, maxRate, arrival }: Need, now: number): readonly Arrival[] {
     const most = Math.max(MIN_RATE, rate / MUCH_FASTER);
     return this.#others(arrival)
@@ -266,7 +272,10 @@ export class BodyBudget {
       .sort((a, b) => a.rate(now) - b.rate(now));
   }
 
-  /** The clients that send several bodies and hold more than their share and than the one who needs room, most first. */
+  /**
+   * The clients with several arrivals that hold more than their share and more than the demanding client,
+   * largest first.
+   */
   #overShare({ client, wanted, arrival }: Need, now: number) {
     const clients = Map.groupBy(this.#others(arrival), (each) => each.client);
     const own = (clients.get(client) ?? []).reduce((sum, each) => sum + each.held, wanted);
@@ -280,7 +289,7 @@ export class BodyBudget {
   }
 }
 
-/** What a complete body needs. */
+/** The demand of a complete body. */
 function needOf(bytes: number, client: Client): Need {
   const rate = bytes / MIN_AGE;
   return { client: clientKey(client), held: 0, wanted: bytes, rate, maxRate: Number.POSITIVE_INFINITY };
@@ -294,12 +303,12 @@ function needOfArrival(arrival: Arrival, wanted: number, now: number): Need {
 
 const BUDGET = Symbol('portico.bodyBudget');
 
-/** Has the bodies of an instance, and of those inside it, count into a budget. */
+/** Makes the bodies of an instance and its scopes count towards a budget. */
 export function setBodyBudget(app: FastifyInstance, budget: BodyBudget): void {
   app.decorate(BUDGET, budget);
 }
 
-/** The budget of an instance, or of the one around it; a new one with these options where they have none. */
+/** The budget of an instance or its enclosing one; a new one with `options` if there is none. */
 export function bodyBudgetOf(
   app: FastifyInstance,
   options: BodyBudgetOptions = { max: DEFAULT_MAX_BODIES },
@@ -307,12 +316,12 @@ export function bodyBudgetOf(
   return (app as { [BUDGET]?: BodyBudget })[BUDGET] ?? new BodyBudget(options);
 }
 
-/** The refusal of what finds no room. */
+/** The refusal of a body that does not fit. */
 export function busy(headers: Readonly<Record<string, string>> = {}): HttpProblem {
   return new HttpProblem(503, 'BUSY', reasonPhrase(503), { headers: { ...headers, 'retry-after': '1' } });
 }
 
-/** The refusal of what has to make room because it arrives too slowly. */
+/** The refusal of a body that is evicted because it arrives too slowly. */
 function tooSlow(): HttpProblem {
   return new HttpProblem(408, 'TOO_SLOW', reasonPhrase(408));
 }

@@ -4,9 +4,8 @@ import { LIMITS } from '../server/limits.ts';
 const jsonDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false });
 
 /**
- * Parses a request body as JSON, strictly: UTF-8 without a wrong byte, nesting of at most
- * `LIMITS.jsonDepth`, no key `__proto__` at any depth.
- * Throws an HttpProblem with status 400.
+ * Parses a request body as JSON, strictly: valid UTF-8, at most `LIMITS.jsonDepth` levels, no key `__proto__`
+ * at any level. Throws HttpProblem with status 400.
  */
 export function parseJsonBody(body: Uint8Array): unknown {
   let text: string;
@@ -18,7 +17,7 @@ export function parseJsonBody(body: Uint8Array): unknown {
   return parseJsonText(text);
 }
 
-/** Parses JSON text that came from outside, with the same refusals as parseJsonBody. */
+/** Parses JSON text from outside, with the same refusals as parseJsonBody. */
 export function parseJsonText(text: string): unknown {
   refuseDepth(text);
   let value: unknown;
@@ -28,12 +27,12 @@ export function parseJsonText(text: string): unknown {
     const reasons = [{ detail: (cause as SyntaxError).message }];
     throw new HttpProblem(400, 'MALFORMED_JSON', 'The JSON is malformed', { cause, reasons });
   }
-  // A key can be spelled out, or hidden behind an escape; only such a body is walked.
+  // The key may be written plainly or with escapes; a body with neither needs no further check.
   if (text.includes('\\') || text.includes('__proto__')) refuseProto(value);
   return value;
 }
 
-/** Bounds the nesting before the parser sees it. */
+/** Bounds the nesting before JSON.parse sees it. */
 function refuseDepth(text: string): void {
   // Each level takes two characters.
   if (text.length <= 2 * LIMITS.jsonDepth || countOpenings(text) <= LIMITS.jsonDepth) return;
@@ -53,7 +52,7 @@ function refuseDepth(text: string): void {
   }
 }
 
-/** Brackets that open, those in strings too: never fewer than the nesting is deep, and much faster to count. */
+/** Counts opening brackets, including those in strings: a fast upper bound of the depth. */
 function countOpenings(text: string): number {
   let count = 0;
   for (let i = 0; i < text.length; i++) {
@@ -71,20 +70,20 @@ function refuseProto(value: unknown): void {
   for (const member of Object.values(value)) refuseProto(member);
 }
 
-/** The fields of a form by name; a name that stands more than once has all its texts, in their order. */
+/** The fields of a form by name; a repeated name has an array of its values, in order. */
 type FormFields = Readonly<Record<string, string | readonly string[]>>;
 
 const FORM = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i;
 const formDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Whether a Content-Type says that a body is a form. */
+/** Whether a Content-Type is that of a form. */
 export function isFormType(contentType: string | null): boolean {
   return contentType !== null && FORM.test(contentType);
 }
 
 /**
- * Parses application/x-www-form-urlencoded strictly: every byte and every escape is UTF-8, and no field is called
- * `__proto__`. Throws an HttpProblem with status 400.
+ * Parses application/x-www-form-urlencoded strictly: bytes and escapes must be valid UTF-8, and no field may
+ * be named `__proto__`. Throws HttpProblem with status 400.
  */
 export function parseFormBody(body: Uint8Array): FormFields {
   const fields = new Map<string, string[]>();

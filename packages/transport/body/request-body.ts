@@ -10,8 +10,8 @@ import { GrowingBuffer } from './request-message.ts';
 type Done = (error: Error | null, body?: Buffer) => void;
 
 /**
- * Makes every endpoint of this scope get its body byte for byte, whatever its label says, as one buffer that counts into
- * a budget: that of the listener, or one of the scope's own. What is no endpoint answers without the body.
+ * Makes each endpoint of a scope receive its raw body, whatever its Content-Type, as one buffer that counts
+ * towards a budget: the listener's, unless the scope has its own. Routes without an endpoint get no body.
  */
 export function readRawBodies(app: FastifyInstance, budget = bodyBudgetOf(app)): void {
   app.removeAllContentTypeParsers();
@@ -22,10 +22,10 @@ export function readRawBodies(app: FastifyInstance, budget = bodyBudgetOf(app)):
   });
 }
 
-/** The bytes before a `preParsing` hook of the user's own has decoded them, as Fastify has it. */
+/** `receivedEncodedLength` is Fastify's count of bytes before a user's `preParsing` hook decoded them. */
 type Payload = Readable & { readonly receivedEncodedLength?: number };
 
-/** A body of which pieces have come. */
+/** A body that is arriving in pieces. */
 interface Begun {
   readonly arrival: Arrival;
   readonly pieces: GrowingBuffer;
@@ -38,11 +38,11 @@ class BodyReader implements BodySender {
   readonly #budget: BodyBudget;
   readonly #done: Done;
   readonly #limit: number;
-  /** NaN when the length is not announced. */
+  /** The Content-Length; NaN if there is none. */
   readonly #announced: number;
-  /** Whether the body comes as the client sends it. */
+  /** Whether the body is read as sent, without a decoder. */
   readonly #isRaw: boolean;
-  /** A body that has come in one piece. */
+  /** A body that arrived in one piece. */
   #whole: Buffer | undefined;
   #begun: Begun | undefined;
   #received = 0;
@@ -76,7 +76,7 @@ class BodyReader implements BodySender {
 
   refuse(problem: HttpProblem): void {
     this.#stop();
-    // What decodes the rest of it may still fail.
+    // A decoder may still fail on the rest of the body.
     this.#payload.on('error', () => {});
     if (this.#begun !== undefined) this.#budget.close(this.#begun.arrival);
     this.#begun = undefined;
@@ -121,7 +121,7 @@ class BodyReader implements BodySender {
     if (this.#begun !== undefined) this.#budget.complete(this.#begun.arrival);
     const encoded = this.#payload.receivedEncodedLength || this.#received;
     if (!Number.isNaN(this.#announced) && encoded !== this.#announced) {
-      // Node's parser reads as much as is announced; what decodes bodies may not tell how much it has read.
+      // Node's parser enforces Content-Length; a decoder may not report how many bytes it read.
       this.refuse(new HttpProblem(400, 'BAD_REQUEST', reasonPhrase(400)));
     } else this.#done(null, this.#whole ?? this.#begun?.pieces.take() ?? Buffer.alloc(0));
   };

@@ -4,28 +4,34 @@ import type { RequestContext } from '../endpoint.ts';
 import type { Forwarding } from '../hosts.ts';
 import type { Arrival, BodyBudget, BodySender } from './body-budget.ts';
 
-/** Bytes of a body that are read from a connection ahead of their reader. */
+/** Bytes of a body that are read ahead of the application. */
 const READ_AHEAD = 16 * 1024;
-/** Pieces behind which a connection waits for its turn: Node would read two megabytes of them before anything else. */
+/**
+ * Pieces after which a connection waits for its turn: Node would otherwise read two megabytes of them at
+ * once.
+ */
 const PIECES_PER_TURN = 500;
 
 /**
- * The class of a listener's requests. What has come of a body and nobody has read yet is one buffer that counts into a
- * budget: Node would keep a list of the pieces, with some 250 bytes for each, however small it is.
+ * The IncomingMessage class of a listener. Unread body bytes are kept in one buffer that counts towards a
+ * budget; Node would keep a list of pieces, at about 250 bytes for each, however small.
  */
 export function requestMessage(budget: BodyBudget, clientOf: Forwarding['client']): typeof IncomingMessage {
-  const turns = new Turns();
+  const turns = new TurnQueue();
   return class RequestMessage extends IncomingMessage {
     #unread: GrowingBuffer | undefined;
     #arrival: Arrival | undefined;
     #received = 0;
-    /** How many pieces have come since the connection was read. */
+    /** Pieces received since the connection was last read. */
     #pieces = 0;
     #isWaiting = false;
-    /** Whether Node has asked for the next piece. It asks ahead of the reader, so that alone does not make it wanted. */
+    /**
+     * Whether Node has asked for the next piece. Node asks ahead of the reader, so this alone does not mean
+     * that a piece is wanted.
+     */
     #isAsked = false;
 
-    /** Node's parser calls it with each piece, and with null at the end. */
+    /** Node's parser calls this with each piece, and with null at the end. */
     override push(piece: Buffer<ArrayBuffer> | null, encoding?: BufferEncoding): boolean {
       this.#pieces++;
       if (piece === null) this.#pass();
@@ -52,7 +58,7 @@ export function requestMessage(budget: BodyBudget, clientOf: Forwarding['client'
     }
 
     override read(size?: number): unknown {
-      // The reader counts what it takes.
+      // From here on, the reader counts the bytes that it takes.
       if (size !== 0 && this.#unread === undefined) this.#forget();
       const bytes = super.read(size);
       if (this.#isWanted) this.#pass();
@@ -64,12 +70,12 @@ export function requestMessage(budget: BodyBudget, clientOf: Forwarding['client'
       super._destroy(error, done);
     }
 
-    /** Whether the reader has taken everything and waits. */
+    /** Whether the reader has taken everything and waits for more. */
     get #isWanted(): boolean {
       return this.#isAsked && this.readableLength === 0;
     }
 
-    /** Keeps a piece that nobody waits for; false when the connection is to be read no further. */
+    /** Keeps a piece that the reader does not want yet; false if the connection must not be read further. */
     #keep(piece: Buffer<ArrayBuffer>): boolean {
       this.#arrival ??= budget.open(new Sender(this, clientOf));
       this.#received += piece.length;
@@ -81,7 +87,7 @@ export function requestMessage(budget: BodyBudget, clientOf: Forwarding['client'
       return unread.length < READ_AHEAD && this.#pieces < PIECES_PER_TURN;
     }
 
-    /** Counts more memory; false where there is no room, and then the connection is closed. */
+    /** Counts more memory; false if the budget is full, in which case the connection is closed. */
     #grow(arrival: Arrival, size: number): boolean {
       try {
         budget.grow(arrival, size, this.#received);
@@ -92,7 +98,7 @@ export function requestMessage(budget: BodyBudget, clientOf: Forwarding['client'
       }
     }
 
-    /** Gives what was kept to Node, hence to a reader that waits; without one it still counts. */
+    /** Passes the kept bytes to Node and so to a waiting reader; without one they still count. */
     #pass(): void {
       if (this.#unread === undefined) return;
       const bytes = this.#unread.take();
@@ -110,7 +116,7 @@ export function requestMessage(budget: BodyBudget, clientOf: Forwarding['client'
   } as typeof IncomingMessage;
 }
 
-/** The client of a request that nobody has yet, or that whoever has it does not read. */
+/** The client of a request whose body no reader has asked for. */
 class Sender implements BodySender {
   readonly #request: IncomingMessage;
   readonly #clientOf: Forwarding['client'];
@@ -134,8 +140,8 @@ class Sender implements BodySender {
   }
 }
 
-/** Has one thing happen per turn of the event loop. */
-class Turns {
+/** Runs one callback per turn of the event loop. */
+class TurnQueue {
   readonly #waiting: (() => void)[] = [];
 
   add(next: () => void): void {
@@ -148,29 +154,29 @@ class Turns {
   }
 }
 
-/** The requests whose bodies may take any time, as long as something moves. */
+/** Requests whose bodies may take any time while data keeps arriving. */
 const streamed = new WeakSet<object>();
 
-/** How long a client may go on sending what nobody wants any more once it has its reply, in milliseconds. */
-const LINGER = 2_000;
+/** How long the rest of an unwanted body is read after the reply, in milliseconds. */
+const DRAIN_TIMEOUT = 2_000;
 
-/** Whether the body of a request is read as it comes. */
+/** Whether the body of a request is streamed. */
 export function isStreamed(request: object): boolean {
   return streamed.has(request);
 }
 
 /**
- * Notes that a body is read as it comes. Behind the reply what is left of it is read for a moment, because a client that
- * is cut while it sends may lose the reply; then its connection is closed.
+ * Marks a body as streamed. After the reply, the rest of the body is read and discarded for a moment, because
+ * a client may lose the reply if the connection is closed while it is sending; then the connection is closed.
  */
 export function streamBody(request: IncomingMessage, reply: NodeJS.EventEmitter, body: Readable): void {
   streamed.add(request);
-  // Whoever reads the body gets its errors too.
+  // The reader of the body handles its errors.
   body.on('error', () => {});
   reply.once('close', () => {
     if (request.complete || request.socket.destroyed) return;
     body.resume();
-    const timer = setTimeout(() => request.socket.destroy(), LINGER).unref();
+    const timer = setTimeout(() => request.socket.destroy(), DRAIN_TIMEOUT).unref();
     body.once('close', () => clearTimeout(timer)).once('end', () => clearTimeout(timer));
   });
 }
@@ -178,15 +184,15 @@ export function streamBody(request: IncomingMessage, reply: NodeJS.EventEmitter,
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Bytes that come in pieces, in one buffer that doubles when it is full. A list of the pieces would take a few hundred
- * bytes for each of them, however small it is.
+ * Collects bytes in one buffer that doubles when it is full. A list of pieces would take a few hundred bytes
+ * for each, however small.
  */
 export class GrowingBuffer {
   #bytes: Buffer<ArrayBuffer> = NOTHING;
   #length = 0;
   readonly #most: number;
 
-  /** `most`: the length that is not exceeded, so that nothing is allocated beyond it; default unknown. */
+  /** `most` is the maximum length, beyond which nothing is allocated; default unlimited. */
   constructor(most = Number.POSITIVE_INFINITY) {
     this.#most = most;
   }
@@ -195,7 +201,7 @@ export class GrowingBuffer {
     return this.#length;
   }
 
-  /** The memory that it takes with so many more bytes. */
+  /** The memory needed after appending `more` bytes. */
   sizeWith(more: number): number {
     const length = this.#length + more;
     if (length <= this.#bytes.length) return this.#bytes.length;
@@ -204,7 +210,7 @@ export class GrowingBuffer {
 
   append(piece: Uint8Array): void {
     const size = this.sizeWith(piece.length);
-    // The old memory is free at once, not when garbage is collected.
+    // `transfer` frees the old memory at once, without waiting for garbage collection.
     if (size > this.#bytes.length) {
       const memory = this.#length === 0 ? new ArrayBuffer(size) : this.#bytes.buffer.transfer(size);
       this.#bytes = Buffer.from(memory);
@@ -213,7 +219,7 @@ export class GrowingBuffer {
     this.#length += piece.length;
   }
 
-  /** Appends a piece that nobody else has: the first one is not copied where it has its memory for itself. */
+  /** Appends a piece that the caller gives up: the first one is not copied if it owns its memory. */
   adopt(piece: Buffer<ArrayBuffer>): void {
     if (this.#length > 0 || piece.length < piece.buffer.byteLength) this.append(piece);
     else {
@@ -222,7 +228,7 @@ export class GrowingBuffer {
     }
   }
 
-  /** The bytes; the buffer is empty afterwards. */
+  /** Returns the bytes and empties the buffer. */
   take(): Buffer {
     const isFull = this.#length === this.#bytes.length;
     const bytes = isFull ? this.#bytes : this.#bytes.subarray(0, this.#length);

@@ -5,50 +5,50 @@ import { LARGE_REPLY } from '../reply/reply-budget.ts';
 import type { Connection, InFlight } from '../server/connections.ts';
 import { type PlainRequest, PlainRequestReader } from './plain-request.ts';
 
-/** What answers the plain requests of connections. */
+/** Answers the plain requests of connections. */
 export interface FastRouter<Route> {
-  /** What bounds the bodies that are held. */
+  /** Bounds the memory of incomplete bodies. */
   readonly bodyBudget: BodyBudget;
-  /** The route of a request that the fast path may answer. */
+  /** The route of a request; undefined if the fast path cannot answer it. */
   find(request: PlainRequest): Route | undefined;
-  /** Answers a request; `chunk` holds its bytes. Calls `connection.lease` first. */
+  /** Answers a request whose bytes are in `chunk`. Must call `connection.lease` first. */
   answer(connection: FastConnection<Route>, request: PlainRequest, route: Route, chunk: Buffer): void;
 }
 
 /** A request whose body is incomplete. */
 interface Begun {
   readonly request: PlainRequest;
-  /** As long as all of it. */
+  /** Sized for the complete request. */
   readonly bytes: Buffer;
-  /** How much has come. */
+  /** The number of bytes received. */
   length: number;
 }
 
-/** How long the rest of a body may take before Node's parser gets the request, in milliseconds. */
+/** How long to wait for the rest of a body before Node's parser gets the request, in milliseconds. */
 const BODY_TIMEOUT = 20;
-/** A larger request that comes in pieces is left to Node's parser, in bytes. */
+/** Larger requests that arrive in pieces are left to Node's parser, in bytes. */
 const MAX_PIECES = 16 * 1024;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * A connection whose bytes the fast path sees before Node's parser. As long as each request on it is plain, the fast
- * path knows where one ends, and either can answer the next. Once a request is not plain, or arrives while another is
- * being answered, all bytes go to the parser for good.
+ * A connection whose bytes the fast path sees before Node's parser. While every request is plain, the fast
+ * path knows where each one ends, so either of them can answer the next. After a request that is not plain,
+ * or one that arrives while another is being answered, all further bytes go to the parser.
  *
- * States: idle -> begun (a body is incomplete) -> leased (being answered) -> idle; from each of them aside, which
- * is final.
+ * States: idle -> begun (the body is incomplete) -> leased (being answered) -> idle; from each of them to
+ * aside, which is final.
  */
 export class FastConnection<Route> {
   readonly #connection: Connection;
   readonly #reader: NodeReader;
   readonly #router: FastRouter<Route>;
   readonly #requestReader = new PlainRequestReader();
-  /** Bytes of a body that the parser is still to get. */
+  /** Bytes of the current body that are still to be passed to the parser. */
   #unparsed = 0;
   #begun: Begun | undefined;
   #bodyTimer: NodeJS.Timeout | undefined;
   #isAside = false;
-  /** The client has closed its half behind the leased request. */
+  /** Whether the client has closed its half during the leased request. */
   #hasEnded = false;
 
   constructor(connection: Connection, reader: NodeReader, router: FastRouter<Route>) {
@@ -56,7 +56,7 @@ export class FastConnection<Route> {
     this.#reader = reader;
     this.#router = router;
     const { socket } = connection;
-    // Node reads past all listeners until there is one that is not its own.
+    // Node's parser reads the socket natively, bypassing all listeners, until another listener is added.
     socket.on('data', this.#read).off('data', reader.parse);
     socket.on('end', this.#end).off('end', reader.end);
     socket.once('close', () => {
@@ -64,9 +64,9 @@ export class FastConnection<Route> {
     });
   }
 
-  /** Whether the reply under way is the connection's last. */
+  /** Whether the current reply is the connection's last. */
   get isLast(): boolean {
-    // What the parser has got since then is still to be answered.
+    // Bytes that the parser received meanwhile still have to be answered.
     return (this.#hasEnded && !this.#isAside) || this.#connection.requestLimitReached;
   }
 
@@ -80,26 +80,26 @@ export class FastConnection<Route> {
   }
 
   /**
-   * Writes the reply to the leased request, and closes the connection behind it when that is the `last` one.
-   * Calls `done` once the system has it; for a client that is gone nothing happens.
+   * Writes the reply to the leased request, and closes the connection after it if it is the `last` one. Calls
+   * `done` once the system has taken the bytes; does nothing if the client has disconnected.
    */
   reply(head: string, body: string | Buffer, last: boolean, done: () => void): void {
     const { leased, socket } = this.#connection;
     if (leased === undefined || !socket.writable) return;
     if (typeof body === 'string' && body.length < LARGE_REPLY) {
-      // A head is ASCII, and Latin-1 is what a text of one byte per character is already.
+      // Heads are ASCII; if the body is ASCII too, V8 already stores the text as Latin-1.
       socket.write(head + body, Buffer.byteLength(body) === body.length ? 'latin1' : 'utf8');
     } else {
       socket.cork();
       socket.write(head, 'latin1');
-      // While a client does not read it, Node would hold a text twice.
+      // Node would hold a string twice while the client does not read it.
       socket.write(typeof body === 'string' ? Buffer.from(body) : body);
       socket.uncork();
     }
     this.#complete(last, done);
   }
 
-  /** Writes one of the pieces of the reply to the leased request, the first one behind its head. */
+  /** Writes a piece of the reply to the leased request; `head` comes before the first piece. */
   writePiece(head: string, piece: Buffer, isChunked: boolean): void {
     const { socket } = this.#connection;
     if (!socket.writable) return;
@@ -110,7 +110,7 @@ export class FastConnection<Route> {
     socket.uncork();
   }
 
-  /** Ends a reply in pieces; `end` is what is written behind them. */
+  /** Ends a reply in pieces by writing `end` after them. */
   endPieces(end: string, last: boolean, done: () => void): void {
     const { leased, socket } = this.#connection;
     if (leased === undefined || !socket.writable) return;
@@ -118,7 +118,7 @@ export class FastConnection<Route> {
     this.#complete(last, done);
   }
 
-  /** Returns once the system has taken all that was written, or the client is gone. */
+  /** Returns once the system has taken all written bytes, or the client has disconnected. */
   whenTaken(): MaybePromise<void> {
     const { socket } = this.#connection;
     if (socket.writableLength === 0) return undefined;
@@ -132,7 +132,7 @@ export class FastConnection<Route> {
       done();
       this.#connection.release();
     };
-    // Mostly the system takes it at once, and the stream would say so a tick later.
+    // Usually the system takes the bytes at once; the stream would report that a tick later.
     if (!sent) {
       socket.write('', (error) => {
         if (!error) onSent();
@@ -142,14 +142,14 @@ export class FastConnection<Route> {
     if (sent && socket.errored === null) onSent();
   }
 
-  /** Ends the connection without a reply. */
+  /** Closes the connection without a reply. */
   cut(): void {
     this.#connection.socket.destroy();
   }
 
   readonly #read = (chunk: Buffer): void => {
     if (this.#connection.leased !== undefined) {
-      // The server keeps what the parser reads from it waiting until the leased request is answered.
+      // The server delays requests from the parser until the leased request is answered.
       this.#stepAside();
       this.#reader.parse(chunk);
     } else if (this.#unparsed > 0) {
@@ -161,20 +161,20 @@ export class FastConnection<Route> {
   };
 
   readonly #end = (): void => {
-    // The parser refuses a request that ends too early.
+    // Passes an incomplete request to the parser, which refuses it.
     this.#giveUp();
     if (this.#connection.leased === undefined) {
       this.#passEnd();
       return;
     }
-    // Node knows nothing of a leased request, and would close the connection before its reply.
+    // Node is unaware of the leased request and would close the connection before its reply.
     this.#hasEnded = true;
     if (this.#isAside) this.#connection.whenFree(() => this.#passEnd());
   };
 
   #passEnd(): void {
     const { socket } = this.#connection;
-    // The parser of a destroyed connection, or of one that is no longer HTTP, serves another one.
+    // Node may have given the parser of a destroyed or upgraded connection to another connection.
     const listeners: readonly unknown[] = socket.listeners('data');
     if (!socket.destroyed && (!this.#isAside || listeners.includes(this.#reader.parse))) this.#reader.end();
   }
@@ -195,7 +195,10 @@ export class FastConnection<Route> {
     }
   }
 
-  /** Waits for the rest of a body: many clients send head and body apart. False where there is no room for it. */
+  /**
+   * Waits for the rest of a body, because many clients send head and body separately. False if the budget
+   * is full.
+   */
   #begin(request: PlainRequest, chunk: Buffer): boolean {
     const { length } = request;
     const client = this.socket.remoteAddress ?? '';
@@ -224,13 +227,13 @@ export class FastConnection<Route> {
     else this.#router.answer(this, request, route, bytes);
   }
 
-  /** Leaves a request to the parser; `length` is that of all of it. */
+  /** Passes bytes to the parser; `length` is the length of the whole request. */
   #parse(chunk: Buffer, length: number): void {
     this.#unparsed = length - chunk.length;
     this.#reader.parse(chunk);
   }
 
-  /** The bytes of the incomplete request, which is not waited for any more. */
+  /** Stops waiting for the incomplete request and returns its bytes. */
   #takeBegun(): Buffer {
     const begun = this.#begun;
     if (begun === undefined) return NOTHING;
@@ -240,13 +243,16 @@ export class FastConnection<Route> {
     return begun.bytes.subarray(0, begun.length);
   }
 
-  /** Leaves an incomplete request to the parser. */
+  /** Passes an incomplete request to the parser. */
   readonly #giveUp = (): void => {
     const begun = this.#begun;
     if (begun !== undefined) this.#parse(this.#takeBegun(), begun.request.length);
   };
 
-  /** Until the parser had a whole request it takes the connection for one that is late with its first. */
+  /**
+   * Whether the fast path may answer. The first request goes to Node's parser, which otherwise times the
+   * connection out as late with its first request.
+   */
   #isFree(): boolean {
     const { isProven, reply, socket } = this.#connection;
     return isProven && reply === undefined && socket.writable;
@@ -259,9 +265,9 @@ export class FastConnection<Route> {
   }
 }
 
-/** Node's own listeners for what a connection brings. */
+/** Node's own listeners on a connection's socket. */
 interface NodeReader {
-  /** Gives bytes to Node's parser. */
+  /** Passes bytes to Node's parser. */
   readonly parse: (chunk: Buffer) => void;
   /** Tells Node that the client has closed its half. */
   readonly end: () => void;
@@ -270,12 +276,12 @@ interface NodeReader {
 type Listener = (...args: readonly unknown[]) => void;
 
 /**
- * How Node reads a connection that was just accepted. It does not document that: undefined where another listener reads
- * along, or where Node reads in another way than the one known here.
+ * Finds Node's listeners on a new connection's socket. They are undocumented: returns undefined if there are
+ * other listeners or if Node's are not the expected ones.
  */
 export function nodeReader(socket: Socket): NodeReader | undefined {
   const [parse, ...otherData] = socket.listeners('data') as Listener[];
-  // The first is that of the socket itself.
+  // The first `end` listener is the socket's own.
   const [own, end, ...otherEnds] = socket.listeners('end') as Listener[];
   if (parse === undefined || otherData.length > 0) return undefined;
   if (own?.name !== 'onReadableStreamEnd' || end === undefined || otherEnds.length > 0) return undefined;

@@ -32,28 +32,28 @@ import type { FastConnection } from './fast-connection.ts';
 import type { PlainRequest } from './plain-request.ts';
 import { isChunked, type ReplyHeads } from './reply-heads.ts';
 
-/** What all exchanges of a door share. */
+/** Options shared by all fast-path requests of a door. */
 export interface FastRequestOptions {
   /** The format of refusals. */
   readonly errors: ErrorFormat;
-  /** Fastify's own logger, whose level can be changed. */
+  /** Fastify's own logger, whose level can change. */
   readonly log: FastifyBaseLogger;
   readonly heads: ReplyHeads;
   readonly connections: Connections;
   readonly bodyBudget: BodyBudget;
   readonly replyBudget: ReplyBudget;
-  /** The id of the next request. */
+  /** Returns the id of the next request. */
   nextId(): string;
   readonly scheme: 'http' | 'https';
-  /** What trusted proxies say of a request. */
+  /** Evaluates the headers of trusted proxies. */
   readonly forwarding: Forwarding;
   readonly onRefused: OnRefused | undefined;
   readonly tracing: RequestTracing | undefined;
-  /** The names of the door that requests may ask for; undefined for any. */
+  /** The host names that requests may ask for; undefined for any. */
   ownHosts(): OwnHosts | undefined;
   /** Whether each reply closes its connection. */
   isDraining(): boolean;
-  /** Where exchanges are recorded, if they are. */
+  /** The recorder of exchanges; undefined if there is none. */
   recorder(): ExchangeRecorder | undefined;
 }
 
@@ -62,9 +62,9 @@ export interface FastRoute {
   readonly endpoint: Endpoint;
   /** Counts and times the replies of the route. */
   readonly record: ReplyRecorder | undefined;
-  /** The template of its path. */
+  /** The path's template. */
   readonly url: string;
-  /** Whether its path ends with a parameter. */
+  /** Whether the path ends with a parameter. */
   readonly hasParam: boolean;
 }
 
@@ -77,9 +77,9 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
   readonly param: string;
   readonly #connection: FastConnection<FastRoute>;
   readonly #request: PlainRequest;
-  /** The bytes of the request, until it is answered. */
+  /** The bytes of the request until it is answered. */
   #chunk: Buffer;
-  /** What of them counts as a body now. */
+  /** The bytes that currently count towards the body budget. */
   #bodyHeld = 0;
   readonly #route: FastRoute;
   readonly #options: FastRequestOptions;
@@ -91,7 +91,7 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
   #isCancelled = false;
   #added: Reply['headers'];
 
-  /** `chunk` holds the bytes of the request and nothing else. */
+  /** `chunk` holds exactly the bytes of the request. */
   constructor(
     connection: FastConnection<FastRoute>,
     request: PlainRequest,
@@ -198,7 +198,7 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
     this.#close();
   }
 
-  /** Runs the endpoint and replies. Never throws. */
+  /** Runs the endpoint and sends its reply. Never throws. */
   run(): void {
     this.#connection.lease(this);
     this.#span = this.#options.tracing?.begin(this);
@@ -211,7 +211,7 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
     const { bodyLimit } = endpoint;
     const bodyLength = bodyLimit === 0 ? 0 : this.#chunk.length - this.#request.head.length;
     try {
-      // It is there already, but credentials are judged first.
+      // The body has already arrived, but credentials are checked before a lack of memory is reported.
       if (bodyLength > 0 && this.#options.bodyBudget.take(bodyLength, this)) this.#bodyHeld = bodyLength;
       const authorized = endpoint.authorize?.(this, Math.min(bodyLength, bodyLimit));
       if (authorized instanceof Promise) {
@@ -226,7 +226,7 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
   }
 
   #handle(bodyLength: number): void {
-    // The client has left while it was authorized.
+    // The client has disconnected during authorization.
     if (this.#isCancelled) {
       this.#dropBody();
       return;
@@ -265,7 +265,7 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
   #send(reply: Reply): void {
     const { status, body, headers } = reply;
     if (isPieces(body)) {
-      // The pieces may be made from the request's body, which is held until the last one.
+      // The pieces may be made from the request's body, so keep it until the last one.
       if (!this.#isCancelled) {
         void this.#sendPieces(reply, body);
         return;
@@ -282,13 +282,13 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
     const { head, isLast } = this.#begin(reply, length);
     const connection = this.#connection;
     connection.reply(head, body, isLast, () => this.#recordReply(status, head));
-    // Behind bytes that the client has not read even a small reply waits.
+    // Behind bytes that the client has not read, even a small reply waits.
     if (length < LARGE_REPLY && connection.socket.writableLength > 0) {
       this.#options.replyBudget.open(this).add(length);
     }
   }
 
-  /** Sends a reply that is made while it is sent. Never rejects. */
+  /** Sends a reply that is produced while it is sent. Never rejects. */
   async #sendPieces(reply: Reply, body: Pieces): Promise<void> {
     const connection = this.#connection;
     const pieces = takenPieces(body, this, this.#options.replyBudget);
@@ -303,7 +303,7 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
         before = '';
       }
       const end = before + (chunked ? '0\r\n\r\n' : '');
-      // The client may have closed its half behind the request meanwhile.
+      // The client may have closed its half meanwhile.
       connection.endPieces(end, isLast || connection.isLast, () => this.#recordReply(reply.status, head));
     } catch (error) {
       if (this.#replied) connection.cut();
@@ -314,7 +314,7 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
     }
   }
 
-  /** The head of the reply, with which it begins, and whether the connection closes behind it. */
+  /** Starts the reply: returns its head, and whether the connection closes after it. */
   #begin({ status, type, headers }: Reply, contentLength: number | undefined) {
     const closes = this.#options.isDraining() || this.#connection.isLast;
     const parts = {
@@ -358,14 +358,14 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
     try {
       this.#send(refusal(this.#options.errors, error, { id, log, method, headers, url: this.#request.url }));
     } catch (cause) {
-      // Nobody above could answer any more.
+      // No caller could handle this error.
       log.error({ ...requestFields(this), err: cause }, 'refusal failed, connection cut');
       this.#dropBody();
       this.#connection.cut();
     }
   }
 
-  /** The endpoint has answered, or is not asked any more. */
+  /** Frees the body once the endpoint has answered or is not called. */
   #dropBody(): void {
     if (this.#bodyHeld === 0) return;
     this.#options.bodyBudget.release(this.#bodyHeld);
@@ -373,7 +373,7 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
     this.#chunk = NO_BODY;
   }
 
-  /** Calls the listeners, once: a client that is gone may still be given a stream. */
+  /** Calls the listeners once: a stream may still be passed in after the client has disconnected. */
   #close(): void {
     const onClose = this.#onClose;
     this.#onClose = undefined;
@@ -381,7 +381,7 @@ export class FastRequestContext implements RequestContext, InFlight, PiecewiseRe
   }
 }
 
-/** The header fields of a reply's head by name, without those that Node adds: Date and what follows it. */
+/** Parses the headers of a reply's head, without Date and the fields after it, which Node adds. */
 function parseReplyHead(head: string): Readonly<Record<string, string>> {
   const [, ...lines] = head.slice(0, head.indexOf('\r\nDate: ')).split('\r\n');
   return Object.fromEntries(

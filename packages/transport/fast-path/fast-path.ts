@@ -11,7 +11,10 @@ import { FastRequestContext, type FastRequestOptions, type FastRoute } from './f
 import type { PlainRequest } from './plain-request.ts';
 import { ReplyHeads } from './reply-heads.ts';
 
-/** Tracers subscribe to these; Node publishes the requests that its own parser has read, Fastify those that it handles. */
+/**
+ * Tracers subscribe to these channels. Node publishes only requests that its own parser reads, and Fastify
+ * those that it handles.
+ */
 const FASTIFY_HANDLERS = tracingChannel('fastify.request.handler');
 const TRACED = ['request.start', 'response.created', 'response.finish'].map((name) =>
   channel(`http.server.${name}`),
@@ -20,15 +23,15 @@ const TRACED = ['request.start', 'response.created', 'response.finish'].map((nam
 const FORWARDED = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'];
 
 /**
- * The second transport of endpoints: it answers plain requests on the socket, without Node's parser and Fastify, byte
- * for byte as they would. Everything else goes to them as it came.
+ * The second transport of endpoints. It answers plain requests directly on the socket, byte for byte as Node
+ * and Fastify would, and passes everything else on to them unchanged.
  */
 export class FastPath implements FastRouter<FastRoute> {
   readonly #options: FastRequestOptions;
   readonly #routes = new RouteTable();
   readonly #hooks = new HookWatch();
   #isInstalled = false;
-  /** Node's internals are not as known. */
+  /** Set if Node's internals differ from those that the fast path knows. */
   #isClosed = false;
 
   /** Call it before any route is added to the instance. */
@@ -37,17 +40,20 @@ export class FastPath implements FastRouter<FastRoute> {
     this.#routes.watch(app);
   }
 
-  /** From now on a hook that is added to the instance, or to a scope of it, closes the fast path for their routes. */
+  /**
+   * From now on, a hook added to the instance or to one of its scopes disables the fast path for their
+   * routes.
+   */
   watchHooks(app: FastifyInstance): void {
     this.#hooks.watch(app);
   }
 
-  /** Puts the fast path before Fastify, once the instance is ready and before it listens. */
+  /** Installs the fast path in front of Fastify. Call it once the instance is ready and before it listens. */
   install(app: FastifyInstance): void {
     const { server } = app;
-    // A user's function for ids is called for each request. Fastify's types leave it out.
+    // The user's id generator must be called for each request. Fastify's types omit `genReqId`.
     if ((app as { genReqId?: unknown }).genReqId !== this.#options.nextId) return;
-    // A tracer may have wrapped all events.
+    // A tracer may have wrapped the server's events.
     if (server.listenerCount('request') > 1 || server.emit !== EventEmitter.prototype.emit) return;
     this.#routes.build((scope) => this.#hooks.isHooked(scope));
     if (this.#routes.isEmpty) return;
@@ -55,7 +61,10 @@ export class FastPath implements FastRouter<FastRoute> {
     this.serve(server);
   }
 
-  /** Answers plain requests to a server, if the fast path is installed. Call it before a client connects. */
+  /**
+   * Answers plain requests to a server if the fast path is installed. Call it before the server has
+   * connections.
+   */
   serve(server: Server): void {
     if (this.#isInstalled) server.on(connectionEvent(server), (socket: Socket) => this.#attach(socket));
   }
@@ -66,21 +75,21 @@ export class FastPath implements FastRouter<FastRoute> {
 
   find(request: PlainRequest): FastRoute | undefined {
     if (this.#isClosed || this.#options.isDraining() || isTraced()) return undefined;
-    // Event streams are Fastify's, and so are refusals of unknown hosts.
+    // Fastify handles event streams and refuses unknown hosts.
     if (takesEventStream(request.headers.accept) || this.#asksForStranger(request)) return undefined;
     if (this.#isRecordedForwarded(request)) return undefined;
     const route = this.#routes.find(request);
     return route?.endpoint.streamed?.takes(request) === true ? undefined : route;
   }
 
-  /** Whether a proxy may say how the request is to be recorded, which Fastify knows to read. */
+  /** Whether a proxy's headers affect how the request is recorded, which only Fastify evaluates. */
   #isRecordedForwarded({ headers }: PlainRequest): boolean {
     const { forwarding, recorder } = this.#options;
     if (!forwarding.trustsProxies || recorder() === undefined) return false;
     return FORWARDED.some((name) => headers[name] !== undefined);
   }
 
-  /** Whether the request may be for another host, which Fastify then decides. */
+  /** Whether the request may be for an unknown host; Fastify then decides. */
   #asksForStranger({ headers }: PlainRequest): boolean {
     const ownHosts = this.#options.ownHosts();
     if (ownHosts === undefined) return false;
@@ -102,10 +111,10 @@ export class FastPath implements FastRouter<FastRoute> {
 
   #attach(socket: Socket): void {
     const connection = this.#options.connections.of(socket);
-    // Refused for the limit of connections.
+    // The connection was refused because of a connection limit.
     if (this.#isClosed || connection === undefined) return;
     const reader = nodeReader(socket);
-    if (reader === undefined) this.#close('a connection is not read as known');
+    if (reader === undefined) this.#close('unknown listeners of a connection');
     else new FastConnection<FastRoute>(connection, reader, this);
   }
 
@@ -120,16 +129,16 @@ function isTraced(): boolean {
   return FASTIFY_HANDLERS.hasSubscribers || TRACED.some(({ hasSubscribers }) => hasSubscribers);
 }
 
-/** Hooks of the start and the stop. All others see requests, or can give a route a hook that does. */
+/** Hooks of the start and the stop. All other hooks see requests, or can add a hook that does. */
 const LIFECYCLE: ReadonlySet<string> = new Set(['onReady', 'onListen', 'preClose', 'onClose']);
 
-/** Knows which scopes of an instance have hooks that see requests, which the fast path would not call. */
+/** Tracks which scopes have hooks that see requests, which the fast path would skip. */
 class HookWatch {
   readonly #hooked = new WeakSet<object>();
   #app: FastifyInstance | undefined;
   #errorHandler: unknown;
 
-  /** Notes the hooks that are added from now on, in all scopes: they share the methods of the instance. */
+  /** Tracks hooks added from now on, in all scopes: scopes inherit `addHook` from the instance. */
   watch(app: FastifyInstance): void {
     const { addHook } = app;
     this.#app = app;
@@ -141,22 +150,25 @@ class HookWatch {
     } as typeof addHook;
   }
 
-  /** Whether a hook of the scope, or of one around it, sees the scope's requests. */
+  /** Whether a hook of the scope or of an enclosing scope sees the scope's requests. */
   isHooked(scope: FastifyInstance): boolean {
-    // A scope's prototype is the scope around it.
+    // A scope's prototype is its enclosing scope.
     for (let each: object | null = scope; each !== null; each = Object.getPrototypeOf(each)) {
       if (this.#hooked.has(each)) return true;
     }
     return this.#hasOtherErrors(scope);
   }
 
-  /** Whether the instance was given another error handler, which the scope has too: the fast path has that of the door. */
+  /**
+   * Whether the instance's error handler, which the scope inherits, was replaced: the fast path uses only the
+   * door's.
+   */
   #hasOtherErrors({ errorHandler }: FastifyInstance): boolean {
     return errorHandler === this.#app?.errorHandler && errorHandler !== this.#errorHandler;
   }
 }
 
-/** A route as it was added; its config is complete once everybody who watches routes has seen it. */
+/** A route as added; its config is complete once all `onRoute` hooks have run. */
 interface AddedRoute {
   readonly scope: FastifyInstance;
   readonly method: string;
@@ -167,7 +179,7 @@ interface AddedRoute {
 /** The fast routes of one method. */
 interface MethodRoutes {
   readonly fixed: Map<string, FastRoute>;
-  /** Paths that end with a parameter, by what stands before it. */
+  /** Paths that end with a parameter, by the part before it. */
   readonly withParam: Map<string, FastRoute>;
 }
 
@@ -175,12 +187,12 @@ const PARAM = /:\w+$/;
 /** A wildcard, or a parameter that is not the whole last segment. */
 const OTHER_PATTERN = /[:*(]/;
 
-/** The routes that the fast path can answer: those of endpoints whose path is fixed or ends with one parameter. */
+/** The routes that the fast path can answer: endpoints whose path is fixed or ends with one parameter. */
 class RouteTable {
   readonly #added: AddedRoute[] = [];
   readonly #methods = new Map<string, MethodRoutes>();
 
-  /** Notes the routes that are added to an instance from now on, in its plugins too. */
+  /** Collects the routes that are added from now on, including those of plugins. */
   watch(app: FastifyInstance): void {
     const added = this.#added;
     app.addHook('onRoute', function (route) {
@@ -188,7 +200,7 @@ class RouteTable {
     });
   }
 
-  /** Builds the table once all routes are there; leaves out those of scopes for which `isHooked` holds. */
+  /** Builds the table once all routes are added, without the scopes for which `isHooked` returns true. */
   build(isHooked: (scope: FastifyInstance) => boolean): void {
     for (const { scope, method, url, route } of this.#added) {
       const { endpoint, record } = route.config ?? {};
@@ -208,7 +220,7 @@ class RouteTable {
     return this.#methods.size === 0;
   }
 
-  /** The route of a request; undefined for one that Fastify is to find. */
+  /** The route of a request; undefined if Fastify has to route it. */
   find({ url, method }: PlainRequest): FastRoute | undefined {
     const routes = this.#methods.get(method);
     if (routes === undefined) return undefined;
@@ -219,7 +231,7 @@ class RouteTable {
     return route !== undefined && isPlainSegment(url, paramStart) ? route : undefined;
   }
 
-  /** Whether Fastify would give one of the route's requests to another route, whose path is more specific. */
+  /** Whether Fastify would give some of the route's requests to a more specific route. */
   #isShadowed(method: string, url: string): boolean {
     const before = url.replace(PARAM, '');
     return this.#added.some((other) => {
@@ -230,7 +242,7 @@ class RouteTable {
   }
 }
 
-/** Whether a last segment is there, needs no decoding and has no query behind it. */
+/** Whether the last segment is not empty, needs no decoding and has no query. */
 function isPlainSegment(url: string, start: number): boolean {
   if (start === url.length) return false;
   for (let i = start; i < url.length; i++) {

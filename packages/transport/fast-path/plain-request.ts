@@ -1,39 +1,39 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { LIMITS } from '../server/limits.ts';
 
-/** A request whose framing is unambiguous. */
+/** A request with unambiguous framing. */
 export interface PlainRequest {
   readonly method: string;
-  /** Path and query, as they came. */
+  /** Path and query, as sent. */
   readonly url: string;
-  /** By name in lower case, each sent once, without Content-Type. */
+  /** By name in lower case; no name is repeated, and Content-Type is left out. */
   readonly headers: Readonly<IncomingHttpHeaders>;
-  /** The Content-Type header; null without one. */
+  /** The Content-Type header; null if absent. */
   readonly contentType: string | null;
-  /** The bytes before the body, each as one character. */
+  /** The bytes before the body, decoded as Latin-1. */
   readonly head: string;
-  /** Head and body, in bytes. */
+  /** Length of head and body, in bytes. */
   readonly length: number;
 }
 
-/** Longer heads are rare, and Node's parser has its own limit for them. */
+/** Maximum head size, in bytes. Longer heads are rare and go to Node's parser, which has its own limit. */
 const MAX_HEAD = 8 * 1024;
-/** Longer heads are not remembered, so that many connections hold little, in bytes. */
+/** Longer heads are not cached, so that many connections use little memory, in bytes. */
 const MAX_REMEMBERED = 1024;
 const HEAD_END = Buffer.from('\r\n\r\n');
 
 /**
- * What is plain of the grammar of RFC 9112 2.1: a usual method, a path, HTTP/1.1 and lines that end with CRLF. No two
- * parts of it can begin alike, so that its time is linear.
+ * The plain subset of RFC 9112 2.1: a common method, a path, HTTP/1.1 and lines that end with CRLF. No two
+ * alternatives can begin alike, so matching takes linear time.
  */
 const HEAD =
   /^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS) \/[\w\-.~!$&'()*+,;=:@%/?]* HTTP\/1\.1\r\n(?:[\w-]+:[\t\x20-\x7e\x80-\xff]*\r\n)+\r\n$/;
 const LENGTH = /^\d{1,15}$/;
 
 /**
- * Reads the request that `chunk` begins with. Undefined is for all that is not plain: a head that is not whole, more
- * behind the request than its body, a field that comes twice or that says something about how the connection or the
- * body is to be read. What is plain means the same to Node's parser.
+ * Parses the request at the start of `chunk`. Returns undefined unless it is plain: the head must be
+ * complete, nothing may follow the body, no field may be repeated, and no field may affect the connection or
+ * the body's framing. Node's parser reads plain requests identically.
  */
 export function readPlainRequest(chunk: Buffer): PlainRequest | undefined {
   const end = chunk.indexOf(HEAD_END);
@@ -58,11 +58,14 @@ export function readPlainRequest(chunk: Buffer): PlainRequest | undefined {
   };
 }
 
-/** Reads the requests of one connection. Most clients repeat their head byte for byte, and it is parsed once. */
+/**
+ * Parses the requests of a connection. Most clients repeat their head byte for byte, so the last one is
+ * cached.
+ */
 export class PlainRequestReader {
   #last: PlainRequest | undefined;
 
-  /** What `readPlainRequest` gives; the same object for the same head. */
+  /** Like `readPlainRequest`; returns the same object for the same head. */
   read(chunk: Buffer): PlainRequest | undefined {
     const last = this.#last;
     if (last !== undefined && chunk.toString('latin1', 0, last.head.length) === last.head) {
@@ -74,7 +77,7 @@ export class PlainRequestReader {
   }
 }
 
-/** Undefined when a name comes twice, or is one that every object has. */
+/** Undefined if a name is repeated or is a property that every object inherits. */
 function readFields(head: string, start: number): IncomingHttpHeaders | undefined {
   const headers: IncomingHttpHeaders = {};
   let count = 0;
@@ -83,7 +86,7 @@ function readFields(head: string, start: number): IncomingHttpHeaders | undefine
     const colon = head.indexOf(':', line);
     const lineEnd = head.indexOf('\r', colon);
     const name = head.slice(line, colon).toLowerCase();
-    // The limit is the one behind which Node drops fields.
+    // Node drops fields beyond this limit.
     if (headers[name] !== undefined || ++count >= LIMITS.maxHeaders) return undefined;
     headers[name] = withoutBlanks(head, colon + 1, lineEnd);
     line = lineEnd + 2;
@@ -91,7 +94,7 @@ function readFields(head: string, start: number): IncomingHttpHeaders | undefine
   return headers;
 }
 
-/** Without the spaces and tabs around it (RFC 9112 5.1), which are fewer than String.trim takes away. */
+/** Strips spaces and tabs (RFC 9112 5.1); String.trim would strip more. */
 function withoutBlanks(text: string, start: number, end: number): string {
   while (start < end && isBlank(text.charCodeAt(start))) start++;
   while (end > start && isBlank(text.charCodeAt(end - 1))) end--;
@@ -102,7 +105,7 @@ function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09;
 }
 
-/** Whether the fields ask for nothing that is a matter of the connection, and the body's length is plain. */
+/** Whether no field affects the connection and the body's length is plain. */
 function isUsual(headers: IncomingHttpHeaders): boolean {
   const { connection, 'content-length': length } = headers;
   return (
@@ -112,9 +115,9 @@ function isUsual(headers: IncomingHttpHeaders): boolean {
     headers['transfer-encoding'] === undefined &&
     headers.upgrade === undefined &&
     headers.expect === undefined &&
-    // The parser takes it for Connection.
+    // Node's parser treats it like Connection.
     headers['proxy-connection'] === undefined &&
-    // Node makes a list of it.
+    // Node turns it into an array.
     headers['set-cookie'] === undefined
   );
 }

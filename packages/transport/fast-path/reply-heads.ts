@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { withVary } from '../fastify-context.ts';
 import { LIMITS } from '../server/limits.ts';
 
-/** What a head says. */
+/** The contents of a reply's head. */
 interface HeadParts {
   readonly status: number;
   /** The request's id. */
@@ -11,28 +11,34 @@ interface HeadParts {
   readonly contentType: string;
   /** In bytes; undefined for a reply in pieces. */
   readonly contentLength: number | undefined;
-  /** What was added before the endpoint answered, by name in lower case; no name of `headers` but Vary. */
+  /**
+   * Headers added before the endpoint answered, by name in lower case; disjoint from `headers` except for
+   * Vary.
+   */
   readonly added?: Readonly<Record<string, string>> | undefined;
-  /** By name in lower case; they come before the content type. */
+  /** By name in lower case; written before the content type. */
   readonly headers: Readonly<Record<string, string>> | undefined;
-  /** Whether the connection closes behind the reply. */
+  /** Whether the connection closes after the reply. */
   readonly closes: boolean;
 }
 
 const OK = `HTTP/1.1 200 ${STATUS_CODES[200]}`;
 const OK_TO_ID = `${OK}\r\nx-request-id: `;
-/** Every reply of a door has these two first (http/server/listener.ts). */
+/** Every reply of a door starts with these two (server/listener.ts). */
 const AFTER_ID = '\r\nx-content-type-options: nosniff\r\n';
 const KEEP_ALIVE = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(LIMITS.keepAliveTimeout / 1_000)}\r\n\r\n`;
 
-/** The heads of replies, byte for byte as Fastify and Node write them. */
+/** Writes reply heads, byte for byte as Fastify and Node do. */
 export class ReplyHeads {
   #date = '';
   /** The end of the current second, in milliseconds since 1970. */
   #dateEnds = 0;
-  /** The fields that end a head when the connection stays. */
-  #stays = '';
-  /** What ended the last usual head: the fields of its content and its connection, behind its own and without any. */
+  /** The end of a head if the connection is kept alive. */
+  #keepAliveEnd = '';
+  /**
+   * Cache of the last usual head's end: `#lastContent` follows other headers, `#lastEnd` follows the id if
+   * there are none.
+   */
   #lastType: string | undefined;
   #lastLength: number | undefined;
   #lastContent = '';
@@ -40,7 +46,7 @@ export class ReplyHeads {
   readonly #own = new LastFields();
   readonly #added = new LastFields();
 
-  /** The head of one reply, with the blank line behind it. */
+  /** The head of a reply, including the blank line. */
   head(parts: HeadParts): string {
     this.#readClock();
     const { status, id, contentType, contentLength, added, headers, closes } = parts;
@@ -50,7 +56,7 @@ export class ReplyHeads {
     if (contentType !== this.#lastType || contentLength !== this.#lastLength) {
       this.#lastType = contentType;
       this.#lastLength = contentLength;
-      this.#lastContent = flat(content(contentType, contentLength) + this.#stays);
+      this.#lastContent = flat(content(contentType, contentLength) + this.#keepAliveEnd);
       this.#lastEnd = flat(AFTER_ID + this.#lastContent);
     }
     if (headers === undefined && added === undefined) return OK_TO_ID + id + this.#lastEnd;
@@ -76,28 +82,28 @@ export class ReplyHeads {
     }
     if (status === 304) text += `content-type: ${contentType}\r\n`;
     else if (status !== 204) text += content(contentType, contentLength);
-    const end = isLast ? `${this.#date}\r\n` : this.#stays;
-    // Node writes this one last.
+    const end = isLast ? `${this.#date}\r\n` : this.#keepAliveEnd;
+    // Node writes this field last.
     return text + (isChunked(parts) ? `${end.slice(0, -2)}Transfer-Encoding: chunked\r\n\r\n` : end);
   }
 
   #readClock(): void {
     const now = Date.now();
-    // A clock that is set back shows in the next second.
+    // If the clock is set back, the date is corrected within a second.
     if (now < this.#dateEnds && now >= this.#dateEnds - 1_000) return;
     this.#dateEnds = now - (now % 1_000) + 1_000;
     this.#date = `Date: ${new Date(now).toUTCString()}\r\n`;
-    this.#stays = this.#date + KEEP_ALIVE;
+    this.#keepAliveEnd = this.#date + KEEP_ALIVE;
     this.#lastType = undefined;
   }
 }
 
-/** The text as V8 writes it without putting it together first. */
+/** Flattens a concatenated string, so that V8 does not do so at each write. */
 function flat(text: string): string {
   return Buffer.from(text, 'latin1').toString('latin1');
 }
 
-/** The text of header fields. An object that comes again is a constant of its endpoint. */
+/** Caches the text of the last headers object: endpoints reuse constant objects. */
 class LastFields {
   #headers: HeadParts['headers'];
   #text = '';
@@ -124,7 +130,7 @@ function content(type: string, length: number | undefined): string {
   return length === undefined ? ofType : `${ofType}content-length: ${length}\r\n`;
 }
 
-/** Whether the body of a reply is sent in chunks, because nobody knows its length. */
+/** Whether a body is sent in chunks because its length is unknown. */
 export function isChunked({ contentLength, headers }: Pick<HeadParts, 'contentLength' | 'headers'>): boolean {
   return contentLength === undefined && headers?.['content-length'] === undefined;
 }

@@ -4,45 +4,48 @@ import { findRequestContext } from '../fastify.ts';
 import { requestFields } from '../request-events.ts';
 import { MAX_BEHIND, type ReplyBudget, takenBy, type Unread } from './reply-budget.ts';
 
-/** A sign of life this often, in milliseconds, keeps proxies from closing a quiet stream and finds readers that are gone. */
+/**
+ * Interval of keep-alive comments, in milliseconds. They keep proxies from closing a quiet stream and detect
+ * disconnected readers.
+ */
 export const KEEP_ALIVE = 12_000;
 
 /** The header fields of an event stream. */
 export const EVENT_STREAM_HEADERS = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store',
-  // nginx would gather events otherwise.
+  // Otherwise nginx buffers events.
   'x-accel-buffering': 'no',
 } as const;
 
-/** How a stream is opened. */
+/** The options of a stream. */
 interface EventStreamOptions {
-  /** Header fields beside those of every event stream and those of the reply. */
+  /** Headers in addition to those of the reply and of every event stream. */
   readonly headers?: OutgoingHttpHeaders;
-  /** Bytes that may wait for the reader when the next event comes; beyond it the reader is cut. */
+  /** Maximum unread bytes when the next event is sent; a reader with more is disconnected. */
   readonly maxBehind?: number;
-  /** What is sent at the end, whether the source or a stop has ended it; default nothing. */
+  /** Returns the text sent at the end, whether the source ended or the server stops; default none. */
   end?(): string;
-  /** Called once, when the stream has ended or the reader has left. */
+  /** Called once, when the stream has ended or the reader has disconnected. */
   onEnd(): void;
 }
 
-/** How a source is sent as server-sent events. */
+/** How the values of a source are sent as server-sent events. */
 export interface EventFormat<T> {
   /** Sent before the first event; default nothing. */
   readonly begin?: string;
-  /** The events of a value. */
+  /** Returns the events of a value. */
   text(value: T): string;
-  /** Sent at the end, whether the source or a stop has ended it. */
+  /** Returns the text sent at the end, whether the source ended or the server stops. */
   end(): string;
   /**
-   * Whether the source waits for a reader that is behind: for one that holds nothing meanwhile. Otherwise the reader is
-   * cut. Default false.
+   * Whether the source waits for a slow reader, for sources that hold no resources meanwhile. Otherwise a
+   * slow reader is disconnected. Default false.
    */
   readonly waits?: boolean;
 }
 
-/** The event streams of one door, so that a stop can end them. */
+/** The event streams of a door, so that a stop can end them. */
 export class EventStreams {
   readonly #open = new Set<EventStream>();
   readonly #budget: ReplyBudget;
@@ -52,7 +55,7 @@ export class EventStreams {
     this.#budget = budget;
   }
 
-  /** How many are open. */
+  /** The number of open streams. */
   get size(): number {
     return this.#open.size;
   }
@@ -63,10 +66,10 @@ export class EventStreams {
     for (const stream of this.#open) stream.end();
   }
 
-  /** Makes a reply an event stream. */
+  /** Turns a reply into an event stream. */
   open(reply: FastifyReply, { headers, onEnd, ...options }: EventStreamOptions): EventStream {
     reply.hijack();
-    // A stream may last for hours.
+    // A stream may last for hours, so free the body now.
     findRequestContext(reply.request)?.dropBody();
     const { raw } = reply;
     const { socket } = raw;
@@ -90,16 +93,17 @@ export class EventStreams {
     });
     raw.flushHeaders();
     noteEndless(raw);
-    // A client that closes its half waits for the reply to a request, which a stream is not.
+    // A client that half-closes is waiting for the reply to an ordinary request; for a stream it means that
+    // it has left.
     const leave = () => raw.destroy();
     socket?.once('end', leave);
     raw.on('close', () => {
       socket?.off('end', leave);
       stream.end();
     });
-    // The reader may have left before the stream was there.
+    // The reader may have disconnected before the stream was opened.
     if (raw.destroyed) stream.end();
-    // An event that is there already is still sent.
+    // An event that is already available is still sent.
     else if (this.#ended) setImmediate(() => stream.end());
     return stream;
   }
@@ -110,7 +114,7 @@ export class EventStreams {
     const stream = this.open(reply, {
       end: format.end,
       onEnd() {
-        // Does not wait for the source: that may be in the middle of something that takes forever.
+        // Do not wait for the source: it may never finish its current step.
         Promise.resolve(iterator.return?.()).catch(() => {});
       },
     });
@@ -124,12 +128,12 @@ export class EventStreams {
         if (format.waits !== true) stream.push(text);
         else {
           await stream.pass(text);
-          // A reader that catches up would keep all others waiting.
+          // Otherwise a reader that catches up would keep all others waiting.
           await this.#budget.turns.next(0);
         }
       }
     } catch (error) {
-      // The source gave this reader up, or failed: a cut connection says that events are missing.
+      // The source failed or gave up on this reader; a cut connection shows that events are missing.
       reply.log.warn({ ...requestFields(reply.request), err: error }, 'event stream cut');
       cutEndless(reply.raw);
     } finally {
@@ -138,7 +142,7 @@ export class EventStreams {
   }
 }
 
-/** One open event stream. */
+/** An open event stream. */
 class EventStream {
   readonly #raw: ServerResponse;
   readonly #unread: Unread;
@@ -151,7 +155,7 @@ class EventStream {
     this.#unread = unread;
     this.#options = options;
     this.#keepAlive = setInterval(() => {
-      // What is on its way already is a sign of life.
+      // Unread bytes keep the connection alive.
       if (!unread.isHeld) this.push(':\n\n');
     }, KEEP_ALIVE);
   }
@@ -161,7 +165,10 @@ class EventStream {
     return this.#isOpen && !this.#raw.destroyed;
   }
 
-  /** Sends events at once. A reader that has left too many of those before, or for whose next one there is no room, is cut. */
+  /**
+   * Sends events immediately. Disconnects a reader that has too many unread bytes, or whose next events do
+   * not fit into the budget.
+   */
   push(text: string): void {
     if (!this.isOpen) return;
     const bytes = Buffer.from(text);
@@ -173,7 +180,10 @@ class EventStream {
     this.#raw.write(bytes, () => this.#unread.remove(bytes.length));
   }
 
-  /** Sends events once there is room for them among all unread replies. Resolves once the system has taken them, or the reader has left. */
+  /**
+   * Sends events once they fit into the budget. Resolves once the system has taken them or the reader has
+   * disconnected.
+   */
   async pass(text: string): Promise<void> {
     const bytes = Buffer.from(text);
     await this.#unread.whenRoom(bytes.length);
@@ -195,21 +205,21 @@ class EventStream {
   }
 }
 
-/** Replies that last for as long as their clients want: streams of events, and connections that are WebSockets now. */
+/** Replies that last until the client leaves: event streams and connections that became WebSockets. */
 const ENDLESS = new WeakSet<ServerResponse>();
 
-/** Notes that the client of a reply may leave it at any time: nothing is missing then. */
+/** Marks a reply that its client may leave at any time without missing anything. */
 export function noteEndless(response: ServerResponse): void {
   ENDLESS.add(response);
 }
 
-/** Cuts such a reply, whose client misses something. */
+/** Cuts such a reply as incomplete. */
 function cutEndless(response: ServerResponse): void {
   ENDLESS.delete(response);
   response.destroy();
 }
 
-/** Whether nothing is missing of a reply that has ended. */
+/** Whether an ended reply is complete. */
 export function isWhole(response: ServerResponse): boolean {
   return response.writableFinished || ENDLESS.has(response);
 }

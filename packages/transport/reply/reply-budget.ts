@@ -3,30 +3,33 @@ import type { MaybePromise } from '../../../src/core/maybe-promise.ts';
 import { CooperativeScheduler } from '../../../src/core/scheduler.ts';
 import { HttpProblem, reasonPhrase } from '../problem.ts';
 
-/** What bytes are sent to: a reply, an event stream or a WebSocket. */
+/** A destination of bytes: a reply, an event stream or a WebSocket. */
 export interface SentReply {
-  /** Calls a listener once the client has everything or is gone. */
+  /** Calls a listener once the client has received everything or has disconnected. */
   onClose(listener: () => void): void;
-  /** The bytes of its connection that the system has taken so far. */
+  /** The number of bytes of its connection that the system has taken so far. */
   taken(): number;
   /** Closes the connection. */
   cut(): void;
 }
 
-/** A whole reply from this size on is refused when there is no room for it, in bytes; the system takes smaller ones at once. */
+/**
+ * Whole replies of this size or more are refused if they do not fit, in bytes; the system takes smaller ones
+ * at once.
+ */
 export const LARGE_REPLY = 16 * 1024;
-/** The bytes of events that may wait for a reader when the next one comes. */
+/** Maximum unread bytes of events when the next one is sent. */
 export const MAX_BEHIND = 256 * 1024;
-/** The bound where no option sets one, in bytes. */
+/** Default budget, in bytes. */
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
-/** A client that has read something within this time makes room for nobody, in milliseconds. */
+/** A client that has read something within this time is not disconnected, in milliseconds. */
 const EVICTABLE = 1_000;
 /**
- * The part of the bound that further pieces of replies may fill. Clients that ask for long replies and do not read them
- * would otherwise take all the room that there is, again and again, and nobody else would get a reply.
+ * The share of the budget that further pieces may fill. Without it, clients that request long replies and do
+ * not read them could fill the budget again and again, and new replies would be refused.
  */
 const PIECES_SHARE = 0.75;
-/** The time between two searches for clients that make room for the pieces that wait, in milliseconds. */
+/** Time between two searches for stalled clients while pieces wait, in milliseconds. */
 const SEARCH_INTERVAL = 250;
 
 interface Waiting {
@@ -36,50 +39,50 @@ interface Waiting {
 }
 
 /**
- * Bounds the bytes of all replies that clients have not read yet. When there are too many, the oldest of those that
- * nobody has read of for a second are cut. Without such, a new reply is refused and the next piece of an older one
- * waits.
+ * Bounds the bytes of all replies that clients have not read yet. Over the limit, the oldest replies whose
+ * clients have read nothing for a second are cut. If there are none, new replies are refused, and further
+ * pieces of older ones wait.
  */
 export class ReplyBudget {
-  /** The turns in which the pieces of all replies are made. */
+  /** Schedules the production of pieces of all replies. */
   readonly turns = new CooperativeScheduler(Number.POSITIVE_INFINITY);
   readonly #maxBytes: number;
-  /** Those with unread bytes, the oldest first. */
+  /** Replies with unread bytes, oldest first. */
   readonly #held = new Set<Unread>();
-  /** Pieces that wait for room, the oldest first. */
+  /** Pieces that wait for capacity, oldest first. */
   #waiting: Waiting[] = [];
   #search: NodeJS.Timeout | undefined;
   #isMakingRoom = false;
   #bytes = 0;
 
-  /** `maxBytes` does not hold for a single reply that is larger. */
+  /** A single reply may exceed `maxBytes`. */
   constructor(maxBytes = DEFAULT_MAX_BYTES) {
     this.#maxBytes = maxBytes;
   }
 
-  /** The bytes that are unread. */
+  /** The number of unread bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Whether more is unread than should be: whoever sends events cuts those that are behind. */
+  /** Whether the limit is exceeded: senders of events then disconnect slow readers. */
   get isOver(): boolean {
     return this.#bytes > this.#maxBytes;
   }
 
-  /** Opens the account of a reply; it is closed with the reply. */
+  /** Starts counting a reply, until it closes. */
   open(reply: SentReply): Unread {
     return new Unread(this, reply);
   }
 
-  /** Counts a whole reply. Throws HttpProblem, 503 with Retry-After, when there is no room for it. */
+  /** Counts a whole reply. Throws HttpProblem, 503 with Retry-After, if it does not fit. */
   take(bytes: number, reply: SentReply): void {
     if (bytes < LARGE_REPLY) return;
     this.reserve(bytes);
     this.open(reply).add(bytes);
   }
 
-  /** Cuts clients that do not read, where there is no room for bytes; returns whether there is then. */
+  /** Disconnects stalled clients if `bytes` do not fit; returns whether they fit then. */
   makeRoom(bytes: number): boolean {
     this.#isMakingRoom = true;
     this.#evict(bytes);
@@ -87,13 +90,13 @@ export class ReplyBudget {
     return this.#fits(bytes);
   }
 
-  /** The same. Throws HttpProblem, 503 with Retry-After, where there is no room. */
+  /** Like `makeRoom`, but throws HttpProblem, 503 with Retry-After, if the bytes do not fit. */
   reserve(bytes: number): void {
     if (this.makeRoom(bytes)) return;
     throw new HttpProblem(503, 'BUSY', reasonPhrase(503), { headers: { 'retry-after': '1' } });
   }
 
-  /** Returns once there is room for more bytes of a reply that has begun, in the order of the calls. */
+  /** Returns once more bytes of a started reply fit, in the order of calls. */
   whenRoom(unread: Unread, bytes: number): MaybePromise<void> {
     if (this.#waiting.length === 0 && this.#fits(bytes, PIECES_SHARE)) return undefined;
     return new Promise((go) => {
@@ -102,7 +105,7 @@ export class ReplyBudget {
     });
   }
 
-  /** Takes back a wait for room. */
+  /** Cancels a reply's waits for capacity. */
   leave(unread: Unread): void {
     const left = this.#waiting.filter((each) => each.unread === unread);
     if (left.length === 0) return;
@@ -111,7 +114,7 @@ export class ReplyBudget {
     this.#grantWaiting();
   }
 
-  /** Counts a change in what is unread of a reply. */
+  /** Updates the unread bytes of a reply. */
   change(unread: Unread, before: number, after: number): void {
     this.#bytes += after - before;
     if (before === 0) this.#held.add(unread);
@@ -132,12 +135,12 @@ export class ReplyBudget {
     }
   }
 
-  /** Lets those go on for which there is room. */
+  /** Resumes waiting replies that fit now. */
   #grantWaiting(): void {
     if (this.#isMakingRoom) return;
     for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
       this.#evict(first.bytes, PIECES_SHARE);
-      // Cutting a client calls this too.
+      // Cutting a client also calls this method.
       if (this.#waiting[0] !== first) continue;
       if (!this.#fits(first.bytes, PIECES_SHARE)) break;
       this.#waiting.shift();
@@ -145,7 +148,7 @@ export class ReplyBudget {
       first.go();
     }
     if (this.#waiting.length > 0) {
-      // Clients become stalled without a sign.
+      // No event tells when a client becomes stalled.
       this.#search ??= setTimeout(() => {
         this.#search = undefined;
         this.#grantWaiting();
@@ -154,15 +157,15 @@ export class ReplyBudget {
   }
 }
 
-/** What a client has not read yet of a reply. */
+/** The unread bytes of a reply. */
 export class Unread {
   readonly #budget: ReplyBudget;
   readonly #reply: SentReply;
   #bytes = 0;
-  /** Whether the bytes are room for a piece that is still to be made. */
+  /** Whether the bytes are reserved for a piece that is still to be produced. */
   #isReserved = false;
   #isClosed = false;
-  /** What `taken` said last, and since when. */
+  /** The last result of `taken`, and when it changed. */
   #taken = 0;
   #since = 0;
 
@@ -172,36 +175,39 @@ export class Unread {
     reply.onClose(() => this.close());
   }
 
-  /** Whether the client has everything or is gone. */
+  /** Whether the client has received everything or has disconnected. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Whether anything is unread, or room is reserved for it. */
+  /** Whether bytes are unread or reserved. */
   get isHeld(): boolean {
     return this.#bytes > 0;
   }
 
   /**
-   * Whether the client is so far behind that it should get no more events: one may be as large as it likes, but when too
-   * much is unread of all replies, whoever is behind has to go.
+   * Whether the client is too far behind to get more events: its unread bytes exceed `max`, or it has any
+   * while the budget is exceeded. A single event may have any size.
    */
   isBehind(max = MAX_BEHIND): boolean {
     return this.#bytes > max || (this.#bytes > 0 && this.#budget.isOver);
   }
 
-  /** Whether bytes that nobody has asked for may be sent; only large ones are refused for want of room. */
+  /** Whether unsolicited bytes may be sent; only large ones are refused if they do not fit. */
   mayAdd(bytes: number): boolean {
     return bytes < LARGE_REPLY || this.#budget.makeRoom(bytes);
   }
 
-  /** Reserves room for the first piece of a reply. Throws HttpProblem, 503 with Retry-After, when there is none. */
+  /**
+   * Reserves capacity for the first piece of a reply. Throws HttpProblem, 503 with Retry-After, if there is
+   * none.
+   */
   reserve(bytes: number): void {
     this.#budget.reserve(bytes);
     this.grant(bytes);
   }
 
-  /** Reserves room for a further piece and returns once there is some, or the client has left. */
+  /** Reserves capacity for a further piece; returns once there is some or the client has disconnected. */
   whenRoom(bytes: number): MaybePromise<void> {
     if (this.#isClosed) return undefined;
     const room = this.#budget.whenRoom(this, bytes);
@@ -209,14 +215,14 @@ export class Unread {
     return room;
   }
 
-  /** Gives it room that there is. */
+  /** Assigns available capacity to the reply. */
   grant(bytes: number): void {
     if (this.#isClosed) return;
     this.#isReserved = true;
     this.#set(bytes);
   }
 
-  /** Counts what is sent now, in the place of what was reserved. */
+  /** Counts the bytes being sent, replacing the reservation. */
   hold(bytes: number): void {
     this.#isReserved = false;
     if (this.#isClosed) return;
@@ -224,19 +230,19 @@ export class Unread {
     this.#set(bytes);
   }
 
-  /** Counts bytes that are sent in any case. */
+  /** Adds bytes that are sent in any case. */
   add(bytes: number): void {
     if (this.#isClosed || bytes === 0) return;
     if (this.#bytes === 0) this.#look();
     this.#set(this.#bytes + bytes);
   }
 
-  /** The system has taken bytes. */
+  /** Removes bytes that the system has taken. */
   remove(bytes: number): void {
     this.#set(Math.max(0, this.#bytes - bytes));
   }
 
-  /** Whether nothing was read since it was looked at, for long enough. */
+  /** Whether the client has read nothing for `EVICTABLE` milliseconds. */
   isStalled(now: number): boolean {
     if (this.#isReserved) return false;
     if (this.#reply.taken() !== this.#taken) this.#look(now);
@@ -269,7 +275,7 @@ export class Unread {
   }
 }
 
-/** The bytes of a connection that the system has taken so far. */
+/** The number of bytes of a connection that the system has taken so far. */
 export function takenBy(socket: Socket | null): number {
   return socket === null ? 0 : socket.bytesWritten - socket.writableLength;
 }

@@ -7,20 +7,23 @@ import type { Reply } from '../endpoint.ts';
 import { requestFields } from '../request-events.ts';
 import { LARGE_REPLY, ReplyBudget, type SentReply, takenBy } from './reply-budget.ts';
 
-/** A reply that is made while it is sent: each piece is text or bytes of about `PIECE_BYTES`. */
+/** A reply body that is produced while it is sent: each piece is text or bytes of about `PIECE_BYTES`. */
 export type Pieces = AsyncIterable<string | Uint8Array>;
 
-/** What a piece should hold, in bytes. */
+/** Target size of a piece, in bytes. */
 export const PIECE_BYTES = 64 * 1024;
 
-/** The pieces that a reply may send before others have their turn: each turn of the event loop has its price. */
+/**
+ * Number of pieces that a reply sends before other replies get a turn: each turn of the event loop has a
+ * cost.
+ */
 export const TURN_PIECES = 4;
 
 /** A reply that is sent in pieces. */
 export interface PiecewiseReply extends SentReply {
-  /** Returns once the system has taken all that was written, or the client is gone. */
+  /** Returns once the system has taken all written bytes, or the client has disconnected. */
   whenTaken(): MaybePromise<void>;
-  /** The source has failed behind the first piece: nothing can be said to the client any more. */
+  /** Called if the source fails after the first piece, when the client can no longer be told. */
   onFailure(error: unknown): void;
 }
 
@@ -29,9 +32,10 @@ export function isPieces(body: Reply['body']): body is Pieces {
 }
 
 /**
- * The pieces of a reply as bytes. The next one is asked of the source once the system has taken the one before and there
- * is room for it, so a reply holds one piece at most; after `TURN_PIECES` other replies have their turns. Throws
- * HttpProblem in the place of the first piece when there is no room for it. Ends early when the client leaves.
+ * Yields the pieces of a reply as bytes. The source is asked for the next one once the system has taken the
+ * previous one and the budget has capacity, so a reply holds one piece at most; after `TURN_PIECES`, other
+ * replies get their turns. Throws HttpProblem before the first piece if it does not fit. Ends early
+ * if the client disconnects.
  */
 export async function* takenPieces(
   pieces: Pieces,
@@ -41,7 +45,7 @@ export async function* takenPieces(
   const unread = budget.open(reply);
   const source = pieces[Symbol.asyncIterator]();
   let hasBegun = false;
-  /** The pieces of its turn so far. */
+  /** Pieces sent in this turn. */
   let sent = 0;
   try {
     unread.reserve(PIECE_BYTES);
@@ -49,7 +53,7 @@ export async function* takenPieces(
       const { value, done } = await source.next();
       if (done === true || unread.isClosed) return;
       const bytes = typeof value === 'string' ? Buffer.from(value) : asBuffer(value);
-      // Nothing would end a chunked reply.
+      // An empty chunk would end a chunked reply.
       if (bytes.length > 0) {
         unread.hold(bytes.length);
         yield bytes;
@@ -77,12 +81,12 @@ export async function* takenPieces(
   }
 }
 
-/** Ends a source of which nothing more is wanted. */
+/** Ends a source whose remaining pieces are not needed. */
 export function dropPieces(
   pieces: Pieces,
   source: AsyncIterator<unknown> = pieces[Symbol.asyncIterator](),
 ): void {
-  // One that was not begun would not be closed by its iterator.
+  // The iterator of a Readable that was not started would not destroy it.
   if (pieces instanceof Readable) pieces.destroy();
   else Promise.resolve(source.return?.()).catch(() => {});
 }
@@ -91,14 +95,14 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** What is logged when a reply cannot be completed. */
+/** The log message for a reply that cannot be completed. */
 export const SOURCE_FAILED = 'reply cut: its source failed';
 
 const BUDGET = Symbol('portico.replyBudget');
-/** The streams that are counted already. */
+/** Streams that already count towards a budget. */
 const COUNTED = new WeakSet<object>();
 
-/** What bounds the unread replies of an instance of Fastify's, or of the one around it; a new one where nothing does. */
+/** The budget for unread replies of a Fastify instance or its enclosing one; creates one if there is none. */
 export function replyBudgetOf(app: FastifyInstance): ReplyBudget {
   const known = (app as { [BUDGET]?: ReplyBudget })[BUDGET];
   if (known !== undefined) return known;
@@ -107,7 +111,7 @@ export function replyBudgetOf(app: FastifyInstance): ReplyBudget {
   return budget;
 }
 
-/** Counts the replies that an instance of Fastify's sends, until their clients have them. */
+/** Counts the replies of a Fastify instance until their clients have read them. */
 export function limitUnread(app: FastifyInstance, budget: ReplyBudget): void {
   app.decorate(BUDGET, budget);
   app.addHook('onSend', (_request, reply, payload, done) => {
@@ -128,19 +132,19 @@ function countedPayload(payload: unknown, reply: FastifyReply, budget: ReplyBudg
   const sent = fastifyReply(reply);
   if (length >= LARGE_REPLY) {
     budget.take(length, sent);
-    // While a client does not read it, Node would hold a text twice.
+    // Node would hold a string twice while the client does not read it.
     return typeof payload === 'string' ? Buffer.from(payload) : payload;
   }
   const { socket } = reply.raw;
-  // Behind bytes that the client has not read even a small reply waits.
+  // Behind bytes that the client has not read, even a small reply waits.
   if (socket === null || socket.writableLength > 0) budget.open(sent).add(length);
   return payload;
 }
 
-/** The pieces of a reply as Fastify sends them. */
+/** The pieces of a reply as a stream for Fastify. */
 export function readablePieces(pieces: Pieces, reply: FastifyReply): Readable {
   const budget = replyBudgetOf(reply.server);
-  // It reads one piece ahead, and the next one is not made before the system has taken that.
+  // The stream reads one piece ahead, but the next one is not produced before the system has taken that.
   const readable = Readable.from(takenPieces(pieces, fastifyReply(reply), budget), {
     objectMode: false,
     highWaterMark: 1,
@@ -160,9 +164,9 @@ function fastifyReply({ raw, request, log }: FastifyReply): PiecewiseReply {
   };
 }
 
-/** Returns once the system has taken what was written of a reply of Node's, or the client is gone. */
+/** Returns once the system has taken the written bytes of a Node reply, or the client has disconnected. */
 function whenTaken(raw: ServerResponse, socket: IncomingMessage['socket']): MaybePromise<void> {
-  // An injected request has no real socket.
+  // Injected requests have no real socket.
   if (raw.destroyed || raw.writableLength === 0 || !(socket instanceof Socket)) return undefined;
   return new Promise((resolve) => {
     const done = () => {
@@ -171,7 +175,7 @@ function whenTaken(raw: ServerResponse, socket: IncomingMessage['socket']): Mayb
     };
     raw.once('close', done);
     const ask = () => socket.write('', done);
-    // A reply behind another one has no socket yet, and gives it what was written when it gets it.
+    // A pipelined reply gets its socket later, and then writes what it has buffered.
     if (raw.socket === null) raw.once('socket', () => setImmediate(ask));
     else ask();
   });

@@ -2,31 +2,31 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { LIMITS } from './limits.ts';
 
-/** A request that is being answered by the fast path. */
+/** A request in progress on the fast path. */
 export interface InFlight {
-  /** Called when the client is gone before the reply. */
+  /** Called if the client disconnects before the reply. */
   cancel(): void;
 }
 
-/** How long a connection may be silent before its first byte and still count as busy, in milliseconds. */
+/** How long a new connection counts as busy while it has sent nothing, in milliseconds. */
 const FRESH = 1_000;
 
-/** A client's connection, as both transports know it: what is in progress on it, and since when nothing is. */
+/** A client's connection, shared by both transports: its requests in progress and its idle time. */
 export class Connection {
   readonly socket: Socket;
-  /** The client's network, as `networkOf` names it. */
+  /** The client's network, as returned by `networkOf`. */
   readonly network: string;
-  /** Requests so far, of both transports. */
+  /** Number of requests so far, on both transports. */
   #requests = 0;
-  /** The replies of Node's own transport that have not ended, oldest first. */
+  /** Unfinished replies of Node's transport, oldest first. */
   readonly #replies: ServerResponse[] = [];
   #leased: InFlight | undefined;
   #isClosing = false;
   #whenFree: (() => void)[] = [];
-  /** The socket's own timeout, while a longer one is set. */
+  /** The socket's own timeout while a longer one is set. */
   #idleTimeout: number | undefined;
   #bytesRead = 0;
-  /** When the last byte was seen to arrive, in milliseconds of `performance.now()`. */
+  /** The last time at which new bytes were observed, in milliseconds of `performance.now()`. */
   #movedAt = performance.now();
 
   constructor(socket: Socket) {
@@ -40,27 +40,30 @@ export class Connection {
     });
   }
 
-  /** Whether this connection has had a request. */
+  /** Whether a request has arrived on this connection. */
   get isProven(): boolean {
     return this.#requests > 0;
   }
 
-  /** Whether the last request that a connection may have is here. */
+  /** Whether the last request allowed on a connection has arrived. */
   get requestLimitReached(): boolean {
     return this.#requests >= LIMITS.maxRequestsPerConnection;
   }
 
-  /** The oldest reply of Node's own transport that has not ended. */
+  /** The oldest unfinished reply of Node's transport. */
   get reply(): ServerResponse | undefined {
     return this.#replies[0];
   }
 
-  /** Whether a reply that closes the connection is sent: what comes behind it is not processed (RFC 9112 9.6). */
+  /**
+   * Whether a reply has announced that the connection closes; later requests are not processed (RFC 9112
+   * 9.6).
+   */
   get isClosing(): boolean {
     return this.#isClosing || !this.socket.writable;
   }
 
-  /** A reply that closes the connection is about to be sent. */
+  /** Marks the connection as closing: the reply about to be sent closes it. */
   closeBehindReply(): void {
     this.#isClosing = true;
   }
@@ -69,13 +72,13 @@ export class Connection {
     return this.#leased;
   }
 
-  /** The number of requests whose replies have not ended, or are not read yet. */
+  /** The number of requests whose replies are unfinished or not yet read by the client. */
   get inProgress(): number {
     const requests = this.#replies.length + (this.#leased === undefined ? 0 : 1);
     return requests > 0 || this.socket.writableLength === 0 ? requests : 1;
   }
 
-  /** Notes a request that Node's parser has read, until its reply ends. */
+  /** Counts a request that Node's parser has read as in progress until its reply closes. */
   begin(reply: ServerResponse): void {
     this.#requests++;
     this.#replies.push(reply);
@@ -84,13 +87,13 @@ export class Connection {
     });
   }
 
-  /** Notes a request that the fast path answers, until `release`. */
+  /** Counts a request of the fast path as in progress until `release`. */
   lease(leased: InFlight): void {
     this.#requests++;
     this.#leased = leased;
   }
 
-  /** The leased request is answered. */
+  /** Ends the fast path's request. */
   release(): void {
     this.#leased = undefined;
     if (this.#idleTimeout !== undefined) {
@@ -103,20 +106,20 @@ export class Connection {
     for (const listener of listeners) listener();
   }
 
-  /** Gives a leased request the timeout of a reply, not that of an idle connection. */
+  /** Applies the timeout of a reply, instead of that of an idle connection, to the fast path's request. */
   extendTimeout(): void {
     if (this.#leased === undefined || this.#idleTimeout !== undefined) return;
     this.#idleTimeout = this.socket.timeout ?? 0;
     this.socket.setTimeout(LIMITS.idleReplyTimeout);
   }
 
-  /** Calls a listener once the fast path answers nothing here; never when the client is gone before. */
+  /** Calls a listener once the fast path has no request here; never if the client disconnects first. */
   whenFree(listener: () => void): void {
     if (this.#leased === undefined) listener();
     else this.#whenFree.push(listener);
   }
 
-  /** Calls a listener once no reply is in progress; never when the client is gone before. */
+  /** Calls a listener once no reply is in progress; never if the client disconnects first. */
   whenAnswered(listener: () => void): void {
     const again = () => this.whenAnswered(listener);
     const last = this.#replies.at(-1);
@@ -125,7 +128,10 @@ export class Connection {
     else last.once('close', again);
   }
 
-  /** Calls a listener once a reply of Node's own transport is the next one; never when the client is gone before. */
+  /**
+   * Calls a listener once a reply of Node's transport is the next to be sent; never if the client disconnects
+   * first.
+   */
   whenNext(reply: ServerResponse, listener: () => void): void {
     const again = () => this.whenNext(reply, listener);
     if (this.socket.destroyed) return;
@@ -134,7 +140,10 @@ export class Connection {
     else this.reply?.once('close', again);
   }
 
-  /** For how long nothing has arrived, as far as was looked, and nothing was in progress; in milliseconds. */
+  /**
+   * How long the connection has been idle, in milliseconds: no new bytes between calls and no request in
+   * progress.
+   */
   idleFor(now: number): number {
     const { bytesRead, writableLength } = this.socket;
     if (bytesRead !== this.#bytesRead) {
@@ -147,25 +156,25 @@ export class Connection {
   }
 }
 
-/** How many connections a door has. */
+/** The connection limits of a door. */
 export interface ConnectionLimits {
   readonly max: number;
-  /** Of one address, or one IPv6 network of 64 bits; undefined for no limit of its own. */
+  /** Per IPv4 address or /64 IPv6 network; undefined for no limit. */
   readonly maxPerAddress: number | undefined;
 }
 
-/** How often all connections are looked at, in milliseconds. */
+/** How often all connections are checked, in milliseconds. */
 const CHECK_INTERVAL = 1_000;
-/** Silence after which a connection is closed in a stop, in milliseconds. */
+/** Idle time after which a stop closes a connection, in milliseconds. */
 const SILENCE = 40;
-/** A connection that is shorter idle than this makes room for nobody, in milliseconds. */
+/** Connections that have been idle for less than this are not evicted, in milliseconds. */
 const EVICTABLE = 1_000;
-/** The time between two searches for idle connections that may make room, in milliseconds. */
+/** Minimum time between two searches for idle connections, in milliseconds. */
 const SEARCH_INTERVAL = 100;
-/** The part of a limit's connections that one search closes, so that a flood does not pay for a search each. */
+/** The share of a limit that one search evicts, so that a flood does not cause a search per connection. */
 const BATCH = 0.01;
 
-/** The open connections of a door. At a limit the connections that are idle for longest make room for a new one. */
+/** The open connections of a door. At a limit, a new connection evicts those that have been idle longest. */
 export class Connections {
   readonly #limits: ConnectionLimits;
   readonly #open = new Map<Socket, Connection>();
@@ -178,12 +187,12 @@ export class Connections {
     this.#limits = limits;
   }
 
-  /** How many connections were accepted so far, those that were refused included. */
+  /** The number of connections accepted so far, including refused ones. */
   get accepted(): number {
     return this.#accepted;
   }
 
-  /** Notes the connections that an event of a server brings. Call it before anybody else listens for them. */
+  /** Tracks the connections of a server. Call it before adding other connection listeners. */
   watch(server: Server, event: 'connection' | 'secureConnection' = 'connection'): void {
     server.on('connection', () => this.#accepted++);
     server.on(event, (socket: Socket) => this.#add(socket));
@@ -193,7 +202,7 @@ export class Connections {
     });
   }
 
-  /** An open connection; undefined for one that is closed or was refused. */
+  /** The state of an open connection; undefined if it is closed or was refused. */
   of(socket: Socket): Connection | undefined {
     return this.#open.get(socket);
   }
@@ -202,7 +211,7 @@ export class Connections {
     return this.#open.values();
   }
 
-  /** Closes the connections on which nothing is in progress, as far as this and earlier calls could see. */
+  /** Closes the connections that were idle over this and earlier calls. */
   closeIdle(): void {
     const now = performance.now();
     for (const connection of this.#open.values()) {
@@ -218,7 +227,7 @@ export class Connections {
     }
   }
 
-  /** Closes all connections, and those that come later. */
+  /** Closes all connections, and any that are accepted later. */
   cut(): void {
     this.#isCut = true;
     for (const socket of this.#open.keys()) socket.destroy();
@@ -228,8 +237,8 @@ export class Connections {
     const connection = new Connection(socket);
     const { network } = connection;
     const { max, maxPerAddress = max } = this.#limits;
-    if (this.#countOf(network) >= maxPerAddress) this.#makeRoom(maxPerAddress, network);
-    else if (this.#open.size >= max) this.#makeRoom(max);
+    if (this.#countOf(network) >= maxPerAddress) this.#evictIdle(maxPerAddress, network);
+    else if (this.#open.size >= max) this.#evictIdle(max);
     if (this.#isCut || this.#countOf(network) >= maxPerAddress || this.#open.size >= max) {
       socket.destroy();
       return;
@@ -250,8 +259,8 @@ export class Connections {
     else this.#perNetwork.delete(network);
   }
 
-  /** Closes the connections, of one network where it is named, that are idle for longest. */
-  #makeRoom(limit: number, network?: string): void {
+  /** Evicts the connections, of one network if given, that have been idle longest. */
+  #evictIdle(limit: number, network?: string): void {
     const now = performance.now();
     if (now - this.#searchedAt < SEARCH_INTERVAL) return;
     this.#searchedAt = now;
@@ -268,8 +277,8 @@ export class Connections {
 }
 
 /**
- * What counts as one client among addresses: an IPv4 address, or the first 64 bits of an IPv6 one, of which a client
- * has all others. Empty for none, as a socket that is closed has.
+ * The network of an address: the IPv4 address itself, or the first 64 bits of an IPv6 address, because one
+ * client usually has the whole /64. Empty if there is no address, as for a closed socket.
  */
 export function networkOf(address: string | undefined): string {
   if (address === undefined || !address.includes(':') || address.includes('.')) return address ?? '';

@@ -17,7 +17,7 @@ import { Handshakes } from './handshakes.ts';
 import { LIMITS } from './limits.ts';
 import { connectionEvent } from './listen.ts';
 
-/** How often a closing server looks for connections that have become idle, in milliseconds. */
+/** How often a closing server looks for idle connections, in milliseconds. */
 const SWEEP_INTERVAL = 50;
 
 const OPTIONS: ServerOptions = {
@@ -27,11 +27,11 @@ const OPTIONS: ServerOptions = {
   connectionsCheckingInterval: LIMITS.checkInterval,
   maxHeaderSize: LIMITS.maxHeaderBytes,
   insecureHTTPParser: false,
-  // Refused by us, in the door's own format.
+  // The door refuses a missing Host in its own error format.
   requireHostHeader: false,
 };
 
-/** What a connection over TLS has beside the limits of a plain one. */
+/** Additional options for TLS connections. */
 const TLS_OPTIONS: TlsOptions & { readonly allowHalfOpen: boolean } = {
   handshakeTimeout: LIMITS.headersTimeout,
   allowHalfOpen: true,
@@ -39,49 +39,53 @@ const TLS_OPTIONS: TlsOptions & { readonly allowHalfOpen: boolean } = {
 
 const KNOWN_METHODS: ReadonlySet<string | undefined> = new Set(METHODS);
 
-/** What Node's parser says of a method that it does not know. */
+/** The error of Node's parser for a method that it does not know. */
 class UnknownMethodError extends Error {
   readonly code = 'HPE_INVALID_METHOD';
 }
 
 /**
- * The HTTP server of a door. Its stop cuts no request: the system resets connections that wait to be accepted when the
- * port closes, and Node's own server closes those whose first request it has not read.
+ * The HTTP server of a door. Stopping it loses no request: closing the port would make the system reset
+ * connections that wait to be accepted, and Node's server would close connections whose first request it has
+ * not read.
  */
 export interface DoorServer extends Server {
   /** Whether it speaks TLS. */
   readonly isSecure: boolean;
-  /** Closes the port once nobody connects for a moment. Never rejects. */
+  /** Closes the port once no client has connected for a moment. Never rejects. */
   stopAccepting(): Promise<void>;
 }
 
-/** How the server of a door is made. */
+/** The options of a door's server. */
 interface DoorServerOptions {
   readonly handle: RequestListener;
   readonly connections: Connections;
-  /** The server of the same door that its upgrade listeners know; this one if absent. */
+  /** The server that has the door's upgrade listeners; default this one. */
   readonly main?: DoorServer | undefined;
-  /** Certificate and rules of TLS; plain HTTP if absent. */
+  /** TLS options; default plain HTTP. */
   readonly tls?: TlsOptions | undefined;
-  /** The class of the requests. */
+  /** The class of request messages. */
   readonly message: typeof IncomingMessage;
 }
 
-/** Makes a server that does not listen yet. */
+/** Creates a server that does not listen yet. */
 export function createDoorServer(options: DoorServerOptions): DoorServer {
   return options.tls === undefined ? new PlainDoorServer(options) : new (secureDoorServer())(options);
 }
 
 type ServerClass = new (options: ServerOptions & TlsOptions) => Server;
 
-// One class over both of Node's servers. Types of what is exported cannot name an anonymous class.
+// One class for both of Node's servers. Exported types cannot name an anonymous class.
 const doorServer = (Base: ServerClass) =>
   class extends Base implements DoorServer {
     readonly isSecure: boolean;
     readonly #connections: Connections;
-    /** Replies to requests whose clients wait to be told to send the body. */
+    /** Replies to requests whose clients wait for 100 Continue. */
     readonly #awaited = new WeakSet<ServerResponse>();
-    /** Set while the port closes: what arrives is answered afterwards, because clients that have a reply connect again. */
+    /**
+     * Requests that arrive while the port closes. They are answered afterwards, because a client that gets a
+     * reply connects again.
+     */
     #held: (() => void)[] | undefined;
     #stops: Promise<void> | undefined;
     #state: 'open' | 'closing' | 'closed' = 'open';
@@ -98,7 +102,7 @@ const doorServer = (Base: ServerClass) =>
       this.isSecure = tls !== undefined;
       this.timeout = LIMITS.idleReplyTimeout;
       this.maxHeadersCount = LIMITS.maxHeaders;
-      // Not documented: where Node no longer knows it, a client that closes its half behind a request gets no reply.
+      // Undocumented. If Node removes it, a client that closes its half after a request gets no reply.
       Object.assign(this, { httpAllowHalfOpen: true });
       this.#connections = connections;
       connections.watch(this, connectionEvent(this));
@@ -115,7 +119,8 @@ const doorServer = (Base: ServerClass) =>
         });
       }
       const take: RequestListener = (request, response) => this.#take(handle, request, response);
-      // Node would answer expectations at once: in front of what the fast path has not sent, and within a reply that waits.
+      // Node would answer expectations immediately: before unsent replies of the fast path, and within a
+      // pending reply.
       this.on('request', take)
         .on('checkExpectation', take)
         .on('checkContinue', (request, response) => {
@@ -124,7 +129,7 @@ const doorServer = (Base: ServerClass) =>
         });
     }
 
-    /** Behind a request that is in progress nothing is taken off HTTP. */
+    /** Upgrades are refused while a request is in progress. */
     #mayUpgrade(main: Server, request: IncomingMessage): boolean {
       const connection = this.#connections.of(request.socket);
       if (connection === undefined || connection.isClosing || connection.inProgress > 0) return false;
@@ -133,16 +138,17 @@ const doorServer = (Base: ServerClass) =>
 
     #take(handle: RequestListener, request: IncomingMessage, response: ServerResponse): void {
       const connection = this.#connections.of(request.socket);
-      // Refused, or closed just now.
+      // Refused, or just closed.
       if (connection === undefined || connection.isClosing) return;
-      // Node's parser knows those of RTSP too. Fastify would log each.
+      // Node's parser also accepts RTSP methods, and Fastify would log each of them.
       if (!KNOWN_METHODS.has(request.method)) {
         connection.closeBehindReply();
         this.emit('clientError', new UnknownMethodError(), request.socket);
         return;
       }
       connection.begin(response);
-      // Node drops the bytes behind an Upgrade that it ignores, so that later replies would answer other requests.
+      // Node discards the bytes behind an Upgrade that it ignores, so later replies would answer the wrong
+      // requests.
       if (connection.requestLimitReached || request.headers.upgrade !== undefined) {
         response.setHeader('connection', 'close');
       }
@@ -172,7 +178,7 @@ const doorServer = (Base: ServerClass) =>
       for (const answer of held) answer();
     }
 
-    /** Closes the port, if that is still open, and calls `done` when the last connection is closed. */
+    /** Closes the port if it is still open, and calls `done` when the last connection is closed. */
     override close(done: (error?: Error) => void = () => {}): this {
       if (this.#state === 'open') {
         this.#state = 'closing';
@@ -185,7 +191,7 @@ const doorServer = (Base: ServerClass) =>
       return this;
     }
 
-    /** Spares the connections on which something is in progress; a later call closes what has become idle. */
+    /** Keeps connections with a request in progress; a later call closes them once they are idle. */
     override closeIdleConnections(): void {
       this.#connections.closeIdle();
       this.#handshakes?.cutOld();
@@ -194,30 +200,37 @@ const doorServer = (Base: ServerClass) =>
 
 const PlainDoorServer = doorServer(Server);
 
-/** Loads TLS only where it is used: it takes 25 ms and some megabytes. */
+/** Loads TLS only if it is used: loading takes 25 ms and some megabytes. */
 function secureDoorServer() {
   const { Server: SecureServer } = process.getBuiltinModule('node:https');
   return doorServer(SecureServer as unknown as ServerClass);
 }
 
-/** For how long nobody may have connected, in milliseconds. */
+/** How long no client must have connected, in milliseconds. */
 const QUIET = 20;
-/** Between two looks; a connection that waits ends it. In milliseconds. */
+/** Time between two checks, in milliseconds; a waiting connection ends it early. */
 const PAUSE = 1;
-/** What one pause counts at most: in a longer one the process, and its clients with it, may not have run. In milliseconds. */
+/**
+ * The most that one pause counts as quiet, in milliseconds: during a longer one, this process and its clients
+ * may have been suspended.
+ */
 const COUNTED = 2;
-/** After a longer last look the process may have been stopped behind it, in milliseconds; one that finds nothing takes microseconds. */
+/**
+ * If the last check took longer than this, the process may have been suspended after it, in milliseconds. A
+ * check that finds nothing takes microseconds.
+ */
 const IMMEDIATE = 0.1;
-/** After this one look that finds nobody is enough, in milliseconds. */
+/** After this time, one check without a new connection is enough, in milliseconds. */
 const FIRST_LIMIT = 1_500;
-/** The longest wait where every look finds somebody, in milliseconds. */
+/** The longest wait if clients keep connecting, in milliseconds. */
 const MAX_WAIT = 2_000;
 
 /**
- * Resolves in the moment when nobody has connected for a while, so that the port can be closed before the next client
- * comes: the system resets connections that wait to be accepted then. Of these one is accepted in a tick.
+ * Resolves as soon as no client has connected for a while, so that the port can be closed before the next one
+ * connects: closing it makes the system reset connections that wait to be accepted, and Node accepts only one
+ * per tick.
  *
- * @param accepted How many connections were accepted so far.
+ * @param accepted Returns the number of connections accepted so far.
  */
 export async function drainAccepts(accepted: () => number): Promise<void> {
   const started = performance.now();
@@ -238,28 +251,28 @@ export async function drainAccepts(accepted: () => number): Promise<void> {
   }
 }
 
-/** The connection of a client that asks for a WebSocket, and the first bytes behind its request. */
+/** The connection of a client that requests a WebSocket, and the first bytes after its request. */
 export interface Upgrade {
   readonly socket: Socket;
   readonly head: Buffer;
 }
 
-/** Whether somebody takes the WebSockets of a path. */
+/** Whether the WebSockets of a path are accepted. */
 type Takes = (path: string) => boolean;
 
-/** The upgrades that a route may take, by their request. */
+/** Upgrades that routes may accept, by request. */
 const OFFERED = new WeakMap<IncomingMessage, Upgrade>();
 
-/** Who takes the WebSockets of a server. */
-class Takers {
-  static readonly #all = new WeakMap<Server, Takers>();
+/** Decides which upgrade requests of a server reach their routes. */
+class UpgradeRoutes {
+  static readonly #all = new WeakMap<Server, UpgradeRoutes>();
   readonly #server: Server;
-  readonly #takers = new Set<Takes>();
+  readonly #paths = new Set<Takes>();
 
-  static of(server: Server): Takers {
-    const takers = Takers.#all.get(server) ?? new Takers(server);
-    Takers.#all.set(server, takers);
-    return takers;
+  static of(server: Server): UpgradeRoutes {
+    const routes = UpgradeRoutes.#all.get(server) ?? new UpgradeRoutes(server);
+    UpgradeRoutes.#all.set(server, routes);
+    return routes;
   }
 
   private constructor(server: Server) {
@@ -267,29 +280,29 @@ class Takers {
   }
 
   add(takes: Takes): void {
-    if (this.#takers.size === 0) this.#server.on('upgrade', this.#onUpgrade);
-    this.#takers.add(takes);
+    if (this.#paths.size === 0) this.#server.on('upgrade', this.#onUpgrade);
+    this.#paths.add(takes);
   }
 
   delete(takes: Takes): void {
-    this.#takers.delete(takes);
-    if (this.#takers.size === 0) this.#server.off('upgrade', this.#onUpgrade);
+    this.#paths.delete(takes);
+    if (this.#paths.size === 0) this.#server.off('upgrade', this.#onUpgrade);
   }
 
-  /** Whether the event `upgrade` brings the request to somebody. */
+  /** Whether a listener of `upgrade` handles the request. */
   reach(request: IncomingMessage): boolean {
     return this.#hasOthers() || this.#take(request);
   }
 
   #take({ url = '' }: IncomingMessage): boolean {
     const [path = ''] = originForm(url).split('?', 1);
-    for (const takes of this.#takers) if (takes(path)) return true;
+    for (const takes of this.#paths) if (takes(path)) return true;
     return false;
   }
 
-  /** Whether the server has upgrade listeners of others. */
+  /** Whether other upgrade listeners are attached to the server. */
   #hasOthers(): boolean {
-    return this.#server.listenerCount('upgrade') > (this.#takers.size > 0 ? 1 : 0);
+    return this.#server.listenerCount('upgrade') > (this.#paths.size > 0 ? 1 : 0);
   }
 
   readonly #onUpgrade = (request: IncomingMessage, _stream: unknown, head: Buffer): void => {
@@ -299,17 +312,17 @@ class Takers {
     this.#answer(request);
   };
 
-  /** Has a request that Node took off HTTP answered like any other. */
+  /** Answers a request that Node has detached from HTTP like any other request. */
   #answer(request: IncomingMessage): void {
     const { socket } = request;
-    // Node no longer listens.
+    // Node no longer handles errors and timeouts of the socket.
     socket.on('error', () => socket.destroy()).on('timeout', () => socket.destroy());
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     try {
       response.assignSocket(socket);
     } catch {
-      // A reply in front of it is not sent yet, and nothing would tell when it is.
+      // An earlier reply is still unsent, and no event tells when it is sent.
       socket.destroy();
       return;
     }
@@ -320,7 +333,7 @@ class Takers {
   }
 }
 
-/** Whether a request opens a WebSocket (RFC 6455 4.1). An `Upgrade` that `Connection` does not name is none. */
+/** Whether a request opens a WebSocket (RFC 6455 4.1); `Connection` must name `upgrade`. */
 function opensWebSocket({ method, httpVersionMinor, headers }: IncomingMessage): boolean {
   const { upgrade, connection } = headers;
   if (upgrade === undefined || connection === undefined) return false;
@@ -337,33 +350,33 @@ function hasToken(list: string, token: string): boolean {
 }
 
 /**
- * Lets the requests for WebSockets of some paths reach their routes, hooks included; a route finds the connection by
- * `offeredUpgrade`. Other upgrades are answered as if nobody had asked for one, or left to the server's other listeners.
- * Returns what ends it.
+ * Lets WebSocket requests for some paths reach their routes, including hooks; the route gets the connection
+ * from `offeredUpgrade`. Other upgrade requests are answered as ordinary requests, or left to other listeners
+ * of the server. Returns a function that reverts this.
  */
 export function takeUpgrades(server: Server, takes: Takes): () => void {
-  Takers.of(server).add(takes);
-  return () => Takers.of(server).delete(takes);
+  UpgradeRoutes.of(server).add(takes);
+  return () => UpgradeRoutes.of(server).delete(takes);
 }
 
-/** Whether somebody would take the WebSocket that a request asks for. */
+/** Whether a request opens a WebSocket that would be accepted. */
 function mayUpgrade(server: Server, request: IncomingMessage): boolean {
-  return opensWebSocket(request) && Takers.of(server).reach(request);
+  return opensWebSocket(request) && UpgradeRoutes.of(server).reach(request);
 }
 
-/** The upgrade that a request offers to its route. */
+/** The upgrade offered to a request's route; undefined if there is none. */
 export function offeredUpgrade(request: IncomingMessage): Upgrade | undefined {
   return OFFERED.get(request);
 }
 
-/** Tells whoever waits for a reply that there is none: the connection has become a WebSocket. */
+/** Ends the recording of a reply whose connection has become a WebSocket: its status is 101. */
 export function noteSwitch(response: ServerResponse): void {
   response.statusCode = 101;
   noteEndless(response);
   response.emit('finish');
 }
 
-/** Refuses a WebSocket that no route can take. */
+/** The refusal of a WebSocket request that no route accepts; undefined for other requests. */
 export function refusedUpgrade(request: IncomingMessage): HttpProblem | undefined {
   if (request.headers.upgrade === undefined || !opensWebSocket(request)) return undefined;
   if (OFFERED.has(request)) return undefined;

@@ -16,8 +16,9 @@ const STATUS_BY_CODE: Readonly<Record<string, number>> = {
 type ClientError = Error & { readonly code?: string };
 
 /**
- * Answers bytes that never became a request, in the door's own error format, and closes the connection. Replies to
- * whole requests that came before those bytes come first, and one that was made before its request was whole.
+ * Answers bytes that are not a valid request, in the door's error format, and closes the connection. It first
+ * lets replies to earlier complete requests finish, and a reply that was written before its own request was
+ * complete.
  */
 export function clientErrorHandler(
   format: ErrorFormat,
@@ -27,7 +28,7 @@ export function clientErrorHandler(
   const waiting = new WeakSet<Socket>();
   return function handle(error, socket) {
     const connection = connections.of(socket);
-    // Nobody can be told anything before the end of a TLS handshake, and an end of the connection would wait for it.
+    // No reply is possible before the TLS handshake ends, and a graceful close would wait for it.
     if (connection === undefined) {
       socket.destroy();
       return;
@@ -37,11 +38,11 @@ export function clientErrorHandler(
       return;
     }
     const { reply } = connection;
-    // Node tells once; a client on whose connection nothing moves is cut all the same.
+    // Node reports a timeout once per request; an inactive connection is closed anyway.
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && reply !== undefined && isStreamed(reply.req)) return;
     const isWhole = reply !== undefined && (reply.req.complete || reply.writableEnded);
     if (isWhole && socket.writable && error.code !== 'ECONNRESET') {
-      // What comes behind such bytes is none either.
+      // The bytes that follow invalid ones are invalid as well.
       if (waiting.has(socket)) return;
       waiting.add(socket);
       reply.once('close', () => {
@@ -50,7 +51,7 @@ export function clientErrorHandler(
       });
       return;
     }
-    // Bytes in the middle of a reply would pass for its body.
+    // In the middle of a reply, an error response would be read as part of its body.
     if (error.code === 'ECONNRESET' || !socket.writable || reply?.headersSent) socket.destroy();
     else {
       const status = STATUS_BY_CODE[error.code ?? ''] ?? 400;
@@ -62,12 +63,12 @@ export function clientErrorHandler(
 }
 
 /**
- * Refuses a CONNECT, which Node takes off HTTP: it would close the connection before the replies to the requests in
- * front of it.
+ * Refuses a CONNECT after the replies to earlier requests. Node detaches the socket from HTTP and would close
+ * it before those replies.
  */
 export function refuseConnect(format: ErrorFormat, connection: Connection): void {
   const { socket } = connection;
-  // Node no longer listens.
+  // Node no longer handles errors of the socket.
   socket.on('error', () => {});
   connection.whenAnswered(() => {
     if (socket.writable) writeRefusal(socket, format, 405, 'NO_ROUTE');
@@ -81,14 +82,15 @@ function writeRefusal(socket: Socket, format: ErrorFormat, status: number, code:
     `HTTP/1.1 ${status} ${phrase}\r\nx-error-code: ${code}\r\nContent-Type: ${format.contentType}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
   );
-  // A client that never closes its half would otherwise hold the socket.
+  // Otherwise a client that never closes its half would keep the socket open.
   socket.destroySoon();
 }
 
 /**
- * Fields of one value by which a request is judged. Node takes the first of two or joins them, a proxy in front may take
- * the last: whoever sends two could have each program read another one (RFC 9110 5.3). Fields that are lists are not
- * here, nor those in which two values joined are one that nobody accepts. Each has a bit of its own.
+ * Single-valued headers that affect how a request is judged. If one is repeated, Node takes the first or
+ * joins them while a proxy may take the last, so a client could make the two programs read different values
+ * (RFC 9110 5.3). List-valued headers are not included, nor headers whose joined values are invalid anyway.
+ * Each has its own bit.
  */
 const ONCE: ReadonlyMap<string, number> = new Map(
   [
@@ -104,12 +106,12 @@ const ONCE: ReadonlyMap<string, number> = new Map(
 );
 
 /**
- * What Node's parser lets through and two programs in a row could read differently (RFC 9112 3.2 and 6.1), and
- * expectations that nobody can meet (RFC 9110 10.1.1). Returns why the request is refused, or undefined.
+ * Checks a request for framing that Node's parser accepts but another program might read differently (RFC
+ * 9112 3.2 and 6.1), and for unsupported expectations (RFC 9110 10.1.1). Returns the refusal, or undefined.
  */
 export function refusedFraming(request: IncomingMessage): HttpProblem | undefined {
   const raw = request.rawHeaders;
-  // Node drops what comes past its limit without a word, a token or a length among it.
+  // Beyond its limit Node silently drops headers, which could include a token or a length.
   if (raw.length >= 2 * LIMITS.maxHeaders) {
     return new HttpProblem(431, 'TOO_MANY_HEADERS', `More than ${LIMITS.maxHeaders - 1} header fields`);
   }

@@ -2,13 +2,16 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
-/** Maximum handshakes at the same time; beyond it the oldest is cut. */
+/** Maximum concurrent handshakes; beyond it the oldest is closed. */
 const MAX_AT_ONCE = 1_000;
-/** Maximum bytes of all handshakes under way; beyond it the largest are cut. OpenSSL reads 128 KiB before it judges a message. */
+/**
+ * Maximum bytes received by all handshakes in progress; beyond it the largest are closed. OpenSSL reads 128
+ * KiB before it rejects a message.
+ */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** How often they are looked at, in milliseconds. */
+/** How often the bytes are checked, in milliseconds. */
 const CHECK_INTERVAL = 250;
-/** Age at which a handshake holds up no stop, in milliseconds. */
+/** Age from which a handshake no longer delays a stop, in milliseconds. */
 const MAX_AGE_IN_STOP = 1_000;
 
 interface Handshake {
@@ -16,19 +19,19 @@ interface Handshake {
   readonly since: number;
 }
 
-/** The connections of a server whose TLS handshake has not ended: no request is known of them. */
+/** The connections of a server whose TLS handshake is in progress. */
 export class Handshakes {
   /** By the client's address and port, oldest first. */
   readonly #open = new Map<string, Handshake>();
   #check: NodeJS.Timeout | undefined;
 
-  /** Notes the connections of a server. */
+  /** Tracks the handshakes of a server. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => this.#add(socket));
     server.on('secureConnection', (socket: TLSSocket) => this.#delete(keyOf(socket)));
   }
 
-  /** Cuts those that have lasted for too long to hold up a stop. */
+  /** Closes handshakes that are too old to delay a stop. */
   cutOld(): void {
     const now = performance.now();
     for (const { socket, since } of this.#open.values()) {
@@ -74,23 +77,23 @@ function keyOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** A client that was refused for its certificate, before any request. */
+/** A client whose certificate was refused, before any request. */
 export interface RefusedCertificate {
   /** The client's address. */
   readonly client: string;
-  /** Why, in OpenSSL's words. */
+  /** The reason, as an OpenSSL or Node error code. */
   readonly code: string;
 }
 
-/** Called for each of them. */
+/** Called for each such client. */
 export type OnRefusedCertificate = (refused: RefusedCertificate) => void;
 
-/** What OpenSSL says of a client that sends none. */
+/** OpenSSL's error for a client that sends no certificate. */
 const NO_CERTIFICATE = 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE';
 
-/** Tells which clients a server that asks for certificates refuses. */
+/** Reports the clients whose certificates a server refuses. */
 export function watchCertificates(server: Server, onRefused: OnRefusedCertificate): void {
-  // A socket knows its address afterwards only if it was asked before.
+  // Read the address now: Node caches it, and it is unavailable once the socket is closed.
   server.on('connection', ({ remoteAddress }: Socket) => remoteAddress);
   server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => {
     const code = codeOf(error, socket);
@@ -100,11 +103,11 @@ export function watchCertificates(server: Server, onRefused: OnRefusedCertificat
 
 function codeOf({ code }: NodeJS.ErrnoException, { authorizationError }: TLSSocket): string | undefined {
   if (code === NO_CERTIFICATE) return code;
-  // Typed as an error, and the code of one.
+  // Typed as an Error, but it holds the error's code.
   return authorizationError == null ? undefined : String(authorizationError);
 }
 
-/** Not documented: the connection below TLS. Where Node no longer has it, the address of some is missing. */
+/** Falls back to the undocumented socket below TLS; if Node removes it, some addresses are missing. */
 function addressOf(socket: TLSSocket & { readonly _parent?: Socket | null }): string {
   return socket.remoteAddress ?? socket._parent?.remoteAddress ?? '';
 }

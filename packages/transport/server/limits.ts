@@ -1,19 +1,23 @@
-/** What every listener allows a connection and a request. Times are in milliseconds, sizes in bytes. */
+/** The limits of connections and requests on every listener. Times are in milliseconds, sizes in bytes. */
 export const LIMITS = {
   /** From the first byte of a request to the end of its headers. */
   headersTimeout: 10_000,
   /** From the first byte of a request to the end of its body. */
   requestTimeout: 30_000,
-  /** How often the two above are looked at; Node's 30 s would let a slow header live for 40. */
+  /**
+   * How often the two timeouts above are checked; with Node's default of 30 s, a slow header could last 40 s.
+   */
   checkInterval: 2_000,
-  /** A connection on which nothing moves while a reply is under way: Node never times out a slow reader itself. */
+  /**
+   * Closes a connection without activity while a reply is in progress: Node never times out a slow reader.
+   */
   idleReplyTimeout: 30_000,
-  /** An idle connection kept for the client's next request. */
+  /** How long an idle connection is kept open for the next request. */
   keepAliveTimeout: 5_000,
   maxHeaderBytes: 16 * 1024,
   maxHeaders: 100,
   maxConnections: 10_000,
   maxRequestsPerConnection: 10_000,
-  /** Nesting of a JSON body. */
+  /** Maximum nesting of a JSON body. */
   jsonDepth: 64,
 } as const;

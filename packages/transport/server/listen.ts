@@ -7,10 +7,10 @@ import type { FastifyInstance } from 'fastify';
 import { socketPathOf } from '../../../src/core/addresses.ts';
 import { ExpectedError } from '../../../src/core/errors.ts';
 
-/** Owner and group may connect, and the folder's permissions hold as well. */
+/** Owner and group may connect; the folder's permissions apply as well. */
 const SOCKET_MODE = 0o660;
 
-/** Has an instance listen on its port or Unix socket; fails as the system does. */
+/** Makes an instance listen on its port or Unix socket. Rejects with the system's error. */
 export async function listenOn(app: FastifyInstance, { door, host, port }: ListenerAddress): Promise<void> {
   const listenTextResolver = () => `${door} door listens`;
   const path = socketPathOf(port);
@@ -23,25 +23,25 @@ export async function listenOn(app: FastifyInstance, { door, host, port }: Liste
   await chmod(path, SOCKET_MODE);
 }
 
-/** Where a listening instance is reached: a base URL, or `unix:` and a path. */
+/** The address of a listening instance: a base URL, or `unix:` and a path. */
 export function baseAddress({ server }: FastifyInstance, host: string): string {
   const address = server.address();
   if (typeof address === 'string') return `unix:${address}`;
   return `${isSecure(server) ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${address?.port ?? 0}`;
 }
 
-/** Which door listens where. */
+/** The address of a door. */
 export interface ListenerAddress {
   /** The door's name, for logs and messages. */
   readonly door: string;
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number | string;
-  /** How the user changes the port, for the message when it is taken. */
+  /** The options that set the port, for the message if it is in use. */
   readonly portHint: string;
 }
 
-/** A door cannot listen; the start ends with this message. */
+/** A door cannot listen; the start fails with this message. */
 export class ListenError extends ExpectedError {
   override readonly name = 'ListenError';
   readonly code = 'CANNOT_LISTEN';
@@ -62,7 +62,7 @@ function reason(code: unknown, portHint: string): string {
       return `this user may not open the port. Choose one above 1023 with ${portHint}.`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return 'this machine has no such address. Set --host or HOST to one that it has.';
+      return 'this machine does not have the address. Set --host or HOST to one of its addresses.';
     default:
       return `${String(code ?? 'unknown error')}.`;
   }
@@ -73,13 +73,13 @@ function socketReason(code: unknown, portHint: string): string {
     case 'EADDRINUSE':
       return `another program listens there. Stop it, or choose another path with ${portHint}.`;
     case 'ENOTSOCK':
-      return `a file that is no socket is there. Remove it, or choose another path with ${portHint}.`;
+      return `a file that is not a socket exists there. Remove it, or choose another path with ${portHint}.`;
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':
     case 'ENOENT':
     case 'ENOTDIR':
-      // Node says EACCES for a folder that is not there.
+      // Node reports EACCES if the folder does not exist.
       return 'its folder does not exist, or this user may not create a file in it.';
     default:
       return `${String(code ?? 'unknown error')}.`;
@@ -87,8 +87,9 @@ function socketReason(code: unknown, portHint: string): string {
 }
 
 /**
- * Has more servers listen on the port of one, on the other addresses of its host: "localhost" is mostly one of IPv4 and
- * one of IPv6; none for a Unix socket. Resolves to those that listen; an address that another program has is left out.
+ * Starts further servers on the port of `main`, one for each other address of the host: "localhost" usually
+ * has an IPv4 and an IPv6 address. Starts none for a Unix socket. Resolves to the servers that listen; an
+ * address that is in use is skipped.
  */
 export async function listenOnOtherAddresses(
   host: string,
@@ -113,29 +114,32 @@ export async function listenOnOtherAddresses(
   return servers.filter((server) => server !== undefined);
 }
 
-/** What stands at the path of a Unix socket is no socket, so nothing removes it. */
+/** The file at the path of a Unix socket is not a socket, so it is not removed. */
 class NotASocketError extends Error {
   override readonly name = 'NotASocketError';
   readonly code = 'ENOTSOCK';
 }
 
 /**
- * Removes the file of a Unix socket that nobody listens on, which a killed process leaves behind. A socket that somebody
- * listens on stays, and so listening there fails with EADDRINUSE. Rejects with NotASocketError for any other file.
+ * Removes the file of a Unix socket on which no process listens, such as one left behind by a killed process.
+ * Leaves a socket in use alone, so listening on it fails with EADDRINUSE. Rejects with NotASocketError for
+ * any other file.
  */
 async function removeStaleSocket(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found === undefined) return;
-  if (!found.isSocket()) throw new NotASocketError(`${path} is no socket`);
+  if (!found.isSocket()) throw new NotASocketError(`${path} is not a socket`);
   if (await answers(path)) return;
-  // Another process that starts now may have put its own socket there: what was moved is looked at again.
+  // Another process may have just created its own socket here, so check again after moving the file.
   const aside = `${path}.${process.pid}`;
   if (!(await moved(path, aside))) return;
   if (await answers(aside)) await rename(aside, path);
   else await unlink(aside);
 }
 
-/** Whether somebody accepts connections; also where that cannot be known, as without the permission. */
+/**
+ * Whether a process accepts connections; true also if that cannot be determined, such as without permission.
+ */
 async function answers(path: string): Promise<boolean> {
   const socket = connect(path);
   try {
@@ -148,7 +152,7 @@ async function answers(path: string): Promise<boolean> {
   }
 }
 
-/** False when it is gone by now. */
+/** Renames a file; false if it no longer exists. */
 async function moved(from: string, to: string): Promise<boolean> {
   return rename(from, to).then(
     () => true,
@@ -159,7 +163,7 @@ async function moved(from: string, to: string): Promise<boolean> {
   );
 }
 
-/** The event of a server that brings the connections on which requests arrive. */
+/** The server's event for connections that carry requests. */
 export function connectionEvent(server: Server): 'connection' | 'secureConnection' {
   return 'setSecureContext' in server ? 'secureConnection' : 'connection';
 }

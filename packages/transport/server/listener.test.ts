@@ -198,8 +198,8 @@ describe('listener', () => {
       new ListenError({ door: 'rest', host: 'h', port: 80, portHint: '--rest-port' }, code && { code })
         .message;
     assert.match(message('EACCES'), /above 1023 with --rest-port\.$/);
-    assert.match(message('EADDRNOTAVAIL'), /no such address\. Set --host or HOST/);
-    assert.match(message('ENOTFOUND'), /no such address/);
+    assert.match(message('EADDRNOTAVAIL'), /does not have the address\. Set --host or HOST/);
+    assert.match(message('ENOTFOUND'), /does not have the address/);
     assert.equal(message('EWEIRD'), 'The rest door cannot listen on h:80: EWEIRD.');
     assert.equal(message(), 'The rest door cannot listen on h:80: unknown error.');
   });

@@ -39,62 +39,72 @@ import {
 } from './listen.ts';
 import type { LiveCertificate } from './tls.ts';
 
-/** How a listener is set up. */
+/** The options of a listener. */
 export interface ListenerOptions extends ListenerAddress {
   readonly log: Logger;
   /** The format of refusals that happen before a request reaches the door. */
   readonly errors: ErrorFormat;
-  /** Whether plain requests are answered without Fastify; default true. */
+  /** Whether plain requests bypass Fastify; default true. */
   readonly fastPath?: boolean;
-  /** Bounds what bodies hold at the same time; default 64 MiB for this listener. */
+  /** Bounds the memory of request bodies; default 64 MiB for this listener. */
   readonly bodyBudget?: BodyBudget;
-  /** Bounds what clients have not read of their replies; default 64 MiB for this listener. */
+  /** Bounds the bytes of replies that clients have not read; default 64 MiB for this listener. */
   readonly replyBudget?: ReplyBudget;
   /** Maximum connections; default 10,000. */
   readonly maxConnections?: number;
-  /** Connections that one address may have; default no limit of its own. */
+  /** Maximum connections per address; default unlimited. */
   readonly maxConnectionsPerAddress?: number | undefined;
-  /** What the door speaks TLS with; default plain HTTP. */
+  /** The TLS certificate; default plain HTTP. */
   readonly certificate?: LiveCertificate | undefined;
-  /** Called for each request that is refused for who sent it, or how often. */
+  /** Called for each request that is refused because of its credentials or its rate. */
   readonly onRefused?: OnRefused | undefined;
-  /** Called for each client that is refused for its certificate. */
+  /** Called for each client whose certificate is refused. */
   readonly onRefusedCertificate?: OnRefusedCertificate | undefined;
   /** Records requests as spans; default none. */
   readonly tracing?: RequestTracing | undefined;
-  /** The proxies whose X-Forwarded headers count, as Fastify takes them; default none. */
+  /** The proxies whose X-Forwarded headers are trusted, as in Fastify's option; default none. */
   readonly trustProxy?: false | string[] | Trust | undefined;
   /**
-   * The names by which clients ask for a door that needs no credentials, beside `localhost` and its own addresses; default
-   * any. Requests for others are refused while the door listens on loopback, and elsewhere if any name is given.
+   * The host names of a door that needs no credentials, in addition to `localhost` and its own addresses;
+   * default any. Requests for other hosts are refused if the door listens on loopback, and elsewhere if any
+   * name is given.
    */
   readonly hosts?: readonly string[] | undefined;
 }
 
-/** One HTTP listener: a Fastify instance with the limits, refusals and draining that all doors share. */
+/** An HTTP listener: a Fastify instance with the limits, refusals and draining that all doors share. */
 export interface Listener extends AsyncDisposable {
   readonly app: FastifyInstance;
-  /** From now on a hook that is added to `app`, or to a scope of it, sees all of their requests: the fast path leaves them to Fastify. */
+  /**
+   * From now on, hooks added to `app` or to one of its scopes see all of their requests: the fast path leaves
+   * those to Fastify.
+   */
   watchHooks(): void;
-  /** From now on a recorder gets each request, after those that were given before. */
+  /** Adds a recorder, which gets each request from now on after the recorders added before. */
   recordExchanges(recorder: ExchangeRecorder): void;
-  /** Starts to listen and resolves to the base URL, or `unix:` and a path; fails with ListenError, or with what keeps the door from being built. */
+  /**
+   * Starts to listen and resolves to the base URL, or `unix:` and a path. Rejects with ListenError, or with
+   * the error that prevents the application from starting.
+   */
   listen(): Promise<string>;
   /** The number of requests in progress. */
   inProgress(): number;
-  /** From now on every reply closes its connection, so that clients go elsewhere for the next request. */
+  /** From now on every reply closes its connection, so that clients reconnect elsewhere. */
   drain(): void;
-  /** Takes no new connection, lets running requests finish until `deadline` fires, then cuts them. */
+  /**
+   * Stops accepting connections, lets running requests finish until `deadline` fires, then closes their
+   * connections.
+   */
   close(deadline: AbortSignal): Promise<void>;
 }
 
-/** Unknown hosts that the log names. */
+/** Maximum number of unknown hosts that are logged. */
 const MAX_STRANGERS = 100;
 
-/** Builds a listener that does not listen yet. */
+/** Creates a listener that does not listen yet. */
 export function createListener(options: ListenerOptions): Listener {
   const { host, errors, trustProxy = false, maxConnectionsPerAddress: maxPerAddress } = options;
-  // Who may open the file of a Unix socket is known already.
+  // A Unix socket needs neither TLS nor limits per address: its file's permissions decide who connects.
   const isUnix = socketPathOf(options.port) !== undefined;
   const certificate = isUnix ? undefined : options.certificate;
   let ownHosts = ownHostsOf(options, isLoopback(host) || host.toLowerCase() === 'localhost');
@@ -131,14 +141,14 @@ export function createListener(options: ListenerOptions): Listener {
   const app: FastifyInstance = Fastify({
     loggerInstance: options.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
-    // A child logger per request costs more than the request; entries carry `reqId` themselves.
+    // A child logger per request costs more than the request itself; entries carry `reqId` instead.
     childLoggerFactory: (logger) => logger,
     genReqId: nextId,
     requestIdHeader: false,
     trustProxy,
     rewriteUrl: (request) => originForm(request.url ?? '/'),
     routerOptions: { maxParamLength: LIMITS.maxHeaderBytes },
-    // Comes before any hook.
+    // Fastify calls this before any hook.
     frameworkErrors: (error, request, reply) => {
       addCommonHeaders(request, reply);
       sendProblem(errors, error, request, reply);
@@ -195,7 +205,7 @@ export function createListener(options: ListenerOptions): Listener {
   setBodyBudget(app, bodyBudget);
   limitUnread(app, replyBudget);
   app.setErrorHandler((error, request, reply) => sendProblem(errors, error, request, reply));
-  // A caller may close the instance itself.
+  // The caller may also close the instance directly.
   app.addHook('preClose', async () => {
     drain();
     await Promise.all(servers.map((server) => server.stopAccepting()));
@@ -208,7 +218,7 @@ export function createListener(options: ListenerOptions): Listener {
     options.onRefused?.({ id, client, method, target, headers, status: reply.statusCode, code, caller });
   }
 
-  /** Names each unknown host once: whoever can have one resolve to this machine chooses how many there are. */
+  /** Logs each unknown host once and limits their number, because attackers can choose the names. */
   function noteStranger(authority: string) {
     const name = hostNameOf(authority);
     if (name === undefined || strangers.has(name) || strangers.size >= MAX_STRANGERS) return;
@@ -228,7 +238,7 @@ export function createListener(options: ListenerOptions): Listener {
 
   function drain(): void {
     draining = true;
-    // Replies to requests that began before.
+    // Replies to requests that are already in progress.
     for (const { reply } of connections) {
       if (reply?.headersSent === false) reply.setHeader('connection', 'close');
     }
@@ -262,7 +272,7 @@ export function createListener(options: ListenerOptions): Listener {
             };
     },
     async listen() {
-      // A door that cannot be built fails with its own error, not with one about the port.
+      // Report a door that cannot be built by its own error, not as one about the port.
       await app.ready();
       if (options.fastPath ?? true) fastPath.install(app);
       if (!isUnix && isIP(host) === 0) ownHosts = ownHostsOf(options, await resolvesToLoopback(host));
@@ -284,21 +294,24 @@ export function createListener(options: ListenerOptions): Listener {
   };
 }
 
-/** The names that requests may ask for; undefined for any. */
+/** The host names that requests may ask for; undefined for any. */
 function ownHostsOf({ host, hosts, port }: ListenerOptions, isLocal: boolean): OwnHosts | undefined {
-  // No browser reaches a Unix socket.
+  // Browsers cannot reach a Unix socket.
   if (hosts === undefined || socketPathOf(port) !== undefined) return undefined;
   if (!isLocal && hosts.length === 0) return undefined;
   return new OwnHosts([host, ...hosts], isLocal ? 'loopback' : 'all');
 }
 
-/** Whether a name leads to this machine alone, such as `localhost`; one that does not resolve fails when it is listened on. */
+/**
+ * Whether a name resolves to loopback only, as `localhost` does. A name that does not resolve makes listening
+ * fail later.
+ */
 async function resolvesToLoopback(name: string): Promise<boolean> {
   const found = await lookup(name, { all: true }).catch(() => []);
   return found.length > 0 && found.every(({ address }) => isLoopback(address));
 }
 
-/** Records what Fastify answers as spans. Call it before any other hook is added. */
+/** Records Fastify's requests as spans. Call it before any other hook is added. */
 function traceRequests(app: FastifyInstance, tracing: RequestTracing): void {
   const spans = new WeakMap<FastifyRequest, RequestSpan>();
   app.addHook('onRequest', (request, reply, done) => {
@@ -316,7 +329,7 @@ function traceRequests(app: FastifyInstance, tracing: RequestTracing): void {
       return;
     }
     spans.set(request, span);
-    // Fastify tells of no reply whose client has left.
+    // Fastify does not report replies whose clients have disconnected.
     const { raw } = reply;
     const end = () => {
       raw.off('finish', end).off('close', end);
@@ -325,7 +338,7 @@ function traceRequests(app: FastifyInstance, tracing: RequestTracing): void {
     raw.on('finish', end).on('close', end);
     span.run(done);
   });
-  // A body arrives in the context of its connection.
+  // Body events run in the async context of the connection.
   app.addHook('preHandler', (request, _reply, done) => {
     const span = spans.get(request);
     if (span === undefined) done();
@@ -337,14 +350,14 @@ type Compilers = NonNullable<NonNullable<FastifyServerOptions['schemaController'
 type Factory = (...args: readonly unknown[]) => never;
 
 /**
- * Fastify's own compilers of route schemas, loaded when a route has one. Our doors have none, and to load them
- * costs a tenth of the start and several megabytes.
+ * Fastify's own schema compilers, loaded only if a route has a schema. Our doors have none, and loading the
+ * compilers takes a tenth of the startup time and several megabytes.
  */
 export function lazyCompilers(): Required<Compilers> {
   const lazy = (name: string): Factory => {
     let factory: Factory | undefined;
     return (...args) => {
-      // They are dependencies of Fastify, so they are resolved from its folder.
+      // They are dependencies of Fastify, so they resolve from its folder.
       factory ??= (createRequire(import.meta.resolve('fastify'))(name) as () => Factory)();
       return factory(...args);
     };

@@ -5,15 +5,21 @@ import { createSecureContext, type SecureContextOptions, type TlsOptions } from 
 import { isDeepStrictEqual } from 'node:util';
 import { ExpectedError } from '../../../src/core/errors.ts';
 
-/** Polling interval of the files, in milliseconds. */
+/** Polling interval of the certificate files, in milliseconds. */
 const INTERVAL = 1_000;
-/** The files are replaced one after the other, and fit each other once all of them are, in milliseconds. */
+/**
+ * How long to wait after a change, in milliseconds: the files are replaced one after the other and match only
+ * once all are.
+ */
 const SETTLE = 500;
 
-/** Called for each change: with undefined when the new files are used, else with the reason why the old ones stay. */
+/**
+ * Called after each change: with undefined if the new files are in use, otherwise with the reason why the old
+ * ones are kept.
+ */
 type OnCertificate = (problem: Error | undefined, texts: CertificateTexts) => void;
 
-/** The certificate of the doors, which follows its files: it is renewed without a restart. */
+/** The certificate of the doors. It follows its files, so it is renewed without a restart. */
 export class LiveCertificate implements Disposable {
   readonly #files: CertificateFiles;
   readonly #onChange: OnCertificate;
@@ -23,25 +29,25 @@ export class LiveCertificate implements Disposable {
   #problem: Error | undefined;
   #settling: NodeJS.Timeout | undefined;
 
-  /** Throws CertificateError. */
+  /** Reads the files and starts to watch them. Throws CertificateError. */
   constructor(files: CertificateFiles, onChange: OnCertificate) {
     this.#files = files;
     this.#onChange = onChange;
     this.#texts = readCertificate(files);
     this.#paths = [files.cert, files.key, ...files.clientCas.values()];
-    // It follows symbolic links, which Kubernetes replaces.
+    // Polling follows symbolic links, which Kubernetes replaces on renewal.
     for (const path of this.#paths) watchFile(path, { interval: INTERVAL, persistent: false }, this.#settle);
-    // They may have changed between the start and the first poll.
+    // The files may have changed between this read and the first poll.
     this.#settling = setTimeout(this.#readAgain, INTERVAL).unref();
   }
 
-  /** What a server of a door is made with. A door with authorities takes clients with a certificate only. */
+  /** The TLS options of a door's server. A door with client authorities requires a client certificate. */
   optionsOf(door: string): TlsOptions {
     const asks = this.#texts.clientCas.has(door);
     return { ...this.#contextOf(door), requestCert: asks, rejectUnauthorized: asks };
   }
 
-  /** From now on new connections of a server get the certificate of the moment. */
+  /** Gives a server the current certificate for new connections from now on. */
   serve(server: Server, door: string): void {
     this.#servers.set(server, door);
     server.once('close', () => this.#servers.delete(server));
@@ -79,15 +85,15 @@ export class LiveCertificate implements Disposable {
   };
 }
 
-/** The files of TLS, by the options that name them. */
+/** The paths of the TLS files. */
 interface CertificateFiles {
   readonly cert: string;
   readonly key: string;
-  /** The authorities of client certificates, by the name of what asks for them. */
+  /** The authorities of client certificates, by the name of the door that requires them. */
   readonly clientCas: ReadonlyMap<string, string>;
 }
 
-/** What these files hold. */
+/** The contents of the TLS files. */
 interface CertificateTexts {
   readonly cert: string;
   readonly key: string;
@@ -96,7 +102,10 @@ interface CertificateTexts {
   readonly validTo: string;
 }
 
-/** Reads the files and makes sure that TLS works with them. Throws CertificateError, which quotes none of them. */
+/**
+ * Reads the files and checks that TLS accepts them. Throws CertificateError, whose message quotes no
+ * contents.
+ */
 function readCertificate({ cert, key, clientCas }: CertificateFiles): CertificateTexts {
   const texts = {
     cert: read('certificate', cert),
@@ -106,12 +115,14 @@ function readCertificate({ cert, key, clientCas }: CertificateFiles): Certificat
   try {
     createSecureContext({ cert: texts.cert, key: texts.key });
   } catch (error) {
-    throw new CertificateError(`TLS works with no such pair: ${cert} and ${key} (${codeOf(error)})`);
+    throw new CertificateError(
+      `TLS cannot use the certificate ${cert} with the key ${key} (${codeOf(error)})`,
+    );
   }
   for (const [name, ca] of texts.clientCas) {
-    // OpenSSL passes over what is no certificate, and then nobody could log in.
+    // OpenSSL ignores invalid certificates; without any valid one, no client could connect.
     if (certificatesIn(ca).length === 0) {
-      throw new CertificateError(`${clientCas.get(name)} holds no certificate of a client authority`);
+      throw new CertificateError(`${clientCas.get(name)} holds no client authority certificate`);
     }
   }
   return { ...texts, validTo: new X509Certificate(texts.cert).validToDate.toISOString() };
@@ -138,7 +149,7 @@ function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }
 
-/** A certificate, its key or an authority for clients cannot be used; the start ends with this message. */
+/** A certificate, key or client authority is unusable; the start fails with this message. */
 class CertificateError extends ExpectedError {
   override readonly name = 'CertificateError';
   readonly code = 'TLS_FILES';

@@ -7,12 +7,12 @@ import type { AccessPolicy } from '../access/policy.ts';
 import { refuseFromOtherSite } from '../http/cross-site.ts';
 import type { GraphqlSocket } from './graphql-socket.ts';
 
-/** A service that cannot tell now may be able to soon (RFC 6455 7.4.1, "Try Again Later"). */
+/** Close code for a temporary failure (RFC 6455 7.4.1, "Try Again Later"). */
 const TRY_AGAIN = 1013;
 
 /**
- * Judges the credentials of a WebSocket: those of the payload of `connection_init`, or else of the request that opened it.
- * Resolves to false for one that is to be refused.
+ * Checks the credentials of a WebSocket: those in the payload of `connection_init`, otherwise those of the
+ * request that opened it. Resolves to false if the WebSocket is refused.
  */
 export async function authorizeSocket(
   policy: AccessPolicy,
@@ -33,8 +33,8 @@ export async function authorizeSocket(
 }
 
 /**
- * The entry `Authorization` of the payload, in any case; browsers can send no header with a WebSocket. Throws HttpProblem
- * for two, as for two header fields.
+ * The payload's `Authorization` entry, in any case: browsers cannot send headers with a WebSocket. Throws
+ * HttpProblem if there are two, as for repeated headers.
  */
 function authorizationOf(params: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const entries = Object.entries(params ?? {}).filter(([name]) => name.toLowerCase() === 'authorization');
@@ -48,34 +48,37 @@ function authorizationOf(params: Readonly<Record<string, unknown>> | undefined):
 const VERSION = '13';
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
-/** Judges a request for a WebSocket. Throws HttpProblem. */
+/** Checks the request that opens a WebSocket. Throws HttpProblem. */
 export function judgeHandshake(request: FastifyRequest, cors: CorsPolicy | undefined): void {
   refuseFromOtherSite('WebSockets', request, cors);
   const { headers } = request;
   if (headers['sec-websocket-version'] !== VERSION) {
-    throw new HttpProblem(400, 'WEBSOCKET_HANDSHAKE', `The WebSocket must be of version ${VERSION}`, {
+    throw new HttpProblem(400, 'WEBSOCKET_HANDSHAKE', `The WebSocket protocol must be version ${VERSION}`, {
       headers: { 'sec-websocket-version': VERSION },
     });
   }
   if (!KEY.test(headers['sec-websocket-key'] ?? '')) {
-    throw new HttpProblem(400, 'WEBSOCKET_HANDSHAKE', 'The header Sec-WebSocket-Key is missing or wrong');
+    throw new HttpProblem(400, 'WEBSOCKET_HANDSHAKE', 'The header Sec-WebSocket-Key is missing or invalid');
   }
-  // That of subscriptions-transport-ws, "graphql-ws", is another one.
+  // "graphql-ws" is the sub-protocol of subscriptions-transport-ws, not this one.
   if (handleProtocols(headers['sec-websocket-protocol'] ?? '') === false) {
     const message = `The WebSocket needs the sub-protocol ${GRAPHQL_TRANSPORT_WS_PROTOCOL}`;
     throw new HttpProblem(400, 'WEBSOCKET_PROTOCOL', message);
   }
 }
 
-/** Pings clients, and cuts those of which nothing comes until the next ping is due. */
+/** Pings clients, and closes the connections of those that send nothing until the next ping. */
 export class Heartbeat {
-  /** Bytes that had come of a client when it was pinged last; undefined where a ping would wait behind other data. */
+  /**
+   * The bytes received from a client when it was last pinged; undefined if a ping would wait behind other
+   * data.
+   */
   readonly #clients = new Map<WebSocket, { readonly socket: CountedSocket; pingedAt: number | undefined }>();
   #timer: NodeJS.Timeout | undefined;
 
   add(client: WebSocket, socket: CountedSocket): void {
     this.#clients.set(client, { socket, pingedAt: undefined });
-    // Notices when nothing of what waits for the client is taken any more.
+    // Detects a client that no longer reads.
     socket.setTimeout(LIMITS.idleReplyTimeout, () => client.terminate());
     this.#timer ??= setInterval(() => this.#beat(), KEEP_ALIVE).unref();
   }
@@ -100,7 +103,7 @@ export class Heartbeat {
   }
 }
 
-/** What is needed of a connection. */
+/** The part of a socket that the heartbeat uses. */
 interface CountedSocket {
   readonly bytesRead: number;
   setTimeout(milliseconds: number, listener: () => void): unknown;

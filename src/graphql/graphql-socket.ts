@@ -13,7 +13,7 @@ import type { WebSocket } from 'ws';
 import { type OperationSlots, refusal } from './operation-slots.ts';
 import { InboundQueue, type OutboundQueue } from './socket-queues.ts';
 
-/** What a client may send; graphql-ws takes the others of the protocol for a failure of ours. */
+/** Message types that a client may send; graphql-ws would treat the other types as an internal failure. */
 const CLIENT_TYPES: ReadonlySet<unknown> = new Set([
   'connection_init',
   'ping',
@@ -21,60 +21,60 @@ const CLIENT_TYPES: ReadonlySet<unknown> = new Set([
   'subscribe',
   'complete',
 ]);
-/** Text was expected (RFC 6455 7.4.1). */
+/** Close code for binary messages (RFC 6455 7.4.1). */
 const UNSUPPORTED_DATA = 1003;
 const GOING_AWAY = 1001;
 
 /** An operation in progress. */
 interface Held {
-  /** The size of its message. */
+  /** The size of its message, in bytes. */
   readonly bytes: number;
   readonly recipient: ClientAbort;
 }
 
-/** What a client's WebSocket is made of. */
+/** The options of a GraphqlSocket. */
 interface GraphqlSocketOptions {
   readonly client: WebSocket;
-  /** The request that became the WebSocket. */
+  /** The request that was upgraded to the WebSocket. */
   readonly ctx: RequestContext;
-  readonly outlet: OutboundQueue;
+  readonly outbound: OutboundQueue;
   readonly slots: OperationSlots;
-  /** The connection below the WebSocket. */
+  /** The WebSocket's underlying connection. */
   readonly connection: Socket;
-  /** Bounds what clients have sent and nobody has read. */
+  /** Bounds the memory of unread messages. */
   readonly budget: BodyBudget;
 }
 
-/** One client's WebSocket, as graphql-ws drives it, with the operations in progress on it. */
+/** A client's WebSocket, as driven by graphql-ws, with its operations in progress. */
 export class GraphqlSocket implements ProtocolSocket {
   readonly protocol: string;
-  /** The request that became the WebSocket. */
+  /** The request that was upgraded to the WebSocket. */
   readonly ctx: RequestContext;
   readonly #client: WebSocket;
-  readonly #outlet: OutboundQueue;
+  readonly #outbound: OutboundQueue;
   readonly #slots: OperationSlots;
-  readonly #inlet: InboundQueue;
-  /** The operations in progress, by the payload that graphql-ws hands around. */
+  readonly #inbound: InboundQueue;
+  /** The operations in progress, by the payload object that graphql-ws passes around. */
   readonly #held = new Map<object, Held>();
   readonly #streams = new Set<SubscriptionStream>();
-  /** The size of the message that is being read, in bytes. */
+  /** The size of the message being handled, in bytes. */
   #messageBytes = 0;
-  /** What goes out in the place of the next text of graphql-ws. */
+  /** Sends a message instead of the next text of graphql-ws. */
   #instead: (() => Promise<void> | void) | undefined;
   #isEnding = false;
 
-  constructor({ client, ctx, outlet, slots, connection, budget }: GraphqlSocketOptions) {
+  constructor({ client, ctx, outbound, slots, connection, budget }: GraphqlSocketOptions) {
     this.protocol = client.protocol;
     this.ctx = ctx;
     this.#client = client;
-    this.#outlet = outlet;
+    this.#outbound = outbound;
     this.#slots = slots;
-    this.#inlet = new InboundQueue({ client, socket: connection, outlet, budget, ctx });
+    this.#inbound = new InboundQueue({ client, socket: connection, outbound, budget, ctx });
   }
 
   onMessage(take: (data: string) => Promise<void>): void {
-    this.#inlet.start((data, isBinary) => {
-      if (isBinary) this.close(UNSUPPORTED_DATA, 'Messages are text');
+    this.#inbound.start((data, isBinary) => {
+      if (isBinary) this.close(UNSUPPORTED_DATA, 'Messages must be text');
       else this.#read(data, take);
     });
   }
@@ -92,25 +92,28 @@ export class GraphqlSocket implements ProtocolSocket {
       return;
     }
     this.#messageBytes = data.length;
-    // graphql-ws reads a parsed message as well, and only ours is read strictly.
+    // graphql-ws also accepts a parsed message; only our parser is strict.
     take(message as string).catch((error: unknown) => {
       this.ctx.log.error({ ...requestFields(this.ctx), err: error }, 'WebSocket failed');
       this.close(CloseCode.InternalServerError, 'Internal server error');
     });
   }
 
-  /** Sends a text of graphql-ws, or the result that stands for it. */
+  /** Sends a text of graphql-ws, or the result that replaces it. */
   send(text: string): Promise<void> | void {
     const instead = this.#instead;
     this.#instead = undefined;
-    return instead === undefined ? this.#outlet.send(text) : instead();
+    return instead === undefined ? this.#outbound.send(text) : instead();
   }
 
   close(code: number, reason: string): void {
     this.#client.close(code, reason);
   }
 
-  /** Counts an operation until `finish`; says why it cannot begin. Call it while its message is being read. */
+  /**
+   * Counts an operation until `finish`; returns the refusal if it must not begin. Call it while its message
+   * is being handled.
+   */
   begin(payload: object): GraphQLError | undefined {
     if (this.#isEnding) return refusal('STOPPING', 'The service is stopping');
     const bytes = this.#messageBytes;
@@ -119,12 +122,12 @@ export class GraphqlSocket implements ProtocolSocket {
     return refused;
   }
 
-  /** The client of an operation that has begun. */
+  /** The client signal of an operation in progress. */
   recipientOf(payload: object): ClientAbort {
     return this.#held.get(payload)?.recipient ?? new ClientAbort();
   }
 
-  /** An operation has ended; its last message is about to be sent. */
+  /** Stops counting an operation whose last message is about to be sent. */
   finish(payload: object): void {
     const held = this.#held.get(payload);
     if (held === undefined) return;
@@ -133,7 +136,7 @@ export class GraphqlSocket implements ProtocolSocket {
     if (this.#isEnding) this.#closeWhenDone();
   }
 
-  /** Ends a stream at a stop, until it ends by itself. */
+  /** Makes a stop end the stream, until `forget`. */
   watch(stream: SubscriptionStream): void {
     this.#streams.add(stream);
     if (this.#isEnding) stream.end();
@@ -144,21 +147,21 @@ export class GraphqlSocket implements ProtocolSocket {
   }
 
   /**
-   * A result as the payload of a message. graphql-ws would make the text of lists again that are text already, so its
-   * message is replaced: it sends one as soon as it has asked the payload for its JSON.
+   * A result as the payload of a message. graphql-ws would stringify lists that are text already, so its
+   * message is replaced: it sends one right after calling the payload's `toJSON`.
    */
   payload(id: string, result: ExecutionResult, isEvent: boolean): { toJSON(): null } {
     return {
       toJSON: () => {
         this.#instead = () => {
           const text = nextMessage(id, resultText(result));
-          if (isEvent) return this.#outlet.sendEvent(text);
+          if (isEvent) return this.#outbound.sendEvent(text);
           try {
-            return this.#outlet.sendResult(text);
+            return this.#outbound.sendResult(text);
           } catch (error) {
             const { code, message } = toProblem(error);
             const busy = JSON.stringify({ errors: [{ message, extensions: { code } }] });
-            return this.#outlet.send(nextMessage(id, busy));
+            return this.#outbound.send(nextMessage(id, busy));
           }
         };
         return null;
@@ -166,14 +169,14 @@ export class GraphqlSocket implements ProtocolSocket {
     };
   }
 
-  /** Completes all subscriptions, and closes the WebSocket once nothing is in progress. */
+  /** Completes all subscriptions, and closes the WebSocket once no operation is in progress. */
   end(): void {
     this.#isEnding = true;
     for (const stream of this.#streams) stream.end();
     this.#closeWhenDone();
   }
 
-  /** The connection is gone. */
+  /** Ends all operations because the connection is closed. */
   release(): void {
     for (const stream of this.#streams) stream.end();
     for (const held of this.#held.values()) this.#release(held);
@@ -187,7 +190,7 @@ export class GraphqlSocket implements ProtocolSocket {
 
   #closeWhenDone(): void {
     if (this.#held.size > 0) return;
-    // The last message goes out first.
+    // Let the last message go out first.
     setImmediate(() => this.close(GOING_AWAY, 'The service is stopping'));
   }
 }
@@ -203,7 +206,7 @@ type Next = IteratorResult<ExecutionResult, undefined>;
 
 const DONE: Next = { value: undefined, done: true };
 
-/** The results of a subscription until their source, the client or a stop ends them. */
+/** The results of a subscription, until the source, the client or a stop ends it. */
 export class SubscriptionStream implements AsyncIterableIterator<ExecutionResult, undefined> {
   readonly #source: AsyncIterator<ExecutionResult>;
   #waiting: PromiseWithResolvers<Next> | undefined;
@@ -238,7 +241,7 @@ export class SubscriptionStream implements AsyncIterableIterator<ExecutionResult
     return Promise.resolve(DONE);
   }
 
-  /** Does not wait for the source: that may be in the middle of something that takes forever. */
+  /** Ends the subscription without waiting for the source, which may never finish its current step. */
   end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;

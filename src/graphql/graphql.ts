@@ -73,7 +73,7 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
     maxBatch,
     policy,
     cors,
-    // A context is made from Fastify's own request, so the fast path leaves such a door alone.
+    // A context function needs Fastify's own request, so the fast path is disabled for such a door.
     contextOf:
       context === undefined
         ? contextWithCaller(contextValue, policy)
@@ -114,39 +114,40 @@ export const graphql: FastifyPluginAsync<GraphqlOptions> = async (app, given) =>
 /** The options of the GraphQL door. */
 export interface GraphqlOptions extends Partial<WebSocketLimits> {
   readonly schema: GraphQLSchema;
-  /** Where the endpoint is; default /graphql. */
+  /** Path of the endpoint; default /graphql. */
   readonly path?: string;
   /**
-   * Makes what resolvers get as their context, at once or later; default none. The signal in `details` is made when it is
-   * read. Of a WebSocket it gets the request that opened it, once for each operation.
+   * Creates the context for resolvers, or a promise of it; default none. The abort signal in `details` is
+   * created when it is read. For a WebSocket, the function is called once per operation, with the request
+   * that opened the WebSocket.
    */
   readonly context?: ((request: FastifyRequest, details: ContextDetails) => unknown) | undefined;
-  /** What they get without `context`, the same for all requests; default undefined. */
+  /** The context of all requests if `context` is not set; default undefined. */
   readonly contextValue?: unknown;
-  /** What a document may ask for and a result may hold; each has a default of its own. */
+  /** Limits on documents and results; each has its own default. */
   readonly limits?: Partial<DocumentLimits & ResultLimits>;
-  /** Largest body in bytes; default 100 KiB. A larger one is a 413. */
+  /** Maximum body size in bytes; default 100 KiB. A larger body is refused with 413. */
   readonly maxBodyBytes?: number;
-  /** What documents that are remembered parsed, validated and planned may take, in bytes; default 32 MiB. */
+  /** Maximum memory of cached documents and their plans, in bytes; default 32 MiB. */
   readonly maxCacheBytes?: number;
-  /** Whether the schema may be asked for; default true. GraphiQL needs it. */
+  /** Whether introspection is allowed; default true. GraphiQL needs it. */
   readonly introspection?: boolean;
-  /** Whether an error names what the client could have meant; default true. */
+  /** Whether errors suggest names that the client could have meant; default true. */
   readonly suggestions?: boolean;
-  /** Whether clients may register documents by their hash (Apollo's automatic persisted queries); default true. */
+  /** Whether clients may register documents by hash (Apollo's automatic persisted queries); default true. */
   readonly persistedQueries?: boolean;
   /**
-   * Documents of your own clients: the path of a JSON file or a folder of `<id>.graphql` files, or an object with the
-   * texts by their ids. They are validated at the start, free of the limits on documents, and never forgotten.
+   * Trusted documents: the path of a JSON file or a folder of `<id>.graphql` files, or an object that maps
+   * ids to texts. They are validated at the start, exempt from the limits on documents, and never evicted.
    */
   readonly documents?: DocumentSource | undefined;
-  /** Whether no others run than `documents`; default false. */
+  /** Whether only `documents` may run; default false. */
   readonly onlyDocuments?: boolean;
   /** Maximum operations of a batch, a JSON array of requests; default 0, which refuses batches. */
   readonly maxBatch?: number;
-  /** Where operations are counted and timed; default nowhere. */
+  /** Where operations are counted and timed; default none. */
   readonly metrics?: Metrics | undefined;
-  /** Which operations need credentials, and which there are; default none. */
+  /** The accepted credentials and the operations that need them; default none. */
   readonly api?: ApiOptions | AccessPolicy | undefined;
   /** Which pages of other origins may use the door; default none. */
   readonly cors?: CorsOptions | undefined;
@@ -175,7 +176,7 @@ export function withDefaults(options: GraphqlOptions) {
   };
 }
 
-/** Operations by POST; the body is JSON in UTF-8 and at most `bodyLimit` bytes long. */
+/** Operations by POST; the body is JSON in UTF-8 of at most `bodyLimit` bytes. */
 function postEndpoint(options: RunOptions, bodyLimit: number): Endpoint {
   const endpoint: Endpoint = {
     bodyLimit,
@@ -189,8 +190,7 @@ function postEndpoint(options: RunOptions, bodyLimit: number): Endpoint {
 }
 
 /**
- * Queries by GET. The same URL is a page to a browser and an endpoint to a program: a link with a query fills the page,
- * which runs nothing by itself.
+ * Queries by GET. Browsers get a page at the same URL; a link with a query fills it in but does not run it.
  */
 function getEndpoint(options: RunOptions, page: Reply): Endpoint {
   const resultTypes = Object.values(RESULT_TYPES);
@@ -203,14 +203,14 @@ function getEndpoint(options: RunOptions, page: Reply): Endpoint {
     },
   };
   return guarded(endpoint, options, (policy, ctx) => {
-    // The page shows nothing of the service, and a browser asks for it without credentials.
+    // The page reveals nothing about the service, and browsers request it without credentials.
     if (prefersHtml(ctx.headers.accept, resultTypes)) return;
     const opensSocket = offeredUpgrade((ctx as FastifyRequestContext).request.raw) !== undefined;
     return opensSocket ? policy.authenticate(ctx) : policy.authorizeAny(ctx);
   });
 }
 
-/** A form of another site can send no JSON (GraphQL over HTTP, "POST"): 415. */
+/** Refuses other types with 415: forms of other sites cannot send JSON (GraphQL over HTTP, "POST"). */
 function refuseOtherTypes(contentType: string): void {
   const [type = '', ...parameters] = contentType.split(';');
   if (type.trim().toLowerCase() !== 'application/json') {
@@ -227,15 +227,15 @@ function refuseOtherTypes(contentType: string): void {
 
 /** The interactive query tool of the GraphQL door (CONTRACT.md#graphql-operations). */
 interface Graphiql {
-  /** The reply to a browser at the door's path; says how to build the tool when it is not built. */
+  /** The reply to a browser at the door's path; explains how to build the tool if it is not built. */
   readonly page: Reply;
   /** Serves the page's files at `{path}/assets/{name}`, by GET and HEAD. */
   readonly assets: FastifyPluginCallback;
 }
 
 /**
- * Prepares the tool for a door at `path`, such as `/graphql`. It reads one small file; the rest is read
- * when a browser asks. Never fails.
+ * Prepares the tool for a door at `path`, such as `/graphql`. It reads one small file; other files are read
+ * when a browser requests them. Never fails.
  */
 export function openGraphiql(path: string, directory: URL = builtPage('graphiql')): Graphiql {
   const manifest = readManifest(directory);
@@ -254,7 +254,7 @@ function graphiqlAssets(path: string, manifest: Manifest, directory: URL): Fasti
   const base = path.endsWith('/') ? path : `${path}/`;
 
   return (app, _options, done) => {
-    // Only before the start can an application get a bound that it does not have.
+    // A reply budget can only be added before the application starts.
     replyBudgetOf(app);
     app.route<{ Params: { name: string } }>({
       method: ['GET', 'HEAD'],
@@ -280,19 +280,19 @@ const PAGE = {
   ],
 } as const;
 
-/** The page with GraphiQL for a door at `path`. */
+/** The GraphiQL page of a door at `path`. */
 function graphiqlPage(path: string, manifest: Manifest): Reply {
   const content = `<div id="graphiql"><p class="notice">Loading the query tool…</p></div>
-<noscript><p class="notice">The query tool needs JavaScript. Queries also work by POST to this URL.</p></noscript>
+<noscript><p class="notice">The query tool requires JavaScript. You can also send queries by POST to this URL.</p></noscript>
 `;
   return htmlPage({ ...PAGE, head: pageTags(assetsBase(path), manifest), content });
 }
 
-/** The page instead of GraphiQL while it is not built. */
+/** The page shown if GraphiQL is not built. */
 function notBuiltPage(): Reply {
   const content = `<h1>Portico GraphQL</h1>
 <p>The query tool is not built. Run <code>npm run build:pages</code> in Portico's folder and start again.</p>
-<p>Queries work without it: send them by POST to this URL as <code>application/json</code>.</p>
+<p>You can query without it: send queries by POST to this URL as <code>application/json</code>.</p>
 `;
   const head = '<style>body { margin: 3rem; font: 1rem/1.6 system-ui, sans-serif }</style>\n';
   return htmlPage({ ...PAGE, head, content });
@@ -306,7 +306,7 @@ export function operationMeters(metrics: Metrics): OperationMeters {
     tags: ['name', 'type', 'outcome'],
   });
   const lookups = metrics.counter('graphql.documents', {
-    description: 'Documents looked up: remembered (hit), read anew (miss) or refused',
+    description: 'Documents looked up: cached (hit), parsed (miss) or refused',
     tags: ['result'],
   });
   const byResult = {

@@ -1,3 +1,3 @@
-// What programs import as `portico/graphql`.
+// The entry `portico/graphql`.
 export type { ContextDetails } from '../config/schema/graphql.ts';
 export { type GraphqlOptions, graphql } from './graphql.ts';

@@ -1,29 +1,29 @@
 import { GraphQLError } from 'graphql';
 import type { ErrorCode } from '../core/error-codes.ts';
 
-/** What the WebSockets of a door may be and do at the same time. */
+/** Limits of the WebSockets of a door. */
 export interface WebSocketLimits {
-  /** Maximum WebSockets; 0 for a door without. Default 5,000. */
+  /** Maximum open WebSockets; 0 disables them. Default 5,000. */
   readonly maxWebSockets: number;
-  /** Maximum operations in progress over all WebSockets, subscriptions among them; default 20,000. */
+  /** Maximum operations in progress on all WebSockets, including subscriptions; default 20,000. */
   readonly maxSubscriptions: number;
   /** Maximum operations in progress on one WebSocket; default 100. */
   readonly maxPerWebSocket: number;
 }
 
-/** The limits where an option sets none. */
+/** The default limits. */
 export const DEFAULT_WEB_SOCKET_LIMITS: WebSocketLimits = {
   maxWebSockets: 5_000,
   maxSubscriptions: 20_000,
   maxPerWebSocket: 100,
 };
 
-/** Bytes of their messages that all operations in progress may hold. */
+/** Maximum bytes of messages held by all operations in progress. */
 const MAX_HELD = 64 * 1024 * 1024;
 
 type SlotLimits = Pick<WebSocketLimits, 'maxSubscriptions' | 'maxPerWebSocket'>;
 
-/** Counts the operations in progress over all WebSockets of a door. */
+/** Counts the operations in progress on all WebSockets of a door. */
 export class OperationSlots {
   readonly #limits: SlotLimits;
   #taken = 0;
@@ -37,13 +37,16 @@ export class OperationSlots {
     return this.#taken;
   }
 
-  /** Takes a slot for an operation of a connection that has `own` of them; says why there is none. */
+  /**
+   * Takes a slot for an operation of a connection that already has `own` operations; returns the refusal if
+   * there is none.
+   */
   take(own: number, bytes: number): GraphQLError | undefined {
     const { maxSubscriptions, maxPerWebSocket } = this.#limits;
     if (own >= maxPerWebSocket) return exceeded('maxPerWebSocket', 'this connection');
     if (this.#taken >= maxSubscriptions) return exceeded('maxSubscriptions', 'all connections');
     if (this.#heldBytes + bytes > MAX_HELD)
-      return refusal('BUSY', 'Too many bytes of operations are in progress');
+      return refusal('BUSY', 'The operations in progress hold too many bytes');
     this.#taken++;
     this.#heldBytes += bytes;
     return undefined;
@@ -55,7 +58,7 @@ export class OperationSlots {
   }
 }
 
-/** An error that a client gets for an operation that does not begin. */
+/** The error for an operation that is refused. */
 export function refusal(code: ErrorCode, message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code } });
 }

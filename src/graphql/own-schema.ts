@@ -24,12 +24,12 @@ import type { UserStore } from '../relations/user.ts';
 import { type FieldChange, rebuildSchema, schemaOf, type TypeChange } from './type-defs.ts';
 import { showErrors } from './users-schema.ts';
 
-/** What a configuration says of the schema. */
+/** The schema settings of a configuration. */
 export type SchemaCode = Pick<GraphqlCode, 'typeDefs' | 'resolvers' | 'schema'>;
 
 /**
- * The schema that a configuration asks for, from the built-in one; `name` is the module's name in messages. Appends all
- * that is wrong to `problems`; the result is then not to be used.
+ * The schema that a configuration asks for, based on the built-in one; `name` is the module's name in
+ * messages. Appends problems to `problems`; if there are any, the result must not be used.
  */
 export function ownSchema(
   { typeDefs, resolvers, schema }: SchemaCode,
@@ -59,7 +59,10 @@ export function ownSchema(
   return made;
 }
 
-/** A GraphQLSchema, made anew where another copy of GraphQL.js has made it: the built command has one of its own. */
+/**
+ * A GraphQLSchema, rebuilt if it comes from another copy of GraphQL.js: the built command includes its own
+ * copy.
+ */
 function givenSchema({ value, path }: Given, problems: string[]): GraphQLSchema | undefined {
   if (!isKind<GraphQLSchema>(value, 'Schema')) {
     problems.push(`${path} must be a GraphQLSchema, not ${describeValue(value)}`);
@@ -70,23 +73,25 @@ function givenSchema({ value, path }: Given, problems: string[]): GraphQLSchema 
     problems.push(...validity(schema, path));
     return schema;
   } catch (error) {
-    problems.push(`${path} cannot be read, perhaps for its version of GraphQL.js: ${describeError(error)}`);
+    problems.push(
+      `${path} cannot be read, perhaps because of its GraphQL.js version: ${describeError(error)}`,
+    );
     return undefined;
   }
 }
 
-/** What makes a schema invalid, with the place where that is known. */
+/** The validation errors of a schema, with their locations if known. */
 function validity(schema: GraphQLSchema, path: string): string[] {
   return validateSchema(schema).map((error) => {
     const [place] = error.locations ?? [];
-    // The definitions of an array are named by their item.
+    // Sources of the items of an array are named by their index.
     const source = error.source?.name.startsWith(path) ? error.source.name : path;
     const at = place === undefined ? '' : ` at line ${place.line}, column ${place.column}`;
     return `${source} is not valid${at}: ${error.message}`;
   });
 }
 
-/** Root fields that would always be null, or fail: their type has no value that could hold them. */
+/** Root fields without a resolver, which would always be null or fail because root types have no value. */
 function missingResolvers(schema: GraphQLSchema, path: string): readonly string[] {
   const roots = [
     [schema.getQueryType(), 'resolve'],
@@ -113,7 +118,10 @@ const SCALAR_FUNCTIONS = [
   'valueToLiteral',
 ] as const satisfies readonly (keyof ScalarFunctions)[];
 
-/** Reads resolvers against the schema that they are for: what each type gets. Appends all that is wrong to `problems`. */
+/**
+ * Reads resolvers and checks them against their schema; returns the changes by type. Appends problems to
+ * `problems`.
+ */
 function readResolvers(
   { value, path }: Given,
   schema: GraphQLSchema,
@@ -134,9 +142,9 @@ function readResolvers(
         name,
         own.map((each) => each.name),
       );
-      problems.push(`${given.path} names no type of the schema${hint}`);
+      problems.push(`${given.path} is not a type of the schema${hint}`);
     } else if (isBuiltIn(type) || isInputObjectType(type)) {
-      const what = isInputObjectType(type) ? 'is an input type' : 'is a type of GraphQL itself';
+      const what = isInputObjectType(type) ? 'is an input type' : 'is a built-in type of GraphQL';
       problems.push(`${given.path} ${what}, which has no resolvers`);
     } else {
       changes.set(name, changeOf(type, given, type === schema.getSubscriptionType(), problems));
@@ -163,13 +171,13 @@ function changeOf(type: GraphQLNamedType, given: Named, subscribes: boolean, pro
   const { __resolveType: resolveType, ...others } = value;
   for (const [key] of entriesOf(others)) {
     problems.push(
-      `${pathTo(path, key)} cannot be: an interface or a union has __resolveType alone, its object types have the fields`,
+      `${pathTo(path, key)} is not allowed: an interface or a union takes only __resolveType, its object types have the fields`,
     );
   }
   return withFunction('resolveType', resolveType, pathTo(path, '__resolveType'), problems);
 }
 
-/** Its functions by name; a GraphQLScalarType of any copy of GraphQL.js has them too. */
+/** Reads a scalar's functions by name; a GraphQLScalarType of any copy of GraphQL.js has them too. */
 function scalarChange({ value, path }: Named, problems: string[]): TypeChange {
   const given = Object(value) as Readonly<Record<string, unknown>>;
   const found = SCALAR_FUNCTIONS.filter((name) => typeof given[name] === 'function');
@@ -193,7 +201,7 @@ function scalarChange({ value, path }: Named, problems: string[]): TypeChange {
     ['coerceInputLiteral', 'coerceInputValue'],
   ] as const) {
     if (given[literal] !== undefined && given[whole] === undefined) {
-      problems.push(`${path} has ${literal} and needs ${whole} too`);
+      problems.push(`${path} has ${literal}, so it also needs ${whole}`);
     }
   }
   return { scalar: Object.fromEntries(found.map((name) => [name, given[name]])) };
@@ -209,7 +217,7 @@ function enumChange(
   const values = new Map(entriesOf(value));
   for (const key of values.keys()) {
     if (known.includes(key)) continue;
-    problems.push(`${pathTo(path, key)} names no value of ${type.name}${didYouMean(key, known)}`);
+    problems.push(`${pathTo(path, key)} is not a value of ${type.name}${didYouMean(key, known)}`);
   }
   return { values };
 }
@@ -227,7 +235,7 @@ function objectChange(
     const at = pathTo(path, key);
     if (known.includes(key))
       fields.set(key, fieldChange({ value: resolver, path: at }, subscribes, problems));
-    else problems.push(`${at} names no field of ${type.name}${didYouMean(key, [...known, '__isTypeOf'])}`);
+    else problems.push(`${at} is not a field of ${type.name}${didYouMean(key, [...known, '__isTypeOf'])}`);
   }
   return { fields, ...withFunction('isTypeOf', isTypeOf, pathTo(path, '__isTypeOf'), problems) };
 }
@@ -266,7 +274,7 @@ function isFunction(value: unknown): value is GraphQLFieldResolver<unknown, unkn
   return typeof value === 'function';
 }
 
-/** The users of the door as resolvers of the user's own get them: a refusal reaches the client, as from `createUser`. */
+/** The door's users for custom resolvers: refusals reach the client, as they do from `createUser`. */
 export function usersForCode(users: UserStore, feed: UserFeed): Users {
   return {
     all: () => users.all(),

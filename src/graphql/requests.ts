@@ -33,24 +33,24 @@ import { isRecord } from '../core/json.ts';
 import { type MaybePromise, whenReady } from '../core/maybe-promise.ts';
 import { refuseFromOtherSite } from '../http/cross-site.ts';
 
-/** What an operation is called with, beside its request. */
+/** Details of an operation in addition to its request. */
 interface CallDetails {
-  /** Who waits for the result; the request unless several operations share it. */
+  /** The client that waits for the result; default the request, unless several operations share it. */
   readonly recipient?: ClientSignal;
   /** The payload of a WebSocket's `connection_init`. */
   readonly connectionParams?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What requests are run with. */
+/** Options for running requests. */
 export interface RunOptions extends Guards {
   readonly findOperation: FindOperation;
-  /** What resolvers get as their context. */
+  /** Returns the context for resolvers. */
   contextOf(ctx: RequestContext, call?: CallDetails): unknown;
   /** Maximum operations of a batch; 0 refuses batches. */
   readonly maxBatch: number;
 }
 
-/** Runs the operation of a request and answers with its one result. Throws HttpProblem. */
+/** Runs the operation of a request and returns its single result. Throws HttpProblem. */
 export function runRequest(ctx: RequestContext, options: RunOptions): MaybePromise<Reply> {
   const type = negotiateResultType(ctx.headers.accept);
   if (type === undefined) throw notAcceptable();
@@ -66,7 +66,10 @@ export function runRequest(ctx: RequestContext, options: RunOptions): MaybePromi
   );
 }
 
-/** What comes of each operation is in its own result, so the reply has one status (GraphQL over HTTP, "Request Batching"). */
+/**
+ * Runs a batch. Each operation's outcome is in its own result, so the reply has a single status (GraphQL over
+ * HTTP, "Request Batching").
+ */
 function runAll(
   ctx: RequestContext,
   batch: Batch,
@@ -77,7 +80,7 @@ function runAll(
   let operations = 0;
   const recipient = new SharedClientSignal(ctx);
   const run = (params: RequestParams) => {
-    // The first was counted with its request.
+    // The request itself was counted as the first operation.
     if (operations++ > 0) policy?.countOperation(ctx);
     const operation = findOperation(params);
     if ('errors' in operation) return resultText({ errors: operation.errors });
@@ -97,13 +100,13 @@ function refuseSubscription({ definition }: Operation): void {
   throw new HttpProblem(406, 'NEEDS_EVENT_STREAM', `A subscription needs "Accept: ${EVENT_STREAM}"`);
 }
 
-/** A GET may be repeated, cached and prefetched, so it runs queries only (GraphQL over HTTP, "GET"). */
+/** Refuses mutations by GET, which may be repeated, cached and prefetched (GraphQL over HTTP, "GET"). */
 function refuseWriteByGet({ method }: Pick<RequestContext, 'method'>, operation: Operation): void {
   if (method === 'POST' || operation.definition.operation !== 'mutation') return;
   throw new HttpProblem(405, 'MUTATION_BY_GET', 'A mutation needs POST', { headers: { allow: 'POST' } });
 }
 
-/** Hides what the program threw, and logs it. */
+/** Masks errors that the program threw, and logs them. */
 export function masked(ctx: RequestContext, result: ExecutionResult): ExecutionResult {
   return maskErrors(result, (error) =>
     ctx.log.error({ ...requestFields(ctx), err: error }, 'resolver failed'),
@@ -115,7 +118,7 @@ function notAcceptable(): HttpProblem {
   return new HttpProblem(406, 'NOT_ACCEPTABLE', `This endpoint answers with ${types}`);
 }
 
-/** A refused document has its reasons in the result. */
+/** The reply to a refused document; its result contains the reasons. */
 function refuseOperation(ctx: RequestContext, refused: Refused, type: ResultType): Reply {
   const reply = replyWith({ errors: refused.errors }, type);
   const [first] = refused.errors;
@@ -136,8 +139,9 @@ function replyWith(result: ExecutionResult, type: ResultType): Reply {
 type ResultText = string | Buffer;
 
 /**
- * Runs the operations of a batch side by side and answers with a list of their results in the same order. What is wrong
- * with one of them is its own result, and `onRefused` gets it; throws HttpProblem for a batch that is refused as a whole, of which nothing runs.
+ * Runs the operations of a batch in parallel and returns a list of their results in the same order. A refused
+ * operation becomes an error result and is passed to `onRefused`. Throws HttpProblem if the whole batch is
+ * refused; then nothing runs.
  */
 function runBatch(
   batch: Batch,
@@ -180,7 +184,10 @@ function listOf(texts: readonly ResultText[]): ResultText {
   return Buffer.concat([...parts, Buffer.from(']')]);
 }
 
-/** Makes the signal when it is asked for: most contexts need none. */
+/**
+ * Details of a request for its context. The abort signal is created on first use, because most contexts do
+ * not need it.
+ */
 export class RequestLifetime implements ContextDetails {
   readonly connectionParams: ContextDetails['connectionParams'];
   readonly caller: ContextDetails['caller'];
@@ -213,15 +220,15 @@ export const RESULT_TYPES = {
   modern: 'application/graphql-response+json',
 } as const;
 
-/** What a subscription is sent as. */
+/** The media type of subscriptions. */
 const EVENT_STREAM = 'text/event-stream';
 
-/** One of the two. */
+/** One of the two result types. */
 type ResultType = (typeof RESULT_TYPES)[keyof typeof RESULT_TYPES];
 
 /**
- * Picks the media type of the result from an Accept header; undefined when neither is acceptable (406).
- * The modern one has to be named; where anything goes, clients older than it are served.
+ * Selects the media type of the result from an Accept header; undefined if neither is acceptable (406). The
+ * modern type must be named, because wildcards also come from clients that predate it.
  */
 export function negotiateResultType(accept: string | undefined): ResultType | undefined {
   if (accept === undefined || accept === '*/*') return RESULT_TYPES.legacy;
@@ -236,8 +243,8 @@ export function negotiateResultType(accept: string | undefined): ResultType | un
 }
 
 /**
- * Judges whether the caller may run an operation: mutations write, all others read. A mutation whose result can show
- * what was stored before reads as well. Throws HttpProblem.
+ * Checks whether the caller may run an operation: mutations require write access, all others read access. A
+ * mutation whose result can show data stored before requires both. Throws HttpProblem.
  */
 export function authorize(policy: AccessPolicy | undefined, ctx: RequestContext, operation: Operation): void {
   if (policy === undefined) return;
@@ -246,7 +253,7 @@ export function authorize(policy: AccessPolicy | undefined, ctx: RequestContext,
   if (!writes || operation.showsStored) policy.authorizeOperation(ctx, 'read');
 }
 
-/** Makes the context of a request from the one that all share: with an access policy it has the `caller`. */
+/** Creates a request's context from the shared one, with the `caller` if there is an access policy. */
 export function contextWithCaller(
   shared: unknown,
   policy: AccessPolicy | undefined,
@@ -255,7 +262,10 @@ export function contextWithCaller(
   return ({ caller }) => ({ ...shared, caller });
 }
 
-/** The results of a subscription until the credentials of its caller expire or are revoked; then an error ends it. */
+/**
+ * The results of a subscription until its caller's credentials expire or are revoked; it then ends with an
+ * error.
+ */
 export function resultsWhileValid(
   source: AsyncIterable<ExecutionResult>,
   policy: AccessPolicy | undefined,
@@ -264,13 +274,14 @@ export function resultsWhileValid(
   return whileValid(source, policy, ctx, { errors: [ENDED] });
 }
 
-const ENDED = new GraphQLError('The credentials are not valid any more', {
+const ENDED = new GraphQLError('The credentials are no longer valid', {
   extensions: { code: 'UNAUTHORIZED' satisfies ErrorCode },
 });
 
 /**
- * Answers requests that take an event stream with one (GraphQL over SSE, distinct connections mode): subscriptions, and whatever runs for a client that takes
- * nothing else. The endpoint answers all others.
+ * Answers requests that accept an event stream with one (GraphQL over SSE, distinct connections mode):
+ * subscriptions, and any operation if the client accepts nothing else. The endpoint answers all other
+ * requests.
  */
 export function streamRequests(streams: EventStreams, options: RunOptions): preHandlerHookHandler {
   return (request, reply, done) => {
@@ -288,7 +299,7 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
         refuseWriteByGet(ctx, operation);
         authorize(options.policy, ctx, operation);
       }
-      // A stream has no end of its own, and HEAD waits for nothing else.
+      // An event stream does not end, so HEAD is answered immediately.
       if (ctx.method === 'HEAD') reply.type(EVENT_STREAM).send();
       else eventsOf(operation, params, options, ctx).then(send(reply, ctx)).catch(done);
     } catch (error) {
@@ -296,12 +307,15 @@ export function streamRequests(streams: EventStreams, options: RunOptions): preH
     }
   };
 
-  /** Sends results. It knows nothing of the request's variables, which would be held as long as the stream lasts. */
+  /**
+   * Returns the function that sends results. It does not capture the request's variables, which would stay in
+   * memory as long as the stream lasts.
+   */
   function send(reply: FastifyReply, ctx: RequestContext) {
     const text = (result: ExecutionResult) => `event: next\ndata: ${resultText(masked(ctx, result))}\n\n`;
     return async (opened: AsyncIterable<ExecutionResult> | ExecutionResult): Promise<void> => {
       if (isStream(opened)) await streams.send(reply, opened, { text, end: () => COMPLETE });
-      // A single result is refused like any other reply where there is no room for it.
+      // A single result is sent like any other reply, and refused if it does not fit into the budget.
       else reply.headers(EVENT_STREAM_HEADERS).send(text(opened) + COMPLETE);
     };
   }
@@ -315,7 +329,7 @@ function isStream(
   return Symbol.asyncIterator in opened;
 }
 
-/** The results of a subscription as a stream, or the one of any other operation. */
+/** The results of a subscription as a stream, or the single result of any other operation. */
 async function eventsOf(
   operation: Operation | Refused,
   { variables }: RequestParams,
@@ -329,7 +343,7 @@ async function eventsOf(
   return isStream(source) ? resultsWhileValid(source, policy, ctx) : source;
 }
 
-/** A refusal outside of any operation has the form of a GraphQL result with errors. */
+/** Formats a refusal outside of any operation as a GraphQL result with errors. */
 export const graphqlErrors: ErrorFormat = {
   contentType: 'application/json; charset=utf-8',
   body: (problem) =>

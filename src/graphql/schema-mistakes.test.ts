@@ -41,17 +41,17 @@ const mistakes: readonly (readonly [string, Readonly<Record<string, unknown>>, r
     { typeDefs: ['extend type Query { a: Int }', 'type {'] },
     ['typeDefs[1] has a syntax error at line 1, column 6: Expected Name, found "{".'],
   ],
-  ['no text', { typeDefs: 7 }, ['typeDefs must be a text or a DocumentNode of type definitions, not 7']],
+  ['no text', { typeDefs: 7 }, ['typeDefs must be a string or a DocumentNode of type definitions, not 7']],
   ['no texts', { typeDefs: [] }, ['typeDefs is empty; leave it out']],
   [
     'a hole',
     { typeDefs: ['type A { a: Int }', undefined] },
-    ['typeDefs[1] must be a text or a DocumentNode of type definitions, not undefined'],
+    ['typeDefs[1] must be a string or a DocumentNode of type definitions, not undefined'],
   ],
   [
     'a query',
     { typeDefs: parse('{ hello }') },
-    ['typeDefs must hold type definitions only, and has an operation or a fragment'],
+    ['typeDefs must contain only type definitions, but has an operation or a fragment'],
   ],
   [
     'unknown types',
@@ -80,12 +80,12 @@ const mistakes: readonly (readonly [string, Readonly<Record<string, unknown>>, r
   [
     'an unknown type',
     resolversWith({ Boook: {} }),
-    ['resolvers.Boook names no type of the schema; did you mean Book?'],
+    ['resolvers.Boook is not a type of the schema; did you mean Book?'],
   ],
   [
     'an unknown field',
     resolversWith({ Book: { titel: () => 1 } }),
-    ['resolvers.Book.titel names no field of Book; did you mean title?'],
+    ['resolvers.Book.titel is not a field of Book; did you mean title?'],
   ],
   [
     'an input type',
@@ -96,8 +96,8 @@ const mistakes: readonly (readonly [string, Readonly<Record<string, unknown>>, r
     'a type of GraphQL',
     resolversWith({ String: {}, __Type: {} }),
     [
-      'resolvers.String is a type of GraphQL itself, which has no resolvers',
-      'resolvers.__Type is a type of GraphQL itself, which has no resolvers',
+      'resolvers.String is a built-in type of GraphQL, which has no resolvers',
+      'resolvers.__Type is a built-in type of GraphQL, which has no resolvers',
     ],
   ],
   [
@@ -127,7 +127,7 @@ const mistakes: readonly (readonly [string, Readonly<Record<string, unknown>>, r
     'a union with fields',
     resolversWith({ Any: { title: () => 1, __resolveType: 1 } }),
     [
-      'resolvers.Any.title cannot be: an interface or a union has __resolveType alone, its object types have the fields',
+      'resolvers.Any.title is not allowed: an interface or a union takes only __resolveType, its object types have the fields',
       'resolvers.Any.__resolveType must be a function, not 1',
     ],
   ],
@@ -139,7 +139,7 @@ const mistakes: readonly (readonly [string, Readonly<Record<string, unknown>>, r
   [
     'an unknown value',
     resolversWith({ Size: { SMAL: 1 } }),
-    ['resolvers.Size.SMAL names no value of Size; did you mean SMALL?'],
+    ['resolvers.Size.SMAL is not a value of Size; did you mean SMALL?'],
   ],
   [
     'no scalar',
@@ -156,7 +156,7 @@ const mistakes: readonly (readonly [string, Readonly<Record<string, unknown>>, r
     [
       'resolvers.Day has an unknown key "serialise"; did you mean serialize?',
       'resolvers.Day.serialize must be a function, not 1',
-      'resolvers.Day has parseLiteral and needs parseValue too',
+      'resolvers.Day has parseLiteral, so it also needs parseValue',
     ],
   ],
   [
@@ -182,7 +182,7 @@ const mistakes: readonly (readonly [string, Readonly<Record<string, unknown>>, r
     'what only looks like a schema',
     { schema: { [Symbol.toStringTag]: 'GraphQLSchema' } },
     [
-      'schema cannot be read, perhaps for its version of GraphQL.js: TypeError: schema.toConfig is not a function',
+      'schema cannot be read, perhaps because of its GraphQL.js version: TypeError: schema.toConfig is not a function',
     ],
   ],
 ];

@@ -13,43 +13,45 @@ import {
 } from '@portico/transport';
 import type { WebSocket } from 'ws';
 
-/** The service may be able to take it later (RFC 6455 7.4.1, "Try Again Later"). */
+/** Close code for a temporary failure (RFC 6455 7.4.1, "Try Again Later"). */
 const TRY_AGAIN = 1013;
-/** The memory that each piece takes beside its bytes, however few these are. */
+/** Memory overhead of each piece, in bytes, however small it is. */
 const PIECE = 256;
-/** What holds less is not counted: most messages come at once and are read at once. */
+/**
+ * Connections that hold less, in bytes, are not counted: most messages arrive at once and are read at once.
+ */
 const UNCOUNTED = 4 * 1024;
 
-/** Whose messages are read, and what bounds them. */
+/** The options of an InboundQueue. */
 interface InboundQueueOptions {
   readonly client: WebSocket;
-  /** The connection below it. */
+  /** The WebSocket's underlying connection. */
   readonly socket: Socket;
-  readonly outlet: OutboundQueue;
-  /** Bounds what clients have sent and nobody has read yet. */
+  readonly outbound: OutboundQueue;
+  /** Bounds the memory of unread messages. */
   readonly budget: BodyBudget;
-  /** The request that became the WebSocket. */
+  /** The request that was upgraded to the WebSocket. */
   readonly ctx: RequestContext;
 }
 
-/** Takes a message. */
+/** Handles a message. */
 type ReadMessage = (message: Buffer, isBinary: boolean) => void;
 
 /**
- * Reads the messages of one client, one per turn of the event loop. While the client does not read what waits for it, its
- * messages wait too, so that what it asks for cannot pile up. What has come and is not read yet counts into a budget:
- * messages that have not ended with the memory that they keep from being freed, which is that of all bytes since their
- * beginning, and messages that wait.
+ * Reads the messages of a client, one per turn of the event loop. While the client does not read its replies,
+ * its messages wait too, so that replies cannot pile up. Unread data counts towards a budget: waiting
+ * messages, and incomplete messages with the memory that they keep alive, which is that of all bytes since
+ * their start.
  */
 export class InboundQueue implements BodySender {
   readonly #options: InboundQueueOptions;
   readonly #frames = new Frames();
   #readMessage: ReadMessage = () => {};
-  /** Memory of the bytes since the beginning of the message that has not ended. */
+  /** Memory of the bytes since the start of the incomplete message. */
   #open = 0;
-  /** What has come at once and is not read yet: messages and control frames, and the memory that they share. */
+  /** Chunks with unread messages or control frames: how many end in each chunk, and its memory. */
   readonly #unread: { messages: number; readonly memory: number }[] = [];
-  /** Messages that had come already when the client was paused. */
+  /** Messages that arrived before the client was paused. */
   readonly #waiting: (readonly [message: Buffer, isBinary: boolean])[] = [];
   #waitingMemory = 0;
   #unreadMemory = 0;
@@ -61,12 +63,12 @@ export class InboundQueue implements BodySender {
     this.#options = options;
   }
 
-  /** Begins to read. */
+  /** Starts reading. */
   start(read: ReadMessage): void {
     this.#readMessage = read;
-    const { client, socket, outlet } = this.#options;
-    outlet.onRoom(() => this.#schedule());
-    // Before ws, which would have read whole messages.
+    const { client, socket, outbound } = this.#options;
+    outbound.onDrain(() => this.#schedule());
+    // Comes before ws, which would read whole messages first.
     socket.prependListener('data', (bytes: Buffer) => this.#follow(bytes));
     const onRead = () => this.#noteRead();
     client
@@ -91,13 +93,13 @@ export class InboundQueue implements BodySender {
     const { client } = this.#options;
     this.#forget();
     client.close(TRY_AGAIN, code);
-    // The reason is on its way; what the client has sent is free at once.
+    // The close frame has been written; free what the client has sent without waiting for its answer.
     client.terminate();
   }
 
   #push(message: Buffer, isBinary: boolean): void {
-    const { client, outlet } = this.#options;
-    if (this.#waiting.length === 0 && !outlet.isFull) {
+    const { client, outbound } = this.#options;
+    if (this.#waiting.length === 0 && !outbound.isFull) {
       this.#readMessage(message, isBinary);
       return;
     }
@@ -110,9 +112,9 @@ export class InboundQueue implements BodySender {
     if (this.#isScheduled || this.#waiting.length === 0) return;
     this.#isScheduled = true;
     setImmediate(() => {
-      const { client, outlet } = this.#options;
+      const { client, outbound } = this.#options;
       this.#isScheduled = false;
-      if (client.readyState !== client.OPEN || outlet.isFull) return;
+      if (client.readyState !== client.OPEN || outbound.isFull) return;
       const first = this.#waiting.shift();
       if (first !== undefined) {
         this.#waitingMemory -= first[0].length + PIECE;
@@ -140,7 +142,7 @@ export class InboundQueue implements BodySender {
     this.#count();
   }
 
-  /** A message or a control frame was read, in the order of their arrival. */
+  /** Records that the next message or control frame, in order of arrival, was read. */
   #noteRead(): void {
     const [first] = this.#unread;
     if (first !== undefined && --first.messages <= 0) {
@@ -173,13 +175,13 @@ export class InboundQueue implements BodySender {
   }
 }
 
-/** Sends to one client, and bounds what waits for it. */
+/** Sends messages to a client, and bounds what it has not read. */
 export class OutboundQueue {
   readonly #client: WebSocket;
   readonly #budget: ReplyBudget;
   readonly #connection: Omit<SentReply, 'onClose'>;
   readonly #events: Unread;
-  #onRoom: () => void = () => {};
+  #onDrain: () => void = () => {};
 
   constructor(client: WebSocket, socket: Socket, budget: ReplyBudget) {
     this.#client = client;
@@ -191,31 +193,33 @@ export class OutboundQueue {
     });
   }
 
-  /** Whether so much waits for the client that nothing more is done for it. */
+  /** Whether so many bytes wait for the client that its messages are not handled. */
   get isFull(): boolean {
     return this.#client.bufferedAmount > MAX_BEHIND;
   }
 
-  /** Calls the listener whenever it is no longer full. */
-  onRoom(listener: () => void): void {
-    this.#onRoom = listener;
+  /** Calls the listener whenever the queue is no longer full. */
+  onDrain(listener: () => void): void {
+    this.#onDrain = listener;
   }
 
-  /** Sends a message that follows one of the client's own. */
+  /** Sends a message in response to one of the client's. */
   send(text: string | Buffer): Promise<void> {
     const client = this.#client;
     if (client.readyState !== client.OPEN) return Promise.resolve();
     const sent = Promise.withResolvers<void>();
     client.send(text, { binary: false }, () => {
       sent.resolve();
-      if (!this.isFull) this.#onRoom();
+      if (!this.isFull) this.#onDrain();
     });
     return sent.promise;
   }
 
-  /** Sends a result of the one that an operation has. Throws HttpProblem when too much waits for all clients. */
+  /**
+   * Sends the result of an operation. Throws HttpProblem if all clients together have too much unread data.
+   */
   sendResult(text: string | Buffer): Promise<void> {
-    // While a client does not read it, Node would hold a text twice.
+    // Node would hold a string twice while the client does not read it.
     const bytes = typeof text === 'string' ? Buffer.from(text) : text;
     const sent = Promise.withResolvers<void>();
     this.#budget.take(bytes.length, {
@@ -225,7 +229,10 @@ export class OutboundQueue {
     return this.send(bytes).then(sent.resolve);
   }
 
-  /** Sends an event of a subscription. A client that has left too much of those before, or for whose next one there is no room, is cut. */
+  /**
+   * Sends an event of a subscription. Disconnects a client that has too much unread data, or whose next event
+   * does not fit into the budget.
+   */
   sendEvent(text: string | Buffer): void {
     const bytes = typeof text === 'string' ? Buffer.from(text) : text;
     if (this.#events.isBehind() || !this.#events.mayAdd(bytes.length)) {
@@ -237,39 +244,39 @@ export class OutboundQueue {
   }
 }
 
-/** The opcodes from which on a frame controls the connection (RFC 6455 5.2). */
+/** Opcodes from here on are control frames (RFC 6455 5.2). */
 const FIRST_CONTROL = 0x08;
 
-/** Follows the frames of a WebSocket through its bytes, without keeping any of them (RFC 6455 5.2). */
+/** Tracks the frames of a WebSocket in its bytes, without keeping them (RFC 6455 5.2). */
 export class Frames {
-  /** What has come of a header: 2 bytes, then the length of up to 8 and the mask of 4. */
+  /** The header bytes received: 2 bytes, then up to 8 of length and 4 of mask. */
   readonly #header = Buffer.alloc(14);
   #read = 0;
-  /** The length of the header, as far as it is known. */
+  /** The header's length, as far as known. */
   #headerLength = 2;
-  /** Bytes of the payload that are still to come; undefined in a header. */
+  /** Remaining bytes of the payload; undefined while reading a header. */
   #payload: number | undefined;
-  /** Frames so far of a message that has not ended. */
+  /** Number of frames of the incomplete message. */
   #fragments = 0;
   #ended = 0;
   #isNew = false;
 
-  /** Whether a frame or a message has begun and not ended. */
+  /** Whether a frame or a message is incomplete. */
   get isOpen(): boolean {
     return this.#read > 0 || this.#fragments > 0;
   }
 
-  /** Whether what is open has begun in the bytes that were followed last. */
+  /** Whether the incomplete frame or message started in the last bytes. */
   get isNew(): boolean {
     return this.#isNew;
   }
 
-  /** Frames so far of the message that has not ended. */
+  /** Number of frames of the incomplete message. */
   get fragments(): number {
     return this.#fragments;
   }
 
-  /** Follows more bytes; returns how many messages and control frames end in them. */
+  /** Processes more bytes; returns the number of messages and control frames that end in them. */
   advance(bytes: Buffer): number {
     this.#ended = 0;
     this.#isNew = !this.isOpen;

@@ -35,8 +35,8 @@ import type { ScalarFunctions } from '../config/schema/graphql.ts';
 import { describeValue } from '../core/text.ts';
 
 /**
- * Makes the schema of type definitions: they are the whole of it, or extend the built-in one. Appends all that is wrong
- * to `problems` and returns undefined then.
+ * Builds the schema from type definitions: a complete schema, or an extension of the built-in one. If they
+ * are invalid, appends the problems to `problems` and returns undefined.
  */
 export function schemaOf(
   given: Given,
@@ -48,14 +48,14 @@ export function schemaOf(
   try {
     return isWhole(document) ? buildASTSchema(document) : extendSchema(builtIn, document);
   } catch (error) {
-    // GraphQL.js throws one error with the messages of all.
+    // GraphQL.js throws a single error with all messages.
     const messages = error instanceof Error ? error.message.split('\n\n') : [String(error)];
     problems.push(...messages.map((message) => `${given.path} is not valid: ${message}`));
     return undefined;
   }
 }
 
-/** Whether definitions do not need another schema to extend. */
+/** Whether the definitions form a complete schema. */
 function isWhole({ definitions }: DocumentNode): boolean {
   return definitions.some(
     (each) =>
@@ -82,7 +82,7 @@ function readDocument({ value, path }: Given, problems: string[]): DocumentNode 
   if (document === undefined && typeof value === 'string') return undefined;
   if (!isDocument(document)) {
     problems.push(
-      `${path} must be a text or a DocumentNode of type definitions, not ${describeValue(value)}`,
+      `${path} must be a string or a DocumentNode of type definitions, not ${describeValue(value)}`,
     );
     return undefined;
   }
@@ -90,7 +90,7 @@ function readDocument({ value, path }: Given, problems: string[]): DocumentNode 
     (each) => !isTypeSystemDefinitionNode(each) && !isTypeSystemExtensionNode(each),
   );
   if (other === undefined) return document;
-  problems.push(`${path} must hold type definitions only, and has an operation or a fragment`);
+  problems.push(`${path} must contain only type definitions, but has an operation or a fragment`);
   return undefined;
 }
 
@@ -111,38 +111,39 @@ function isDocument(value: unknown): value is DocumentNode {
   return kind === Kind.DOCUMENT && Array.isArray(definitions);
 }
 
-/** What changes in a field. */
+/** Changes to a field. */
 export interface FieldChange {
   readonly resolve?: GraphQLFieldResolver<unknown, unknown>;
   readonly subscribe?: GraphQLFieldResolver<unknown, unknown>;
 }
 
-/** What changes in a type. */
+/** Changes to a type. */
 export interface TypeChange {
   readonly fields?: ReadonlyMap<string, FieldChange>;
   readonly resolveType?: GraphQLTypeResolver<unknown, unknown>;
   readonly isTypeOf?: GraphQLIsTypeOfFn<unknown, unknown>;
-  /** The inner values of an enum. */
+  /** The internal values of an enum. */
   readonly values?: ReadonlyMap<string, unknown>;
   readonly scalar?: ScalarFunctions;
 }
 
-const ours: ReadonlyMap<string, GraphQLNamedType> = new Map(
+const builtInTypes: ReadonlyMap<string, GraphQLNamedType> = new Map(
   [...specifiedScalarTypes, ...introspectionTypes].map((type) => [type.name, type]),
 );
 
 /**
- * Makes a schema anew with changes to its types, by name. It reads only what a GraphQLSchema shows, and no class, so
- * the schema may be of another copy of GraphQL.js, whose types ours would refuse.
+ * Rebuilds a schema with changes to its types, by name. It relies only on the public properties of
+ * GraphQLSchema, not on classes, so the schema may come from another copy of GraphQL.js, whose types this
+ * copy would refuse.
  */
 export function rebuildSchema(
   schema: GraphQLSchema,
   changes: ReadonlyMap<string, TypeChange> = new Map(),
 ): GraphQLSchema {
-  const made = new Map<string, GraphQLNamedType>(ours);
+  const made = new Map<string, GraphQLNamedType>(builtInTypes);
 
   function named<T extends GraphQLNamedType>(type: T): T {
-    const known = made.get(type.name) ?? anew(type, changes.get(type.name) ?? {});
+    const known = made.get(type.name) ?? rebuild(type, changes.get(type.name) ?? {});
     made.set(type.name, known);
     return known as T;
   }
@@ -164,14 +165,14 @@ export function rebuildSchema(
   const fieldOf = (field: GraphQLFieldConfig<unknown, unknown>, change: FieldChange | undefined) => ({
     ...withType(field),
     args: mapValues(field.args ?? {}, withType),
-    // They say how the built-in resolver may run.
+    // The extensions describe how the built-in resolver may run.
     ...(change && { ...change, extensions: {} }),
   });
 
   const fieldsOf = (fields: GraphQLFieldConfigMap<unknown, unknown>, { fields: changed }: TypeChange) =>
     mapValues(fields, (field, name) => fieldOf(field, changed?.get(name)));
 
-  function anew(type: GraphQLNamedType, change: TypeChange): GraphQLNamedType {
+  function rebuild(type: GraphQLNamedType, change: TypeChange): GraphQLNamedType {
     const { resolveType, isTypeOf, values } = change;
     if (isKind<GraphQLScalarType>(type, 'ScalarType')) return scalarOf(type, change);
     if (isKind<GraphQLEnumType>(type, 'EnumType')) {
@@ -230,7 +231,7 @@ export function rebuildSchema(
 
 function scalarOf(type: GraphQLScalarType, { scalar }: TypeChange): GraphQLScalarType {
   if (scalar === undefined) return new GraphQLScalarType(type.toConfig());
-  // Without the functions that it has: some would call the others of before.
+  // Drop the existing functions: some of them call each other.
   const { name, description, specifiedByURL, extensions, astNode, extensionASTNodes } = type;
   return new GraphQLScalarType({
     ...{ name, description, specifiedByURL, extensions, astNode, extensionASTNodes },

@@ -12,14 +12,14 @@ import type { MaybePromise } from '../core/maybe-promise.ts';
 import type { UserEventType, UserFeed } from '../relations/events.ts';
 import { type NewUser, type User, UserRefusedError, type UserStore } from '../relations/user.ts';
 
-/** Asked for several times in one operation, the store is asked once. */
+/** Repeated in one operation, the field queries the store once. */
 const ONCE = { once: true } as const;
-/** Nobody has to look through all users for promises. */
+/** The list of users contains no promises, so it need not be searched for them. */
 const ONCE_PLAIN = { ...ONCE, plain: true } as const;
-/** Of a user that was just created it shows what the caller has sent, and the new id. */
+/** For a user just created, these fields show only what the caller has sent and the new id. */
 const GIVEN = { given: true } as const;
 
-/** The schema of CONTRACT.md#graphql-operations over a store of users and the feed of what is done to them. */
+/** The schema of CONTRACT.md#graphql-operations over a store of users and the feed of their events. */
 export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
   const required = { id: new GraphQLNonNull(GraphQLID), text: new GraphQLNonNull(GraphQLString) };
   // CONTRACT.md#graphql-user
@@ -42,7 +42,7 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
   });
   const query = new GraphQLObjectType({
     name: 'Query',
-    description: 'What can be read.',
+    description: 'The operations that read data.',
     fields: {
       hello: {
         type: required.text,
@@ -68,7 +68,7 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
   });
   const mutation = new GraphQLObjectType({
     name: 'Mutation',
-    description: 'What can be changed.',
+    description: 'The operations that change data.',
     fields: {
       createUser: {
         type: new GraphQLNonNull(user),
@@ -90,11 +90,11 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
   });
   const subscription = new GraphQLObjectType({
     name: 'Subscription',
-    description: 'What can be followed.',
+    description: 'The events that clients can subscribe to.',
     fields: {
       userCreated: followed('created', 'Each user that is created from now on, whichever client creates it.'),
-      userUpdated: followed('updated', 'Each user that is updated from now on, as it is then.'),
-      userDeleted: followed('deleted', 'Each user that is deleted from now on, as it was.'),
+      userUpdated: followed('updated', 'Each user that is updated from now on, in its new state.'),
+      userDeleted: followed('deleted', 'Each user that is deleted from now on, in its last state.'),
     },
   });
   return new GraphQLSchema({
@@ -105,7 +105,7 @@ export function usersSchema(users: UserStore, feed: UserFeed): GraphQLSchema {
   });
 }
 
-/** Runs a resolver whose refusals are the client's business; all other errors stay hidden from it. */
+/** Runs a resolver and shows its refusals to the client; all other errors stay hidden. */
 export function showErrors<T>(resolve: () => MaybePromise<T>): MaybePromise<T> {
   try {
     const value = resolve();

@@ -34,13 +34,16 @@ import { OutboundQueue } from './socket-queues.ts';
 
 /** The WebSockets of an endpoint. */
 interface OpenWebSockets {
-  /** Makes the connection of a request a WebSocket; false for a request that asks for none. Throws HttpProblem. */
+  /**
+   * Upgrades a request's connection to a WebSocket; false if the request is not an upgrade. Throws
+   * HttpProblem.
+   */
   accept(request: FastifyRequest, reply: FastifyReply): boolean;
-  /** Completes what runs and closes all of them. */
+  /** Completes the running operations and closes all WebSockets. */
   end(): void;
 }
 
-/** Has the endpoint at `path` take WebSockets, until the application is closed; undefined where there may be none. */
+/** Accepts WebSockets at `path` until the application closes; undefined if WebSockets are disabled. */
 export function openWebSockets(
   app: FastifyInstance,
   options: WebSocketsOptions & { readonly path: string; readonly metrics: Metrics | undefined },
@@ -79,39 +82,42 @@ function meter(metrics: Metrics, uri: string, sockets: WebSockets): void {
   );
 }
 
-/** Whether a path is one of a route, whose prefix may have parameters. */
+/** Whether a path matches a route, whose prefix may have parameters. */
 function matches(route: readonly string[], path: readonly string[]): boolean {
   return (
     route.length === path.length && route.every((each, index) => each === path[index] || each.startsWith(':'))
   );
 }
 
-/** How long a client may take to answer a close, in milliseconds. */
+/** How long a client may take to acknowledge a close, in milliseconds. */
 const CLOSE_TIMEOUT = 2_000;
 
-/** Frames of one message: a few, and one for each kilobyte of the largest. */
+/** Maximum fragments of a message: a few, plus one per kilobyte of the maximum size. */
 const MAX_FRAGMENTS = 16;
 const FRAGMENT = 1_024;
-/** Pieces of one frame as the network brings them: packets may be small, and few clients send single bytes. */
+/**
+ * Maximum chunks of a frame as they arrive from the network: packets may be small, but few clients send
+ * single bytes.
+ */
 const MAX_CHUNKS = 1_024;
 const CHUNK = 256;
 
-/** What the WebSockets of a door are made with. */
+/** The options of a door's WebSockets. */
 interface WebSocketsOptions extends WebSocketLimits {
   readonly schema: GraphQLSchema;
-  /** Largest message of a client, in bytes. */
+  /** Maximum message size, in bytes. */
   readonly maxBodyBytes: number;
 }
 
-/** Bounds what the WebSockets of a door hold. */
+/** Bounds the memory of a door's WebSockets. */
 interface WebSocketBudgets {
-  /** Results that clients have not read. */
+  /** For results that clients have not read. */
   readonly replies: ReplyBudget;
-  /** Messages that have not ended. */
+  /** For unread messages. */
   readonly bodies: BodyBudget;
 }
 
-/** The WebSockets of one door: operations by the protocol graphql-transport-ws. */
+/** The WebSockets of a door, with the protocol graphql-transport-ws. */
 class WebSockets {
   readonly #max: number;
   readonly #server: WebSocketServer;
@@ -137,24 +143,24 @@ class WebSockets {
       maxPayload: options.maxBodyBytes,
       maxFragments: MAX_FRAGMENTS + Math.ceil(options.maxBodyBytes / FRAGMENT),
       maxBufferedChunks: MAX_CHUNKS + Math.ceil(options.maxBodyBytes / CHUNK),
-      // One message per turn of the event loop, however many have come.
+      // One message per turn of the event loop, however many have arrived.
       allowSynchronousEvents: false,
       closeTimeout: CLOSE_TIMEOUT,
       handleProtocols: () => GRAPHQL_TRANSPORT_WS_PROTOCOL,
     } as ConstructorParameters<typeof WebSocketServer>[0]);
   }
 
-  /** How many are open. */
+  /** The number of open WebSockets. */
   get open(): number {
     return this.#open.size;
   }
 
-  /** How many operations are in progress on them. */
+  /** The number of operations in progress on them. */
   get operations(): number {
     return this.#slots.taken;
   }
 
-  /** Makes a request's connection a WebSocket. Throws HttpProblem. */
+  /** Upgrades a request's connection to a WebSocket. Throws HttpProblem. */
   accept({ socket, head }: Upgrade, request: FastifyRequest, reply: FastifyReply): void {
     judgeHandshake(request, this.#run.cors);
     if (this.#hasEnded) throw unavailable('STOPPING', 'The service is stopping');
@@ -164,11 +170,11 @@ class WebSockets {
     reply.hijack();
     this.#server.handleUpgrade(request.raw, socket, head, (client) => {
       noteSwitch(reply.raw);
-      const outlet = new OutboundQueue(client, socket, this.#budget);
+      const outbound = new OutboundQueue(client, socket, this.#budget);
       const options = {
         client,
         ctx,
-        outlet,
+        outbound,
         slots: this.#slots,
         connection: socket,
         budget: this.#bodies,
@@ -183,7 +189,7 @@ class WebSockets {
     const fields = requestFields(opened.ctx);
     this.#open.add(opened);
     const closed = this.#protocol.opened(opened, opened);
-    // The client broke the rules of WebSockets; it is told, and the connection closed.
+    // The client violated the WebSocket protocol; ws tells it and closes the connection.
     client.on('error', (error) => log.debug({ ...fields, err: error }, 'WebSocket refused'));
     client.once('close', (code, reason) => {
       this.#open.delete(opened);
@@ -195,7 +201,9 @@ class WebSockets {
     });
   }
 
-  /** Completes all subscriptions and closes all WebSockets once their operations have ended; refuses new ones. */
+  /**
+   * Completes all subscriptions and closes each WebSocket once its operations have ended; refuses new ones.
+   */
   end(): void {
     this.#hasEnded = true;
     for (const socket of this.#open) socket.end();
@@ -211,13 +219,13 @@ const INIT_TIMEOUT = 3_000;
 
 type SocketContext = Context<Record<string, unknown> | undefined, GraphqlSocket>;
 
-/** What graphql-ws hands from `onSubscribe` to the run. */
+/** The arguments that graphql-ws passes from `onSubscribe` to `execute` or `subscribe`. */
 interface RunArgs extends ExecutionArgs {
   readonly operation: Operation;
   run(): MaybePromise<ExecutionResult | SubscriptionStream>;
 }
 
-/** The protocol of graphql-ws over the door's own operations. */
+/** Creates the graphql-ws protocol, which runs the door's own operations. */
 function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<GraphqlSocket> {
   const run = (args: ExecutionArgs) => (args as RunArgs).run();
   return makeServer<Record<string, unknown> | undefined, GraphqlSocket>({
@@ -251,7 +259,8 @@ function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<Grap
     if (forbidden !== undefined) return [forbidden];
     const refused = socket.begin(payload);
     if (refused !== undefined) return [refused];
-    // Held as long as the operation runs. Parsed, variables may take twenty times their text.
+    // The payload is held as long as the operation runs. Parsed variables may take twenty times the memory of
+    // their text.
     Object.assign(payload, { query: '', extensions: undefined });
     const { definition } = operation;
     return {
@@ -281,7 +290,7 @@ function createProtocol(schema: GraphQLSchema, options: RunOptions): Server<Grap
   }
 }
 
-/** Why the caller may not run an operation. */
+/** The error for an operation that the caller must not run; undefined if it may. */
 function forbiddenBy(
   options: RunOptions,
   { ctx }: GraphqlSocket,
@@ -304,7 +313,9 @@ function open(socket: GraphqlSocket, source: AsyncIterable<ExecutionResult>): Su
   return stream;
 }
 
-/** What the making of a context threw: a refusal of the user's own is shown. */
+/**
+ * The result if creating the context failed: a GraphQLError is shown, and any other error becomes a problem.
+ */
 function failed({ ctx }: GraphqlSocket, error: unknown): ExecutionResult {
   if (error instanceof GraphQLError) return { errors: [error] };
   const { status, code, message } = toProblem(error);
@@ -312,7 +323,10 @@ function failed({ ctx }: GraphqlSocket, error: unknown): ExecutionResult {
   return { errors: [new GraphQLError(message, { extensions: { code } })] };
 }
 
-/** The error of a document as it is; of a source that failed only what clients may know. */
+/**
+ * The error to show to the client: a document's error unchanged, and a failed source's error only as far as
+ * it is public.
+ */
 function shown({ ctx }: GraphqlSocket, error: GraphQLError): GraphQLError {
   const { cause } = error;
   if (cause === undefined || error.extensions.code !== undefined) return error;

@@ -45,7 +45,7 @@ describe('what the page runs', () => {
     const broken = cut.next();
     await waitFor('the subscription', () => server.feed.subscribers === 1);
     server.app.server.closeAllConnections();
-    assert.match(JSON.stringify((await broken).value), /The server broke off/);
+    assert.match(JSON.stringify((await broken).value), /The server closed the connection/);
     assert.equal((await cut.next()).done, true);
     await waitFor('no subscription', () => server.feed.subscribers === 0);
     const complete = run() as AsyncIterableIterator<unknown>;
@@ -62,6 +62,6 @@ describe('what the page runs', () => {
     await using server = await startFeedApp();
     const results = runOperation(`${server.url}/nowhere`)({ query: subscription }, { documentAST });
     const { value } = await (results as AsyncIterableIterator<unknown>).next();
-    assert.match(JSON.stringify(value), /The server answered 404 Not Found without events/);
+    assert.match(JSON.stringify(value), /The server answered 404 Not Found instead of an event stream/);
   });
 });

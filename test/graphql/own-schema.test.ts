@@ -74,7 +74,7 @@ test('every mistake is in one list at the start, beside those of other options',
       ': graphql.context must be a function',
       ': graphql.setup must be a function',
       ': webhook.sources must be an object of sources by name',
-      ': graphql.resolvers.Query.boks names no field of Query; did you mean books?',
+      ': graphql.resolvers.Query.boks is not a field of Query; did you mean books?',
     ],
   );
 });

@@ -4,8 +4,8 @@ import { streamOperation } from './stream-operation.ts';
 const JSON_TYPES = 'application/graphql-response+json, application/json';
 
 /**
- * Runs what GraphiQL asks for: a query or a mutation gives its result, a subscription one after the other.
- * Never fails: what the server answers instead becomes an error in the result.
+ * Runs an operation for GraphiQL: a query or a mutation returns its result, a subscription an iterator of
+ * results. Never fails: other responses become an error in the result.
  */
 export function runOperation(endpoint: string) {
   return (operation: Operation, options?: FetcherOptions): unknown =>
@@ -26,13 +26,13 @@ async function postOperation(
       headers: { accept: JSON_TYPES, 'content-type': 'application/json', ...options?.headers },
       body: JSON.stringify(operation),
     });
-    // The status does not matter here: a GraphQL result says itself what went wrong.
+    // The status is ignored: a GraphQL result describes its errors itself.
     return await response.json();
   } catch {
     return failure(
       response === undefined
         ? UNREACHABLE
-        : `The server answered ${response.status} ${response.statusText} without JSON.`,
+        : `The server answered ${response.status} ${response.statusText} instead of JSON.`,
     );
   }
 }

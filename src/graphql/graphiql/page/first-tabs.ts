@@ -1,4 +1,4 @@
-/** The tabs of a first visit; the first one is shown and can be run as it stands. */
+/** The tabs of a first visit; the first one is shown and can be run without changes. */
 export const firstTabs = [
   {
     query: `# Ctrl+Enter runs the query,
@@ -59,7 +59,7 @@ subscription UserCreated {
   },
 ] as const;
 
-/** What a tab holds that the user opens. */
+/** The contents of a tab that the user opens. */
 export const newTab = `query {
   users {
     id

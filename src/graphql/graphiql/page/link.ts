@@ -1,14 +1,14 @@
-/** What a link asks the tool to show. */
+/** The operation in a link's query string. */
 export interface Link {
   readonly query: string;
-  /** As it stands in the link, JSON or not; empty without any. */
+  /** As written in the link, valid JSON or not; empty if absent. */
   readonly variables: string;
   readonly operationName: string | undefined;
 }
 
 /**
- * Reads `?query=...&variables=...&operationName=...`, the parameters of GraphQL over HTTP; undefined without a query.
- * Nothing else is read: a link that somebody else wrote sets no headers.
+ * Reads `?query=...&variables=...&operationName=...`, the parameters of GraphQL over HTTP; undefined without
+ * a query. All other parameters are ignored, so a link cannot set headers.
  */
 export function readLink(search: string): Link | undefined {
   const parameters = new URLSearchParams(search);

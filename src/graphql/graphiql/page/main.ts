@@ -1,5 +1,5 @@
 import './workers.ts';
-// The editor's own styles come first, so that GraphiQL's can overrule them.
+// The editor's styles come first so that GraphiQL's can override them.
 import 'monaco-graphql/esm/monaco-editor.js';
 import '@graphiql/react/font/roboto.css';
 import '@graphiql/react/font/fira-code.css';
@@ -24,9 +24,9 @@ declare const document: { getElementById(id: string): object | null };
 declare const location: { readonly pathname: string; readonly search: string };
 
 const container = document.getElementById('graphiql');
-if (container === null) throw new Error('The page lacks its #graphiql element.');
+if (container === null) throw new Error('The page has no #graphiql element.');
 
-// The page and the endpoint are one URL (CONTRACT.md#graphql-operations).
+// The page and the endpoint share a URL (CONTRACT.md#graphql-operations).
 const endpoint = location.pathname;
 const link = readLink(location.search);
 

@@ -1,5 +1,5 @@
-// The parts of the page's packages that it uses. Their own declarations need the DOM's types, which the
-// rest of the program must not see.
+// The parts of the page's packages that it uses. Their own declarations require the DOM's types, which must
+// not be visible to the rest of the program.
 
 declare module '*.css';
 declare module 'monaco-graphql/esm/monaco-editor.js';
@@ -28,9 +28,9 @@ declare module '@graphiql/react' {
     revealPositionNearTop(position: object): void;
   }
   export interface State {
-    /** Absent until the editor is drawn. */
+    /** Absent until the editor is rendered. */
     readonly queryEditor?: Editor;
-    /** Those of the shown document; absent while it does not parse. */
+    /** The operations of the current document; absent while it does not parse. */
     readonly operations?: readonly OperationDefinitionNode[];
   }
   export function useGraphiQL<T>(select: (state: State) => T): T;

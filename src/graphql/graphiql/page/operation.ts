@@ -1,13 +1,13 @@
 import type { DocumentNode, OperationDefinitionNode } from 'graphql';
 
-/** What GraphiQL asks to be executed. */
+/** An operation that GraphiQL runs. */
 export interface Operation {
   readonly query: string;
   readonly operationName?: string;
   readonly variables?: Record<string, unknown>;
 }
 
-/** What GraphiQL passes with the operation. */
+/** Options that GraphiQL passes with an operation. */
 export interface FetcherOptions {
   /** From the headers editor. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -15,7 +15,7 @@ export interface FetcherOptions {
   readonly documentAST?: DocumentNode | undefined;
 }
 
-/** Whether the operation that is to run, the only one or the one with the given name, is a subscription. */
+/** Whether the operation to run, which is the named one or else the first, is a subscription. */
 export function isSubscription({ operationName }: Operation, { documentAST }: FetcherOptions = {}): boolean {
   const operations =
     documentAST?.definitions.filter(
@@ -25,10 +25,10 @@ export function isSubscription({ operationName }: Operation, { documentAST }: Fe
   return (named ?? operations[0])?.operation === 'subscription';
 }
 
-/** A result that GraphiQL shows where the real one would stand. */
+/** A result with an error, for GraphiQL to show. */
 export function failure(message: string): object {
   return { errors: [{ message }] };
 }
 
-/** The message of a request that got no response. */
-export const UNREACHABLE = 'The server cannot be reached. Check that it runs, then try again.';
+/** The message for a request without a response. */
+export const UNREACHABLE = 'The server cannot be reached. Check that it is running, then try again.';

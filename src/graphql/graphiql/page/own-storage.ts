@@ -7,8 +7,8 @@ declare const localStorage: {
 };
 
 /**
- * The browser's storage under keys of our own. GraphiQL uses the same keys everywhere, and another tool
- * may have run on this host and port before: its tabs must not show up here.
+ * The browser's storage with prefixed keys. GraphiQL uses the same keys everywhere, so tabs of another tool
+ * on the same host and port would otherwise appear here.
  */
 export function ownStorage(endpoint: string) {
   const prefix = `portico:${endpoint}:`;

@@ -2,8 +2,8 @@ import { useGraphiQL, useGraphiQLActions } from '@graphiql/react';
 import { useEffect, useRef } from 'react';
 
 /**
- * Selects the operation that a link names among those of its document, once, when the editor is there: the tab gets its
- * name, and Ctrl+Enter runs it because the cursor is in it.
+ * Selects the operation that a link names, once, when the editor is ready: the tab gets its name, and
+ * Ctrl+Enter runs it because the cursor is in it.
  */
 export function SelectOperation({ name }: { readonly name: string }): null {
   const { queryEditor, operations } = useGraphiQL(({ queryEditor, operations }) => ({

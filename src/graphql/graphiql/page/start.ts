@@ -2,9 +2,9 @@ import { firstTabs } from './first-tabs.ts';
 import type { Link } from './link.ts';
 
 /**
- * The properties by which GraphiQL starts: with the tabs of the last visit, at first with ours. A link gets a tab of its
- * own, which is shown and never run by itself. Its headers are empty, so that headers that a user has saved do not go
- * with an operation that somebody else wrote.
+ * The initial properties of GraphiQL: the tabs of the last visit, or ours on the first one. A link gets its
+ * own tab, which is shown but not run. Its headers are empty, so that the user's saved headers are not sent
+ * with an operation from someone else.
  */
 export function startWith(link: Link | undefined): object {
   if (link === undefined) return { defaultTabs: firstTabs };

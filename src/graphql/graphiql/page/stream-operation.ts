@@ -2,23 +2,23 @@ import { createClient } from 'graphql-sse';
 import { type FetcherOptions, failure, type Operation, UNREACHABLE } from './operation.ts';
 
 /**
- * Runs a subscription and gives back its results, until it is complete or they are no longer wanted.
- * Never fails: what goes wrong becomes an error in a result.
+ * Runs a subscription and returns its results, until it completes or is cancelled. Never fails: failures
+ * become an error in a result.
  */
 export function streamOperation(
   endpoint: string,
   operation: Operation,
   { headers = {} }: FetcherOptions = {},
 ): AsyncIterableIterator<unknown> {
-  /** What a failure means, by how far the request has come. */
+  /** The message for a failure at the current stage of the request. */
   let problem = UNREACHABLE;
   const fetchFn = async (url: string, request: RequestInit): Promise<Response> => {
     const response = await fetch(url, request);
     if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) {
-      problem = `The server answered ${response.status} ${response.statusText} without events.`;
+      problem = `The server answered ${response.status} ${response.statusText} instead of an event stream.`;
       throw new Error(problem);
     }
-    problem = 'The server broke off. Run the subscription again to go on.';
+    problem = 'The server closed the connection. Run the subscription again to continue.';
     return response;
   };
   const client = createClient({ url: endpoint, headers, fetchFn, retryAttempts: 0 });

@@ -1,9 +1,9 @@
-/** File names of the built workers, put in by the build. */
+/** File names of the built workers, inserted by the build. */
 declare const WORKER_FILES: Readonly<Record<'editor' | 'json' | 'graphql', string>>;
 
 declare const Worker: new (url: URL, options: { readonly name: string }) => object;
 
-/** Where Monaco looks for its workers; they lie next to this script, so no other host is asked. */
+/** Where Monaco finds its workers: next to this script, so no other host is contacted. */
 Object.assign(globalThis, {
   MonacoEnvironment: {
     getWorker(_id: string, label: string) {
